@@ -1,0 +1,155 @@
+// Import direction, from design.md section 3. Run by scripts/check-imports.ts (part of `npm test`).
+// Test files and fixtures may import anything, so every rule about src/ leaves them out.
+
+const TESTS = "[.](test|fixture)[.]ts$";
+
+/** What a part may import of ours, beside itself. A part that is missing here may be imported by nobody but app. */
+const MAY_IMPORT = {
+  core: [],
+  ports: ["core"],
+  engine: ["ports", "core"],
+  adapters: ["ports", "core"],
+  receiver: ["core"],
+  api: ["engine", "ports", "core"],
+  gateway: ["receiver", "engine", "core"],
+  config: ["core"],
+  // The composition root: the only place that names a concrete adapter.
+  app: ["adapters", "api", "gateway", "receiver", "engine", "config", "ports", "core"],
+  cli: ["app", "config", "core"],
+};
+
+const direction = Object.entries(MAY_IMPORT).map(([part, others]) => ({
+  name: `direction-${part}`,
+  comment: `src/${part} imports ${others.length === 0 ? "nothing of ours" : `only ${others.join(", ")}`}`,
+  severity: "error",
+  from: { path: `^src/${part}/`, pathNot: TESTS },
+  to: {
+    path: "^src/",
+    pathNot: [part, ...others, ...(part === "cli" ? ["ports"] : [])].map((name) => `^src/${name}/`),
+  },
+}));
+
+/** An npm package or built-in module that belongs to one place. */
+function onlyIn(name, place, modules) {
+  return {
+    name: `${name}-only-in-its-place`,
+    comment: `${name} is known to ${place} and nobody else`,
+    severity: "error",
+    from: { path: "^src/", pathNot: [`^src/(${place})/`, TESTS] },
+    to: { path: modules },
+  };
+}
+
+/** A part that runs on Node alone. */
+function withoutPackages(part) {
+  return {
+    name: `no-packages-in-${part}`,
+    comment: `src/${part} imports no npm package`,
+    severity: "error",
+    from: { path: `^src/${part}/`, pathNot: TESTS },
+    to: { dependencyTypes: ["npm", "npm-dev", "npm-optional", "npm-peer", "npm-no-pkg", "npm-unknown"] },
+  };
+}
+
+const npm = (names) => `node_modules/(${names})(/|$)`;
+
+module.exports = {
+  forbidden: [
+    ...direction,
+    {
+      name: "src-stands-alone",
+      comment: "src never imports tests, benchmarks or scripts",
+      severity: "error",
+      from: { path: "^src/", pathNot: TESTS },
+      to: { path: ["^(test|bench|scripts)/", TESTS] },
+    },
+    {
+      name: "src-belongs-to-a-part",
+      comment: "every module of src lies in a part that has a direction",
+      severity: "error",
+      from: {},
+      to: { path: "^src/", pathNot: `^src/(${Object.keys(MAY_IMPORT).join("|")})/` },
+    },
+    {
+      name: "cli-sees-only-types-of-ports",
+      severity: "error",
+      from: { path: "^src/cli/", pathNot: TESTS },
+      to: { path: "^src/ports/", dependencyTypesNot: ["type-only", "type-import"] },
+    },
+    {
+      name: "adapters-apart",
+      comment: "an adapter never imports an adapter of another port",
+      severity: "error",
+      from: { path: "^src/adapters/([^/]+)/", pathNot: TESTS },
+      to: { path: "^src/adapters/", pathNot: "^src/adapters/$1/" },
+    },
+    {
+      name: "implementations-apart",
+      comment: "store/sqlite and store/postgres share files of store/, never each other's",
+      severity: "error",
+      from: { path: "^src/adapters/(store|queue|shared-state)/([^/]+)/", pathNot: TESTS },
+      to: { path: "^src/adapters/$1/[^/]+/", pathNot: "^src/adapters/$1/$2/" },
+    },
+    {
+      name: "shared-files-know-no-implementation",
+      comment: "what two implementations share imports neither",
+      severity: "error",
+      from: { path: "^src/adapters/(store|queue|shared-state)/[^/]+$", pathNot: TESTS },
+      to: { path: "^src/adapters/$1/[^/]+/" },
+    },
+    ...["core", "ports", "engine", "receiver"].map(withoutPackages),
+    {
+      name: "core-does-no-io",
+      comment: "core may use the built-in modules that only compute",
+      severity: "error",
+      from: { path: "^src/core/", pathNot: TESTS },
+      // net is here for isIP and BlockList, which compute.
+      to: { dependencyTypes: ["core"], pathNot: "^(node:)?(assert|buffer|crypto|net|querystring|string_decoder|url|util)$" },
+    },
+    onlyIn("sqlite", "adapters/store/sqlite", "^(node:)?sqlite$"),
+    onlyIn("pg", "adapters/store/postgres", npm("pg|pg-[^/]+")),
+    onlyIn("amqplib", "adapters/queue/rabbitmq", npm("amqplib")),
+    onlyIn("redis", "adapters/shared-state/redis", npm("redis|@redis/[^/]+")),
+    onlyIn("undici", "adapters/transport", npm("undici")),
+    onlyIn("fastify", "api", npm("fastify|@fastify/[^/]+|fastify-plugin")),
+    onlyIn("commander", "cli", npm("commander")),
+    {
+      name: "no-development-packages",
+      comment: "what is published imports only what package.json lists under dependencies",
+      severity: "error",
+      from: { path: "^src/", pathNot: TESTS },
+      to: {
+        dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
+        dependencyTypesNot: ["npm", "type-only", "type-import"],
+      },
+    },
+    {
+      name: "resolvable",
+      comment: "every import leads to a file",
+      severity: "error",
+      from: { path: "^(src|test|bench|scripts)/" },
+      to: { couldNotResolve: true },
+    },
+    { name: "no-cycles", severity: "error", from: { path: "^(src|test|bench|scripts)/" }, to: { circular: true } },
+    {
+      name: "no-orphans",
+      comment: "a module that nobody imports and that imports nobody is forgotten",
+      severity: "error",
+      from: {
+        orphan: true,
+        path: "^src/",
+        pathNot: [TESTS, "^src/cli/main[.]ts$", "^src/app/library[.]ts$", "^src/receiver/(index|frameworks/[^/]+)[.]ts$"],
+      },
+      to: {},
+    },
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    // Imports of types count: they are dependencies of a reader.
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["posthorn-source", "import", "node", "default"],
+    },
+  },
+};

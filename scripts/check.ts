@@ -1,0 +1,13 @@
+/** One static check of `npm test`: one line of its output, and one in the count at the end. */
+export interface Check {
+  readonly name: string;
+  readonly title: string;
+  readonly run: () => Promise<CheckResult> | CheckResult;
+}
+
+export interface CheckResult {
+  /** One entry for each thing to repair; none means passed. */
+  readonly problems: readonly string[];
+  /** Worth showing although nothing is wrong. */
+  readonly note?: string;
+}

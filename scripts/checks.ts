@@ -1,0 +1,45 @@
+// The static checks of `npm test`, in the order of running: what people most likely broke comes first.
+
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import type { Check, CheckResult } from "./check.ts";
+import { checkImports } from "./check-imports.ts";
+import { projectRoot } from "./source-files.ts";
+import { checkLockFile } from "./tidy/lock-file.ts";
+import { tidyRules } from "./tidy/rules.ts";
+
+export const checks: readonly Check[] = [
+  { name: "types", title: "type check", run: () => tool("typescript/bin/tsc", ["--project", "tsconfig.json", "--pretty"]) },
+  {
+    name: "lint",
+    title: "lint",
+    run: () => tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives"]),
+  },
+  {
+    name: "format",
+    title: "format (npm run format repairs it)",
+    run: () => tool("@biomejs/biome/bin/biome", ["format", "--max-diagnostics=50"]),
+  },
+  { name: "imports", title: "import direction", run: checkImports },
+  ...tidyRules.map(({ name, title, run }) => ({ name: `tidy-${name}`, title: `tidy: ${title}`, run })),
+  { name: "lock", title: "lock file", run: checkLockFile },
+];
+
+/** Runs a command of a development dependency; its whole output is the problem when it fails. */
+async function tool(script: string, args: readonly string[]): Promise<CheckResult> {
+  const child = spawn(process.execPath, [join("node_modules", script), ...args], {
+    cwd: projectRoot,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: process.stdout.isTTY ? { ...process.env, FORCE_COLOR: "1" } : { ...process.env, NO_COLOR: "1" },
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  child.stderr.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  child.once("error", reject);
+  child.once("close", (code, signal) => {
+    if (signal !== null) output += `\nended by ${signal}`;
+    resolve(code ?? 1);
+  });
+  return (await promise) === 0 ? { problems: [] } : { problems: [output.trim() || `${script} failed silently`] };
+}

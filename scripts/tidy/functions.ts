@@ -1,0 +1,102 @@
+// Rules about functions: length, and parameters that are easy to swap.
+
+import ts from "@typescript/typescript6";
+import type { CheckResult } from "../check.ts";
+import { locate, type SourceFile, sourceFiles, walk } from "../source-files.ts";
+import { allowedAdjacentParameters, allowedFunctionLines, withoutAllowed } from "./allowed.ts";
+import { distribution } from "./distribution.ts";
+
+const functionLinesMax = 70;
+
+interface FoundFunction {
+  readonly key: string;
+  readonly name: string;
+  readonly file: SourceFile;
+  readonly node: ts.FunctionLikeDeclaration;
+  readonly lines: number;
+}
+
+export function functionLengths(): CheckResult {
+  const functions = productionFunctions();
+  const problems = new Map<string, string>();
+  const grown: string[] = [];
+  for (const { key, name, file, node, lines } of functions) {
+    if (lines <= functionLinesMax) continue;
+    problems.set(key, `${locate(file, node)}: ${name} has ${lines} lines, at most ${functionLinesMax}`);
+    const allowed = allowedFunctionLines[key];
+    if (allowed !== undefined && lines > allowed) grown.push(`${locate(file, node)}: ${name} grew from ${allowed} to ${lines}`);
+  }
+  const inSource = functions.filter(({ file }) => file.path.startsWith("src/")).map(({ lines }) => lines);
+  return {
+    problems: [...withoutAllowed(problems, allowedFunctionLines), ...grown],
+    note: `${inSource.length} functions in src: ${distribution(inSource, { medianGoal: 10, p90Goal: 30 })}`,
+  };
+}
+
+/** Two neighbouring parameters of one primitive type are swapped sooner or later; an options object cannot be. */
+export function adjacentParameters(): CheckResult {
+  const problems = new Map<string, string>();
+  for (const { key, name, file, node } of productionFunctions()) {
+    const kinds = node.parameters.map(primitiveKind);
+    const index = kinds.findIndex((kind, position) => kind !== undefined && kind === kinds[position + 1]);
+    if (index < 0 || isComparator(node)) continue;
+    const [left, right] = [node.parameters[index]?.name.getText(), node.parameters[index + 1]?.name.getText()];
+    problems.set(key, `${locate(file, node)}: ${name}: ${left} and ${right} have the same type; use an options object`);
+  }
+  return { problems: withoutAllowed(problems, allowedAdjacentParameters) };
+}
+
+function primitiveKind({ type }: ts.ParameterDeclaration): ts.SyntaxKind | undefined {
+  const primitives = [
+    ts.SyntaxKind.StringKeyword,
+    ts.SyntaxKind.NumberKeyword,
+    ts.SyntaxKind.BooleanKeyword,
+    ts.SyntaxKind.BigIntKeyword,
+  ];
+  return primitives.find((kind) => kind === type?.kind);
+}
+
+/** Swapping both sides of a comparison or a combination is visible, and often without effect. */
+function isComparator({ parameters }: ts.FunctionLikeDeclaration): boolean {
+  const names = parameters.map(({ name }) => name.getText()).join(",");
+  return parameters.length === 2 && ["a,b", "left,right"].includes(names);
+}
+
+/** Named functions and methods, and anonymous ones that do not lie inside another function. */
+function productionFunctions(): FoundFunction[] {
+  return sourceFiles()
+    .filter(({ isTest }) => !isTest)
+    .flatMap((file) => {
+      const found: FoundFunction[] = [];
+      walk(file.tree, (node) => {
+        if (!isFunctionWithBody(node)) return;
+        const name = nameOf(node);
+        if (name === undefined) return;
+        const from = file.tree.getLineAndCharacterOfPosition(node.getStart(file.tree)).line;
+        const to = file.tree.getLineAndCharacterOfPosition(node.getEnd()).line;
+        found.push({ key: `${file.path}#${name}`, name, file, node, lines: to - from + 1 });
+      });
+      return found;
+    });
+}
+
+function isFunctionWithBody(node: ts.Node): node is ts.FunctionLikeDeclaration {
+  const isFunction =
+    ts.isFunctionDeclaration(node) ||
+    ts.isMethodDeclaration(node) ||
+    ts.isConstructorDeclaration(node) ||
+    ts.isAccessor(node) ||
+    ts.isFunctionExpression(node) ||
+    ts.isArrowFunction(node);
+  return isFunction && node.body !== undefined;
+}
+
+function nameOf(node: ts.FunctionLikeDeclaration): string | undefined {
+  const owner = ts.isClassLike(node.parent) ? `${node.parent.name?.text ?? "class"}.` : "";
+  if (ts.isConstructorDeclaration(node)) return `${owner}constructor`;
+  if (node.name !== undefined) return `${owner}${node.name.getText()}`;
+  const { parent } = node;
+  const isNamedByParent =
+    ts.isVariableDeclaration(parent) || ts.isPropertyAssignment(parent) || ts.isPropertyDeclaration(parent);
+  return isNamedByParent ? parent.name.getText() : undefined;
+}

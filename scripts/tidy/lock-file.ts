@@ -1,0 +1,60 @@
+// The lock file is exact, in step with package.json, and free of download addresses (a mirror's address in it would
+// break every clone elsewhere).
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CheckResult } from "../check.ts";
+import { projectRoot } from "../source-files.ts";
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly link?: boolean;
+  readonly inBundle?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const dependencyKinds = ["dependencies", "devDependencies", "optionalDependencies"] as const;
+
+export function checkLockFile(): CheckResult {
+  const manifest = readJson<LockedPackage>("package.json");
+  const { packages } = readJson<{ readonly packages: Readonly<Record<string, LockedPackage>> }>("package-lock.json");
+  const installed = Object.entries(packages).filter(([path]) => path !== "");
+  return {
+    problems: [
+      ...installed.flatMap(([path, entry]) => problemsOfEntry(path, entry)),
+      ...dependencyKinds.flatMap((kind) => problemsOfRanges(kind, { manifest, locked: packages[""] ?? {} })),
+    ],
+    note: `${installed.length} packages`,
+  };
+}
+
+function problemsOfEntry(path: string, entry: LockedPackage): string[] {
+  if (entry.link === true || entry.inBundle === true) return [];
+  const problems: string[] = [];
+  if (entry.resolved !== undefined) {
+    problems.push(`${path}: has a download address; .npmrc (omit-lockfile-registry-resolved) was not in force`);
+  }
+  if (entry.integrity === undefined) problems.push(`${path}: has no integrity hash`);
+  return problems;
+}
+
+function problemsOfRanges(
+  kind: (typeof dependencyKinds)[number],
+  { manifest, locked }: { readonly manifest: LockedPackage; readonly locked: LockedPackage },
+): string[] {
+  const wanted = manifest[kind] ?? {};
+  const present = locked[kind] ?? {};
+  const names = new Set([...Object.keys(wanted), ...Object.keys(present)]);
+  return [...names].flatMap((name) => {
+    if (wanted[name] !== present[name]) return [`${kind}: ${name} differs from package.json; run npm install`];
+    return /^(npm:.+@)?\d/.test(wanted[name] ?? "") ? [] : [`${kind}: ${name} is not an exact version`];
+  });
+}
+
+function readJson<Shape>(path: string): Shape {
+  return JSON.parse(readFileSync(join(projectRoot, path), "utf8")) as Shape;
+}

@@ -1,0 +1,231 @@
+/**
+ * Reads a regular expression of a tenant's schema into a program that runs in linear time.
+ *
+ * The engine of the language backtracks: `(a+)+$` against forty letters stops the process for minutes, and no check of
+ * the pattern's text finds every such case. So tenants' patterns never run on it. They become the states of a
+ * non-deterministic automaton (pattern-matcher.ts follows all of them at once), which costs at most text × program
+ * whatever the pattern is. What cannot be done that way is refused: backreferences, lookarounds, inline flags.
+ *
+ * Only single characters are left to the language's own engine (`[^\p{L}a-z]`, `\d`, `.`), because one character is
+ * nothing to backtrack over, and so classes mean exactly what the standard says.
+ */
+
+/** Longest pattern, in characters. */
+export const patternLengthMax = 200;
+/** Counted repeats are written out, so `(a{99}){99}` is short and yet large. */
+export const patternInstructionsMax = 4_000;
+
+export type Instruction =
+  | { readonly kind: "character"; readonly accepts: (codePoint: number) => boolean }
+  /** Both are tried; -1 is filled in while the program is being written. */
+  | { readonly kind: "split"; first: number; second: number }
+  | { readonly kind: "assert"; readonly assertion: Assertion }
+  | { readonly kind: "match" };
+
+export type Assertion = "start" | "end" | "word_boundary" | "not_word_boundary";
+
+export type PatternProgram =
+  | { readonly kind: "program"; readonly instructions: readonly Instruction[] }
+  | { readonly kind: "refused"; readonly reason: string };
+
+/** The pattern as JSON Schema means it: ECMA-262 with the `u` flag, matching anywhere unless anchored. */
+export function compilePattern(pattern: string): PatternProgram {
+  if (pattern.length > patternLengthMax) return refused(`is longer than ${patternLengthMax} characters`);
+  try {
+    // Syntax only: it is never run.
+    new RegExp(pattern, "u");
+  } catch {
+    return refused("is not a valid regular expression");
+  }
+  try {
+    const writer = new ProgramWriter();
+    writer.write(new PatternReader(pattern).read());
+    writer.add({ kind: "match" });
+    return { kind: "program", instructions: writer.instructions };
+  } catch (error) {
+    if (error instanceof UnsupportedPattern) return refused(error.message);
+    throw error;
+  }
+}
+
+class UnsupportedPattern extends Error {}
+
+function refused(reason: string): PatternProgram {
+  return { kind: "refused", reason };
+}
+
+type Node =
+  | { readonly kind: "atom"; readonly accepts: (codePoint: number) => boolean }
+  | { readonly kind: "assertion"; readonly assertion: Assertion }
+  | { readonly kind: "sequence"; readonly items: readonly Node[] }
+  | { readonly kind: "choice"; readonly branches: readonly Node[] }
+  | { readonly kind: "repeat"; readonly body: Node; readonly min: number; readonly max: number };
+
+const quantifierToken = /(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})\??/y;
+const groupToken = /\((?:\?:|\?<(?![=!])[^>]*>|(?!\?))/y;
+const assertionToken = /\^|\$|\\[bB]/y;
+const atomToken =
+  /\[(?:\\.|[^\]\\])*\]|\\[pP]\{[^}]*\}|\\u\{[^}]*\}|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u.{4}|\\x..|\\c.|\\.|./suy;
+
+/** Reads text that is known to be a valid pattern. */
+class PatternReader {
+  readonly #source: string;
+  #at = 0;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  read(): Node {
+    const branches = [this.#readSequence()];
+    while (this.#source[this.#at] === "|") {
+      this.#at += 1;
+      branches.push(this.#readSequence());
+    }
+    return { kind: "choice", branches };
+  }
+
+  #readSequence(): Node {
+    const items: Node[] = [];
+    while (this.#at < this.#source.length && !")|".includes(this.#source[this.#at] ?? "")) {
+      items.push(this.#readQuantifier(this.#readItem()));
+    }
+    return { kind: "sequence", items };
+  }
+
+  #readItem(): Node {
+    const assertion = this.#take(assertionToken);
+    if (assertion !== null) return { kind: "assertion", assertion: assertionOf(assertion[0]) };
+    if (this.#source[this.#at] === "(") return this.#readGroup();
+    const source = this.#take(atomToken)?.[0] ?? "";
+    if (/^\\(?:[1-9]|k)/.test(source)) throw new UnsupportedPattern("uses a backreference, which is not supported");
+    return { kind: "atom", accepts: characterTest(source) };
+  }
+
+  #readGroup(): Node {
+    if (this.#take(groupToken) === null) {
+      throw new UnsupportedPattern("uses a lookahead, a lookbehind or inline flags, which are not supported");
+    }
+    const inner = this.read();
+    this.#at += 1;
+    return inner;
+  }
+
+  #readQuantifier(body: Node): Node {
+    const token = this.#take(quantifierToken);
+    if (token === null) return body;
+    const [, symbol, least, comma, most] = token;
+    if (symbol !== undefined) {
+      return { kind: "repeat", body, min: symbol === "+" ? 1 : 0, max: symbol === "?" ? 1 : Infinity };
+    }
+    const min = Number(least);
+    if (comma === undefined) return { kind: "repeat", body, min, max: min };
+    return { kind: "repeat", body, min, max: most === undefined || most === "" ? Infinity : Number(most) };
+  }
+
+  #take(token: RegExp): RegExpExecArray | null {
+    token.lastIndex = this.#at;
+    const found = token.exec(this.#source);
+    if (found !== null) this.#at = token.lastIndex;
+    return found;
+  }
+}
+
+function assertionOf(text: string): Assertion {
+  if (text === "^") return "start";
+  if (text === "$") return "end";
+  return text === "\\b" ? "word_boundary" : "not_word_boundary";
+}
+
+const tooLarge = "is too large once its counted repeats are written out";
+
+class ProgramWriter {
+  readonly instructions: Instruction[] = [];
+  #writes = 0;
+
+  add<Added extends Instruction>(instruction: Added): Added {
+    if (this.instructions.length >= patternInstructionsMax) {
+      throw new UnsupportedPattern(tooLarge);
+    }
+    this.instructions.push(instruction);
+    return instruction;
+  }
+
+  write(node: Node): void {
+    this.#writes += 1;
+    // Counted apart from the instructions, because `((){9999}){9999}` never writes one.
+    if (this.#writes > 4 * patternInstructionsMax) throw new UnsupportedPattern(tooLarge);
+    switch (node.kind) {
+      case "atom":
+        this.add({ kind: "character", accepts: node.accepts });
+        return;
+      case "assertion":
+        this.add({ kind: "assert", assertion: node.assertion });
+        return;
+      case "sequence":
+        for (const item of node.items) this.write(item);
+        return;
+      case "choice":
+        this.#writeChoice(node.branches);
+        return;
+      case "repeat":
+        this.#writeRepeat(node);
+        return;
+    }
+  }
+
+  #writeChoice(branches: readonly Node[]): void {
+    const exits: Extract<Instruction, { kind: "split" }>[] = [];
+    branches.forEach((branch, index) => {
+      const fork = index < branches.length - 1 ? this.#addSplit() : null;
+      this.write(branch);
+      if (fork === null) return;
+      exits.push(this.#addSplit());
+      fork.second = this.instructions.length;
+    });
+    for (const exit of exits) {
+      exit.first = this.instructions.length;
+      exit.second = this.instructions.length;
+    }
+  }
+
+  #writeRepeat(node: Extract<Node, { kind: "repeat" }>): void {
+    for (let count = 0; count < node.min; count += 1) this.write(node.body);
+    if (node.max === Infinity) {
+      const start = this.instructions.length;
+      const fork = this.#addSplit();
+      this.write(node.body);
+      const back = this.#addSplit();
+      back.first = start;
+      back.second = start;
+      fork.second = this.instructions.length;
+      return;
+    }
+    const forks: Extract<Instruction, { kind: "split" }>[] = [];
+    for (let count = node.min; count < node.max; count += 1) {
+      forks.push(this.#addSplit());
+      this.write(node.body);
+    }
+    for (const fork of forks) fork.second = this.instructions.length;
+  }
+
+  /** Its first way is the instruction after it, until told otherwise. */
+  #addSplit(): Extract<Instruction, { kind: "split" }> {
+    return this.add({ kind: "split", first: this.instructions.length + 1, second: -1 });
+  }
+}
+
+const asciiCount = 128;
+
+/** Whether a character is accepted; what is known of ASCII is remembered, because most text is. */
+function characterTest(source: string): (codePoint: number) => boolean {
+  const native = new RegExp(`^(?:${source})$`, "u");
+  const accepts = (codePoint: number) => native.test(String.fromCodePoint(codePoint));
+  // 0 is not known yet.
+  const known = new Uint8Array(asciiCount);
+  return (codePoint) => {
+    if (codePoint >= asciiCount) return accepts(codePoint);
+    if (known[codePoint] === 0) known[codePoint] = accepts(codePoint) ? 1 : 2;
+    return known[codePoint] === 1;
+  };
+}

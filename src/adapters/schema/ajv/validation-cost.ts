@@ -1,0 +1,90 @@
+import type { Purse } from "./pattern-matcher.ts";
+
+/**
+ * What one validation may cost, in units of very roughly ten nanoseconds; a schema and its data decide together.
+ * `{"allOf": [{"$ref": d1}, {"$ref": d1}]}`, thirty times, is a kilobyte of schema and a billion steps, so no limit on
+ * size replaces counting. Every subschema charges here each time it is applied, in proportion to its work.
+ */
+export const validationUnitsMax = 1_000_000;
+
+/** The budget of the validation that runs now. One serves all, because validation is synchronous. */
+export class ValidationBudget implements Purse {
+  #unitsLeft = validationUnitsMax;
+
+  refill(units: number): void {
+    this.#unitsLeft = units;
+  }
+
+  spend(units: number): void {
+    this.#unitsLeft -= units;
+    if (this.#unitsLeft < 0) throw new ValidationTooCostly();
+  }
+}
+
+export class ValidationTooCostly extends Error {
+  override readonly name = "ValidationTooCostly";
+}
+
+/** The work of applying one subschema, apart from its own subschemas, which charge for themselves. */
+export interface SubschemaCost {
+  readonly base: number;
+  /** Per property of an object. */
+  readonly perKey: number;
+  /** Looks at every character of a string. */
+  readonly readsText: boolean;
+}
+
+const keyKeywords = [
+  "additionalProperties",
+  "patternProperties",
+  "propertyNames",
+  "unevaluatedProperties",
+  "minProperties",
+  "maxProperties",
+];
+const textKeywords = ["minLength", "maxLength", "format"];
+/** One unit per so many characters. */
+const charactersPerUnit = 16;
+
+/** Estimates from the schema alone. */
+export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost {
+  const patterns = entriesOf(schema["patternProperties"]);
+  const constant = "const" in schema ? JSON.stringify(schema["const"]).length / charactersPerUnit : 0;
+  const named = entriesOf(schema["properties"]) + entriesOf(schema["required"]) + entriesOf(schema["dependentSchemas"]);
+  const dependents = Object.values(asObject(schema["dependentRequired"])).reduce<number>((sum, list) => sum + 1 + entriesOf(list), 0);
+  return {
+    base: Math.ceil(1 + named + dependents + constant),
+    perKey: keyKeywords.some((keyword) => keyword in schema) ? 1 + patterns : 0,
+    readsText: textKeywords.some((keyword) => keyword in schema),
+  };
+}
+
+/** Charges for applying a subschema to a value. */
+export function chargeFor(cost: SubschemaCost, application: { readonly data: unknown; readonly purse: Purse }): void {
+  const { data, purse } = application;
+  let units = cost.base;
+  if (cost.readsText && typeof data === "string") units += Math.floor(data.length / charactersPerUnit);
+  if (cost.perKey > 0 && typeof data === "object" && data !== null) units += cost.perKey * Object.keys(data).length;
+  purse.spend(units);
+}
+
+/**
+ * The value as text that is equal for equal values, whatever the order of their keys. It makes `enum` and
+ * `uniqueItems` cost the size of the data once, where comparing each with each costs its square.
+ */
+export function canonicalText(value: unknown, purse: Purse): string {
+  purse.spend(1);
+  if (typeof value === "string") purse.spend(Math.floor(value.length / charactersPerUnit));
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, purse)).join()}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "undefined";
+  const entries = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1));
+  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalText(inner, purse)}`).join()}}`;
+}
+
+function entriesOf(value: unknown): number {
+  return Object.keys(asObject(value)).length;
+}
+
+function asObject(value: unknown): object {
+  return typeof value === "object" && value !== null ? value : {};
+}

@@ -1,0 +1,131 @@
+import type { StatementSync } from "node:sqlite";
+import type { Connection } from "./connection.ts";
+
+/** 4,096 rows; the same number is in the indexes of migrations/0001-initial.ts. */
+export const chunkBits = 12;
+
+export const chunkKinds = { events: 0, deliveries: 1 } as const;
+export type ChunkKind = (typeof chunkKinds)[keyof typeof chunkKinds];
+
+export interface TimeRange {
+  readonly from: number | null;
+  readonly to: number | null;
+}
+
+interface OpenChunk {
+  chunk: number;
+  createdMin: number;
+  createdMax: number;
+  changed: boolean;
+}
+
+/**
+ * Creation times by chunk of rows. Listings and upkeep step from chunk to chunk and skip those whose times do not
+ * matter, so that neither needs an index on time. Rows are appended, so only the newest chunk of a kind changes: it is
+ * kept in memory and written once per transaction.
+ */
+export class Chunks {
+  readonly #upsert: StatementSync;
+  readonly #newest: StatementSync;
+  readonly #older: StatementSync;
+  readonly #lastBefore: StatementSync;
+  readonly #forget: StatementSync;
+  readonly #open: [OpenChunk, OpenChunk];
+
+  constructor(connection: Connection) {
+    this.#upsert = connection.prepare("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?)");
+    this.#newest = connection.prepare(
+      "SELECT chunk, created_min, created_max FROM chunks WHERE kind = ? ORDER BY chunk DESC LIMIT 1",
+    );
+    this.#older = connection.prepare(
+      `SELECT chunk FROM chunks WHERE kind = ?1 AND chunk <= ?2 AND created_max >= ?3 AND created_min <= ?4
+       ORDER BY chunk DESC LIMIT 1`,
+    );
+    this.#lastBefore = connection.prepare(
+      "SELECT chunk FROM chunks WHERE kind = ? AND created_min < ? ORDER BY chunk DESC LIMIT 1",
+    );
+    this.#forget = connection.prepare("DELETE FROM chunks WHERE kind = ? AND chunk < ?");
+    this.#open = [this.#read(chunkKinds.events), this.#read(chunkKinds.deliveries)];
+    connection.join({
+      beforeCommit: () => this.#flushAll(),
+      reload: () => {
+        this.#open[chunkKinds.events] = this.#read(chunkKinds.events);
+        this.#open[chunkKinds.deliveries] = this.#read(chunkKinds.deliveries);
+      },
+    });
+  }
+
+  /** Notes a row that is being written. */
+  note(kind: ChunkKind, row: { readonly seq: number; readonly createdAt: number }): void {
+    const open = this.#open[kind];
+    const chunk = chunkOf(row.seq);
+    if (chunk !== open.chunk) {
+      if (open.changed) this.#flush(kind);
+      open.chunk = chunk;
+      open.createdMin = row.createdAt;
+      open.createdMax = row.createdAt;
+      open.changed = true;
+      return;
+    }
+    if (row.createdAt < open.createdMin) {
+      open.createdMin = row.createdAt;
+      open.changed = true;
+    }
+    if (row.createdAt > open.createdMax) {
+      open.createdMax = row.createdAt;
+      open.changed = true;
+    }
+  }
+
+  /** The newest chunk at or below `chunk` that can hold rows created in the range; null when there is none. */
+  atOrBelow(kind: ChunkKind, search: TimeRange & { readonly chunk: number }): number | null {
+    const row = this.#older.get(
+      kind,
+      search.chunk,
+      search.from ?? Number.MIN_SAFE_INTEGER,
+      search.to ?? Number.MAX_SAFE_INTEGER,
+    ) as unknown as [chunk: number] | undefined;
+    return row === undefined ? null : row[0];
+  }
+
+  /** The last position at which a row created before a time can be; 0 when there is none. */
+  lastSeqBefore(kind: ChunkKind, createdBefore: number): number {
+    const row = this.#lastBefore.get(kind, createdBefore) as unknown as [chunk: number] | undefined;
+    return row === undefined ? 0 : chunkEnd(row[0]);
+  }
+
+  /** Drops what is known of chunks that lie wholly below a position. */
+  forgetBelow(kind: ChunkKind, seq: number): void {
+    this.#forget.run(kind, Math.min(chunkOf(seq), this.#open[kind].chunk));
+  }
+
+  #flushAll(): void {
+    if (this.#open[0].changed) this.#flush(chunkKinds.events);
+    if (this.#open[1].changed) this.#flush(chunkKinds.deliveries);
+  }
+
+  #flush(kind: ChunkKind): void {
+    const open = this.#open[kind];
+    this.#upsert.run(kind, open.chunk, open.createdMin, open.createdMax);
+    open.changed = false;
+  }
+
+  #read(kind: ChunkKind): OpenChunk {
+    const row = this.#newest.get(kind) as unknown as [chunk: number, min: number, max: number] | undefined;
+    const [chunk, createdMin, createdMax] = row ?? [-1, 0, 0];
+    return { chunk, createdMin, createdMax, changed: false };
+  }
+}
+
+/** Not a shift: positions may outgrow 32 bits. */
+export function chunkOf(seq: number): number {
+  return Math.floor(seq / 2 ** chunkBits);
+}
+
+export function chunkStart(chunk: number): number {
+  return chunk * 2 ** chunkBits;
+}
+
+export function chunkEnd(chunk: number): number {
+  return chunkStart(chunk + 1) - 1;
+}

@@ -1,0 +1,139 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { StoreUnavailableError } from "../../../ports/store.ts";
+import { storeError } from "./errors.ts";
+
+/**
+ * Pages of the WAL after which a commit copies them into the database: 64 MiB with pages of 8 KiB. The file can grow
+ * beyond that while a backup or another reader holds an old snapshot, and shrinks back to it afterwards.
+ */
+const walPagesMax = 8192;
+/** Larger than SQLite's 4 KiB: bodies of about a kilobyte fill the pages better and cost fewer system calls. */
+const pageSizeBytes = 8192;
+const cacheKib = 65_536;
+
+/**
+ * The one connection of the store. Statements are prepared once and kept; every read and write goes through `read` or
+ * `write`, so that a refused statement leaves neither an open transaction nor memory that disagrees with the file.
+ */
+export class Connection {
+  readonly db: DatabaseSync;
+  readonly #begin: StatementSync;
+  readonly #beginRead: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #listeners: TransactionListener[] = [];
+  #closed = false;
+  #stale = false;
+
+  constructor(db: DatabaseSync) {
+    this.db = db;
+    this.#begin = db.prepare("BEGIN IMMEDIATE");
+    this.#beginRead = db.prepare("BEGIN");
+    this.#commit = db.prepare("COMMIT");
+  }
+
+  /** A statement whose rows come as arrays, which is cheaper than objects. */
+  prepare(sql: string): StatementSync {
+    const statement = this.db.prepare(sql);
+    statement.setReturnArrays(true);
+    return statement;
+  }
+
+  /** Whatever is kept in memory about the file takes part in its transactions. */
+  join(listener: TransactionListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Runs `work` in one durable transaction: everything of it happens, or nothing, in the file and in memory. */
+  write<Result>(work: () => Result): Result {
+    this.#ready();
+    try {
+      this.#begin.run();
+      const result = work();
+      for (const listener of this.#listeners) listener.beforeCommit?.();
+      this.#commit.run();
+      for (const listener of this.#listeners) listener.afterCommit?.();
+      return result;
+    } catch (error) {
+      this.#rollBack();
+      throw storeError(error);
+    }
+  }
+
+  /** Runs `work` on one snapshot; one lock for all its statements instead of one each. */
+  read<Result>(work: () => Result): Result {
+    this.#ready();
+    try {
+      this.#beginRead.run();
+      const result = work();
+      this.#commit.run();
+      return result;
+    } catch (error) {
+      this.#endTransaction();
+      throw storeError(error);
+    }
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.db.close();
+  }
+
+  #ready(): void {
+    if (this.#closed) throw new StoreUnavailableError("the store is closed");
+    if (!this.#stale) return;
+    try {
+      for (const listener of this.#listeners) listener.reload?.();
+    } catch (error) {
+      throw storeError(error);
+    }
+    this.#stale = false;
+  }
+
+  #rollBack(): void {
+    this.#endTransaction();
+    for (const listener of this.#listeners) listener.afterRollback?.();
+    // Reading the file again may fail for the same reason as the write did, so it waits for the next call.
+    this.#stale = true;
+  }
+
+  #endTransaction(): void {
+    // A full disk makes SQLite roll back by itself.
+    if (this.db.isOpen && this.db.isTransaction) this.db.exec("ROLLBACK");
+  }
+}
+
+export interface TransactionListener {
+  /** Writes what was accumulated in memory. */
+  readonly beforeCommit?: () => void;
+  readonly afterCommit?: () => void;
+  /** Undoes changes that no reading of the file can restore. Must not throw. */
+  readonly afterRollback?: () => void;
+  /** Forgets what was cached and reads it again. */
+  readonly reload?: () => void;
+}
+
+/** Opens the file with the settings that the promises of the port rest on. */
+export function openDatabase(options: { readonly file: string; readonly busyTimeoutMs: number }): DatabaseSync {
+  const db = new DatabaseSync(options.file, {
+    timeout: options.busyTimeoutMs,
+    // Rows are written in one place each, and history is removed in steps that would trip over foreign keys.
+    enableForeignKeyConstraints: false,
+  });
+  try {
+    db.exec(`PRAGMA page_size = ${pageSizeBytes}`);
+    db.exec("PRAGMA journal_mode = WAL");
+    // FULL, not NORMAL: an answered publish must survive a power cut.
+    db.exec("PRAGMA synchronous = FULL");
+    db.exec(`PRAGMA wal_autocheckpoint = ${walPagesMax}`);
+    db.exec(`PRAGMA journal_size_limit = ${walPagesMax * pageSizeBytes}`);
+    db.exec(`PRAGMA cache_size = -${cacheKib}`);
+    db.exec("PRAGMA temp_store = MEMORY");
+    // An I/O error behind a memory map kills the process instead of failing a call.
+    db.exec("PRAGMA mmap_size = 0");
+    return db;
+  } catch (error) {
+    db.close();
+    throw storeError(error);
+  }
+}

@@ -1,0 +1,143 @@
+import type { StatementSync } from "node:sqlite";
+import type {
+  ClaimRequest,
+  ClaimResult,
+  CommitBatch,
+  CommitResult,
+  DeliveryStore,
+  LanePage,
+  Lease,
+  StoreDepth,
+} from "../../../ports/store/deliveries.ts";
+import { Claimer } from "./claim.ts";
+import { waitingMax } from "./codes.ts";
+import { DeliveryWriter, PublishWriter } from "./publish.ts";
+import { rankSql } from "./rank.ts";
+import { RequeueWriter } from "./requeue.ts";
+import { SettleWriter } from "./settle.ts";
+import type { StoreState } from "./state.ts";
+
+/**
+ * The path of an event. A delivery that is leased as it is written stays out of the lane index ("fresh") and never
+ * enters it when its first request succeeds, which saves two index writes of the common case. It is put there when it
+ * is released, rescheduled, or when its lease ran out; after a crash, when the store is opened.
+ */
+export class SqliteDeliveries implements DeliveryStore {
+  readonly #state: StoreState;
+  readonly #publishes: PublishWriter;
+  readonly #requeues: RequeueWriter;
+  readonly #settlements: SettleWriter;
+  readonly #claimer: Claimer;
+  readonly #enterLane: StatementSync;
+  readonly #nextLane: StatementSync;
+  readonly #recover: StatementSync;
+
+  constructor(state: StoreState) {
+    const deliveries = new DeliveryWriter(state);
+    const { connection } = state;
+    this.#state = state;
+    this.#publishes = new PublishWriter(state, deliveries);
+    this.#requeues = new RequeueWriter(state, deliveries);
+    this.#settlements = new SettleWriter(state);
+    this.#claimer = new Claimer(state);
+    this.#enterLane = connection.prepare(`UPDATE deliveries SET rank = ${rankSql("?")} WHERE seq = ?`);
+    this.#nextLane = connection.prepare("SELECT min(lane) FROM deliveries WHERE rank IS NOT NULL AND lane > ?");
+    this.#recover = connection.prepare(
+      `UPDATE deliveries
+       SET rank = ${rankSql("(SELECT ordering > 0 FROM lanes WHERE ref = deliveries.lane)")}
+       WHERE seq >= ? AND state <= ${waitingMax} AND rank IS NULL`,
+    );
+  }
+
+  async commit(batch: CommitBatch): Promise<CommitResult> {
+    return this.#state.connection.write(() => {
+      const publishes = batch.publishes.map((command) => this.#publishes.write(command));
+      const requeues = batch.requeues.map((command) => this.#requeues.write(command));
+      const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
+      for (const webhook of batch.webhookStates) this.#settlements.writeWebhookState(webhook);
+      return { publishes, requeues, settled };
+    });
+  }
+
+  async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
+    this.endExpiredLeases(requests.reduce((latest, request) => Math.max(latest, request.now), 0));
+    return this.#claimer.claim(requests);
+  }
+
+  async release(leases: readonly Lease[]): Promise<void> {
+    const fresh: Lease[] = [];
+    for (const lease of leases) {
+      const held = this.#state.leases.get(lease.ref);
+      if (held?.fence !== lease.fence) continue;
+      if (held.fresh) fresh.push(lease);
+      else this.#state.leases.drop(lease.ref);
+    }
+    this.#enterLanes(fresh.map((lease) => lease.ref));
+  }
+
+  async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
+    const { connection, lanes } = this.#state;
+    return connection.read(() => {
+      const refs = this.#lanesAfter(page.after === null ? 0 : Number(page.after), page.limit + 1);
+      const shown = refs.slice(0, page.limit);
+      const next = refs.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
+      return { lanes: shown.map((ref) => lanes.key(ref)), next };
+    });
+  }
+
+  async depth(): Promise<StoreDepth> {
+    const { connection, tally, words } = this.#state;
+    return connection.read(() => {
+      const [high, normal, low] = tally.waiting;
+      const deadLetters = new Map(tally.deadLetters().map(([tenant, count]) => [words.text(tenant), count]));
+      return { waiting: { high, normal, low }, deadLetters };
+    });
+  }
+
+  /** Puts fresh deliveries into their lanes whose lease ran out, so that others can claim them. */
+  endExpiredLeases(now: number): void {
+    this.#enterLanes(this.#state.leases.freshExpired(now));
+  }
+
+  /**
+   * After a crash: what was leased as it was written is in no lane. Looks only at rows above the floor, which the last
+   * commit left at the oldest of them.
+   */
+  recover(): void {
+    const { connection, tally } = this.#state;
+    connection.write(() => {
+      tally.opens += 1;
+      tally.touch();
+      this.#recover.run(tally.freshFloor);
+    });
+  }
+
+  #enterLanes(seqs: readonly number[]): void {
+    if (seqs.length === 0) return;
+    const { connection, leases, lanes, tally } = this.#state;
+    connection.write(() => {
+      for (const seq of seqs) {
+        const held = leases.take(seq, null);
+        if (held !== undefined) this.#enterLane.run(lanes.get(held.lane).ordered ? 1 : 0, seq);
+      }
+      tally.touch();
+    });
+  }
+
+  /** Seeks from lane to lane, so that a million deliveries in one lane cost one step. */
+  #lanesAfter(after: number, limit: number): readonly number[] {
+    const fresh = [...new Set(Array.from(this.#state.leases.fresh(), ([, lease]) => lease.lane))]
+      .filter((lane) => lane > after)
+      .sort((a, b) => a - b);
+    const found: number[] = [];
+    for (let last = after; found.length < limit; ) {
+      const [indexed] = this.#nextLane.get(last) as unknown as [lane: number | null];
+      while (fresh[0] !== undefined && fresh[0] <= last) fresh.shift();
+      const lane = Math.min(indexed ?? Number.POSITIVE_INFINITY, fresh[0] ?? Number.POSITIVE_INFINITY);
+      if (lane === Number.POSITIVE_INFINITY) break;
+      found.push(lane);
+      last = lane;
+    }
+    return found;
+  }
+}

@@ -1,0 +1,154 @@
+import type { TransactionListener } from "./connection.ts";
+
+/** Who holds a waiting delivery, and until when. */
+export interface LeaseRecord {
+  readonly fence: number;
+  readonly until: number;
+  readonly lane: number;
+  readonly priority: number;
+  /** Written and leased in one step, so it is in no lane index yet. */
+  readonly fresh: boolean;
+}
+
+/**
+ * Leases live in memory: one process owns the folder, so none survives a restart and a claim writes nothing.
+ *
+ * Fresh ones are kept apart because they are bounded by the engine's buffers, and because the oldest of them says how
+ * far back the next start has to look. Both maps keep one small object per lease, about 150 bytes.
+ */
+export class Leases {
+  readonly #fresh = new Map<number, LeaseRecord>();
+  readonly #indexed = new Map<number, LeaseRecord>();
+  readonly #indexedPerLane = new Map<number, number>();
+  #fence = 0;
+  /** No fresh lease runs out before this. */
+  #freshUntilMin = Number.POSITIVE_INFINITY;
+  /** What the running transaction changed, newest last; undone when it fails. */
+  #journal: JournalEntry[] = [];
+
+  readonly listener: TransactionListener = {
+    afterCommit: () => {
+      if (this.#journal.length > 0) this.#journal = [];
+    },
+    afterRollback: () => this.#undo(),
+  };
+
+  /** Fences granted from now on are above this one. */
+  startFences(floor: number): void {
+    this.#fence = floor;
+  }
+
+  get size(): number {
+    return this.#fresh.size + this.#indexed.size;
+  }
+
+  get(seq: number): LeaseRecord | undefined {
+    return this.#fresh.get(seq) ?? this.#indexed.get(seq);
+  }
+
+  /** Leased at `now`: a lease that ran out counts until somebody else takes it, but no longer protects. */
+  isHeld(seq: number, now: number): boolean {
+    const lease = this.get(seq);
+    return lease !== undefined && lease.until > now;
+  }
+
+  /** How many rows of the lane's index a claim may have to step over. */
+  indexedIn(lane: number): number {
+    return this.#indexedPerLane.get(lane) ?? 0;
+  }
+
+  grant(seq: number, terms: Omit<LeaseRecord, "fence">): number {
+    this.#fence += 1;
+    const lease: LeaseRecord = {
+      fence: this.#fence,
+      until: terms.until,
+      lane: terms.lane,
+      priority: terms.priority,
+      fresh: terms.fresh,
+    };
+    this.#put(seq, lease);
+    if (terms.fresh) {
+      this.#journal.push({ seq, lease: null });
+      if (terms.until < this.#freshUntilMin) this.#freshUntilMin = terms.until;
+    }
+    return lease.fence;
+  }
+
+  /** Ends a lease inside a transaction. Returns it when the fence is the newest, undefined when it was lost. */
+  take(seq: number, fence: number | null): LeaseRecord | undefined {
+    const lease = this.get(seq);
+    if (lease === undefined || (fence !== null && lease.fence !== fence)) return undefined;
+    this.#remove(seq, lease);
+    this.#journal.push({ seq, lease });
+    return lease;
+  }
+
+  /** Ends the lease of a row that is in the index already; nothing needs to be written for it. */
+  drop(seq: number): void {
+    const lease = this.#indexed.get(seq);
+    if (lease !== undefined) this.#remove(seq, lease);
+  }
+
+  /** The oldest delivery that is leased and in no index; null when there is none. */
+  freshFirst(): number | null {
+    const first = this.#fresh.keys().next();
+    return first.done === true ? null : first.value;
+  }
+
+  fresh(): IterableIterator<[seq: number, lease: LeaseRecord]> {
+    return this.#fresh.entries();
+  }
+
+  /** Fresh deliveries whose lease ran out. Looks through all of them at most once per lease time. */
+  freshExpired(now: number): readonly number[] {
+    if (now < this.#freshUntilMin) return [];
+    const expired: number[] = [];
+    let untilMin = Number.POSITIVE_INFINITY;
+    for (const [seq, lease] of this.#fresh) {
+      if (lease.until <= now) expired.push(seq);
+      else if (lease.until < untilMin) untilMin = lease.until;
+    }
+    // The expired ones stay in view until the caller has taken them in a transaction that held.
+    this.#freshUntilMin = expired.length > 0 ? now : untilMin;
+    return expired;
+  }
+
+  #put(seq: number, lease: LeaseRecord): void {
+    if (lease.fresh) {
+      this.#fresh.set(seq, lease);
+      return;
+    }
+    if (!this.#indexed.has(seq)) this.#indexedPerLane.set(lease.lane, this.indexedIn(lease.lane) + 1);
+    this.#indexed.set(seq, lease);
+  }
+
+  #remove(seq: number, lease: LeaseRecord): void {
+    if (lease.fresh) {
+      this.#fresh.delete(seq);
+      return;
+    }
+    this.#indexed.delete(seq);
+    const left = this.indexedIn(lease.lane) - 1;
+    if (left > 0) this.#indexedPerLane.set(lease.lane, left);
+    else this.#indexedPerLane.delete(lease.lane);
+  }
+
+  #undo(): void {
+    for (const { seq, lease } of this.#journal.reverse()) {
+      if (lease !== null) this.#put(seq, lease);
+      else this.#fresh.delete(seq);
+    }
+    // Putting one back appended it; `freshFirst` relies on the order of positions.
+    const ordered = [...this.#fresh].sort((a, b) => a[0] - b[0]);
+    this.#fresh.clear();
+    for (const [seq, lease] of ordered) this.#fresh.set(seq, lease);
+    this.#journal = [];
+    this.#freshUntilMin = 0;
+  }
+}
+
+/** `lease: null` undoes a grant, anything else the end of that lease. */
+interface JournalEntry {
+  readonly seq: number;
+  readonly lease: LeaseRecord | null;
+}

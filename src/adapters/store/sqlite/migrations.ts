@@ -1,0 +1,88 @@
+import { createHash } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+import { ForeignDatabaseError, MigrationMismatchError, SchemaTooNewError } from "./errors.ts";
+import { initialSchema } from "./migrations/0001-initial.ts";
+
+export interface Migration {
+  /** From 1, without gaps. */
+  readonly number: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+export interface MigrationPlan {
+  /** Version the database has; 0 for an empty one. */
+  readonly from: number;
+  readonly pending: readonly Migration[];
+}
+
+/** In order. A released migration never changes: its checksum is in the databases it made. */
+export const migrations: readonly Migration[] = [initialSchema];
+
+/** "PHRN". Tells our files from those of other programs. */
+export const applicationId = 0x5048524e;
+
+/** What `migrate` would do, after checking that the database is ours, unchanged and not newer. Writes nothing. */
+export function planMigrations(db: DatabaseSync, known: readonly Migration[] = migrations): MigrationPlan {
+  const applied = appliedMigrations(db);
+  const newest = applied.at(-1)?.number ?? 0;
+  if (newest > known.length) throw new SchemaTooNewError({ found: newest, known: known.length });
+  for (const row of applied) {
+    const migration = known[row.number - 1];
+    if (migration === undefined || checksum(migration) !== row.checksum) throw new MigrationMismatchError(row);
+  }
+  return { from: newest, pending: known.slice(newest) };
+}
+
+/** Brings the database up to date, each migration in a transaction of its own. */
+export function migrate(
+  db: DatabaseSync,
+  run: { readonly now: number; readonly known?: readonly Migration[] },
+): MigrationPlan {
+  const plan = planMigrations(db, run.known);
+  for (const migration of plan.pending) apply(db, { migration, now: run.now });
+  return plan;
+}
+
+function apply(db: DatabaseSync, step: { readonly migration: Migration; readonly now: number }): void {
+  const { migration } = step;
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    db.exec(
+      `CREATE TABLE IF NOT EXISTS migrations (
+         number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at INTEGER NOT NULL)`,
+    );
+    db.exec(migration.sql);
+    db.prepare("INSERT INTO migrations VALUES (?, ?, ?, ?)").run(
+      migration.number,
+      migration.name,
+      checksum(migration),
+      step.now,
+    );
+    db.exec(`PRAGMA application_id = ${applicationId}`);
+    db.exec("COMMIT");
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+interface AppliedMigration {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+function appliedMigrations(db: DatabaseSync): readonly AppliedMigration[] {
+  const found = db.prepare("PRAGMA application_id").get()?.["application_id"];
+  const tables = db.prepare("SELECT count(*) AS count FROM sqlite_schema").get()?.["count"];
+  if (tables === 0 && found === 0) return [];
+  if (found !== applicationId) throw new ForeignDatabaseError(db.location() ?? "the file");
+  return db
+    .prepare("SELECT number, name, checksum FROM migrations ORDER BY number")
+    .all() as unknown as AppliedMigration[];
+}
+
+function checksum(migration: Migration): string {
+  return createHash("sha256").update(migration.sql).digest("hex");
+}

@@ -1,0 +1,46 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { DataFolderInUseError } from "./errors.ts";
+
+/** Proof that this process alone owns a data folder. */
+export interface OwnerLock {
+  release(): void;
+}
+
+const busy = 5;
+
+/**
+ * Holds an exclusive SQLite transaction on `owner.lock`, an empty database beside the real one. The kernel drops the
+ * lock when the process ends, also after kill -9, so there is no stale lock to clean up.
+ *
+ * Never open `owner.lock` by other means in this process: closing any descriptor of a file drops POSIX locks on it.
+ * That is why the pid lies in a file of its own.
+ */
+export function takeOwnerLock(owner: { readonly dataDir: string; readonly pid: number }): OwnerLock {
+  const pidFile = join(owner.dataDir, "owner.pid");
+  const lock = new DatabaseSync(join(owner.dataDir, "owner.lock"), { timeout: 0 });
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+  } catch (error) {
+    lock.close();
+    if (!isBusy(error)) throw error;
+    throw new DataFolderInUseError({ dataDir: owner.dataDir, pid: readPid(pidFile) });
+  }
+  writeFileSync(pidFile, `${owner.pid}\n`);
+  return { release: () => lock.close() };
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === busy;
+}
+
+/** The owner writes it right after it took the lock, so it can be missing or old for an instant: it is only a hint. */
+function readPid(file: string): number | null {
+  try {
+    const pid = Number.parseInt(readFileSync(file, "utf8"), 10);
+    return Number.isNaN(pid) ? null : pid;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,140 @@
+import type { StatementSync } from "node:sqlite";
+import type {
+  Lease,
+  NewDelivery,
+  NewEvent,
+  PublishCommand,
+  PublishResult,
+} from "../../../ports/store/deliveries.ts";
+import { chunkKinds } from "./chunks.ts";
+import { originCodes, priorityCodes, stateCodes } from "./codes.ts";
+import { rankIn } from "./rank.ts";
+import type { StoreState } from "./state.ts";
+
+/** The event a new delivery belongs to, as stored. */
+export interface EventRef {
+  readonly seq: number;
+  readonly tenant: number;
+}
+
+/** Writes delivery rows, for publishes and requeues. Only inside a write. */
+export class DeliveryWriter {
+  readonly #state: StoreState;
+  readonly #insert: StatementSync;
+
+  constructor(state: StoreState) {
+    this.#state = state;
+    this.#insert = state.connection.prepare(
+      `INSERT INTO deliveries (seq, id, event, tenant, webhook, lane, rank, state, priority, origin, attempt_count,
+         created_at, due_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
+    );
+  }
+
+  write(delivery: NewDelivery, event: EventRef): Lease {
+    const { lanes, tally, chunks } = this.#state;
+    const seq = tally.nextDelivery();
+    const lane = lanes.intern(delivery.lane);
+    const priority = priorityCodes.encode[delivery.priority];
+    const waits = delivery.state === "pending";
+    const leased = waits && delivery.claim;
+    this.#insert.run(
+      seq,
+      delivery.id,
+      event.seq,
+      event.tenant,
+      lane.webhook,
+      lane.ref,
+      waits && !leased ? rankIn(lane, { seq, priority, dueAt: delivery.dueAt }) : null,
+      stateCodes.encode[delivery.state],
+      priority,
+      originCodes.encode[delivery.origin],
+      delivery.createdAt,
+      delivery.dueAt,
+    );
+    chunks.note(chunkKinds.deliveries, { seq, createdAt: delivery.createdAt });
+    if (waits) tally.addWaiting(priority, 1);
+    if (!leased) return { ref: seq, fence: 0 };
+    return { ref: seq, fence: this.#state.leases.grant(seq, { until: delivery.leaseUntil, lane: lane.ref, priority, fresh: true }) };
+  }
+}
+
+type DedupRow = [event: number, fingerprint: string | null, expiresAt: number];
+type OriginalRow = [id: string, eventType: number, timestamp: number, sequence: number, deliveries: number];
+
+/** Writes events with their deliveries, or finds that they were published before. Only inside a write. */
+export class PublishWriter {
+  readonly #state: StoreState;
+  readonly #deliveries: DeliveryWriter;
+  readonly #insert: StatementSync;
+  readonly #findKey: StatementSync;
+  readonly #saveKey: StatementSync;
+  readonly #original: StatementSync;
+
+  constructor(state: StoreState, deliveries: DeliveryWriter) {
+    const { connection } = state;
+    this.#state = state;
+    this.#deliveries = deliveries;
+    this.#insert = connection.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)");
+    this.#findKey = connection.prepare(
+      "SELECT event, fingerprint, expires_at FROM dedup_keys WHERE tenant = ? AND key = ?",
+    );
+    this.#saveKey = connection.prepare("INSERT OR REPLACE INTO dedup_keys VALUES (?, ?, ?, ?, ?)");
+    this.#original = connection.prepare(
+      "SELECT id, event_type, timestamp, sequence_number, delivery_count FROM events WHERE seq = ?",
+    );
+  }
+
+  write(command: PublishCommand): PublishResult {
+    const { event } = command;
+    const { words, tally } = this.#state;
+    const tenant = words.intern(event.tenantId);
+    if (command.dedupUntil !== null && event.idempotencyKey !== null) {
+      const earlier = this.#earlier(event, tenant);
+      if (earlier !== null) return earlier;
+      const { idempotencyKey, fingerprint } = event;
+      this.#saveKey.run(tenant, idempotencyKey, tally.eventLast + 1, fingerprint, command.dedupUntil);
+    }
+    const seq = tally.nextEvent();
+    const sequenceNumber = tally.nextSequence(tenant);
+    this.#insertEvent(command, { seq, tenant, sequenceNumber });
+    const leases: Lease[] = [];
+    for (const delivery of command.deliveries) leases.push(this.#deliveries.write(delivery, { seq, tenant }));
+    return { kind: "accepted", sequenceNumber, leases };
+  }
+
+  #insertEvent(command: PublishCommand, ref: EventRef & { readonly sequenceNumber: number }): void {
+    const { event } = command;
+    const { words, tally, chunks } = this.#state;
+    this.#insert.run(
+      ref.seq,
+      event.id,
+      ref.tenant,
+      words.intern(event.eventType),
+      ref.sequenceNumber,
+      event.timestamp,
+      event.source,
+      event.idempotencyKey,
+      priorityCodes.encode[event.priority],
+      event.createdAt,
+      words.intern(event.contentType),
+      tally.deliveryLast + 1,
+      command.deliveries.length,
+      event.body,
+    );
+    chunks.note(chunkKinds.events, { seq: ref.seq, createdAt: event.createdAt });
+  }
+
+  /** What this key stands for already; null when it is free or ran out. */
+  #earlier(event: NewEvent, tenant: number): PublishResult | null {
+    const row = this.#findKey.get(tenant, event.idempotencyKey) as unknown as DedupRow | undefined;
+    if (row === undefined || row[2] <= event.createdAt) return null;
+    const found = this.#original.get(row[0]) as unknown as OriginalRow | undefined;
+    // Upkeep keeps an event as long as its key, so that there is always an original to answer with.
+    if (found === undefined) throw new Error(`deduplication key without its event ${row[0]}`);
+    const [id, eventType, timestamp, sequenceNumber, deliveries] = found;
+    if (row[1] !== event.fingerprint) return { kind: "key_conflict", eventId: id };
+    const original = { id, eventType: this.#state.words.text(eventType), timestamp, sequenceNumber, deliveries };
+    return { kind: "duplicate", original };
+  }
+}

@@ -1,0 +1,87 @@
+import type { StatementSync } from "node:sqlite";
+import type { Lease, NewDelivery, RequeueCommand, RequeueResult } from "../../../ports/store/deliveries.ts";
+import { cancelled, exhausted, waitingMax } from "./codes.ts";
+import type { DeliveryWriter, EventRef } from "./publish.ts";
+import type { StoreState } from "./state.ts";
+
+type EventRow = [seq: number, tenant: number, hasBody: number];
+type SupersededRow = [
+  seq: number,
+  event: number,
+  tenant: number,
+  state: number,
+  priority: number,
+  supersededBy: string | null,
+];
+
+/** Writes new deliveries of stored events. Only inside a write. */
+export class RequeueWriter {
+  readonly #state: StoreState;
+  readonly #deliveries: DeliveryWriter;
+  readonly #event: StatementSync;
+  readonly #countRequeues: StatementSync;
+  readonly #saveRequeue: StatementSync;
+  readonly #superseded: StatementSync;
+  readonly #cancel: StatementSync;
+  readonly #supersede: StatementSync;
+
+  constructor(state: StoreState, deliveries: DeliveryWriter) {
+    const { connection } = state;
+    this.#state = state;
+    this.#deliveries = deliveries;
+    this.#event = connection.prepare("SELECT seq, tenant, body IS NOT NULL FROM events WHERE id = ?");
+    this.#countRequeues = connection.prepare("UPDATE events SET requeue_count = requeue_count + ? WHERE seq = ?");
+    this.#saveRequeue = connection.prepare("INSERT INTO event_requeues VALUES (?, ?)");
+    this.#superseded = connection.prepare(
+      "SELECT seq, event, tenant, state, priority, superseded_by FROM deliveries WHERE id = ?",
+    );
+    this.#cancel = connection.prepare(
+      `UPDATE deliveries SET state = ${cancelled}, reason = 'superseded', rank = NULL, completed_at = ?,
+       superseded_by = ? WHERE seq = ?`,
+    );
+    this.#supersede = connection.prepare("UPDATE deliveries SET superseded_by = ? WHERE seq = ?");
+  }
+
+  write(command: RequeueCommand): RequeueResult {
+    const row = this.#event.get(command.eventId) as unknown as EventRow | undefined;
+    if (row === undefined) return { kind: "event_not_found" };
+    const [seq, tenant, hasBody] = row;
+    if (hasBody === 0) return { kind: "payload_gone" };
+    const first = command.deliveries[0];
+    if (first === undefined) return { kind: "accepted", leases: [] };
+    if (command.supersedes !== null && !this.#replace(command.supersedes, { event: seq, by: first })) {
+      return { kind: "in_flight" };
+    }
+    return { kind: "accepted", leases: this.#insertAll(command.deliveries, { seq, tenant }) };
+  }
+
+  #insertAll(deliveries: readonly NewDelivery[], event: EventRef): readonly Lease[] {
+    const leases: Lease[] = [];
+    for (const delivery of deliveries) {
+      const lease = this.#deliveries.write(delivery, event);
+      this.#saveRequeue.run(event.seq, lease.ref);
+      leases.push(lease);
+    }
+    this.#countRequeues.run(deliveries.length, event.seq);
+    return leases;
+  }
+
+  /** False when a request is in flight, or when another delivery took over before: there is one live schedule. */
+  #replace(id: string, change: { readonly event: number; readonly by: NewDelivery }): boolean {
+    const { leases, tally } = this.#state;
+    const row = this.#superseded.get(id) as unknown as SupersededRow | undefined;
+    if (row === undefined || row[1] !== change.event) return true;
+    const [seq, , tenant, state, priority, supersededBy] = row;
+    const now = change.by.createdAt;
+    if (supersededBy !== null || leases.isHeld(seq, now)) return false;
+    if (state <= waitingMax) {
+      leases.take(seq, null);
+      this.#cancel.run(now, change.by.id, seq);
+      tally.addWaiting(priority, -1);
+      return true;
+    }
+    this.#supersede.run(change.by.id, seq);
+    if (state === exhausted) tally.addDeadLetter(tenant, -1);
+    return true;
+  }
+}

@@ -1,0 +1,91 @@
+import type { StatementSync } from "node:sqlite";
+import type { AttemptRecord } from "../../../core/delivery.ts";
+import type { Settlement, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
+import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "./codes.ts";
+import { rankIn } from "./rank.ts";
+import type { StoreState } from "./state.ts";
+
+/** Writes what became of deliveries and of their webhooks. Only inside a write. */
+export class SettleWriter {
+  readonly #state: StoreState;
+  readonly #update: StatementSync;
+  readonly #insertAttempt: StatementSync;
+  readonly #tenant: StatementSync;
+  readonly #saveWebhookState: StatementSync;
+
+  constructor(state: StoreState) {
+    const { connection } = state;
+    this.#state = state;
+    // A later success keeps the category of the last failure.
+    this.#update = connection.prepare(
+      `UPDATE deliveries SET rank = ?, state = ?, attempt_count = ?, due_at = ?, first_attempt_at = ?,
+       completed_at = ?, reason = ?, category = coalesce(?, category) WHERE seq = ?`,
+    );
+    this.#insertAttempt = connection.prepare(
+      "INSERT INTO attempts VALUES ((? << 16) | ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    );
+    this.#tenant = connection.prepare("SELECT tenant FROM deliveries WHERE seq = ?");
+    this.#saveWebhookState = connection.prepare("INSERT OR REPLACE INTO webhook_states VALUES (?, ?, ?, ?, ?, ?)");
+  }
+
+  /** False when the lease was lost: then nothing is written. */
+  write(settlement: Settlement): boolean {
+    const { leases, lanes, tally } = this.#state;
+    const { lease, progress, attempt } = settlement;
+    const seq = lease.ref;
+    const held = leases.take(seq, lease.fence);
+    if (held === undefined) return false;
+    const state = stateCodes.encode[progress.state];
+    const waits = state <= waitingMax;
+    const place = { seq, priority: held.priority, dueAt: progress.dueAt };
+    this.#update.run(
+      waits ? rankIn(lanes.get(held.lane), place) : null,
+      state,
+      progress.attemptCount,
+      progress.dueAt,
+      progress.firstAttemptAt,
+      waits ? null : settlement.settledAt,
+      progress.reason,
+      attempt === null || attempt.category === null ? null : categoryCodes.encode[attempt.category],
+      seq,
+    );
+    if (!waits) tally.addWaiting(held.priority, -1);
+    if (state === exhausted) this.#countDeadLetter(seq);
+    if (attempt !== null) this.#writeAttempt(seq, attempt);
+    return true;
+  }
+
+  writeWebhookState(webhook: WebhookRuntimeState): void {
+    this.#saveWebhookState.run(
+      webhook.webhookId,
+      webhook.pausedUntil,
+      webhook.pauseReason,
+      webhook.lastSuccessAt,
+      webhook.circuit,
+      webhook.health,
+    );
+  }
+
+  #writeAttempt(seq: number, attempt: AttemptRecord): void {
+    this.#insertAttempt.run(
+      seq,
+      attempt.number,
+      attempt.id,
+      outcomeCodes.encode[attempt.outcome],
+      attempt.receiverStateUnknown ? 1 : 0,
+      attempt.category === null ? null : categoryCodes.encode[attempt.category],
+      attempt.statusCode,
+      attempt.responseSample,
+      attempt.errorMessage,
+      attempt.durationMs,
+      attempt.scheduledAt,
+      attempt.executedAt,
+      attempt.nextRetryAt,
+    );
+  }
+
+  #countDeadLetter(seq: number): void {
+    const [tenant] = this.#tenant.get(seq) as unknown as [tenant: number];
+    this.#state.tally.addDeadLetter(tenant, 1);
+  }
+}

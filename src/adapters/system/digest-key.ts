@@ -1,0 +1,77 @@
+import { Buffer } from "node:buffer";
+import { renameSync, writeFileSync } from "node:fs";
+import type { Random } from "../../ports/random.ts";
+import { SecretUnreadableError } from "../../ports/secret-box.ts";
+import { KeyFileError, readKeyFile, readOrCreateKeyFile } from "./key-file.ts";
+import { type KeyRing, masterKeyBytes } from "./secret-box.ts";
+
+/**
+ * Keeps the key of `SecretBox.digest`: random, made once, sealed by the master key, and sealed again when that
+ * changes. So the digest of a secret stays the same under every master key, and the place that holds it (a file, or
+ * a row that several processes share) never shows it.
+ *
+ * It also proves the master key at start: with a wrong one this is the first thing that does not open. Losing it
+ * loses no secret; only reuse of secrets that were stored before goes unnoticed from then on.
+ */
+export interface DigestKeyHolder {
+  /** Where it is, for error messages. */
+  readonly place: string;
+  read(): Promise<Uint8Array | null>;
+  /** Stores it unless there is one, and returns what is stored then. */
+  create(sealed: Uint8Array): Promise<Uint8Array>;
+  replace(sealed: Uint8Array): Promise<void>;
+}
+
+const context = "posthorn digest key";
+
+/** Opens the digest key, or makes it on the first start. */
+export async function loadDigestKey(input: {
+  readonly holder: DigestKeyHolder;
+  readonly ring: KeyRing;
+  readonly random: Random;
+}): Promise<Uint8Array> {
+  const { holder, ring } = input;
+  const seal = (plaintext: Uint8Array) => ring.seal({ plaintext, context });
+  const stored = (await holder.read()) ?? (await holder.create(seal(input.random.bytes(masterKeyBytes))));
+  const key = openDigestKey({ holder, ring, stored });
+  if (!ring.isCurrent(stored)) await holder.replace(seal(key));
+  return key;
+}
+
+function openDigestKey(input: {
+  readonly holder: DigestKeyHolder;
+  readonly ring: KeyRing;
+  readonly stored: Uint8Array;
+}): Uint8Array {
+  try {
+    return input.ring.open({ ciphertext: input.stored, context });
+  } catch (cause) {
+    if (!(cause instanceof SecretUnreadableError)) throw cause;
+    throw new KeyFileError(
+      `the master key does not fit the stored secrets (${input.holder.place} was sealed with another one); ` +
+        "set POSTHORN_MASTER_KEY to the key that was in use, or add that key to POSTHORN_MASTER_KEY_PREVIOUS",
+      { cause },
+    );
+  }
+}
+
+/** Holds the digest key in a file of the data folder. */
+export function createDigestKeyFile(path: string): DigestKeyHolder {
+  return {
+    place: path,
+    async read() {
+      const file = readKeyFile(path);
+      return file === null ? null : Buffer.from(file.text, "base64");
+    },
+    async create(sealed) {
+      const file = readOrCreateKeyFile({ path, generate: () => Buffer.from(sealed).toString("base64") });
+      return Buffer.from(file.text, "base64");
+    },
+    async replace(sealed) {
+      // The old file opens with a previous master key until the rename, so a crash in between costs nothing.
+      const temporary = `${path}.${process.pid}.tmp`;
+      writeFileSync(temporary, `${Buffer.from(sealed).toString("base64")}\n`, { mode: 0o600, flush: true });
+      renameSync(temporary, path);
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+
+/** A key as text, from a file that only its owner should read. */
+export interface KeyFile {
+  readonly text: string;
+  readonly created: boolean;
+  /** Sentences for the log; the key is not in them. */
+  readonly warnings: readonly string[];
+}
+
+/** The file is there but cannot serve; the message says what to do. */
+export class KeyFileError extends Error {
+  override readonly name = "KeyFileError";
+}
+
+/**
+ * Reads a key file, or makes it with what `generate` returns: mode 0600, on disk before anything depends on it.
+ *
+ * The file appears whole or not at all (written beside, then linked), and the first of two processes that start
+ * together wins: both end up with the same key.
+ */
+export function readOrCreateKeyFile(input: { readonly path: string; readonly generate: () => string }): KeyFile {
+  const found = readKeyFile(input.path);
+  if (found !== null) return found;
+  const created = createKeyFile({ path: input.path, text: input.generate() });
+  const stored = readKeyFile(input.path);
+  if (stored === null) throw new KeyFileError(`${input.path} vanished while it was being created`);
+  return { ...stored, created };
+}
+
+/** Null when there is no such file. */
+export function readKeyFile(path: string): KeyFile | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8").trim();
+  } catch (error) {
+    if (isErrno(error, "ENOENT")) return null;
+    throw new KeyFileError(`cannot read the key file ${path}: ${reasonOf(error)}`, { cause: error });
+  }
+  if (text === "") {
+    throw new KeyFileError(`the key file ${path} is empty; restore it from a backup, or delete it to start afresh`);
+  }
+  const mode = statSync(path).mode & 0o777;
+  const open = (mode & 0o077) !== 0;
+  const warning = `${path} can be read by other users (mode ${mode.toString(8)}); run: chmod 600 ${path}`;
+  return { text, created: false, warnings: open ? [warning] : [] };
+}
+
+/** False when another process was first. */
+function createKeyFile({ path, text }: { readonly path: string; readonly text: string }): boolean {
+  const temporary = `${path}.${process.pid}.tmp`;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeNewFile({ path: temporary, text: `${text}\n` });
+    linkSync(temporary, path);
+    syncDirectory(dirname(path));
+    return true;
+  } catch (error) {
+    if (isErrno(error, "EEXIST")) return false;
+    throw new KeyFileError(`cannot create the key file ${path}: ${reasonOf(error)}`, { cause: error });
+  } finally {
+    removeIfThere(temporary);
+  }
+}
+
+function writeNewFile({ path, text }: { readonly path: string; readonly text: string }): void {
+  removeIfThere(path);
+  const file = openSync(path, "wx", 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A file is only safe once its name is: without this a power failure can lose the key that sealed the secrets. */
+function syncDirectory(path: string): void {
+  const directory = openSync(path, "r");
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (!isErrno(error, "ENOENT")) throw error;
+  }
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

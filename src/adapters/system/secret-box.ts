@@ -1,0 +1,120 @@
+import { Buffer } from "node:buffer";
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from "node:crypto";
+import type { Random } from "../../ports/random.ts";
+import { type SecretBox, SecretUnreadableError } from "../../ports/secret-box.ts";
+
+/**
+ * Secrets at rest: AES-256-GCM under a key that is derived from a master key, and named in the ciphertext.
+ *
+ * | Bytes | Content |
+ * |---|---|
+ * | 1 | layout version, 1 |
+ * | 8 | id of the master key |
+ * | 12 | nonce, random |
+ * | n | ciphertext |
+ * | 16 | authentication tag over all of the above and the context |
+ *
+ * The digest, by which a reused secret is found, must survive a change of the master key, so it cannot come from one.
+ * It has a random key of its own, which is stored sealed by the master key; see digest-key.ts.
+ */
+const layoutVersion = 1;
+const keyIdBytes = 8;
+const nonceBytes = 12;
+const tagBytes = 16;
+const headerBytes = 1 + keyIdBytes + nonceBytes;
+
+/** Every master key and the digest key have this many bytes. */
+export const masterKeyBytes = 32;
+
+/** The current master key, with which everything new is sealed, and older ones that still open what they sealed. */
+export interface KeyRing {
+  seal(input: { readonly plaintext: Uint8Array; readonly context: string }): Uint8Array;
+  /** Throws `SecretUnreadableError`. */
+  open(input: { readonly ciphertext: Uint8Array; readonly context: string }): Uint8Array;
+  /** Whether the current key made it; anything else should be sealed again before an old key is dropped. */
+  isCurrent(ciphertext: Uint8Array): boolean;
+}
+
+interface DerivedKey {
+  readonly id: Buffer;
+  readonly key: Buffer;
+}
+
+/** Keys are 32 bytes each. */
+export function createKeyRing(input: {
+  readonly current: Uint8Array;
+  readonly previous: readonly Uint8Array[];
+  readonly random: Random;
+}): KeyRing {
+  const current = deriveKey(input.current);
+  const known = new Map([...input.previous.map(deriveKey), current].map((key) => [key.id.toString("hex"), key]));
+  return {
+    seal: ({ plaintext, context }) => sealWith(current, { plaintext, context, nonce: input.random.bytes(nonceBytes) }),
+    open({ ciphertext, context }) {
+      const key = known.get(keyIdOf(ciphertext));
+      if (key === undefined) throw new SecretUnreadableError("no known master key made this ciphertext");
+      return openWith(key, { ciphertext, context });
+    },
+    isCurrent: (ciphertext) => keyIdOf(ciphertext) === current.id.toString("hex"),
+  };
+}
+
+/** `digestKey` stays the same for the life of the store. */
+export function createSecretBox(input: { readonly ring: KeyRing; readonly digestKey: Uint8Array }): SecretBox {
+  const { ring } = input;
+  const digestKey = Buffer.from(input.digestKey);
+  return {
+    seal: ({ plaintext, context }) => ring.seal({ plaintext: Buffer.from(plaintext, "utf8"), context }),
+    open: (sealed) => Buffer.from(ring.open(sealed)).toString("utf8"),
+    digest: (plaintext) => createHmac("sha256", digestKey).update(plaintext, "utf8").digest("base64url"),
+  };
+}
+
+/** The id is derived too: it stands in every row, and must say nothing about the key. */
+function deriveKey(masterKey: Uint8Array): DerivedKey {
+  if (masterKey.length !== masterKeyBytes) {
+    throw new RangeError(`a master key has ${masterKeyBytes} bytes, not ${masterKey.length}`);
+  }
+  return {
+    id: hkdf(masterKey, { purpose: "posthorn master key id", bytes: keyIdBytes }),
+    key: hkdf(masterKey, { purpose: "posthorn secret box v1", bytes: 32 }),
+  };
+}
+
+function hkdf(masterKey: Uint8Array, output: { readonly purpose: string; readonly bytes: number }): Buffer {
+  return Buffer.from(hkdfSync("sha256", masterKey, "", output.purpose, output.bytes));
+}
+
+function sealWith(
+  { id, key }: DerivedKey,
+  input: { readonly plaintext: Uint8Array; readonly context: string; readonly nonce: Uint8Array },
+): Uint8Array {
+  const header = Buffer.concat([Buffer.of(layoutVersion), id, input.nonce]);
+  const cipher = createCipheriv("aes-256-gcm", key, input.nonce);
+  cipher.setAAD(Buffer.concat([header, Buffer.from(input.context, "utf8")]));
+  const body = Buffer.concat([cipher.update(input.plaintext), cipher.final()]);
+  return Uint8Array.from(Buffer.concat([header, body, cipher.getAuthTag()]));
+}
+
+function openWith(
+  { key }: DerivedKey,
+  input: { readonly ciphertext: Uint8Array; readonly context: string },
+): Uint8Array {
+  const bytes = Buffer.from(input.ciphertext);
+  const header = bytes.subarray(0, headerBytes);
+  const nonce = header.subarray(1 + keyIdBytes);
+  const decipher = createDecipheriv("aes-256-gcm", key, nonce, { authTagLength: tagBytes });
+  decipher.setAAD(Buffer.concat([header, Buffer.from(input.context, "utf8")]));
+  decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes));
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(headerBytes, bytes.length - tagBytes)), decipher.final()]);
+  } catch (cause) {
+    throw new SecretUnreadableError("the ciphertext was changed, or belongs to something else", { cause });
+  }
+}
+
+/** Hex id of the master key, or a text that is no key's id when the layout is unknown. */
+function keyIdOf(ciphertext: Uint8Array): string {
+  if (ciphertext[0] !== layoutVersion || ciphertext.length < headerBytes + tagBytes) return "unknown layout";
+  return Buffer.from(ciphertext.subarray(1, 1 + keyIdBytes)).toString("hex");
+}

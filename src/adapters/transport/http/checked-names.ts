@@ -1,0 +1,124 @@
+import type { AddressPolicy } from "../../../core/egress/address-policy.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { codeOf, TransportFault } from "./failures.ts";
+import type { NamedAddress, NameSource } from "./system-names.ts";
+
+/** WDS-214; a shorter time to live is honoured down to the minimum. */
+const cachedMsMax = 5 * 60_000;
+const cachedMsMin = 5000;
+const failureCachedMs = 5000;
+const cachedNamesMax = 4096;
+const addressesPerNameMax = 8;
+
+interface Answer {
+  readonly addresses: readonly string[];
+  /** Why there is no address to connect to. */
+  readonly fault: TransportFault | null;
+  readonly expiresAtMs: number;
+}
+
+/**
+ * Names to addresses that the policy allows.
+ *
+ * What is cached is the judged result, and connections go to the addresses in it, so a name that changes between the
+ * check and the connection (rebinding) changes nothing. Concurrent questions for one name share one query. Both the
+ * cache and what a name may contribute to it are bounded, because receivers choose names and answers.
+ */
+export class CheckedNames {
+  readonly #source: NameSource;
+  readonly #policy: Pick<AddressPolicy, "judge">;
+  readonly #clock: Clock;
+  readonly #answers = new Map<string, Answer>();
+  readonly #queries = new Map<string, Promise<Answer>>();
+
+  constructor(parts: { source: NameSource; policy: Pick<AddressPolicy, "judge">; clock: Clock }) {
+    this.#source = parts.source;
+    this.#policy = parts.policy;
+    this.#clock = parts.clock;
+  }
+
+  /** At least one address, in the order to try them; rejects with a `TransportFault`. */
+  async addressesOf(hostname: string): Promise<readonly string[]> {
+    const cached = this.#answers.get(hostname);
+    const fresh = cached !== undefined && cached.expiresAtMs > this.#clock.monotonicMs();
+    const answer = fresh ? cached : await this.#askOnce(hostname);
+    if (answer.fault !== null) throw answer.fault;
+    return answer.addresses;
+  }
+
+  /** After a failure to connect, or a 421: the next request asks again (C-36). */
+  forget(hostname: string): void {
+    this.#answers.delete(hostname);
+  }
+
+  #askOnce(hostname: string): Promise<Answer> {
+    const running = this.#queries.get(hostname);
+    if (running !== undefined) return running;
+    const query = this.#ask(hostname).then((answer) => {
+      this.#queries.delete(hostname);
+      this.#remember(hostname, answer);
+      return answer;
+    });
+    this.#queries.set(hostname, query);
+    return query;
+  }
+
+  async #ask(hostname: string): Promise<Answer> {
+    try {
+      return this.#judge(hostname, await this.#source.resolve(hostname));
+    } catch (error) {
+      const code = codeOf(error);
+      const problem = code === "" ? "the query failed" : code;
+      return this.#failure(new TransportFault("dns", `cannot resolve ${hostname}: ${problem}`));
+    }
+  }
+
+  #judge(hostname: string, found: readonly NamedAddress[]): Answer {
+    if (found.length === 0) {
+      return this.#failure(new TransportFault("dns", `cannot resolve ${hostname}: it has no address`));
+    }
+    const allowed = found.filter(({ address }) => this.#policy.judge(address).allowed);
+    const first = found[0];
+    if (allowed.length === 0 && first !== undefined) {
+      return this.#failure(refusal(this.#policy, first.address) ?? new TransportFault("network", "egress refused"));
+    }
+    const ttlMs = Math.min(...allowed.map((one) => one.ttlMs), cachedMsMax);
+    return {
+      addresses: interleave(allowed.map((one) => one.address)).slice(0, addressesPerNameMax),
+      fault: null,
+      expiresAtMs: this.#clock.monotonicMs() + Math.max(ttlMs, cachedMsMin),
+    };
+  }
+
+  #failure(fault: TransportFault): Answer {
+    return { addresses: [], fault, expiresAtMs: this.#clock.monotonicMs() + failureCachedMs };
+  }
+
+  #remember(hostname: string, answer: Answer): void {
+    this.#answers.delete(hostname);
+    this.#answers.set(hostname, answer);
+    if (this.#answers.size <= cachedNamesMax) return;
+    const oldest = this.#answers.keys().next();
+    if (oldest.done !== true) this.#answers.delete(oldest.value);
+  }
+}
+
+/** What to report for an address that must not be connected to; null for one that may. */
+export function refusal(policy: Pick<AddressPolicy, "judge">, address: string): TransportFault | null {
+  const judgement = policy.judge(address);
+  if (judgement.allowed) return null;
+  return new TransportFault("network", `egress refused: ${address} is ${judgement.addressClass}`);
+}
+
+/** Both families in turn (RFC 8305), so that one broken family costs one attempt. */
+function interleave(addresses: readonly string[]): string[] {
+  const isV6 = (address: string): boolean => address.includes(":");
+  const v4 = addresses.filter((address) => !isV6(address));
+  const v6 = addresses.filter(isV6);
+  const [first, second] = addresses[0] !== undefined && isV6(addresses[0]) ? [v6, v4] : [v4, v6];
+  const mixed: string[] = [];
+  for (let index = 0; index < Math.max(first.length, second.length); index++) {
+    mixed.push(...first.slice(index, index + 1), ...second.slice(index, index + 1));
+  }
+  return mixed;
+}

@@ -1,0 +1,226 @@
+import { isIP } from "node:net";
+import type { Socket } from "node:net";
+import { buildConnector } from "undici";
+import type { AddressPolicy } from "../../../core/egress/address-policy.ts";
+import type { Clock, Timer } from "../../../ports/clock.ts";
+import { refusal } from "./checked-names.ts";
+import type { CheckedNames } from "./checked-names.ts";
+import { connectFaultOf, TransportFault } from "./failures.ts";
+import type { Proxy, Tunnel } from "./proxy-tunnel.ts";
+import { openTunnel } from "./proxy-tunnel.ts";
+
+/** Where undici wants a connection to. `port` is empty for the scheme's own. */
+export interface DialTarget {
+  readonly protocol: string;
+  /** Without brackets around IPv6. */
+  readonly hostname: string;
+  readonly port: string;
+}
+
+export type DialDone = (fault: TransportFault | null, socket: Socket | null) => void;
+
+/** A connection being made. `abort` frees everything it holds and keeps `done` from being called. */
+export interface Dial {
+  abort(): void;
+}
+
+export interface DialerParts {
+  readonly policy: Pick<AddressPolicy, "judge">;
+  readonly names: CheckedNames;
+  readonly clock: Clock;
+  readonly ca: string | undefined;
+  readonly proxy: Proxy | null;
+}
+
+/** RFC 8305: how long an attempt may stay unanswered before the next address is tried beside it. */
+const attemptHeadStartMs = 250;
+const tlsSessionsMax = 1000;
+
+/**
+ * Makes the connections: judges the address first, connects to exactly that address, and judges what the socket
+ * says it is connected to before handing it over. TLS verifies the certificate against the name.
+ *
+ * With a proxy, the proxy resolves names and connects, so only literals can be judged here; the rest is the proxy's
+ * task (such as smokescreen's). Its own address is the operator's choice and is not judged.
+ */
+export class Dialer {
+  readonly #parts: DialerParts;
+  readonly #connect: (options: buildConnector.Options, callback: buildConnector.Callback) => Socket;
+
+  constructor(parts: DialerParts) {
+    this.#parts = parts;
+    const ca = parts.ca === undefined ? {} : { ca: parts.ca };
+    // Deadlines belong to requests, so the connector's own timeout is off. It returns the socket although its type
+    // does not say so; without it a connection that is being made could not be given up.
+    this.#connect = buildConnector({
+      ...ca,
+      allowH2: false,
+      timeout: 0,
+      maxCachedSessions: tlsSessionsMax,
+      rejectUnauthorized: true,
+    }) as unknown as (options: buildConnector.Options, callback: buildConnector.Callback) => Socket;
+  }
+
+  dial(target: DialTarget, done: DialDone): Dial {
+    const literal = isIP(target.hostname) !== 0;
+    const refused = literal ? refusal(this.#parts.policy, target.hostname) : null;
+    if (refused !== null) return failSoon(refused, done);
+    if (this.#parts.proxy !== null) return this.#dialThrough(this.#parts.proxy, target, done);
+    if (literal) return this.#race(target, [target.hostname], done);
+    return this.#dialName(target, done);
+  }
+
+  #dialName(target: DialTarget, done: DialDone): Dial {
+    let aborted = false;
+    let race: Dial | null = null;
+    this.#parts.names.addressesOf(target.hostname).then(
+      (addresses) => {
+        if (!aborted) race = this.#race(target, addresses, done);
+      },
+      (error: unknown) => {
+        if (!aborted) done(connectFaultOf(error, target.protocol), null);
+      },
+    );
+    return {
+      abort: () => {
+        aborted = true;
+        race?.abort();
+      },
+    };
+  }
+
+  #race(target: DialTarget, addresses: readonly string[], done: DialDone): Dial {
+    const { clock, names } = this.#parts;
+    const attempt = (address: string, attemptDone: DialDone): Socket => this.#attempt(target, address, attemptDone);
+    return new AddressRace(addresses, attempt, clock).start((fault, socket) => {
+      // The receiver may have moved: ask for its addresses again next time.
+      if (fault !== null) names.forget(target.hostname);
+      done(fault, socket);
+    });
+  }
+
+  #attempt(target: DialTarget, address: string, done: DialDone): Socket {
+    const options = { ...target, hostname: address, ...servernameOf(target) };
+    return this.#connect(options, (error, socket) => {
+      if (error !== null) return done(connectFaultOf(error, target.protocol), null);
+      const remote = socket.remoteAddress;
+      if (remote === undefined) return done(new TransportFault("network", "connection closed at once"), null);
+      const refused = refusal(this.#parts.policy, remote);
+      if (refused === null) return done(null, socket);
+      socket.destroy();
+      return done(refused, null);
+    });
+  }
+
+  #dialThrough(proxy: Proxy, target: DialTarget, done: DialDone): Dial {
+    let secured: Socket | null = null;
+    const tunnel: Tunnel = openTunnel(proxy, target, (fault, socket) => {
+      if (socket === null || target.protocol !== "https:") return done(fault, socket);
+      const options = { ...target, ...servernameOf(target), httpSocket: socket };
+      secured = this.#connect(options, (error, tlsSocket) => {
+        if (error === null) return done(null, tlsSocket);
+        tunnel.abort();
+        return done(connectFaultOf(error, target.protocol), null);
+      });
+    });
+    return {
+      abort: () => {
+        secured?.destroy();
+        tunnel.abort();
+      },
+    };
+  }
+}
+
+/** Plain HTTP gets none: undici's connector would resolve it again. */
+function servernameOf(target: DialTarget): { servername?: string } {
+  if (target.protocol !== "https:" || isIP(target.hostname) !== 0) return {};
+  return { servername: target.hostname };
+}
+
+function failSoon(fault: TransportFault, done: DialDone): Dial {
+  let aborted = false;
+  queueMicrotask(() => {
+    if (!aborted) done(fault, null);
+  });
+  return {
+    abort: () => {
+      aborted = true;
+    },
+  };
+}
+
+/** Tries addresses one after the other, and side by side when one does not answer; the first connection wins. */
+class AddressRace implements Dial {
+  readonly #addresses: readonly string[];
+  readonly #attempt: (address: string, done: DialDone) => Socket;
+  readonly #clock: Clock;
+  readonly #sockets = new Set<Socket>();
+  #next = 0;
+  #timer: Timer | null = null;
+  #firstFault: TransportFault | null = null;
+  #done: DialDone | null = null;
+
+  constructor(addresses: readonly string[], attempt: (address: string, done: DialDone) => Socket, clock: Clock) {
+    this.#addresses = addresses;
+    this.#attempt = attempt;
+    this.#clock = clock;
+  }
+
+  start(done: DialDone): this {
+    this.#done = done;
+    this.#tryNext();
+    return this;
+  }
+
+  abort(): void {
+    this.#done = null;
+    this.#timer?.cancel();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #tryNext(): void {
+    const address = this.#addresses[this.#next++];
+    if (address === undefined) return;
+    this.#timer?.cancel();
+    this.#begin(address);
+    if (this.#next < this.#addresses.length) {
+      this.#timer = this.#clock.schedule(attemptHeadStartMs, () => this.#tryNext());
+    }
+  }
+
+  #begin(address: string): void {
+    try {
+      const socket = this.#attempt(address, (fault, connected) => {
+        this.#sockets.delete(socket);
+        if (connected !== null) this.#win(connected);
+        else this.#lose(fault);
+      });
+      this.#sockets.add(socket);
+    } catch (error) {
+      // Unusable TLS material throws here; outside of any request's call stack it would end the process.
+      queueMicrotask(() => this.#lose(connectFaultOf(error, "https:")));
+    }
+  }
+
+  #win(socket: Socket): void {
+    const done = this.#done;
+    this.abort();
+    if (done === null) socket.destroy();
+    else done(null, socket);
+  }
+
+  #lose(fault: TransportFault | null): void {
+    if (this.#done === null) return;
+    this.#firstFault ??= fault;
+    if (this.#next < this.#addresses.length) this.#tryNext();
+    else if (this.#sockets.size === 0) this.#end();
+  }
+
+  #end(): void {
+    const done = this.#done;
+    const fault = this.#firstFault ?? new TransportFault("network", "no address to connect to");
+    this.abort();
+    done?.(fault, null);
+  }
+}

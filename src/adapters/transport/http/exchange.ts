@@ -1,0 +1,150 @@
+import type { Dispatcher } from "undici";
+import type { AttemptObservation, TransportFailureCategory } from "../../../core/outcome.ts";
+import { responseSampleBytesMax } from "../../../ports/transport.ts";
+import type { OutboundRequest, TransportResult } from "../../../ports/transport.ts";
+import type { Connection } from "./connections.ts";
+import type { Expiring } from "./deadlines.ts";
+import { breaksHttp, codeOf, faultOf, sentence } from "./failures.ts";
+import { wireBytesMax } from "./response-gate.ts";
+import type { WireLimitListener } from "./response-gate.ts";
+
+/**
+ * Body bytes read for the sake of keeping the connection. A longer body is cut by us, not by the receiver, so it does
+ * not make the response incomplete: the status line has decided (C-11).
+ */
+export const bodyBytesMax = 64 * 1024;
+/** 1xx answers before the final one. */
+export const interimResponsesMax = 32;
+const locationLengthMax = 2048;
+const retryAfterLengthMax = 256;
+
+export interface ExchangeOwner {
+  monotonicMs(): number;
+  /** Called once, before the result is handed out. `reusable` says that the connection is at a message boundary. */
+  ended(exchange: Exchange, reusable: boolean): void;
+}
+
+/**
+ * One request and its answer: undici's handler, reduced to what a `TransportResult` needs. It settles exactly once,
+ * by whichever comes first: end of the answer, failure, a limit, the deadline, or the end of the transport.
+ */
+export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimitListener {
+  readonly request: OutboundRequest;
+  readonly deadlineMs: number;
+  connection: Connection | null = null;
+  settled = false;
+  /** 0 until the header block of the final answer is complete. */
+  status = 0;
+  readonly #owner: ExchangeOwner;
+  readonly #resolve: (result: TransportResult) => void;
+  readonly #startedMs: number;
+  #requestSent = false;
+  #interimResponses = 0;
+  #retryAfter: string | null = null;
+  #location: string | null = null;
+  #sample: Uint8Array | null = null;
+  #bodyBytes = 0;
+
+  constructor(request: OutboundRequest, owner: ExchangeOwner, resolve: (result: TransportResult) => void) {
+    this.request = request;
+    this.#owner = owner;
+    this.#resolve = resolve;
+    this.#startedMs = owner.monotonicMs();
+    this.deadlineMs = this.#startedMs + request.timeoutMs;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.settled) controller.abort(new Error("settled before it was sent"));
+    else this.connection?.gate.expectAnswer(this);
+  }
+
+  onRequestSent(): void {
+    this.#requestSent = true;
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (status < 200) {
+      if (++this.#interimResponses > interimResponsesMax) this.fail("protocol", "too many interim (1xx) responses");
+      return;
+    }
+    this.status = status;
+    this.#retryAfter = firstOf(headers["retry-after"], retryAfterLengthMax);
+    if (status >= 300 && status < 400) this.#location = firstOf(headers["location"], locationLengthMax);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    this.#bodyBytes += chunk.length;
+    if (this.#sample === null) this.#sample = Buffer.from(chunk.subarray(0, responseSampleBytesMax));
+    else if (this.#sample.length < responseSampleBytesMax) this.#growSample(this.#sample, chunk);
+    if (this.#bodyBytes > bodyBytesMax) this.#answer({ complete: true, reusable: false, message: null });
+  }
+
+  onResponseEnd(): void {
+    // A body that ends with the connection looks complete to undici even when a reset ended it.
+    const complete = this.connection?.gate.broken !== true;
+    const message = complete ? null : "connection reset before the response was complete";
+    this.#answer({ complete, reusable: complete, message });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    const cutShort = !breaksHttp(error) || codeOf(error) === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH";
+    if (this.status !== 0 && cutShort) {
+      const message = sentence(`response ended after ${this.#bodyBytes} bytes of its body: ${error.message}`);
+      this.#answer({ complete: false, reusable: false, message });
+      return;
+    }
+    const fault = faultOf(error);
+    this.fail(fault.category, this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`);
+  }
+
+  expire(): void {
+    const seen = this.status === 0 ? "" : ` (status ${this.status} seen)`;
+    this.fail("timeout", `no complete response within ${this.request.timeoutMs} ms${seen}`);
+  }
+
+  fail(category: TransportFailureCategory, message: string): void {
+    const observation = { kind: "failure", category, requestSent: this.#requestSent } as const;
+    this.#settle({ observation, reusable: false, message: sentence(message) });
+  }
+
+  /** The head is bounded by undici and the body by us, so what is this large is hidden in the framing. */
+  onWireLimit(): void {
+    if (this.status !== 0) this.#answer({ complete: true, reusable: false, message: null });
+    else this.fail("protocol", `more than ${wireBytesMax} bytes without a complete response head`);
+  }
+
+  #answer({ complete, reusable, message }: { complete: boolean; reusable: boolean; message: string | null }): void {
+    const observation: AttemptObservation =
+      this.#retryAfter === null
+        ? { kind: "response", status: this.status, complete }
+        : { kind: "response", status: this.status, complete, retryAfter: this.#retryAfter };
+    this.#settle({ observation, reusable, message });
+  }
+
+  #settle(end: { observation: AttemptObservation; reusable: boolean; message: string | null }): void {
+    if (this.settled) return;
+    this.settled = true;
+    const durationMs = Math.round(this.#owner.monotonicMs() - this.#startedMs);
+    this.#owner.ended(this, end.reusable);
+    this.#resolve({
+      observation: end.observation,
+      responseSample: this.#sample,
+      location: this.#location,
+      errorMessage: end.message,
+      durationMs,
+    });
+  }
+
+  #growSample(sample: Uint8Array, chunk: Uint8Array): void {
+    this.#sample = Buffer.concat([sample, chunk.subarray(0, responseSampleBytesMax - sample.length)]);
+  }
+}
+
+function firstOf(value: string | string[] | undefined, lengthMax: number): string | null {
+  const first = Array.isArray(value) ? value[0] : value;
+  return first === undefined ? null : first.slice(0, lengthMax);
+}

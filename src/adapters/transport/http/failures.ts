@@ -1,0 +1,76 @@
+import type { TransportFailureCategory } from "../../../core/outcome.ts";
+
+/** A failure that this adapter found by itself, with the category it is reported under. */
+export class TransportFault extends Error {
+  readonly category: TransportFailureCategory;
+
+  constructor(category: TransportFailureCategory, message: string) {
+    super(message);
+    this.name = "TransportFault";
+    this.category = category;
+  }
+}
+
+const messageLengthMax = 300;
+
+/** One printable sentence. Receivers choose parts of it (certificate names, TLS alerts), so it is bounded and cleaned. */
+export function sentence(text: string): string {
+  return text.replace(/[^\x20-\x7e]+/g, " ").trim().slice(0, messageLengthMax);
+}
+
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
+}
+
+/** `ECONNRESET` and its like; certificate codes and Node's own contain underscores, EPROTO comes from OpenSSL. */
+export function isSystemCode(code: string): boolean {
+  return /^E[A-Z0-9]+$/.test(code) && code !== "EPROTO";
+}
+
+/**
+ * Names what ended an exchange before its header block was complete.
+ *
+ * A connection that closes without an answer, or in the middle of the status line, is `network` (EDS-9.3-1): what
+ * came so far may have been HTTP. `protocol` is for bytes that cannot be a valid answer, however they continue.
+ */
+export function faultOf(error: unknown): TransportFault {
+  if (error instanceof TransportFault) return error;
+  const code = codeOf(error);
+  const text = error instanceof Error ? error.message : String(error);
+  if (code.startsWith("ERR_SSL_") || code === "EPROTO") return new TransportFault("ssl", tlsSentence(error));
+  if (breaksHttp(error)) return new TransportFault("protocol", sentence(text));
+  if (code === "UND_ERR_INVALID_ARG" || code === "UND_ERR_NOT_SUPPORTED") {
+    return new TransportFault("protocol", sentence(`request cannot be sent: ${text}`));
+  }
+  if (code === "UND_ERR_SOCKET") {
+    return new TransportFault("network", "connection closed before a complete response");
+  }
+  return new TransportFault("network", sentence(text));
+}
+
+/** True when the bytes received cannot be HTTP, as opposed to HTTP that was cut off. */
+export function breaksHttp(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code.startsWith("HPE_")) return code !== "HPE_INVALID_EOF_STATE";
+  if (code === "UND_ERR_SOCKET") return error instanceof Error && error.message.startsWith("bad ");
+  return (
+    code === "UND_ERR_HEADERS_OVERFLOW" ||
+    code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" ||
+    code === "ERR_ASSERTION"
+  );
+}
+
+/** Names what ended an attempt to connect: system errors are `network`, everything else about TLS is `ssl`. */
+export function connectFaultOf(error: unknown, protocol: string): TransportFault {
+  if (error instanceof TransportFault) return error;
+  if (protocol === "https:" && !isSystemCode(codeOf(error))) return new TransportFault("ssl", tlsSentence(error));
+  return new TransportFault("network", sentence(error instanceof Error ? error.message : String(error)));
+}
+
+/** OpenSSL messages carry source files and thread ids; its `reason` is the part for people. */
+function tlsSentence(error: unknown): string {
+  if (!(error instanceof Error)) return "TLS failed";
+  const reason = "reason" in error && typeof error.reason === "string" ? error.reason : error.message;
+  const code = codeOf(error);
+  return sentence(`TLS: ${reason}${code === "" ? "" : ` (${code})`}`);
+}

@@ -1,0 +1,106 @@
+import type { AddressPolicy } from "../../../core/egress/address-policy.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { OutboundRequest, Transport, TransportResult } from "../../../ports/transport.ts";
+import { CheckedNames } from "./checked-names.ts";
+import { Connections } from "./connections.ts";
+import { Deadlines } from "./deadlines.ts";
+import type { Expiring } from "./deadlines.ts";
+import { Dialer } from "./dialer.ts";
+import { Exchange } from "./exchange.ts";
+import type { ExchangeOwner } from "./exchange.ts";
+import { faultOf } from "./failures.ts";
+import { parseProxyUrl } from "./proxy-tunnel.ts";
+import { createSystemNames } from "./system-names.ts";
+import type { NameSource } from "./system-names.ts";
+
+export interface HttpTransportOptions {
+  readonly addressPolicy: Pick<AddressPolicy, "judge">;
+  readonly clock: Clock;
+  /** Sockets open at once, idle ones included, over all origins. */
+  readonly socketsMax: number;
+  /** How long a connection is kept for the next request; a receiver's `Keep-Alive` may shorten it. */
+  readonly idleSocketMs: number;
+  /** `http://user:password@proxy:3128`: every request goes through this CONNECT proxy, which resolves names. */
+  readonly proxyUrl?: string | undefined;
+  /** Replaces the system's name resolution. */
+  readonly dns?: NameSource;
+  /** Certificates to trust instead of the system's, in PEM. Verification itself cannot be turned off. */
+  readonly tls?: { readonly ca: string };
+}
+
+/** HTTP/1.1 over undici, one request per connection at a time. The promises are in the port's header. */
+export function createHttpTransport(options: HttpTransportOptions): Transport {
+  return new HttpTransport(options);
+}
+
+const misdirectedStatus = 421;
+
+class HttpTransport implements Transport, ExchangeOwner {
+  readonly #clock: Clock;
+  readonly #source: NameSource;
+  readonly #names: CheckedNames;
+  readonly #connections: Connections;
+  readonly #deadlines: Deadlines;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: HttpTransportOptions) {
+    const { addressPolicy: policy, clock, proxyUrl } = options;
+    this.#clock = clock;
+    this.#source = options.dns ?? createSystemNames();
+    this.#names = new CheckedNames({ source: this.#source, policy, clock });
+    this.#deadlines = new Deadlines(clock);
+    const proxy = proxyUrl === undefined ? null : parseProxyUrl(proxyUrl);
+    const dialer = new Dialer({ policy, names: this.#names, clock, ca: options.tls?.ca, proxy });
+    this.#connections = new Connections(dialer, options);
+  }
+
+  send(request: OutboundRequest): Promise<TransportResult> {
+    return new Promise((resolve) => {
+      const exchange = new Exchange(request, this, resolve);
+      if (this.#closing !== null) return exchange.fail("network", "the transport is closed");
+      this.#deadlines.add(exchange);
+      try {
+        this.#connections.run(exchange);
+      } catch (error) {
+        const fault = faultOf(error);
+        exchange.fail(fault.category, fault.message);
+      }
+    });
+  }
+
+  openSockets(): number {
+    return this.#connections.openCount;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  ended(exchange: Exchange, reusable: boolean): void {
+    this.#deadlines.remove(exchange);
+    const { connection } = exchange;
+    if (connection !== null) this.#connections.release(connection, reusable);
+    if (exchange.status === misdirectedStatus) this.#misdirected(exchange.request.origin);
+  }
+
+  /** C-36: the receiver says that this is not its host, so neither the addresses nor the connections are. */
+  #misdirected(origin: string): void {
+    this.#names.forget(new URL(origin).hostname);
+    this.#connections.dropIdle(origin);
+  }
+
+  async #end(): Promise<void> {
+    this.#source.close();
+    this.#deadlines.drain(failClosed);
+    await this.#connections.close();
+  }
+}
+
+function failClosed(item: Expiring): void {
+  if (item instanceof Exchange) item.fail("network", "the transport was closed");
+}

@@ -1,0 +1,149 @@
+/** From a route to a Fastify handler: parse, validate, run once, answer. Authentication came before, see server.ts. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
+import type { Principal, Scope } from "../engine/services.ts";
+import type { Logger } from "../ports/telemetry.ts";
+import { fingerprintOf, readIdempotencyKey, runOnce } from "./idempotency.ts";
+import type { IdempotencyDependencies } from "./idempotency.ts";
+import { defaultBounds, parseJsonBody } from "./json-guard.ts";
+import { knownError, renderProblem, unexpectedError } from "./problems.ts";
+import type { Rendered } from "./problems.ts";
+import { bodyTooLarge } from "./request-body.ts";
+import type { RequestBody } from "./request-body.ts";
+import type { Answer, Call, Route } from "./route.ts";
+import { compileValidator } from "./validation.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set by the authentication hook; null on public routes. */
+    principal: Principal | null;
+  }
+}
+
+export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => void;
+
+const noTenant: Scope = { tenantId: "" };
+const emptyBody = Buffer.alloc(0);
+const jsonHeaders = { "content-type": "application/json; charset=utf-8" };
+
+/** The answer never rejects: whatever is thrown below becomes a problem here. */
+export function createHandler(route: Route, dependencies: IdempotencyDependencies): RouteHandler {
+  const readCall = createCallReader(route);
+  const isOnce = route.method === "POST";
+  const { log } = dependencies;
+
+  return (request, reply) => {
+    let running: Promise<Rendered>;
+    try {
+      const header = isOnce ? request.headers["idempotency-key"] : undefined;
+      const key = header === undefined ? null : readIdempotencyKey(header);
+      const call = readCall(request);
+      running = key === null ? run(route, call) : once(key, { route, call, request, dependencies });
+    } catch (error) {
+      send(reply, renderError(error, { log, requestId: request.id }));
+      return;
+    }
+    running.then(
+      (rendered) => send(reply, rendered),
+      (error: unknown) => send(reply, renderError(error, { log, requestId: request.id })),
+    );
+  };
+}
+
+function once(
+  key: string,
+  more: {
+    readonly route: Route;
+    readonly call: Call;
+    readonly request: FastifyRequest;
+    readonly dependencies: IdempotencyDependencies;
+  },
+): Promise<Rendered> {
+  const { route, call, request, dependencies } = more;
+  const body = Buffer.isBuffer(request.body) ? request.body : emptyBody;
+  const once = {
+    scope: `${call.principal?.keyId ?? ""}:${route.method} ${route.path}`,
+    key,
+    fingerprint: fingerprintOf({ method: route.method, url: request.raw.url ?? "", body }),
+    answerIsSecret: route.answerIsSecret === true,
+  };
+  const produce = (): Promise<Rendered> =>
+    run(route, call).catch((error: unknown) => renderError(error, { log: dependencies.log, requestId: request.id }));
+  return runOnce(once, produce, dependencies);
+}
+
+async function run(route: Route, call: Call): Promise<Rendered> {
+  return renderAnswer(await route.handle(call));
+}
+
+function renderAnswer(answer: Answer): Rendered {
+  const text = answer.text ?? (answer.body === undefined ? "" : JSON.stringify(answer.body));
+  if (answer.headers !== undefined) {
+    const headers = text === "" ? answer.headers : { ...jsonHeaders, ...answer.headers };
+    return { status: answer.status, headers, text };
+  }
+  return { status: answer.status, headers: text === "" ? {} : jsonHeaders, text };
+}
+
+export function renderError(
+  error: unknown,
+  { log, requestId }: { readonly log: Logger; readonly requestId: string },
+): Rendered {
+  const known = knownError(error);
+  if (known !== null) return renderProblem(known);
+  const fields = error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
+  log.error({ requestId, ...fields }, "a request failed unexpectedly");
+  return renderProblem(unexpectedError(requestId));
+}
+
+export function send(reply: FastifyReply, rendered: Rendered): void {
+  reply.code(rendered.status).headers(rendered.headers);
+  // Without a body Fastify would add `content-length: 0`, which RFC 9110 forbids on 204.
+  if (rendered.text === "") reply.send();
+  else reply.send(rendered.text);
+}
+
+/** Everything that can be prepared once a route, so that a request only runs compiled checks. */
+function createCallReader(route: Route): (request: FastifyRequest) => Call {
+  const checkParams = route.params === undefined ? null : compileValidator(route.params, "path");
+  const checkQuery = compileValidator(route.query ?? { type: "object", additionalProperties: false }, "query");
+  const readBody = createBodyReader(route);
+
+  return (request) => {
+    if (checkParams !== null && checkParams(request.params) !== null) throw new NotFoundError("this resource");
+    const { query } = request;
+    const queryErrors = checkQuery(query);
+    if (queryErrors !== null) throw new InvalidRequestError("The query of the URL is not valid.", queryErrors);
+    const { principal } = request;
+    return {
+      scope: principal ?? noTenant,
+      principal,
+      params: request.params,
+      query,
+      body: readBody(request.body as RequestBody | undefined),
+    };
+  };
+}
+
+function createBodyReader(route: Route): (raw: RequestBody | undefined) => unknown {
+  if (route.body === undefined) return () => undefined;
+  const check = compileValidator(route.body, "body");
+  const bounds = route.bodyBounds ?? defaultBounds;
+  return (raw) => {
+    if (raw === bodyTooLarge) {
+      const detail = `The body has more than ${String(route.bodyBytesMax ?? bodyBytesMaxDefault)} bytes.`;
+      throw new PosthornError("payload_too_large", detail);
+    }
+    if (raw === undefined || raw.length === 0) {
+      if (route.bodyOptional === true) return {};
+      throw new InvalidRequestError("A JSON body is required.", [{ field: "", message: "is required" }]);
+    }
+    const body = parseJsonBody(raw, bounds);
+    const errors = check(body);
+    if (errors !== null) throw new InvalidRequestError("The body is not valid.", errors);
+    return body;
+  };
+}
+
+/** Enough for every resource but events and event types. */
+export const bodyBytesMaxDefault = 131_072;

@@ -1,0 +1,158 @@
+/**
+ * `Idempotency-Key` on every POST (IDK-13 to 30). A key belongs to the API key and the route it was sent with. The
+ * first request runs; a repeat gets its answer, or 409 while it runs, or 422 when it is another request.
+ */
+import { createHash } from "node:crypto";
+import { PosthornError } from "../core/errors.ts";
+import { parseKeyHeader } from "../core/idempotency-key.ts";
+import type { KeyMalformedReason } from "../core/idempotency-key.ts";
+import type { Clock } from "../ports/clock.ts";
+import { SecretUnreadableError } from "../ports/secret-box.ts";
+import type { SecretBox } from "../ports/secret-box.ts";
+import type { IdempotencyStore } from "../ports/store/idempotency.ts";
+import type { Logger } from "../ports/telemetry.ts";
+import { keyOutstandingError, keyReusedError } from "./problems.ts";
+import type { Rendered } from "./problems.ts";
+
+/** How long a finished answer is kept. Published in /docs/idempotency (IDK-7, IDK-13). */
+export const answerKeptMs = 24 * 3_600_000;
+/** A request that left no answer after this long died with its process; its key may be used again. */
+export const claimKeptMs = 2 * 60_000;
+
+export interface IdempotentRequest {
+  /** Key holder and route. */
+  readonly scope: string;
+  readonly key: string;
+  readonly fingerprint: string;
+  readonly answerIsSecret: boolean;
+}
+
+export interface IdempotencyDependencies {
+  readonly store: IdempotencyStore;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Runs `produce` once per key. `produce` never rejects: errors come as rendered problems. */
+export async function runOnce(
+  request: IdempotentRequest,
+  produce: () => Promise<Rendered>,
+  dependencies: IdempotencyDependencies,
+): Promise<Rendered> {
+  const { store, clock } = dependencies;
+  const { scope, key, fingerprint } = request;
+  const now = clock.now();
+  const claim = { scope, key, fingerprint, now, claimUntil: now + claimKeptMs, expiresAt: now + answerKeptMs };
+  const state = await store.begin(claim);
+  switch (state.kind) {
+    case "running":
+      throw keyOutstandingError();
+    case "mismatch":
+      throw keyReusedError();
+    case "finished":
+      return replay(state, request, dependencies);
+    case "claimed":
+      return settle(await produce(), request, dependencies);
+  }
+}
+
+/** An answer that a repeat would change is forgotten: server trouble, conflicts that pass, and limits of rate. */
+function isLasting(status: number): boolean {
+  return status < 500 && status !== 409 && status !== 429;
+}
+
+async function settle(
+  answer: Rendered,
+  request: IdempotentRequest,
+  { store, secretBox, log }: IdempotencyDependencies,
+): Promise<Rendered> {
+  const { scope, key } = request;
+  try {
+    if (isLasting(answer.status)) {
+      const body = pack(answer, { secretBox: request.answerIsSecret ? secretBox : null, context: contextOf(request) });
+      await store.finish({ scope, key, status: answer.status, body });
+    } else {
+      await store.abandon({ scope, key });
+    }
+  } catch (error) {
+    // The operation is done; its answer is worth more than the record of it. The claim runs out by itself.
+    log.warn({ scope, error: String(error) }, "the answer of an idempotent request could not be kept");
+  }
+  return answer;
+}
+
+function replay(
+  stored: { readonly status: number; readonly body: string },
+  request: IdempotentRequest,
+  { secretBox }: IdempotencyDependencies,
+): Rendered {
+  const { headers, text } = unpack(stored.body, { secretBox, context: contextOf(request) });
+  return { status: stored.status, headers: { ...headers, "idempotency-replayed": "true" }, text };
+}
+
+function contextOf(request: IdempotentRequest): string {
+  return `idempotency:${request.scope}:${request.key}`;
+}
+
+interface Packing {
+  /** Null leaves the answer in clear. */
+  readonly secretBox: SecretBox | null;
+  readonly context: string;
+}
+
+interface Packed {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+const sealedPrefix = "sealed:";
+
+function pack({ headers, text }: Rendered, { secretBox, context }: Packing): string {
+  const plaintext = JSON.stringify({ headers, text } satisfies Packed);
+  if (secretBox === null) return plaintext;
+  return sealedPrefix + Buffer.from(secretBox.seal({ plaintext, context })).toString("base64");
+}
+
+function unpack(body: string, { secretBox, context }: Packing & { readonly secretBox: SecretBox }): Packed {
+  if (!body.startsWith(sealedPrefix)) return JSON.parse(body) as Packed;
+  const ciphertext = Buffer.from(body.slice(sealedPrefix.length), "base64");
+  try {
+    return JSON.parse(secretBox.open({ ciphertext, context })) as Packed;
+  } catch (error) {
+    if (!(error instanceof SecretUnreadableError)) throw error;
+    throw new PosthornError("conflict", "The request was done, but its answer was sealed with a key that is gone.");
+  }
+}
+
+/** SHA-256 of what was asked for; headers differ between repeats and do not count (IDK-9). */
+export function fingerprintOf(request: {
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  readonly body: Uint8Array;
+}): string {
+  return createHash("sha256").update(`${request.method} ${request.url}\n`).update(request.body).digest("hex");
+}
+
+/** The key in the header, checked in full before it is looked up (IDK-29). Throws `idempotency_key_malformed`. */
+export function readIdempotencyKey(header: string | readonly string[]): string {
+  // A repeated header reaches us joined with a comma, which the strict form refuses as trailing characters.
+  const parsed = parseKeyHeader(typeof header === "string" ? header : header.join(", "), { lenient: true });
+  if (parsed.kind === "ok") return parsed.key;
+  const message = keyProblems[parsed.reason];
+  throw new PosthornError("idempotency_key_malformed", `Idempotency-Key ${message}.`, {
+    fields: [{ field: "Idempotency-Key", message }],
+  });
+}
+
+const keyProblems: Readonly<Record<KeyMalformedReason, string>> = {
+  empty: "must not be empty",
+  too_long: "must have at most 255 characters",
+  not_a_string: 'must be a quoted string such as "8e03978e-40d5-43e8-bc93-6894a57f9324"',
+  bad_character: "must have printable ASCII characters only",
+  bad_escape: 'may escape only " and \\',
+  unterminated: "must end with a quote",
+  bad_parameters: "has parameters that are not valid",
+  trailing_characters: "must be a single quoted string and nothing after it",
+};

@@ -1,0 +1,63 @@
+import type { PublishInput, PublishReceipt } from "../../engine/services.ts";
+import type { StoredEvent } from "../../ports/store/history.ts";
+import type { EventInput } from "../schemas/event.ts";
+import { formatInstant } from "./instant.ts";
+
+/** Called for every published event, so it builds one object and nothing else. */
+export function toPublishInput(body: EventInput): PublishInput {
+  const input: { -readonly [K in keyof PublishInput]: PublishInput[K] } = {
+    eventType: body.event_type,
+    data: body.data,
+  };
+  if (body.tenant_id !== undefined) input.tenantId = body.tenant_id;
+  if (body.source !== undefined) input.source = body.source;
+  if (body.timestamp !== undefined) input.timestamp = body.timestamp;
+  if (body.idempotency_key !== undefined) input.idempotencyKey = body.idempotency_key;
+  if (body.priority !== undefined) input.priority = body.priority;
+  if (body.metadata !== undefined) input.metadata = body.metadata;
+  if (body.links !== undefined) input.links = body.links;
+  return input;
+}
+
+/** Written by hand: half the time of JSON.stringify. Ids, times and numbers need no escaping. */
+export function receiptText(receipt: PublishReceipt): string {
+  return (
+    `{"id":"${receipt.id}","event_type":${JSON.stringify(receipt.eventType)}` +
+    `,"tenant_id":${JSON.stringify(receipt.tenantId)},"timestamp":"${formatInstant(receipt.timestamp)}"` +
+    `,"idempotency_key":${JSON.stringify(receipt.idempotencyKey)},"sequence_number":${receipt.sequenceNumber}` +
+    `,"deliveries":${receipt.deliveries},"duplicate":${receipt.duplicate}}`
+  );
+}
+
+export function eventSummaryJson(event: StoredEvent): Record<string, unknown> {
+  return {
+    id: event.id,
+    event_type: event.eventType,
+    tenant_id: event.tenantId,
+    timestamp: formatInstant(event.timestamp),
+    source: event.source,
+    idempotency_key: event.idempotencyKey ?? event.id,
+    priority: event.priority,
+    sequence_number: event.sequenceNumber,
+    deliveries: event.deliveries,
+    created_at: formatInstant(event.createdAt),
+  };
+}
+
+export function eventJson(event: StoredEvent): Record<string, unknown> {
+  const payload = readPayload(event);
+  return {
+    ...eventSummaryJson(event),
+    data: payload["data"] ?? null,
+    metadata: payload["metadata"] ?? null,
+    links: payload["links"] ?? null,
+    payload_removed: event.body === null,
+  };
+}
+
+/** The stored body is the `standard` rendering: `{type, timestamp, data, metadata?, links?}`. */
+function readPayload({ body, contentType }: StoredEvent): Readonly<Record<string, unknown>> {
+  if (body === null || !contentType.includes("json")) return {};
+  const payload: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
+  return typeof payload === "object" && payload !== null ? (payload as Record<string, unknown>) : {};
+}

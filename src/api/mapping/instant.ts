@@ -1,0 +1,45 @@
+/** Times at the edge of the API: Unix milliseconds inside, RFC 3339 in UTC with milliseconds outside. */
+
+const pattern =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2}))?$/;
+
+/** An RFC 3339 date-time, or a date alone for its start in UTC; null for anything else. */
+export function parseInstant(text: string): number | null {
+  const match = pattern.exec(text);
+  if (match === null) return null;
+  const [, year, month, day, hour, minute, second, fraction, zone] = match;
+  if (!isDay(Number(year), { month: Number(month), day: Number(day) })) return null;
+  const midnight = Date.parse(`${year}-${month}-${day}T00:00:00.000Z`);
+  if (hour === undefined || zone === undefined) return midnight;
+  const offsetMinutes = zoneMinutes(zone);
+  // A leap second counts as the last ordinary one, which is what every clock around us does.
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60 || offsetMinutes === null) return null;
+  const seconds = Number(hour) * 3_600 + Number(minute) * 60 + Math.min(Number(second), 59);
+  const milliseconds = Number((fraction ?? "").padEnd(3, "0").slice(0, 3));
+  return midnight + seconds * 1_000 + milliseconds - offsetMinutes * 60_000;
+}
+
+/** True for a full date-time, which is what bodies take. */
+export function isDateTime(text: string): boolean {
+  return text.length > 10 && parseInstant(text) !== null;
+}
+
+export function formatInstant(unixMs: number): string {
+  return new Date(unixMs).toISOString();
+}
+
+export function formatInstantOrNull(unixMs: number | null): string | null {
+  return unixMs === null ? null : formatInstant(unixMs);
+}
+
+function isDay(year: number, { month, day }: { readonly month: number; readonly day: number }): boolean {
+  if (month < 1 || month > 12 || day < 1) return false;
+  return day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+}
+
+function zoneMinutes(zone: string): number | null {
+  if (zone === "Z" || zone === "z") return 0;
+  const [hours, minutes] = [Number(zone.slice(1, 3)), Number(zone.slice(4, 6))];
+  if (hours > 23 || minutes > 59) return null;
+  return (hours * 60 + minutes) * (zone.startsWith("-") ? -1 : 1);
+}

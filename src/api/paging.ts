@@ -1,0 +1,73 @@
+/** `limit`, `cursor` and `offset` of every listing, and the shape of its answer. */
+import type { Page, PageRequest } from "../ports/store.ts";
+import type { CursorCodec, Listing } from "./cursors.ts";
+import { PosthornError } from "../core/errors.ts";
+
+export const pageLimitDefault = 50;
+export const pageLimitMax = 250;
+export const pageOffsetMax = 100_000;
+
+export interface PageQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly offset?: number;
+}
+
+export interface ListJson {
+  readonly data: readonly unknown[];
+  readonly next_cursor: string | null;
+}
+
+export interface Pager {
+  /** For listings of the store, which are ordered by a numeric position. */
+  request(query: PageQuery, listing: Listing): PageRequest;
+  answer<Row>(page: Page<Row>, more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown }): ListJson;
+  /** For listings that continue after an id. */
+  after(query: PageQuery, listing: Listing): string | null;
+  cursorAfter(id: string | null, listing: Listing): string | null;
+  /** For small listings that the services give whole. */
+  slice<Row>(rows: readonly Row[], more: SliceOptions<Row>): ListJson;
+}
+
+export interface SliceOptions<Row> {
+  readonly query: PageQuery;
+  readonly listing: Listing;
+  readonly idOf: (row: Row) => string;
+  readonly toJson: (row: Row) => unknown;
+}
+
+export function createPager(cursors: CursorCodec): Pager {
+  const after = (query: PageQuery, listing: Listing): string | null => {
+    if (query.cursor === undefined) return null;
+    return String(cursors.decode(listing, query.cursor));
+  };
+  const cursorAfter = (id: string | null, listing: Listing): string | null =>
+    id === null ? null : cursors.encode(listing, id);
+
+  return {
+    request: (query, listing) => ({
+      limit: query.limit ?? pageLimitDefault,
+      offset: query.offset ?? 0,
+      before: query.cursor === undefined ? null : Number(cursors.decode(listing, query.cursor)),
+    }),
+    answer: (page, { listing, toJson }) => ({
+      data: page.rows.map(toJson),
+      next_cursor: page.next === null ? null : cursors.encode(listing, page.next),
+    }),
+    after,
+    cursorAfter,
+    slice: (rows, { query, listing, idOf, toJson }) => {
+      const last = after(query, listing);
+      const found = last === null ? -1 : rows.findIndex((row) => idOf(row) === last);
+      if (last !== null && found < 0) {
+        throw new PosthornError("invalid_cursor", "What the cursor pointed at was deleted. Start again without a cursor.");
+      }
+      const start = found + 1 + (query.offset ?? 0);
+      const end = start + (query.limit ?? pageLimitDefault);
+      const page = rows.slice(start, end);
+      const lastRow = page.at(-1);
+      const next = end < rows.length && lastRow !== undefined ? idOf(lastRow) : null;
+      return { data: page.map(toJson), next_cursor: cursorAfter(next, listing) };
+    },
+  };
+}

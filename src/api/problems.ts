@@ -1,0 +1,122 @@
+/** Errors as RFC 9457 problem details. */
+import { idempotencyProblems } from "../core/idempotency-key.ts";
+import { DuplicateEventError, errorTable, InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
+import type { ErrorCode, FieldError } from "../core/errors.ts";
+import { StoreUnavailableError } from "../ports/store.ts";
+import { UnauthenticatedError } from "./authentication.ts";
+import { fieldErrorsMax } from "./field-errors.ts";
+
+export const problemContentType = "application/problem+json";
+
+/** A finished answer: what goes on the wire, and what is kept for an Idempotency-Key. */
+export interface Rendered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: ErrorCode;
+  readonly errors?: readonly FieldError[];
+  /** With an event key that was used before: the event it was used for. */
+  readonly event_id?: string;
+}
+
+export function problemOf(error: PosthornError): Problem {
+  const { status, title } = errorTable[error.code];
+  return {
+    type: problemType(error.code),
+    title,
+    status,
+    detail: error.message,
+    code: error.code,
+    ...(error.fields.length > 0 && { errors: error.fields.slice(0, fieldErrorsMax) }),
+    ...(error instanceof DuplicateEventError && { event_id: error.eventId }),
+  };
+}
+
+export function renderProblem(error: PosthornError): Rendered {
+  return {
+    status: error.status,
+    headers: { "content-type": problemContentType, ...extraHeaders(error) },
+    text: JSON.stringify(problemOf(error)),
+  };
+}
+
+const idempotencyCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "idempotency_key_malformed",
+  "idempotency_key_in_progress",
+  "idempotency_key_reused",
+]);
+
+function problemType(code: ErrorCode): string {
+  return idempotencyCodes.has(code) ? "/docs/idempotency" : `/docs/errors#${code}`;
+}
+
+function extraHeaders(error: PosthornError): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (error.retryAfterSeconds !== null) headers["retry-after"] = String(error.retryAfterSeconds);
+  if (error instanceof UnauthenticatedError) headers["www-authenticate"] = error.challenge;
+  if (error instanceof MethodNotAllowedError) headers["allow"] = error.allow.join(", ");
+  if (idempotencyCodes.has(error.code)) {
+    headers["link"] = '</docs/idempotency>; rel="describedby"; type="text/html"';
+    headers["content-language"] = "en";
+  }
+  return headers;
+}
+
+export class MethodNotAllowedError extends PosthornError {
+  override readonly name = "MethodNotAllowedError";
+  readonly allow: readonly string[];
+  constructor(allow: readonly string[]) {
+    super("method_not_allowed", `This path takes ${allow.join(", ")}.`);
+    this.allow = allow;
+  }
+}
+
+export function keyReusedError(): PosthornError {
+  return new PosthornError("idempotency_key_reused", idempotencyProblems.reused.detail);
+}
+
+export function keyOutstandingError(): PosthornError {
+  return new PosthornError("idempotency_key_in_progress", idempotencyProblems.outstanding.detail, {
+    retryAfterSeconds: 1,
+  });
+}
+
+/**
+ * Whatever was thrown, as an error with a code. Null for what nobody expected: that is logged and answered without
+ * saying what it was.
+ */
+export function knownError(error: unknown): PosthornError | null {
+  if (error instanceof PosthornError) return error;
+  if (error instanceof StoreUnavailableError) {
+    return new PosthornError("unavailable", "The store cannot answer now; nothing was changed.", {
+      retryAfterSeconds: 1,
+    });
+  }
+  return frameworkError(error);
+}
+
+export function unexpectedError(requestId: string): PosthornError {
+  return new PosthornError("internal_error", `The request failed; the log tells more under the request id ${requestId}.`);
+}
+
+/** Errors that Fastify makes before a handler runs. */
+function frameworkError(error: unknown): PosthornError | null {
+  if (!(error instanceof Error) || !("code" in error) || !("statusCode" in error)) return null;
+  switch (error.code) {
+    case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
+      return new PosthornError("unsupported_media_type", 'Send the body as "Content-Type: application/json".');
+    case "FST_ERR_BAD_URL":
+      return new InvalidRequestError("The path is not a valid URL path.", []);
+    case "FST_ERR_MAX_PARAM_LENGTH":
+      return new NotFoundError("this path");
+    default:
+      return Number(error.statusCode) < 500 ? new InvalidRequestError("The request is malformed.", []) : null;
+  }
+}

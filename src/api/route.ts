@@ -1,0 +1,91 @@
+import type { Static, TSchema } from "typebox";
+import type { ErrorCode } from "../core/errors.ts";
+import type { Principal, Scope } from "../engine/services.ts";
+import type { JsonBounds } from "./json-guard.ts";
+
+/**
+ * One route as data. The same object registers the handler, validates the request and documents both, so that the
+ * server and its OpenAPI document cannot drift apart.
+ */
+export interface Route {
+  readonly method: Method;
+  /** With `{name}` for parameters, as in OpenAPI. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description?: string;
+  readonly access: Access;
+  /** Parameters that do not match name nothing that exists: 404. */
+  readonly params?: TSchema;
+  readonly query?: TSchema;
+  readonly body?: TSchema;
+  /** An absent body counts as `{}`. */
+  readonly bodyOptional?: boolean;
+  readonly bodyBytesMax?: number;
+  readonly bodyBounds?: JsonBounds;
+  readonly answers: Readonly<Record<number, AnswerDescription>>;
+  /** Errors beyond those that every route has. */
+  readonly errors: readonly ErrorCode[];
+  /** The answer holds a secret: it is sealed when kept for an Idempotency-Key. */
+  readonly answerIsSecret?: boolean;
+  handle(call: Call): Promise<Answer>;
+}
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** Who may call: `public` needs no key, `any` takes every key, the others are roles; see authentication.ts. */
+export type Access = "public" | "any" | "read" | "publish" | "manage" | "admin";
+
+export const tags = {
+  Events: "Publish events and look at what became of them.",
+  Webhooks: "Subscriptions: where events go, and how.",
+  Deliveries: "One event for one webhook, with every attempt.",
+  "Dead letters": "Deliveries that were given up, and how to bring them back.",
+  "Event types": "The catalogue of event types and the schemas of their data.",
+  Tenants: "Whose webhooks and events these are.",
+  "API keys": "Who may call this API.",
+  Profiles: "The published delivery semantics.",
+  System: "Health, metrics and documentation. No key is needed.",
+} as const;
+export type Tag = keyof typeof tags;
+
+export interface AnswerDescription {
+  readonly description: string;
+  /** Absent for an answer without a body. */
+  readonly schema?: TSchema;
+  readonly contentType?: string;
+}
+
+export interface Call<Params = unknown, Query = unknown, Body = unknown> {
+  /** For public routes an empty tenant, which owns nothing. */
+  readonly scope: Scope;
+  readonly principal: Principal | null;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** Serialised as JSON unless `text` is given; null sends no body. */
+  readonly body?: unknown;
+  /** A body that is serialised already. */
+  readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface TypedRoute<P extends TSchema, Q extends TSchema, B extends TSchema>
+  extends Omit<Route, "params" | "query" | "body" | "handle"> {
+  readonly params?: P;
+  readonly query?: Q;
+  readonly body?: B;
+  handle(call: Call<Static<P>, Static<Q>, Static<B>>): Promise<Answer>;
+}
+
+/** Ties the handler's types to the schemas. The dispatcher validates before it calls, which makes the cast true. */
+export function defineRoute<P extends TSchema, Q extends TSchema, B extends TSchema>(
+  route: TypedRoute<P, Q, B>,
+): Route {
+  return route as unknown as Route;
+}

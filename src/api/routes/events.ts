@@ -1,0 +1,185 @@
+import { InvalidRequestError } from "../../core/errors.ts";
+import type { PosthornError } from "../../core/errors.ts";
+import type { PublishEntry, PublishInput } from "../../engine/services.ts";
+import { batchBytesMax, envelopeBytesMax } from "../context.ts";
+import type { ApiOptions } from "../context.ts";
+import { deliveryJson, handleJson } from "../mapping/delivery.ts";
+import { eventJson, eventSummaryJson, receiptText, toPublishInput } from "../mapping/event.ts";
+import type { Pager } from "../paging.ts";
+import { problemOf } from "../problems.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed, idParam, pageProperties } from "../schemas/common.ts";
+import { deliveryListSchema, replayResultSchema } from "../schemas/delivery.ts";
+import {
+  batchResultSchema,
+  eventBatchSchema,
+  eventInputSchema,
+  eventListSchema,
+  eventQuerySchema,
+  eventSchema,
+  receiptSchema,
+  replayInputSchema,
+} from "../schemas/event.ts";
+import type { EventInput } from "../schemas/event.ts";
+import { compileValidator } from "../validation.ts";
+import { instantOf } from "./filters.ts";
+
+export function eventRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [publishRoute(options), batchRoute(options), ...readRoutes(options, pager), replayRoute(options)];
+}
+
+/** The body limit decides the size here, so only depth needs a bound. */
+const singleBounds = { depthMax: 64, valuesMax: 1_000_000 };
+/** Sixteen megabytes could hold millions of tiny values; parsing this many takes well under a second. */
+const batchBounds = { depthMax: 64, valuesMax: 500_000 };
+
+function publishRoute({ services, limits }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/events",
+    operationId: "publishEvent",
+    tag: "Events",
+    summary: "Publish an event",
+    description: "Answers after the event and its deliveries are committed.",
+    access: "publish",
+    body: eventInputSchema,
+    bodyBytesMax: limits.payloadBytesMax + envelopeBytesMax,
+    bodyBounds: singleBounds,
+    answers: { 202: { description: "Accepted for delivery.", schema: receiptSchema } },
+    errors: ["schema_violation", "event_in_progress", "event_key_reused", "payload_too_large", "rate_limited"],
+    handle: async ({ scope, body }) => ({
+      status: 202,
+      text: receiptText(await services.events.publish(scope, toPublishInput(body))),
+    }),
+  });
+}
+
+function batchRoute({ services }: ApiOptions): Route {
+  const check = compileValidator(eventInputSchema, "body");
+  return defineRoute({
+    method: "POST",
+    path: "/v1/events/batch",
+    operationId: "publishEvents",
+    tag: "Events",
+    summary: "Publish up to 1,000 events",
+    description:
+      "Each event is judged for itself: one bad event does not spoil the rest. The body may have 16 MiB and 500,000 values.",
+    access: "publish",
+    body: eventBatchSchema,
+    bodyBytesMax: batchBytesMax,
+    bodyBounds: batchBounds,
+    answers: { 202: { description: "A receipt or an error for each event.", schema: batchResultSchema } },
+    errors: ["payload_too_large", "rate_limited"],
+    handle: async ({ scope, body }) => {
+      const refusals = body.events.map((event) => {
+        const errors = check(event);
+        return errors === null ? null : new InvalidRequestError("The event is not valid.", errors);
+      });
+      const inputs: PublishInput[] = [];
+      for (const [index, event] of body.events.entries()) {
+        if (refusals[index] === null) inputs.push(toPublishInput(event as EventInput));
+      }
+      const entries = inputs.length === 0 ? [] : await services.events.publishMany(scope, inputs);
+      return { status: 202, text: `{"results":[${mergeResults(refusals, entries).join(",")}]}` };
+    },
+  });
+}
+
+function mergeResults(refusals: readonly (PosthornError | null)[], entries: readonly PublishEntry[]): string[] {
+  let next = 0;
+  return refusals.map((refusal) => {
+    if (refusal !== null) return refusalText(refusal);
+    const entry = entries[next++];
+    if (entry === undefined) throw new Error("publishMany answered fewer entries than events");
+    return entry.kind === "published" ? receiptText(entry.receipt) : refusalText(entry.error);
+  });
+}
+
+function refusalText(error: PosthornError): string {
+  return JSON.stringify({ error: problemOf(error) });
+}
+
+const eventParams = closed({ id: idParam("the event") });
+
+function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/v1/events",
+      operationId: "listEvents",
+      tag: "Events",
+      summary: "List events, newest first",
+      access: "read",
+      query: eventQuerySchema,
+      answers: { 200: { description: "A page of events, without their data.", schema: eventListSchema } },
+      errors: ["invalid_cursor"],
+      handle: async ({ scope, query }) => {
+        const filters = {
+          eventType: query.event_type ?? null,
+          from: instantOf(query.from),
+          to: instantOf(query.to),
+          tenantId: query.tenant_id ?? null,
+        };
+        const listing = { tenantId: scope.tenantId, route: "events", filters };
+        const page = await services.events.list(scope, { ...filters, page: pager.request(query, listing) });
+        return { status: 200, body: pager.answer(page, { listing, toJson: eventSummaryJson }) };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/v1/events/{id}",
+      operationId: "getEvent",
+      tag: "Events",
+      summary: "Get an event with its data",
+      access: "read",
+      params: eventParams,
+      answers: { 200: { description: "The event.", schema: eventSchema } },
+      errors: ["not_found"],
+      handle: async ({ scope, params }) => ({
+        status: 200,
+        body: eventJson(await services.events.get(scope, params.id)),
+      }),
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/v1/events/{id}/deliveries",
+      operationId: "listEventDeliveries",
+      tag: "Events",
+      summary: "List the deliveries of an event",
+      access: "read",
+      params: eventParams,
+      query: closed(pageProperties),
+      answers: { 200: { description: "A page of deliveries, newest first.", schema: deliveryListSchema } },
+      errors: ["not_found", "invalid_cursor"],
+      handle: async ({ scope, params, query }) => {
+        const listing = { tenantId: scope.tenantId, route: "event deliveries", filters: { eventId: params.id } };
+        const page = pager.request(query, listing);
+        const found = await services.events.deliveries(scope, { eventId: params.id, page });
+        return { status: 200, body: pager.answer(found, { listing, toJson: deliveryJson }) };
+      },
+    }),
+  ];
+}
+
+function replayRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/events/{id}/replay",
+    operationId: "replayEvent",
+    tag: "Events",
+    summary: "Deliver a stored event again",
+    description: "Makes new deliveries with the same event id, so that receivers can tell a replay from a new event.",
+    access: "manage",
+    params: eventParams,
+    body: replayInputSchema,
+    bodyOptional: true,
+    answers: { 202: { description: "The new deliveries.", schema: replayResultSchema } },
+    errors: ["not_found", "payload_gone"],
+    handle: async ({ scope, params, body }) => {
+      const command = { eventId: params.id, webhookIds: body.webhook_ids ?? null };
+      const handles = await services.events.replay(scope, command);
+      return { status: 202, body: { deliveries: handles.map(handleJson) } };
+    },
+  });
+}

@@ -1,0 +1,107 @@
+/** Pieces of schemas. A schema with a `title` becomes a named component of the OpenAPI document. */
+import { Type } from "typebox";
+import type { Static, TObject, TProperties, TSchema } from "typebox";
+import { pageLimitDefault, pageLimitMax, pageOffsetMax } from "../paging.ts";
+
+/** An object that takes no other members; bodies and queries are all made with it. */
+export function closed<P extends TProperties>(properties: P, options: object = {}): TObject<P> {
+  return Type.Object(properties, { additionalProperties: false, ...options });
+}
+
+/** The same schema that also takes null. Written as a list of types, which gives clearer messages than a union. */
+export function nullable<S extends TSchema>(schema: S) {
+  const plain: Record<string, unknown> = { ...schema };
+  const { type, enum: choices } = plain;
+  return Type.Unsafe<Static<S> | null>({
+    ...plain,
+    ...(type !== undefined && { type: [type, "null"] }),
+    ...(Array.isArray(choices) && { enum: [...(choices as unknown[]), null] }),
+  });
+}
+
+export function oneOf<const V extends readonly string[]>(values: V, options: object = {}) {
+  return Type.Unsafe<V[number]>({ type: "string", enum: [...values], ...options });
+}
+
+/** Any JSON object. Not Type.Record, whose pattern `.` would leave names with line breaks unchecked. */
+export function freeObject(options: object = {}) {
+  return Type.Unsafe<Record<string, unknown>>({ type: "object", additionalProperties: true, ...options });
+}
+
+export function anyValue(options: object = {}) {
+  return Type.Unsafe<unknown>(options);
+}
+
+export const id = (what: string) =>
+  Type.String({ format: "uuid", description: `Id of ${what}.`, examples: ["0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"] });
+
+export const instant = (description: string) =>
+  Type.String({ format: "date-time", description, examples: ["2026-01-31T09:30:00.000Z"] });
+
+/** For queries and filters, where a date alone is handy (WDS-109). */
+export const instantOrDate = (description: string) =>
+  Type.String({
+    format: "instant",
+    description: `${description} RFC 3339 date-time, or a date for its start in UTC.`,
+    examples: ["2026-01-31", "2026-01-31T09:30:00Z"],
+  });
+
+/** Path parameters: anything else than a UUID names nothing. */
+export const idParam = (what: string) =>
+  Type.String({
+    pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+    description: `Id of ${what}.`,
+  });
+
+/** One line of text without control characters. */
+export const line = (lengthMax: number, options: object = {}) =>
+  Type.String({
+    maxLength: lengthMax,
+    pattern: "^[^\\u0000-\\u001f\\u007f]*$",
+    "x-rule": "text without control characters",
+    ...options,
+  });
+
+export const tenantId = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$",
+  "x-rule": "1 to 128 letters, digits, or _ . : - and start with a letter or digit",
+  description: "Tenant. Keys of a tenant need not give it.",
+  examples: ["default"],
+});
+
+export const eventTypeName = Type.String({
+  pattern: "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$",
+  minLength: 1,
+  maxLength: 128,
+  "x-rule": "identifiers of letters, digits, _ and -, joined by full stops",
+  description: "Name of the event type.",
+  examples: ["order.completed"],
+});
+
+export const pageProperties = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: pageLimitMax, default: pageLimitDefault, description: "Rows of the page." }),
+  ),
+  cursor: Type.Optional(Type.String({ maxLength: 512, description: "`next_cursor` of the page before." })),
+  offset: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: pageOffsetMax, default: 0, description: "Rows to skip; a cursor is quicker." }),
+  ),
+};
+
+export function listOf(item: TSchema, title: string) {
+  return closed(
+    {
+      data: Type.Array(item),
+      next_cursor: nullable(Type.String({ description: "Send it as `cursor` for the next page; null at the end." })),
+    },
+    { title },
+  );
+}
+
+export const fieldErrorSchema = closed(
+  {
+    field: Type.String({ description: "Path of the field; empty for the whole.", examples: ["retry_config.max_attempts"] }),
+    message: Type.String({ description: "What is wrong. Never the value." }),
+  },
+  { title: "FieldError" },
+);

@@ -1,0 +1,130 @@
+import { Type } from "typebox";
+import type { Static } from "typebox";
+import { priorities } from "../../core/delivery.ts";
+import { batchEventsMax } from "../context.ts";
+import { anyValue, closed, eventTypeName, freeObject, id, instant, instantOrDate, line, listOf, nullable, oneOf, pageProperties, tenantId } from "./common.ts";
+import { problemSchema } from "./problem.ts";
+
+const prioritySchema = oneOf(priorities, {
+  default: "normal",
+  description: "High priority is delivered first when there is a backlog.",
+});
+
+const idempotencyKeySchema = Type.String({
+  pattern: "^[\\x20-\\x7e]{1,255}$",
+  "x-rule": "1 to 255 printable ASCII characters",
+  description:
+    "Within 24 hours the same key with the same event answers as the first time, with `duplicate: true`; with another event it is refused.",
+  examples: ["order-4711-completed"],
+});
+
+const linkSchema = closed(
+  { rel: Type.Optional(Type.String()), method: Type.Optional(Type.String()), href: Type.Optional(Type.String()) },
+  { title: "EventLink" },
+);
+
+export const eventInputSchema = closed(
+  {
+    event_type: eventTypeName,
+    data: freeObject({
+      minProperties: 1,
+      description: "What happened. It is sent as it is; when the event type has a schema, it must match.",
+      examples: [{ order_id: "4711", total: 19.9 }],
+    }),
+    tenant_id: Type.Optional(tenantId),
+    source: Type.Optional(line(255, { description: "Which application published it.", examples: ["shop"] })),
+    timestamp: Type.Optional(instant("When it happened; defaults to now.")),
+    idempotency_key: Type.Optional(idempotencyKeySchema),
+    priority: Type.Optional(prioritySchema),
+    metadata: Type.Optional(freeObject({ minProperties: 1, description: "About the resources in `data`." })),
+    links: Type.Optional(Type.Array(linkSchema, { minItems: 1, maxItems: 100, description: "Related resources." })),
+  },
+  { title: "EventInput" },
+);
+export type EventInput = Static<typeof eventInputSchema>;
+
+export const eventBatchSchema = closed(
+  {
+    // Checked one by one by the handler, so that one bad event does not spoil the rest.
+    events: Type.Array(anyValue({ description: "An EventInput." }), {
+      minItems: 1,
+      maxItems: batchEventsMax,
+      description: "Each is an EventInput and is judged for itself.",
+    }),
+  },
+  { title: "EventBatch", examples: [{ events: [{ event_type: "order.completed", data: { order_id: "4711" } }] }] },
+);
+
+const receiptProperties = {
+  id: id("the event; also its `Webhook-ID`"),
+  event_type: eventTypeName,
+  tenant_id: tenantId,
+  timestamp: instant("When it happened."),
+  idempotency_key: Type.String({ description: "The key that was given, or the id." }),
+  sequence_number: Type.Integer({ description: "Counts the events of the tenant." }),
+  deliveries: Type.Integer({ minimum: 0, description: "How many webhooks will receive it." }),
+  duplicate: Type.Boolean({ description: "True when the key was used before: nothing new was published." }),
+};
+
+export const receiptSchema = closed(receiptProperties, { title: "EventReceipt" });
+
+export const batchResultSchema = closed(
+  {
+    results: Type.Array(
+      Type.Unsafe<unknown>({
+        anyOf: [receiptSchema, closed({ error: problemSchema }, { title: "EventRefusal" })],
+      }),
+      { description: "In the order of the events." },
+    ),
+  },
+  { title: "EventBatchResult" },
+);
+
+const eventProperties = {
+  id: id("the event"),
+  event_type: eventTypeName,
+  tenant_id: tenantId,
+  timestamp: instant("When it happened."),
+  source: nullable(Type.String()),
+  idempotency_key: Type.String({ description: "The key that was given, or the id." }),
+  priority: oneOf(priorities),
+  sequence_number: Type.Integer(),
+  deliveries: Type.Integer({ minimum: 0, description: "Deliveries made when it was published." }),
+  created_at: instant("When it was accepted."),
+};
+
+export const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });
+
+export const eventSchema = closed(
+  {
+    ...eventProperties,
+    data: anyValue({ description: "What was published; null once retention removed it." }),
+    metadata: anyValue({ description: "Null when none was given." }),
+    links: anyValue({ description: "Null when none were given." }),
+    payload_removed: Type.Boolean({ description: "True once retention removed the payload." }),
+  },
+  { title: "Event" },
+);
+
+export const eventListSchema = listOf(eventSummarySchema, "EventList");
+
+export const eventQuerySchema = closed({
+  ...pageProperties,
+  event_type: Type.Optional(eventTypeName),
+  from: Type.Optional(instantOrDate("Only events accepted at or after this time.")),
+  to: Type.Optional(instantOrDate("Only events accepted before this time.")),
+  tenant_id: Type.Optional(tenantId),
+});
+
+export const replayInputSchema = closed(
+  {
+    webhook_ids: Type.Optional(
+      Type.Array(id("a webhook"), {
+        minItems: 1,
+        maxItems: 1_000,
+        description: "Deliver to these only; without it to all that now subscribe to the type.",
+      }),
+    ),
+  },
+  { title: "ReplayInput" },
+);

@@ -1,0 +1,167 @@
+/** The HTTP server: Fastify with the routes of route-table.ts. */
+import { maxHeaderSize } from "node:http";
+import type { Socket } from "node:net";
+import { fastify } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
+import { NotFoundError, PosthornError } from "../core/errors.ts";
+import { authenticate } from "./authentication.ts";
+import type { ApiOptions } from "./context.ts";
+import { bodyBytesMaxDefault, createHandler, renderError, send } from "./dispatch.ts";
+import { MethodNotAllowedError, renderProblem } from "./problems.ts";
+import { readBody } from "./request-body.ts";
+import type { Access, Route } from "./route.ts";
+import { createRoutes } from "./route-table.ts";
+
+export type { ApiLimits, ApiOptions, Readiness } from "./context.ts";
+
+export interface Api {
+  /** Port 0 takes a free one. */
+  listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly url: string }>;
+  /** Takes no new connections, lets running requests finish for `graceMs`, then cuts them. Safe to call twice. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Slow clients: what a request may take until it is complete, and how long a connection may be idle. */
+const timeouts = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 60_000,
+  idleTimeoutMs: 120_000,
+  keepAliveTimeoutMs: 65_000,
+  /** How often Node looks for connections beyond the first two. */
+  checkIntervalMs: 2_000,
+} as const;
+
+const pathParameterLengthMax = 512;
+
+export async function createApi(options: ApiOptions): Promise<Api> {
+  const routes = createRoutes(options);
+  const app = createServer(options, routes);
+  for (const route of routes) register(app, route, options);
+  await app.ready();
+  let closing: Promise<void> | undefined;
+  return {
+    listen: async ({ host, port }) => ({ url: await app.listen({ host, port }) }),
+    close: (graceMs) => {
+      closing ??= closeWithin(app, graceMs, options);
+      return closing;
+    },
+  };
+}
+
+function createServer(options: ApiOptions, routes: readonly Route[]): FastifyInstance {
+  const { log } = options;
+  const app = fastify({
+    logger: false,
+    bodyLimit: bodyBytesMaxDefault,
+    requestTimeout: timeouts.requestTimeoutMs,
+    connectionTimeout: timeouts.idleTimeoutMs,
+    keepAliveTimeout: timeouts.keepAliveTimeoutMs,
+    forceCloseConnections: "idle",
+    // While draining, requests on open connections are still served, with `Connection: close`.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: pathParameterLengthMax },
+    http: {
+      headersTimeout: timeouts.headersTimeoutMs,
+      connectionsCheckingInterval: timeouts.checkIntervalMs,
+      maxHeaderSize,
+    },
+    frameworkErrors: (error, request, reply) => send(reply, renderError(error, { log, requestId: request.id })),
+    clientErrorHandler: answerBrokenRequest,
+  });
+  app.decorateRequest("principal", null);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", (request, payload, done) => {
+    readBody(payload, request.routeOptions.bodyLimit, done);
+  });
+  app.setErrorHandler((error, request, reply) => {
+    // Fastify closes the connection after a failed body; ours has been read or dropped.
+    reply.removeHeader("connection");
+    send(reply, renderError(error, { log, requestId: request.id }));
+  });
+  app.setNotFoundHandler((request, reply) => send(reply, renderProblem(unknownPath(request, routes))));
+  app.addHook("onRequest", refuseEncodedBodies);
+  if (options.logRequests === true) logRequests(app, options);
+  return app;
+}
+
+function register(app: FastifyInstance, route: Route, options: ApiOptions): void {
+  const { access } = route;
+  app.route({
+    method: route.method as HTTPMethods,
+    url: route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+    bodyLimit: route.bodyBytesMax ?? bodyBytesMaxDefault,
+    ...(access !== "public" && { onRequest: createAuthenticationHook(access, options) }),
+    handler: createHandler(route, {
+      store: options.idempotency,
+      secretBox: options.secretBox,
+      clock: options.clock,
+      log: options.log,
+    }),
+  });
+}
+
+/** Before the body is read, so that a caller without a key cannot make the server hold any. */
+function createAuthenticationHook(access: Exclude<Access, "public">, { services }: ApiOptions) {
+  const needs = { apiKeys: services.apiKeys, access };
+  return (request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void => {
+    request.principal = authenticate(request.headers.authorization, needs);
+    done();
+  };
+}
+
+function refuseEncodedBodies(request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void {
+  const encoding = request.headers["content-encoding"];
+  if (encoding === undefined || encoding === "identity") done();
+  else done(new PosthornError("unsupported_media_type", "Send the body without Content-Encoding."));
+}
+
+function unknownPath(request: FastifyRequest, routes: readonly Route[]): PosthornError {
+  const path = (request.raw.url ?? "").split("?", 1)[0] ?? "";
+  const methods = routes.filter((route) => pathPattern(route.path).test(path)).map((route) => route.method);
+  if (methods.length === 0) return new NotFoundError("this path");
+  return new MethodNotAllowedError(methods.includes("GET") ? ["HEAD", ...methods] : methods);
+}
+
+function pathPattern(path: string): RegExp {
+  return new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+}
+
+/** What is not even HTTP, or came too slowly. There is no request to answer, only a socket. */
+function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const [status, title] = brokenRequests[error.code ?? ""] ?? [400, "Bad Request"];
+  const body = JSON.stringify({ type: "/docs/errors#invalid_request", title, status, code: "invalid_request" });
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+const brokenRequests: Readonly<Record<string, readonly [number, string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"],
+  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large"],
+};
+
+function logRequests(app: FastifyInstance, { log }: ApiOptions): void {
+  app.addHook("onResponse", (request, reply, done) => {
+    const { method } = request;
+    // The route, not the path: paths may hold ids of customers.
+    log.debug(
+      { requestId: request.id, method, route: request.routeOptions.url, status: reply.statusCode, durationMs: reply.elapsedTime },
+      "request",
+    );
+    done();
+  });
+}
+
+async function closeWithin(app: FastifyInstance, graceMs: number, { clock }: ApiOptions): Promise<void> {
+  const timer = clock.schedule(graceMs, () => app.server.closeAllConnections());
+  try {
+    await app.close();
+  } finally {
+    timer.cancel();
+  }
+}

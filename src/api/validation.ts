@@ -1,0 +1,43 @@
+/** Requests against their TypeBox schemas. The quick check stops at the first error; only a bad request pays for all. */
+import { Ajv2020 } from "ajv/dist/2020.js";
+import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
+import type { TSchema } from "typebox";
+import type { FieldError } from "../core/errors.ts";
+import { isUuid } from "../core/uuid.ts";
+import { isDateTime, parseInstant } from "./mapping/instant.ts";
+import { describeFieldErrors } from "./field-errors.ts";
+
+/** Null when valid. Query and path values are coerced in place from text to what the schema asks for. */
+export type Validator = (value: unknown) => readonly FieldError[] | null;
+
+export type ValueSource = "body" | "query" | "path";
+
+export function compileValidator(schema: TSchema, source: ValueSource): Validator {
+  const quick = createAjv(source, false).compile(schema);
+  let thorough: ValidateFunction | undefined;
+  return (value) => {
+    if (quick(value)) return null;
+    thorough ??= createAjv(source, true).compile(schema);
+    thorough(value);
+    // Coercion may have made it valid on the way; then the first finding has to do.
+    return describeFieldErrors(thorough.errors ?? quick.errors ?? ([] as ErrorObject[]));
+  };
+}
+
+function createAjv(source: ValueSource, allErrors: boolean): Ajv2020 {
+  const ajv = new Ajv2020({
+    logger: false,
+    allErrors,
+    verbose: allErrors,
+    strict: false,
+    coerceTypes: source === "body" ? false : "array",
+    ownProperties: true,
+    formats: {
+      "date-time": isDateTime,
+      uuid: isUuid,
+      instant: (text: string) => parseInstant(text) !== null,
+    },
+  });
+  ajv.addKeyword("x-rule");
+  return ajv;
+}

@@ -1,0 +1,92 @@
+import type { AttemptObservation, TransportFailureCategory, Verdict } from "./outcome.ts";
+import type { ClassificationTable, Profile, StatusRule } from "./profile.ts";
+
+/** Shared by every accepted attempt: the usual case allocates nothing. */
+const accepted: Verdict = {
+  outcome: "accepted",
+  receiverStateUnknown: false,
+  category: undefined,
+  reason: "success",
+  attention: undefined,
+};
+
+/**
+ * What one attempt means under a profile (EDS-9.2, EDS-9.3, C-5). Total: every number is some status.
+ *
+ * Takes a profile or a resolved policy; only the classification table is read. Never throws.
+ */
+export function classify(observation: AttemptObservation, rules: Pick<Profile, "classification">): Verdict {
+  const table = rules.classification;
+  if (observation.kind === "failure") {
+    return failureVerdict(table.failures[observation.category], observation);
+  }
+  const rule = statusRule(table, observation.status);
+  // EDS-9.3-2: a response cut short says nothing final, whatever its status line promised.
+  if (!observation.complete && table.incompleteResponse === "transient") {
+    return incompleteVerdict(rule, observation.status);
+  }
+  return rule.outcome === "accepted" ? accepted : statusVerdict(rule, observation.status);
+}
+
+/** The rule that decides a status: the exact one, else that of its class, else the fallback. */
+function statusRule(table: ClassificationTable, status: number): StatusRule {
+  return table.statuses[status] ?? table.classes[Math.floor(status / 100)] ?? table.fallback;
+}
+
+function statusVerdict(rule: StatusRule, status: number): Verdict {
+  return {
+    outcome: rule.outcome,
+    receiverStateUnknown: rule.receiverStateUnknown === true,
+    category: rule.category,
+    reason: statusReason(rule, status),
+    attention: rule.attention,
+  };
+}
+
+/** An acceptance or refusal that broke off may be tried again; what was to be retried anyway keeps its own reason. */
+function incompleteVerdict(rule: StatusRule, status: number): Verdict {
+  if (rule.outcome === "transient") return { ...statusVerdict(rule, status), receiverStateUnknown: true };
+  return {
+    outcome: "transient",
+    receiverStateUnknown: true,
+    category: "network",
+    reason: `incomplete_response_${status}`,
+    attention: undefined,
+  };
+}
+
+function failureVerdict(
+  rule: StatusRule,
+  failure: { readonly category: TransportFailureCategory; readonly requestSent: boolean },
+): Verdict {
+  return {
+    outcome: rule.outcome,
+    receiverStateUnknown: failure.requestSent,
+    category: rule.category ?? failure.category,
+    reason: rule.outcome === "terminal" ? `permanent_${failure.category}` : failure.category,
+    attention: rule.attention,
+  };
+}
+
+/** Stable codes. Terminal ones follow WDS-125 (`permanent_client_error_410`), 413 included. */
+function statusReason(rule: StatusRule, status: number): string {
+  if (rule.outcome === "terminal") return `permanent_${statusClassName(status)}_${status}`;
+  switch (rule.category) {
+    case "rate_limit":
+      return "rate_limited";
+    case "timeout":
+      return `timeout_${status}`;
+    case "redirect":
+      return `redirect_${status}`;
+    case "protocol":
+      return `unexpected_status_${status}`;
+    default:
+      return `${statusClassName(status)}_${status}`;
+  }
+}
+
+function statusClassName(status: number): string {
+  if (status >= 400 && status < 500) return "client_error";
+  if (status >= 500 && status < 600) return "server_error";
+  return "status";
+}

@@ -1,0 +1,59 @@
+import type { FailureCategory, Outcome } from "./outcome.ts";
+
+export const priorities = ["high", "normal", "low"] as const;
+export type Priority = (typeof priorities)[number];
+
+/**
+ * Stored states. The API adds `circuit_blocked`, which is derived when it is read: a waiting delivery whose webhook
+ * has an open circuit costs nothing until the circuit closes.
+ */
+export const deliveryStates = [
+  "pending",
+  "failed",
+  "success",
+  "exhausted",
+  "skipped",
+  "cancelled",
+] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+/** Why a delivery was dead-lettered (DLQ entry). `permanent_*` carry the status: `permanent_client_error_410`. */
+export type DeadLetterReason =
+  | `permanent_${string}`
+  | "max_attempts_exceeded"
+  | "expired"
+  | "retry_after_beyond_horizon"
+  | "payload_unavailable";
+
+/** Why a delivery was made. A manual retry or replay is a new delivery of the same event (C-40). */
+export type DeliveryOrigin = "publish" | "retry" | "replay" | "recover" | "test";
+
+/** The part of a delivery that the state machine reads and writes. */
+export interface DeliveryProgress {
+  readonly state: DeliveryState;
+  /** Requests made so far. */
+  readonly attemptCount: number;
+  readonly createdAt: number;
+  readonly firstAttemptAt: number | null;
+  /** When the next request is due; meaningful while `pending` or `failed`. */
+  readonly dueAt: number;
+  readonly reason: string | null;
+}
+
+/** One HTTP request of a delivery, as kept in its history (WDS-67 to 80). */
+export interface AttemptRecord {
+  readonly id: string;
+  /** From 1, without gaps. */
+  readonly number: number;
+  readonly outcome: Outcome;
+  readonly receiverStateUnknown: boolean;
+  readonly category: FailureCategory | null;
+  readonly statusCode: number | null;
+  /** At most 1,024 bytes of the response, as text with invalid UTF-8 replaced. */
+  readonly responseSample: string | null;
+  readonly errorMessage: string | null;
+  readonly durationMs: number;
+  readonly scheduledAt: number;
+  readonly executedAt: number;
+  readonly nextRetryAt: number | null;
+}

@@ -1,0 +1,174 @@
+/**
+ * Which URLs may be registered and called (TS16-25, TS16-124, EDS-11.7-2, WDS-168, WDS-169, WDS-171).
+ *
+ * The text is judged twice. As given, because a parser silently repairs what a person or an attacker wrote
+ * (backslashes, tabs, an empty user name); and as parsed, because only the parser knows that `0x7f.1` is 127.0.0.1.
+ * A good answer says nothing about what a name resolves to: every address is judged again at connect.
+ */
+import type { AddressPolicy } from "./address-policy.ts";
+
+/** WDS-171; characters, as given and as normalised. */
+export const urlLengthMax = 2048;
+
+/** Stable codes for a refused URL. */
+export const urlRefusalCodes = [
+  "not_text",
+  "too_long",
+  "forbidden_character",
+  "unparsable",
+  "scheme",
+  "credentials",
+  "fragment",
+  "empty_host",
+  "port",
+  "host_name",
+  "address",
+] as const;
+export type UrlRefusalCode = (typeof urlRefusalCodes)[number];
+
+export interface UrlRules {
+  readonly policy: AddressPolicy;
+  /** Accept `http:` as well: development only (TS16-25). */
+  readonly allowHttp: boolean;
+  /**
+   * Accept single-label names and names under private suffixes such as `.internal`. For installations whose
+   * allow-list opens a private network; what the name resolves to is still judged. Off unless set.
+   */
+  readonly allowInternalNames?: boolean;
+}
+
+export type UrlJudgement =
+  | {
+      readonly kind: "ok";
+      /** Normalised; this is what is stored, shown and called. */
+      readonly url: string;
+      /** Scheme, host and port that is not the default, such as `https://example.com:8443`. */
+      readonly origin: string;
+      /** Without brackets around IPv6. */
+      readonly hostname: string;
+      /** The IP address when the host is one, else null. */
+      readonly literalAddress: string | null;
+    }
+  | UrlRefusal;
+
+/** `detail` is a sentence for people that never repeats the URL, which may carry a token. */
+export interface UrlRefusal {
+  readonly kind: "refused";
+  readonly code: UrlRefusalCode;
+  readonly detail: string;
+}
+
+/** Control, format (zero-width, soft hyphen), separator and half characters, and backslash. */
+const forbiddenCharacter = /[\p{Cc}\p{Cf}\p{Zs}\p{Zl}\p{Zp}\p{Cs}\\]/u;
+
+/** Suffixes that are private by standard (RFC 6762, 8375, 6761, ICANN's `.internal`) or by wide use. */
+const internalSuffixes = [
+  "local",
+  "internal",
+  "localdomain",
+  "home.arpa",
+  "home",
+  "lan",
+  "corp",
+  "intranet",
+  "private",
+  "onion",
+] as const;
+
+/** Judges a URL as a delivery target. */
+export function judgeUrl(text: unknown, rules: UrlRules): UrlJudgement {
+  if (typeof text !== "string") return refused("not_text", "a URL is a text");
+  const rawRefusal = judgeRawText(text);
+  if (rawRefusal !== null) return rawRefusal;
+  const url = URL.parse(text);
+  if (url === null) return refused("unparsable", "not a valid absolute URL");
+  const partRefusal = judgeParts(url, rules);
+  if (partRefusal !== null) return partRefusal;
+  const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const literalAddress = isAddressLiteral(url.hostname) ? hostname : null;
+  const hostRefusal =
+    literalAddress === null
+      ? judgeHostName(hostname, rules)
+      : judgeLiteral(literalAddress, rules.policy);
+  if (hostRefusal !== null) return hostRefusal;
+  return { kind: "ok", url: url.href, origin: url.origin, hostname, literalAddress };
+}
+
+function judgeRawText(text: string): UrlRefusal | null {
+  if (text.length > urlLengthMax) return tooLong();
+  if (forbiddenCharacter.test(text)) {
+    return refused(
+      "forbidden_character",
+      "a URL has no spaces, control characters, invisible characters or backslashes",
+    );
+  }
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase();
+  if (scheme === undefined) return refused("unparsable", "not a valid absolute URL");
+  if (scheme !== "https" && scheme !== "http") return refused("scheme", "the scheme must be https");
+  return judgeRawAuthority(text.slice(scheme.length + 1));
+}
+
+/** `rest` is what follows `https:`. Empty parts, which the parser drops without a trace, are seen only here. */
+function judgeRawAuthority(rest: string): UrlRefusal | null {
+  if (!rest.startsWith("//")) return refused("unparsable", "two slashes must follow the scheme");
+  if (rest.includes("#")) return refused("fragment", "a fragment is never sent and not accepted");
+  const authority = /^\/\/([^/?]*)/.exec(rest)?.[1] ?? "";
+  if (authority.includes("@")) {
+    return refused("credentials", "user name and password are not accepted in a URL");
+  }
+  if (authority.replace(/:\d*$/, "") === "") return refused("empty_host", "the host is empty");
+  return null;
+}
+
+function judgeParts(url: URL, rules: UrlRules): UrlRefusal | null {
+  if (url.href.length > urlLengthMax) return tooLong();
+  if (url.protocol !== "https:" && !rules.allowHttp) {
+    return refused("scheme", "the scheme must be https");
+  }
+  // The raw text was checked already; a difference between the two readings must not become a hole.
+  if (url.username !== "" || url.password !== "") {
+    return refused("credentials", "user name and password are not accepted in a URL");
+  }
+  if (url.port === "0") return refused("port", "port 0 cannot be connected to");
+  return null;
+}
+
+/** The parser has made every notation of IPv4 (decimal, octal, hex, short, full-width) a dotted quad by now. */
+function isAddressLiteral(hostname: string): boolean {
+  return hostname.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
+function judgeLiteral(address: string, policy: AddressPolicy): UrlRefusal | null {
+  const judgement = policy.judge(address);
+  return judgement.allowed ? null : refused("address", `the host is ${judgement.reason}`);
+}
+
+function judgeHostName(hostname: string, rules: UrlRules): UrlRefusal | null {
+  if (hostname.endsWith(".")) {
+    return refused("host_name", "the host ends with a dot; write it without");
+  }
+  const labels = hostname.split(".");
+  if (hostname.length > 253 || labels.some((label) => label === "" || label.length > 63)) {
+    return refused("host_name", "a host has labels of 1 to 63 characters and 253 in all");
+  }
+  if (labels.at(-1) === "localhost") {
+    if (rules.policy.allowLoopback) return null;
+    return refused("host_name", "the host is this machine (localhost)");
+  }
+  if (rules.allowInternalNames === true) return null;
+  if (labels.length === 1) {
+    return refused("host_name", "a host of a single label is not a public name");
+  }
+  if (internalSuffixes.some((suffix) => hostname.endsWith(`.${suffix}`))) {
+    return refused("host_name", "the host is under a suffix for private networks");
+  }
+  return null;
+}
+
+function tooLong(): UrlRefusal {
+  return refused("too_long", `a URL has at most ${urlLengthMax} characters`);
+}
+
+function refused(code: UrlRefusalCode, detail: string): UrlRefusal {
+  return { kind: "refused", code, detail };
+}

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { classify } from "./classify.ts";
+import {
+  createHealth,
+  endpointPause,
+  healthFromJson,
+  healthReenabled,
+  observeExhausted,
+  observeHealth,
+  suspensionElapsed,
+} from "./endpoint-health.ts";
+import type { EndpointHealth, HealthDecision } from "./endpoint-health.ts";
+import type { AttemptObservation } from "./outcome.ts";
+import { standard } from "./profiles/standard.ts";
+
+const start = 1_800_000_000_000;
+const hourMs = 3_600_000;
+const rules = standard.disable;
+
+/** A status, or 0 for a network failure. */
+function observationOf(status: number): AttemptObservation {
+  if (status === 0) return { kind: "failure", category: "network", requestSent: false };
+  return { kind: "response", status, complete: true };
+}
+
+function observe(
+  health: EndpointHealth,
+  status: number,
+  at: { now: number; firstAttemptAt?: number },
+): HealthDecision | null {
+  const verdict = classify(observationOf(status), standard);
+  const { now, firstAttemptAt } = at;
+  const exhausted = firstAttemptAt === undefined ? null : { firstAttemptAt };
+  return observeHealth(health, { verdict, statusCode: status === 0 ? null : status, now, exhausted }, rules);
+}
+
+test("410 suspends at once and once; after 24 hours the suspension becomes final (C-7)", () => {
+  const health = createHealth();
+  assert.deepEqual(observe(health, 410, { now: start }), { kind: "suspend", reason: "gone" });
+  assert.equal(observe(health, 410, { now: start + 1 }), null);
+  assert.equal(health.suspendedAt, start);
+  assert.equal(suspensionElapsed({ suspendedAt: start, now: start + 24 * hourMs - 1 }, rules), false);
+  assert.equal(suspensionElapsed({ suspendedAt: start, now: start + 24 * hourMs }, rules), true);
+  healthReenabled(health);
+  assert.deepEqual(observe(health, 410, { now: start + 2 }), { kind: "suspend", reason: "gone" });
+});
+
+test("a 410 that broke off suspends nothing", () => {
+  const verdict = classify({ kind: "response", status: 410, complete: false }, standard);
+  const observation = { verdict, statusCode: 410, now: start, exhausted: null };
+  assert.equal(observeHealth(createHealth(), observation, rules), null);
+});
+
+test("404 for 24 hours disables, before it does not (C-6, TS16-92)", () => {
+  const health = createHealth();
+  assert.equal(observe(health, 404, { now: start }), null);
+  assert.equal(observe(health, 404, { now: start + 24 * hourMs - 1 }), null);
+  const expected = { kind: "disable", reason: "persistent_failure" };
+  assert.deepEqual(observe(health, 404, { now: start + 24 * hourMs }), expected);
+});
+
+test("an accepted attempt or another status ends the time of 404, a lost connection does not", () => {
+  for (const [between, decided] of [
+    [200, false],
+    [503, false],
+    [0, true],
+  ] as const) {
+    const health = createHealth();
+    observe(health, 404, { now: start });
+    observe(health, between, { now: start + hourMs });
+    const decision = observe(health, 404, { now: start + 25 * hourMs });
+    assert.equal(decision !== null, decided, `404, ${between}, 404`);
+  }
+});
+
+test("a failure without a response never completes the time of 404", () => {
+  const health = createHealth();
+  observe(health, 404, { now: start });
+  assert.equal(observe(health, 0, { now: start + 25 * hourMs }), null);
+});
+
+test("twenty terminal outcomes without an accepted one between them suspend (C-15, EDS-11.8-3)", () => {
+  const health = createHealth();
+  for (let count = 0; count < 19; count += 1) assert.equal(observe(health, 400, { now: start }), null);
+  observe(health, 200, { now: start });
+  for (let count = 0; count < 19; count += 1) assert.equal(observe(health, 400, { now: start }), null);
+  observe(health, 500, { now: start });
+  assert.deepEqual(observe(health, 422, { now: start }), { kind: "suspend", reason: "consecutive_terminal" });
+});
+
+test("0 switches the count of terminal outcomes off", () => {
+  const health = createHealth();
+  const off = { ...rules, consecutiveTerminalMax: 0 };
+  const verdict = classify(observationOf(400), standard);
+  for (let count = 0; count < 100; count += 1) {
+    assert.equal(observeHealth(health, { verdict, statusCode: 400, now: start, exhausted: null }, off), null);
+  }
+});
+
+test("an exhausted delivery disables only without any success since its first attempt (C-15)", () => {
+  const disabled = { kind: "disable", reason: "exhausted" };
+  assert.deepEqual(observe(createHealth(), 500, { now: start, firstAttemptAt: start - hourMs }), disabled);
+  const health = createHealth();
+  observe(health, 200, { now: start });
+  assert.equal(observe(health, 500, { now: start + hourMs, firstAttemptAt: start - 1 }), null);
+  assert.deepEqual(observe(health, 500, { now: start + hourMs, firstAttemptAt: start + 1 }), disabled);
+});
+
+test("`always` and `never` are taken literally (TS16-112)", () => {
+  const health = { ...createHealth(), lastAcceptedAt: start };
+  assert.equal(observeExhausted(health, start, { ...rules, onExhausted: "never" }), null);
+  assert.equal(observeExhausted(health, start, { ...rules, onExhausted: "always" })?.kind, "disable");
+});
+
+test("health survives as JSON, junk does not", () => {
+  const health = createHealth();
+  observe(health, 404, { now: start });
+  assert.deepEqual(healthFromJson(JSON.parse(JSON.stringify(health))), health);
+  for (const junk of [null, "x", {}, { ...health, suspendedAt: "x" }]) assert.equal(healthFromJson(junk), null);
+});
+
+test("property: an endpoint whose newest attempt was accepted starts from nothing", () => {
+  const statuses = fc.array(fc.constantFrom(0, 200, 400, 404, 410, 500), { maxLength: 40 });
+  fc.assert(
+    fc.property(statuses, (sequence) => {
+      const health = createHealth();
+      for (const status of sequence) observe(health, status, { now: start });
+      healthReenabled(health);
+      observe(health, 200, { now: start + 1 });
+      assert.deepEqual(health, { ...createHealth(), lastAcceptedAt: start + 1 });
+    }),
+  );
+});
+
+// ---- pauses ---------------------------------------------------------------------------------------------------
+
+function pauseAfter(observation: AttemptObservation, retryAfterMs: number | null = null) {
+  const statusCode = observation.kind === "response" ? observation.status : null;
+  const verdict = classify(observation, standard);
+  return endpointPause({ verdict, statusCode, retryAfterMs, now: start }, standard.pauses);
+}
+
+test("429 pauses the endpoint for the longer of Retry-After and a minute (C-4, TS16-94)", () => {
+  assert.deepEqual(pauseAfter(observationOf(429)), { until: start + 60_000, reason: "rate_limit" });
+  assert.deepEqual(pauseAfter(observationOf(429), 10_000), { until: start + 60_000, reason: "rate_limit" });
+  assert.deepEqual(pauseAfter(observationOf(429), 120_000), { until: start + 120_000, reason: "retry_after" });
+});
+
+test("503 pauses only with Retry-After; elsewhere Retry-After concerns the delivery alone", () => {
+  assert.equal(pauseAfter(observationOf(503)), null);
+  assert.deepEqual(pauseAfter(observationOf(503), 30_000), { until: start + 30_000, reason: "retry_after" });
+  assert.equal(pauseAfter(observationOf(500), 30_000), null);
+  assert.equal(pauseAfter(observationOf(200), 30_000), null);
+});
+
+test("timeouts and 408 pause for a minute, 502 and 504 throttle (C-12, C-13)", () => {
+  const timeout: AttemptObservation = { kind: "failure", category: "timeout", requestSent: true };
+  assert.deepEqual(pauseAfter(timeout), { until: start + 60_000, reason: "timeout" });
+  assert.deepEqual(pauseAfter(observationOf(408)), { until: start + 60_000, reason: "timeout" });
+  assert.deepEqual(pauseAfter(observationOf(502)), { until: start + 5_000, reason: "throttle" });
+  assert.deepEqual(pauseAfter(observationOf(504)), { until: start + 5_000, reason: "throttle" });
+  assert.equal(pauseAfter(observationOf(0)), null);
+});

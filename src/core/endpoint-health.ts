@@ -1,0 +1,183 @@
+/**
+ * When an endpoint is left alone: pauses after single answers, and suspension after many (C-4, C-6, C-7, C-12, C-13,
+ * C-15, EDS-11.8-3, TS16-92 to 94, 101, 112).
+ *
+ * `EndpointHealth` is a plain object changed in place, because it is touched on every attempt; it may be stored as
+ * JSON. Times in Unix ms.
+ */
+import type { Verdict } from "./outcome.ts";
+import type { DisableRules, PauseRules } from "./profile.ts";
+
+export interface EndpointHealth {
+  /** Terminal outcomes since the last accepted one. */
+  consecutiveTerminal: number;
+  lastAcceptedAt: number | null;
+  /** Since when every status received was one of `persistentStatuses`. */
+  persistentFailureSince: number | null;
+  suspendedAt: number | null;
+}
+
+/** `suspend` can turn into `disable` by itself after a time; both end only when somebody re-enables the webhook. */
+export type HealthDecision =
+  | { readonly kind: "suspend"; readonly reason: "gone" | "consecutive_terminal" }
+  | { readonly kind: "disable"; readonly reason: "persistent_failure" | "exhausted" };
+
+const gone: HealthDecision = { kind: "suspend", reason: "gone" };
+const consecutiveTerminal: HealthDecision = { kind: "suspend", reason: "consecutive_terminal" };
+const persistentFailure: HealthDecision = { kind: "disable", reason: "persistent_failure" };
+const exhaustedDecision: HealthDecision = { kind: "disable", reason: "exhausted" };
+
+/** Nothing known yet. */
+export function createHealth(): EndpointHealth {
+  return { consecutiveTerminal: 0, lastAcceptedAt: null, persistentFailureSince: null, suspendedAt: null };
+}
+
+/** What was stored as JSON, or null when the value is not that. */
+export function healthFromJson(value: unknown): EndpointHealth | null {
+  if (typeof value !== "object" || value === null) return null;
+  const stored = value as Partial<Record<keyof EndpointHealth, unknown>>;
+  const { consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince, suspendedAt } = stored;
+  if (typeof count !== "number" || !isTimeOrNull(lastAcceptedAt)) return null;
+  if (!isTimeOrNull(persistentFailureSince) || !isTimeOrNull(suspendedAt)) return null;
+  return { consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince, suspendedAt };
+}
+
+function isTimeOrNull(value: unknown): value is number | null {
+  return value === null || (typeof value === "number" && Number.isFinite(value));
+}
+
+export interface HealthObservation {
+  readonly verdict: Verdict;
+  /** Null when there was no response. */
+  readonly statusCode: number | null;
+  readonly now: number;
+  /** Set when this attempt was its delivery's last: dead-lettered as `max_attempts_exceeded` or `expired`. */
+  readonly exhausted: { readonly firstAttemptAt: number } | null;
+}
+
+/**
+ * Takes one settled attempt into account. An accepted one allocates nothing.
+ *
+ * The same decision may be returned again for attempts that were on their way when it was first taken, except
+ * `suspend`, which is returned once until `healthReenabled`. When two rules speak, disabling wins.
+ */
+export function observeHealth(
+  health: EndpointHealth,
+  observation: HealthObservation,
+  rules: DisableRules,
+): HealthDecision | null {
+  const { verdict, now, exhausted } = observation;
+  if (verdict.outcome === "accepted") {
+    observeAccepted(health, now);
+    return null;
+  }
+  if (verdict.outcome === "terminal") health.consecutiveTerminal += 1;
+  if (persistsTooLong(health, observation, rules)) return persistentFailure;
+  const disabling = exhausted === null ? null : observeExhausted(health, exhausted.firstAttemptAt, rules);
+  if (disabling !== null) return disabling;
+  if (health.suspendedAt !== null) return null;
+  const suspending = suspensionReason(health, observation, rules);
+  if (suspending !== null) health.suspendedAt = now;
+  return suspending;
+}
+
+function observeAccepted(health: EndpointHealth, now: number): void {
+  health.consecutiveTerminal = 0;
+  health.persistentFailureSince = null;
+  health.lastAcceptedAt = now;
+}
+
+/**
+ * A delivery was dead-lettered after its last attempt, or expired after at least one (C-15, TS16-112). Also for
+ * expiries found without an attempt. `firstAttemptAt` is that delivery's.
+ */
+export function observeExhausted(
+  health: EndpointHealth,
+  firstAttemptAt: number,
+  rules: DisableRules,
+): HealthDecision | null {
+  if (rules.onExhausted === "never") return null;
+  if (rules.onExhausted === "always") return exhaustedDecision;
+  const acceptedSince = health.lastAcceptedAt !== null && health.lastAcceptedAt >= firstAttemptAt;
+  return acceptedSince ? null : exhaustedDecision;
+}
+
+/** A suspended webhook that nobody re-enabled in time becomes disabled (C-7). `suspendedAt` and `now` in Unix ms. */
+export function suspensionElapsed(
+  suspension: { readonly suspendedAt: number; readonly now: number },
+  rules: DisableRules,
+): boolean {
+  return suspension.now - suspension.suspendedAt >= rules.suspendedToDisabledMs;
+}
+
+/** Re-enabled by owner or operator: old failures are forgiven. */
+export function healthReenabled(health: EndpointHealth): void {
+  health.consecutiveTerminal = 0;
+  health.persistentFailureSince = null;
+  health.suspendedAt = null;
+}
+
+/**
+ * Another status ends the time of persistent failure: the endpoint answers differently now. A failure without a
+ * response neither starts, ends nor completes it, since it does not say whether the resource exists.
+ */
+function persistsTooLong(health: EndpointHealth, observation: HealthObservation, rules: DisableRules): boolean {
+  const { statusCode, now } = observation;
+  if (statusCode === null) return false;
+  if (!rules.persistentStatuses.includes(statusCode)) {
+    health.persistentFailureSince = null;
+    return false;
+  }
+  health.persistentFailureSince ??= now;
+  return now - health.persistentFailureSince >= rules.persistentMs;
+}
+
+function suspensionReason(
+  health: EndpointHealth,
+  { verdict, statusCode }: HealthObservation,
+  rules: DisableRules,
+): HealthDecision | null {
+  // A 410 that broke off is transient and not yet the receiver's last word (EDS-9.3-2).
+  if (verdict.outcome === "terminal" && statusCode !== null && rules.suspendStatuses.includes(statusCode)) return gone;
+  const { consecutiveTerminalMax } = rules;
+  return consecutiveTerminalMax > 0 && health.consecutiveTerminal >= consecutiveTerminalMax
+    ? consecutiveTerminal
+    : null;
+}
+
+/** No request to the endpoint before `until` (Unix ms). */
+export interface EndpointPause {
+  readonly until: number;
+  readonly reason: "retry_after" | "rate_limit" | "timeout" | "throttle" | "failure";
+}
+
+export interface PauseObservation {
+  readonly verdict: Verdict;
+  readonly statusCode: number | null;
+  readonly retryAfterMs: number | null;
+  readonly now: number;
+}
+
+/**
+ * The pause that one attempt causes for every delivery of its webhook, or null: the longest of Retry-After, the
+ * category's pause and the throttle (C-4, C-12, C-13). The caller keeps the later of this and a pause in force.
+ */
+export function endpointPause(observation: PauseObservation, rules: PauseRules): EndpointPause | null {
+  const { verdict, statusCode, retryAfterMs, now } = observation;
+  if (verdict.outcome === "accepted") return null;
+  const askedMs = statusCode !== null && rules.retryAfterStatuses.includes(statusCode) ? (retryAfterMs ?? 0) : 0;
+  const categoryMs = verdict.category === undefined ? 0 : (rules.categoriesMs[verdict.category] ?? 0);
+  const throttleMs = statusCode === null ? 0 : (rules.throttleStatusesMs[statusCode] ?? 0);
+  const longestMs = Math.max(askedMs, categoryMs, throttleMs);
+  if (longestMs <= 0) return null;
+  return { until: now + longestMs, reason: pauseReason(verdict, { longestMs, askedMs, categoryMs }) };
+}
+
+function pauseReason(
+  verdict: Verdict,
+  pause: { readonly longestMs: number; readonly askedMs: number; readonly categoryMs: number },
+): EndpointPause["reason"] {
+  if (pause.longestMs === pause.askedMs) return "retry_after";
+  if (pause.longestMs !== pause.categoryMs) return "throttle";
+  return verdict.category === "rate_limit" || verdict.category === "timeout" ? verdict.category : "failure";
+}

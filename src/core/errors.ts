@@ -1,0 +1,109 @@
+/**
+ * Every error a caller can meet, with its stable code. The HTTP API answers them as problem details (RFC 9457), the
+ * library throws them. docs/errors.md is generated from this table and a test counts it.
+ */
+export const errorTable = {
+  invalid_request: { status: 400, title: "The request is not valid" },
+  malformed_json: { status: 400, title: "The body is not valid JSON" },
+  schema_violation: { status: 400, title: "The data does not match the schema of its event type" },
+  invalid_cursor: { status: 400, title: "The cursor is not valid" },
+  idempotency_key_malformed: { status: 400, title: "The Idempotency-Key is malformed" },
+  unauthenticated: { status: 401, title: "A valid API key is required" },
+  forbidden: { status: 403, title: "The API key does not allow this" },
+  not_found: { status: 404, title: "There is nothing here" },
+  method_not_allowed: { status: 405, title: "This method is not supported here" },
+  conflict: { status: 409, title: "The request conflicts with the current state" },
+  event_in_progress: { status: 409, title: "An event with this idempotency key is being published" },
+  idempotency_key_in_progress: { status: 409, title: "A request is outstanding for this Idempotency-Key" },
+  delivery_in_flight: { status: 409, title: "An attempt of this delivery is in flight" },
+  rotation_in_progress: { status: 409, title: "The overlap of an earlier rotation is still running" },
+  secret_in_use: { status: 409, title: "The secret is already in use" },
+  payload_gone: { status: 410, title: "The payload was removed by retention" },
+  payload_too_large: { status: 413, title: "The payload is too large" },
+  unsupported_media_type: { status: 415, title: "The media type is not supported" },
+  event_key_reused: { status: 422, title: "The idempotency key was used for another event" },
+  idempotency_key_reused: { status: 422, title: "Idempotency-Key is already used" },
+  rate_limited: { status: 429, title: "Too many requests" },
+  limit_reached: { status: 422, title: "A limit of the tenant is reached" },
+  internal_error: { status: 500, title: "Something went wrong on this side" },
+  unavailable: { status: 503, title: "The service cannot accept this now" },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ErrorCode = keyof typeof errorTable;
+
+/** One bad field: a path such as `retry_config.max_attempts`, and what is wrong with it. Never the value. */
+export interface FieldError {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Base of every error with a code. `instanceof` and `code` both tell errors apart. */
+export class PosthornError extends Error {
+  override readonly name: string = "PosthornError";
+  readonly code: ErrorCode;
+  readonly fields: readonly FieldError[];
+  /** Seconds after which a repeat makes sense; sent as `Retry-After`. */
+  readonly retryAfterSeconds: number | null;
+
+  constructor(
+    code: ErrorCode,
+    detail: string,
+    more: { readonly fields?: readonly FieldError[]; readonly retryAfterSeconds?: number; readonly cause?: unknown } = {},
+  ) {
+    super(detail, more.cause === undefined ? undefined : { cause: more.cause });
+    this.code = code;
+    this.fields = more.fields ?? [];
+    this.retryAfterSeconds = more.retryAfterSeconds ?? null;
+  }
+
+  get status(): number {
+    return errorTable[this.code].status;
+  }
+}
+
+export class InvalidRequestError extends PosthornError {
+  override readonly name = "InvalidRequestError";
+  constructor(detail: string, fields: readonly FieldError[]) {
+    super("invalid_request", detail, { fields });
+  }
+}
+
+export class SchemaViolationError extends PosthornError {
+  override readonly name = "SchemaViolationError";
+  constructor(detail: string, fields: readonly FieldError[]) {
+    super("schema_violation", detail, { fields });
+  }
+}
+
+/** WDS-116, WDS-201: names the limit and the size. */
+export class PayloadTooLargeError extends PosthornError {
+  override readonly name = "PayloadTooLargeError";
+  constructor(size: { readonly bytes: number; readonly bytesMax: number }) {
+    super("payload_too_large", `the payload has ${size.bytes} bytes; the limit is ${size.bytesMax} bytes`);
+  }
+}
+
+/** WDS-115: thrown by the library where the API answers `"duplicate": true`. */
+export class DuplicateEventError extends PosthornError {
+  override readonly name = "DuplicateEventError";
+  /** The id of the event that was published first with this key. */
+  readonly eventId: string;
+  constructor(eventId: string, more: { readonly code: "event_key_reused" | "conflict"; readonly detail: string }) {
+    super(more.code, more.detail);
+    this.eventId = eventId;
+  }
+}
+
+export class NotFoundError extends PosthornError {
+  override readonly name = "NotFoundError";
+  constructor(what: string) {
+    super("not_found", `${what} does not exist`);
+  }
+}
+
+export class UnavailableError extends PosthornError {
+  override readonly name = "UnavailableError";
+  constructor(detail: string, cause?: unknown) {
+    super("unavailable", detail, { retryAfterSeconds: 1, cause });
+  }
+}

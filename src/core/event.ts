@@ -1,0 +1,24 @@
+import type { Priority } from "./delivery.ts";
+
+/** What an application published; immutable. Times are Unix milliseconds. */
+export interface PublishedEvent {
+  /** UUIDv7, also `Webhook-ID` and `Idempotency-Key` of every delivery. */
+  readonly id: string;
+  readonly tenantId: string;
+  readonly eventType: string;
+  /** When it happened, as the publisher said or when it was accepted. RFC 3339 text is what goes on the wire. */
+  readonly timestamp: number;
+  readonly source: string | null;
+  readonly idempotencyKey: string | null;
+  readonly priority: Priority;
+  readonly createdAt: number;
+  /** Increases by one per event of a tenant. */
+  readonly sequenceNumber: number;
+}
+
+/** TS16-54. */
+export interface EventLink {
+  readonly rel?: string;
+  readonly method?: string;
+  readonly href?: string;
+}

@@ -1,0 +1,119 @@
+import type { Attention, FailureCategory, Outcome } from "./outcome.ts";
+
+/**
+ * A delivery profile as data: everything that differs between the published webhook formats.
+ *
+ * The engine never asks which profile a webhook has; it reads these fields. `GET /v1/profiles/{name}` prints the
+ * same object, so that both parties can read what each status means (EDS-9.2-2).
+ */
+export interface Profile {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly classification: ClassificationTable;
+  readonly schedule: RetrySchedule;
+  /** Smallest delay before a retry after a failure of this category (WDS-118 to 121), applied after jitter. */
+  readonly retryDelayFloorsMs: Readonly<Partial<Record<FailureCategory, number>>>;
+  /** A delivery older than this is dead-lettered as `expired` (C-37). */
+  readonly ageMsMax: number;
+  readonly timeoutMs: number;
+  /** Timeout of attempt k is `timeoutMs * growth^(k-1)`, at most three times `timeoutMs` (WDS-123). */
+  readonly timeoutGrowthFactor: number;
+  readonly pauses: PauseRules;
+  readonly disable: DisableRules;
+  readonly circuitBreaker: CircuitBreakerConfig;
+  /** Statuses that say nothing about the endpoint's health and are not counted by the breaker (C-37). */
+  readonly circuitBreakerIgnoresStatuses: readonly number[];
+  /** Used when a webhook sets no limit of its own; null means unlimited. */
+  readonly rateLimit: RateLimitConfig | null;
+  readonly signatureSchemes: readonly SignatureSchemeName[];
+  readonly payloadFormat: PayloadFormatName;
+  /** Names of the headers this profile sends, in order, for documentation and tests. */
+  readonly headers: readonly string[];
+}
+
+export type SignatureSchemeName = "v1" | "v1a";
+export type PayloadFormatName = "standard";
+
+/** How statuses map to outcomes: exact status first, then the class (`2` for 2xx), then the fallback. */
+export interface ClassificationTable {
+  readonly statuses: Readonly<Record<number, StatusRule>>;
+  readonly classes: Readonly<Record<number, StatusRule>>;
+  readonly fallback: StatusRule;
+  /** A response whose framing is incomplete: transient with unknown state, or the status line decides (C-11). */
+  readonly incompleteResponse: "transient" | "by_status";
+  readonly failures: Readonly<Record<"timeout" | "network" | "dns" | "ssl" | "protocol", StatusRule>>;
+}
+
+export interface StatusRule {
+  readonly outcome: Outcome;
+  /** Absent for accepted. */
+  readonly category?: FailureCategory;
+  readonly attention?: Attention;
+  /** The status itself leaves open whether the request was processed, as 408 and 504 do (EDS-9.2.2). */
+  readonly receiverStateUnknown?: true;
+}
+
+/** Delays between requests. Both forms are finite in count (EDS-11.8-1). */
+export type RetrySchedule =
+  | {
+      readonly kind: "list";
+      /** Delay before attempt k+1 after attempt k, so `delaysMs.length + 1` requests in all. */
+      readonly delaysMs: readonly number[];
+      readonly jitter: Jitter;
+    }
+  | {
+      readonly kind: "exponential";
+      readonly attemptsMax: number;
+      readonly baseDelayMs: number;
+      readonly multiplier: number;
+      readonly delayMsMax: number;
+      readonly jitter: Jitter;
+    };
+
+/** Multiplies a delay by a uniform number in [from, to]: `{1, 1.2}` additive, `{0, 1}` full, `{0.75, 1.25}` ±25 %. */
+export interface Jitter {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** When one failure pauses the whole endpoint, not only its delivery (C-4, C-12, C-13). */
+export interface PauseRules {
+  /** Statuses whose Retry-After pauses every delivery of the webhook. */
+  readonly retryAfterStatuses: readonly number[];
+  /** Pause at least this long after these, Retry-After or not: `{ rate_limit: 60000, timeout: 60000 }`. */
+  readonly categoriesMs: Readonly<Partial<Record<FailureCategory, number>>>;
+  /** Statuses after which the endpoint is throttled, and for how long (TS16-91). */
+  readonly throttleStatusesMs: Readonly<Record<number, number>>;
+}
+
+/** When a webhook stops being served until somebody re-enables it (C-6, C-7, C-15). */
+export interface DisableRules {
+  /** Statuses that suspend the webhook at once. */
+  readonly suspendStatuses: readonly number[];
+  /** Suspended this long without being re-enabled becomes `disabled`. */
+  readonly suspendedToDisabledMs: number;
+  /** Only these statuses for this long, without any accepted attempt: disabled. */
+  readonly persistentStatuses: readonly number[];
+  readonly persistentMs: number;
+  /** This many terminal outcomes in a row suspend the webhook; 0 means never. */
+  readonly consecutiveTerminalMax: number;
+  /** An exhausted delivery disables: `never`, `always`, or only `without_success` since its first attempt. */
+  readonly onExhausted: "never" | "always" | "without_success";
+}
+
+/** WDS-52 to 57. */
+export interface CircuitBreakerConfig {
+  readonly enabled: boolean;
+  readonly errorThresholdPercentage: number;
+  readonly minimumThroughput: number;
+  readonly windowSizeMs: number;
+  readonly sleepWindowMs: number;
+  readonly halfOpenMaxCalls: number;
+}
+
+/** WDS-59, 60. */
+export interface RateLimitConfig {
+  readonly requestsPerMinute: number;
+  readonly burst: number;
+}

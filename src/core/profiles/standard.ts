@@ -1,0 +1,109 @@
+import type { Profile } from "../profile.ts";
+
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/**
+ * The default profile: the wire format of Standard Webhooks with the semantics of the event delivery draft.
+ *
+ * A status that depends on the payload (400, 413, 414, 415, 422, 431) will not heal, so the delivery is dead-lettered
+ * at once. A status that depends on the endpoint (401, 403, 404, 405, 409, ...) often heals within hours after a bad
+ * deployment, and losing events then is worse than nine extra bounded requests. That is stricter than TS16-95 and more
+ * patient than EDS-9.2.3, which EDS-9.2-2 allows because this object is published (C-5, last column).
+ *
+ * Sources: C-1, C-2, C-4 to C-7, C-11 to C-15, C-37, TS16-99, TS16-106, WDS-52 to 57, WDS-118 to 120.
+ */
+export const standard: Profile = {
+  name: "standard",
+  title: "Standard",
+  description:
+    "Standard Webhooks wire format; retries for about three days; patient with endpoints, strict with payloads.",
+  classification: {
+    statuses: {
+      207: { outcome: "transient", category: "protocol", attention: "notify" },
+      400: { outcome: "terminal", category: "client_error" },
+      401: { outcome: "transient", category: "client_error", attention: "notify" },
+      403: { outcome: "transient", category: "client_error", attention: "notify" },
+      404: { outcome: "transient", category: "client_error", attention: "notify" },
+      408: { outcome: "transient", category: "timeout", receiverStateUnknown: true },
+      409: { outcome: "transient", category: "client_error" },
+      410: { outcome: "terminal", category: "client_error", attention: "notify" },
+      413: { outcome: "terminal", category: "payload_too_large" },
+      414: { outcome: "terminal", category: "client_error" },
+      415: { outcome: "terminal", category: "client_error" },
+      421: { outcome: "transient", category: "client_error" },
+      422: { outcome: "terminal", category: "client_error" },
+      425: { outcome: "transient", category: "client_error" },
+      429: { outcome: "transient", category: "rate_limit" },
+      431: { outcome: "terminal", category: "client_error" },
+      451: { outcome: "terminal", category: "client_error", attention: "escalate" },
+      504: { outcome: "transient", category: "server_error", receiverStateUnknown: true },
+    },
+    classes: {
+      2: { outcome: "accepted" },
+      3: { outcome: "transient", category: "redirect", attention: "notify" },
+      4: { outcome: "transient", category: "client_error", attention: "warn" },
+      5: { outcome: "transient", category: "server_error" },
+    },
+    // Also 1xx: only a final status counts, so an interim one as the last word is a broken response.
+    fallback: { outcome: "transient", category: "protocol" },
+    incompleteResponse: "transient",
+    failures: {
+      timeout: { outcome: "transient", category: "timeout" },
+      network: { outcome: "transient", category: "network" },
+      dns: { outcome: "transient", category: "dns" },
+      ssl: { outcome: "transient", category: "ssl", attention: "notify" },
+      protocol: { outcome: "transient", category: "protocol" },
+    },
+  },
+  // TS16-106: ten requests over 75:35:05. Additive jitter undercuts no floor and keeps the expectation monotone (C-2).
+  schedule: {
+    kind: "list",
+    delaysMs: [
+      5 * secondMs,
+      5 * minuteMs,
+      30 * minuteMs,
+      2 * hourMs,
+      5 * hourMs,
+      10 * hourMs,
+      14 * hourMs,
+      20 * hourMs,
+      24 * hourMs,
+    ],
+    jitter: { from: 1, to: 1.2 },
+  },
+  retryDelayFloorsMs: { rate_limit: 60 * secondMs, dns: 5 * secondMs, timeout: 2 * secondMs },
+  ageMsMax: 5 * dayMs,
+  timeoutMs: 30 * secondMs,
+  timeoutGrowthFactor: 1,
+  pauses: {
+    retryAfterStatuses: [429, 503],
+    categoriesMs: { rate_limit: 60 * secondMs, timeout: 60 * secondMs },
+    // TS16-91 gives no number. Five seconds let a gateway restart, and equal the first delay of the schedule.
+    throttleStatusesMs: { 502: 5 * secondMs, 504: 5 * secondMs },
+  },
+  disable: {
+    suspendStatuses: [410],
+    suspendedToDisabledMs: dayMs,
+    persistentStatuses: [404],
+    persistentMs: dayMs,
+    consecutiveTerminalMax: 20,
+    onExhausted: "without_success",
+  },
+  circuitBreaker: {
+    enabled: true,
+    errorThresholdPercentage: 50,
+    minimumThroughput: 10,
+    windowSizeMs: 60 * secondMs,
+    sleepWindowMs: 30 * secondMs,
+    halfOpenMaxCalls: 3,
+  },
+  // The payload's fault. 451 is neither the endpoint's nor the payload's health, but counting it keeps to C-37's list.
+  circuitBreakerIgnoresStatuses: [400, 413, 414, 415, 422, 431],
+  rateLimit: null,
+  signatureSchemes: ["v1a", "v1"],
+  payloadFormat: "standard",
+  headers: ["Content-Type", "User-Agent", "Webhook-ID", "Webhook-Timestamp", "Webhook-Signature", "Idempotency-Key"],
+};

@@ -1,0 +1,78 @@
+/**
+ * The `Retry-After` response field (RFC 9110 10.2.3): seconds, or any of the three HTTP-date forms (EDS-9.5, C-4).
+ *
+ * `none` and `unparsable` both mean that the sender's own schedule applies; the difference is worth recording, because
+ * an unparsable value is a mistake that the owner of the endpoint can mend.
+ */
+export type RetryAfter =
+  | { readonly kind: "delay"; readonly delayMs: number }
+  | { readonly kind: "none" }
+  | { readonly kind: "unparsable" };
+
+/** The last instant a `Date` can hold, in Unix ms. No wait ends later, so every sum with it stays a printable time. */
+const unixMsMax = 8_640_000_000_000_000;
+
+const none: RetryAfter = { kind: "none" };
+const unparsable: RetryAfter = { kind: "unparsable" };
+
+/**
+ * Reads a raw field value. `now` in Unix ms. Never throws.
+ *
+ * Absent, `0` and dates that have passed give `none` (EDS-9.5-4). A wait is never shortened (C-4), except to end at the
+ * last representable instant, which lies beyond the maximum age of any delivery.
+ */
+export function parseRetryAfter(text: string | undefined, now: number): RetryAfter {
+  if (text === undefined) return none;
+  const value = text.replace(/^[ \t]+|[ \t]+$/g, "");
+  const unixMs = /^[0-9]+$/.test(value) ? now + Number(value) * 1_000 : parseHttpDate(value, now);
+  if (unixMs === null) return unparsable;
+  const delayMs = Math.min(unixMs, unixMsMax) - now;
+  return delayMs > 0 ? { kind: "delay", delayMs } : none;
+}
+
+const monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const month = `(?<month>${monthNames.join("|")})`;
+const time = "(?<hour>[0-9]{2}):(?<minute>[0-9]{2}):(?<second>[0-9]{2})";
+const dayName = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
+const dayNameLong = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day";
+
+/** Sun, 06 Nov 1994 08:49:37 GMT */
+const imfFixdate = new RegExp(`^${dayName}, (?<day>[0-9]{2}) ${month} (?<year>[0-9]{4}) ${time} GMT$`);
+/** Sunday, 06-Nov-94 08:49:37 GMT */
+const rfc850Date = new RegExp(`^${dayNameLong}, (?<day>[0-9]{2})-${month}-(?<year>[0-9]{2}) ${time} GMT$`);
+/** Sun Nov  6 08:49:37 1994 */
+const asctimeDate = new RegExp(`^${dayName} ${month} (?<day>[0-9]{2}| [0-9]) ${time} (?<year>[0-9]{4})$`);
+
+/**
+ * An HTTP-date (RFC 9110 5.6.7) as Unix ms, or null. Case-sensitive, as the grammar is; `now` in Unix ms gives the
+ * century of a two-digit year. A wrong day name is let pass: the rest of the date is complete without it.
+ */
+export function parseHttpDate(text: string, now: number): number | null {
+  const fullYear = (imfFixdate.exec(text) ?? asctimeDate.exec(text))?.groups;
+  if (fullYear !== undefined) return unixMsOf(fullYear, Number(fullYear["year"]));
+  const shortYear = rfc850Date.exec(text)?.groups;
+  return shortYear === undefined ? null : nearestCentury(shortYear, now);
+}
+
+/** The latest such year that is at most 50 years ahead (RFC 9110 5.6.7). */
+function nearestCentury(fields: Record<string, string>, now: number): number | null {
+  const horizon = new Date(now);
+  horizon.setUTCFullYear(horizon.getUTCFullYear() + 50);
+  const century = Math.floor(horizon.getUTCFullYear() / 100) * 100;
+  const year = century + Number(fields["year"]);
+  const unixMs = unixMsOf(fields, year);
+  return unixMs !== null && unixMs <= horizon.getTime() ? unixMs : unixMsOf(fields, year - 100);
+}
+
+/** Null for a day or time that does not exist. Second 60 is a leap second and names the start of the next minute. */
+function unixMsOf(fields: Record<string, string>, year: number): number | null {
+  const monthIndex = monthNames.indexOf(fields["month"] ?? "");
+  const day = Number(fields["day"]);
+  const [hour, minute, second] = [Number(fields["hour"]), Number(fields["minute"]), Number(fields["second"])];
+  if (hour > 23 || minute > 59 || second > 60) return null;
+  const date = new Date(0);
+  // Not Date.UTC, which reads the years 0 to 99 as 1900 to 1999.
+  date.setUTCFullYear(year, monthIndex, day);
+  if (date.getUTCMonth() !== monthIndex || date.getUTCDate() !== day) return null;
+  return date.setUTCHours(hour, minute, second);
+}

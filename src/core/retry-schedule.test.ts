@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { failureCategories } from "./outcome.ts";
+import type { RetrySchedule } from "./profile.ts";
+import { standard } from "./profiles/standard.ts";
+import { attemptsMax, nextDelayMs, scheduleDelayMsMax, validateSchedule } from "./retry-schedule.ts";
+
+const plain = { category: undefined, floorsMs: {}, retryAfterMs: null };
+
+// EDS-9.6-4: base 1 s, cap 600 s, full jitter.
+const fullJitter: RetrySchedule = {
+  kind: "exponential",
+  attemptsMax: 20,
+  baseDelayMs: 1_000,
+  multiplier: 2,
+  delayMsMax: 600_000,
+  jitter: { from: 0, to: 1 },
+};
+// WDS-46 to 49 and 122: 1 s doubling to 300 s, plus or minus a quarter.
+const quarter: RetrySchedule = {
+  kind: "exponential",
+  attemptsMax: 5,
+  baseDelayMs: 1_000,
+  multiplier: 2,
+  delayMsMax: 300_000,
+  jitter: { from: 0.75, to: 1.25 },
+};
+const additive: RetrySchedule = standard.schedule;
+
+test("attemptsMax counts requests: one more than the delays of a list", () => {
+  assert.equal(attemptsMax(additive), 10);
+  assert.equal(attemptsMax(quarter), 5);
+  assert.equal(attemptsMax({ ...quarter, attemptsMax: 1 }), 1);
+});
+
+test("after attempt k the exponent is k - 1", () => {
+  const delays = [1, 2, 3, 4, 5].map((attemptCount) =>
+    nextDelayMs({ ...plain, schedule: quarter, attemptCount, random: 0.5 }),
+  );
+  assert.deepEqual(delays, [1_000, 2_000, 4_000, 8_000, 16_000]);
+});
+
+test("additive jitter lengthens the listed delay by at most a fifth", () => {
+  const at = (random: number) => nextDelayMs({ ...plain, schedule: additive, attemptCount: 2, random });
+  assert.deepEqual([at(0), at(0.5)], [300_000, 330_000]);
+  assert.ok(at(0.999_999) <= 360_000);
+});
+
+test("full jitter reaches down to zero and up to the bound", () => {
+  const at = (random: number) => nextDelayMs({ ...plain, schedule: fullJitter, attemptCount: 3, random });
+  assert.deepEqual([at(0), at(0.5)], [0, 2_000]);
+});
+
+test("jitter never lifts a delay above the cap: 375 s where 300 s is the maximum is the defect of C-41", () => {
+  const delay = nextDelayMs({ ...plain, schedule: quarter, attemptCount: 40, random: 0.999 });
+  assert.equal(delay, 300_000);
+});
+
+test("floors come last: no 45 s where one minute is the minimum", () => {
+  const floored = { schedule: quarter, attemptCount: 1, random: 0, floorsMs: standard.retryDelayFloorsMs };
+  assert.equal(nextDelayMs({ ...floored, category: "rate_limit", retryAfterMs: null }), 60_000);
+  assert.equal(nextDelayMs({ ...floored, category: "dns", retryAfterMs: null }), 5_000);
+  assert.equal(nextDelayMs({ ...floored, category: "server_error", retryAfterMs: null }), 750);
+});
+
+test("Retry-After is a lower bound and beats the cap; a smaller one changes nothing", () => {
+  const query = { ...plain, schedule: quarter, attemptCount: 1, random: 0.5 };
+  assert.equal(nextDelayMs({ ...query, retryAfterMs: 7_200_000 }), 7_200_000);
+  assert.equal(nextDelayMs({ ...query, retryAfterMs: 10 }), 1_000);
+});
+
+test("counts outside the schedule get its first or last delay", () => {
+  const at = (attemptCount: number) => nextDelayMs({ ...plain, schedule: additive, attemptCount, random: 0 });
+  assert.equal(at(0), 5_000);
+  assert.equal(at(500), 86_400_000);
+});
+
+const schedules = fc.constantFrom(fullJitter, quarter, additive);
+const unit = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+test("property: floors hold and without them the delay stays within jitter and cap", () => {
+  const categories = fc.constantFrom(undefined, ...failureCategories);
+  const retryAfter = fc.option(fc.integer({ min: 1, max: 1e15 }));
+  fc.assert(
+    fc.property(schedules, fc.integer({ min: 1, max: 60 }), unit, categories, retryAfter, (...drawn) => {
+      const [schedule, attemptCount, random, category, retryAfterMs] = drawn;
+      const floorsMs = standard.retryDelayFloorsMs;
+      const delay = nextDelayMs({ schedule, attemptCount, random, category, floorsMs, retryAfterMs });
+      const floor = Math.max(retryAfterMs ?? 0, category === undefined ? 0 : (floorsMs[category] ?? 0));
+      assert.ok(delay >= floor);
+      const cap = schedule.kind === "list" ? 86_400_000 * 1.2 : schedule.delayMsMax;
+      assert.ok(delay <= Math.max(floor, cap) && Number.isSafeInteger(delay));
+    }),
+  );
+});
+
+test("property: for the same random number delays never fall from retry to retry (EDS-9.6-1)", () => {
+  fc.assert(
+    fc.property(schedules, fc.integer({ min: 1, max: 60 }), unit, (schedule, attemptCount, random) => {
+      const earlier = nextDelayMs({ ...plain, schedule, attemptCount, random });
+      assert.ok(nextDelayMs({ ...plain, schedule, attemptCount: attemptCount + 1, random }) >= earlier);
+    }),
+  );
+});
+
+test("the three known forms are valid", () => {
+  for (const schedule of [fullJitter, quarter, additive]) assert.deepEqual(validateSchedule(schedule), []);
+});
+
+const jitter = { from: 1, to: 1.2 };
+const list = (delaysMs: unknown) => ({ kind: "list", delaysMs, jitter });
+const refused: readonly (readonly [candidate: unknown, field: string])[] = [
+  [null, ""],
+  ["list", ""],
+  [{ kind: "linear", jitter }, "kind"],
+  [list([]), "delaysMs"],
+  [list("5"), "delaysMs"],
+  [list(Array.from({ length: 51 }, () => 1)), "delaysMs"],
+  [list([1, -1]), "delaysMs[1]"],
+  [list([Number.NaN]), "delaysMs[0]"],
+  [list([1, 2, Number.POSITIVE_INFINITY]), "delaysMs[2]"],
+  [list(["1"]), "delaysMs[0]"],
+  [list(Array(1)), "delaysMs[0]"],
+  [list([scheduleDelayMsMax + 1]), "delaysMs[0]"],
+  [list([1, 2, 3, 4, 5].map(() => scheduleDelayMsMax)), ""],
+  [{ ...list([1]), jitter: undefined }, "jitter"],
+  [{ ...list([1]), jitter: { from: 1, to: 0.5 } }, "jitter.to"],
+  [{ ...list([1]), jitter: { from: 0, to: 0 } }, "jitter.to"],
+  [{ ...list([1]), jitter: { from: -1, to: 1 } }, "jitter.from"],
+  [{ ...list([1]), jitter: { from: 1, to: Number.POSITIVE_INFINITY } }, "jitter.to"],
+  [{ ...quarter, attemptsMax: 0 }, "attemptsMax"],
+  [{ ...quarter, attemptsMax: 2.5 }, "attemptsMax"],
+  [{ ...quarter, attemptsMax: 52 }, "attemptsMax"],
+  [{ ...quarter, baseDelayMs: 0 }, "baseDelayMs"],
+  [{ ...quarter, multiplier: 0.5 }, "multiplier"],
+  [{ ...quarter, multiplier: Number.NaN }, "multiplier"],
+  [{ ...quarter, delayMsMax: Number.POSITIVE_INFINITY }, "delayMsMax"],
+  [{ ...quarter, attemptsMax: 51, baseDelayMs: scheduleDelayMsMax, delayMsMax: scheduleDelayMsMax }, ""],
+];
+
+test("what could retry without bound is refused, naming the field", () => {
+  for (const [candidate, field] of refused) {
+    const problems = validateSchedule(candidate);
+    assert.equal(problems[0]?.field, field, JSON.stringify(candidate));
+    assert.equal(problems.length, 1, JSON.stringify(problems));
+  }
+});
+
+test("all problems are told at once", () => {
+  const fields = validateSchedule({ kind: "exponential" }).map((problem) => problem.field);
+  assert.deepEqual(fields, ["attemptsMax", "baseDelayMs", "multiplier", "delayMsMax", "jitter"]);
+});
+
+test("property: a schedule found valid is finite and its delays are usable", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.double(), { maxLength: 60 }),
+      fc.double(),
+      fc.double(),
+      unit,
+      (delaysMs, from, to, random) => {
+        const schedule: RetrySchedule = { kind: "list", delaysMs, jitter: { from, to } };
+        if (validateSchedule(schedule).length > 0) return;
+        for (let attemptCount = 1; attemptCount < attemptsMax(schedule); attemptCount += 1) {
+          assert.ok(Number.isSafeInteger(nextDelayMs({ ...plain, schedule, attemptCount, random })));
+        }
+      },
+    ),
+  );
+});

@@ -1,0 +1,151 @@
+import type { FailureCategory } from "./outcome.ts";
+import type { Jitter, RetrySchedule } from "./profile.ts";
+
+/** Bounds that keep every schedule finite (EDS-11.8-1). Attempts count requests, the first one included (C-3). */
+const scheduleAttemptsMax = 51;
+export const scheduleDelayMsMax = 7 * 86_400_000;
+const scheduleTotalMsMax = 30 * 86_400_000;
+const jitterFactorMax = 4;
+
+/** How many requests a schedule allows in all, the first one included (C-3). */
+export function attemptsMax(schedule: RetrySchedule): number {
+  return schedule.kind === "list" ? schedule.delaysMs.length + 1 : schedule.attemptsMax;
+}
+
+export interface NextDelayQuery {
+  readonly schedule: RetrySchedule;
+  /** Requests made so far, from 1. */
+  readonly attemptCount: number;
+  /** Uniform in [0, 1). */
+  readonly random: number;
+  readonly category: FailureCategory | undefined;
+  /** Smallest delay after a failure of a category (WDS-118 to 121). */
+  readonly floorsMs: Readonly<Partial<Record<FailureCategory, number>>>;
+  readonly retryAfterMs: number | null;
+}
+
+/**
+ * Milliseconds from the end of one request to the start of the next: jitter first, then the schedule's cap, then the
+ * floors, so that neither a category minimum nor Retry-After can be undercut (C-41, EDS-9.6-6).
+ *
+ * Whether another request is allowed at all is not asked here. A count outside the schedule, possible after it was
+ * changed under a waiting delivery, gets the first or last delay.
+ */
+export function nextDelayMs(query: NextDelayQuery): number {
+  const floorMs = query.category === undefined ? 0 : (query.floorsMs[query.category] ?? 0);
+  const delayMs = jitteredDelayMs(query.schedule, query);
+  return Math.max(delayMs, floorMs, query.retryAfterMs ?? 0);
+}
+
+function jitteredDelayMs(
+  schedule: RetrySchedule,
+  { attemptCount, random }: { readonly attemptCount: number; readonly random: number },
+): number {
+  const retryIndex = Math.max(0, attemptCount - 1);
+  const { from, to } = schedule.jitter;
+  const factor = from + (to - from) * random;
+  if (schedule.kind === "list") return Math.ceil((schedule.delaysMs[retryIndex] ?? lastDelayMs(schedule)) * factor);
+  const baseMs = exponentialDelayMs(schedule, retryIndex);
+  return Math.min(Math.ceil(baseMs * factor), schedule.delayMsMax);
+}
+
+function lastDelayMs(schedule: Extract<RetrySchedule, { kind: "list" }>): number {
+  return schedule.delaysMs.at(-1) ?? 0;
+}
+
+function exponentialDelayMs(schedule: Extract<RetrySchedule, { kind: "exponential" }>, retryIndex: number): number {
+  return Math.min(schedule.baseDelayMs * schedule.multiplier ** retryIndex, schedule.delayMsMax);
+}
+
+/** One reason why a schedule is refused. `field` is a path inside it such as `delaysMs[3]`, empty for the whole. */
+export interface ScheduleProblem {
+  readonly field: string;
+  readonly problem: string;
+}
+
+/** Every problem of an untrusted schedule; none means that it is a `RetrySchedule` (EDS-9.6-3, TS16-108). */
+export function validateSchedule(candidate: unknown): readonly ScheduleProblem[] {
+  if (!isRecord(candidate)) return [{ field: "", problem: "must be an object" }];
+  switch (candidate["kind"]) {
+    case "list":
+      return finishedWith(candidate, listProblems(candidate));
+    case "exponential":
+      return finishedWith(candidate, exponentialProblems(candidate));
+    default:
+      return [{ field: "kind", problem: 'must be "list" or "exponential"' }];
+  }
+}
+
+/** The total is only meaningful once every part is sound. */
+function finishedWith(candidate: Record<string, unknown>, problems: ScheduleProblem[]): readonly ScheduleProblem[] {
+  problems.push(...jitterProblems(candidate["jitter"]));
+  if (problems.length > 0) return problems;
+  const totalMs = longestTotalMs(candidate as unknown as RetrySchedule);
+  if (totalMs <= scheduleTotalMsMax) return problems;
+  return [{ field: "", problem: `takes up to ${totalMs} ms in all, more than ${scheduleTotalMsMax}` }];
+}
+
+/** The sum of all delays with the largest jitter; floors are not part of a schedule. */
+function longestTotalMs(schedule: RetrySchedule): number {
+  let totalMs = 0;
+  for (let attemptCount = 1; attemptCount < attemptsMax(schedule); attemptCount += 1) {
+    totalMs += jitteredDelayMs(schedule, { attemptCount, random: 1 });
+  }
+  return totalMs;
+}
+
+function listProblems(candidate: Record<string, unknown>): ScheduleProblem[] {
+  const delaysMs = candidate["delaysMs"];
+  if (!Array.isArray(delaysMs) || delaysMs.length === 0) {
+    return [{ field: "delaysMs", problem: "must be a list of at least one delay" }];
+  }
+  if (delaysMs.length >= scheduleAttemptsMax) {
+    return [{ field: "delaysMs", problem: `must have at most ${scheduleAttemptsMax - 1} delays` }];
+  }
+  // Not flatMap, which would step over the holes of a sparse array.
+  return Array.from(delaysMs, (delayMs: unknown, index) => {
+    return numberProblems(`delaysMs[${index}]`, delayMs, { min: 0, max: scheduleDelayMsMax });
+  }).flat();
+}
+
+function exponentialProblems(candidate: Record<string, unknown>): ScheduleProblem[] {
+  const attempts = candidate["attemptsMax"];
+  const problems = numberProblems("attemptsMax", attempts, { min: 1, max: scheduleAttemptsMax });
+  if (problems.length === 0 && !Number.isInteger(attempts)) {
+    problems.push({ field: "attemptsMax", problem: "must be a whole number" });
+  }
+  return [
+    ...problems,
+    ...numberProblems("baseDelayMs", candidate["baseDelayMs"], { min: 1, max: scheduleDelayMsMax }),
+    // Below 1 the expected delay would fall from retry to retry (EDS-9.6-1).
+    ...numberProblems("multiplier", candidate["multiplier"], { min: 1, max: 100 }),
+    ...numberProblems("delayMsMax", candidate["delayMsMax"], { min: 1, max: scheduleDelayMsMax }),
+  ];
+}
+
+function jitterProblems(jitter: unknown): ScheduleProblem[] {
+  if (!isRecord(jitter)) return [{ field: "jitter", problem: "must be an object with `from` and `to`" }];
+  const { from, to } = jitter as Partial<Jitter>;
+  const problems = [
+    ...numberProblems("jitter.from", from, { min: 0, max: jitterFactorMax }),
+    ...numberProblems("jitter.to", to, { min: 0, max: jitterFactorMax }),
+  ];
+  if (problems.length > 0) return problems;
+  if (Number(to) < Number(from)) problems.push({ field: "jitter.to", problem: "must not be less than `from`" });
+  if (to === 0) problems.push({ field: "jitter.to", problem: "must be more than 0, or there is no delay at all" });
+  return problems;
+}
+
+function numberProblems(
+  field: string,
+  value: unknown,
+  range: { readonly min: number; readonly max: number },
+): ScheduleProblem[] {
+  // NaN fails both comparisons, so it must fail the positive form of the test.
+  if (typeof value === "number" && value >= range.min && value <= range.max) return [];
+  return [{ field, problem: `must be a number from ${range.min} to ${range.max}` }];
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

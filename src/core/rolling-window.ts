@@ -1,0 +1,72 @@
+/**
+ * Counts of successes and failures over the recent past, in 60 slices.
+ *
+ * A result counts for at least 59/60 of the window and never longer than the whole window. Recording is O(1): the
+ * slices passed since the last result are emptied, at most 60, and totals are kept beside them.
+ */
+export interface RollingWindow {
+  successes: number;
+  failures: number;
+  sizeMs: number;
+  /** Number of the newest slice: the Unix time divided by the length of a slice. */
+  head: number;
+  /** Successes, then failures, by slice number modulo 60. Made with the first result: most webhooks are idle. */
+  slices: Uint32Array | null;
+}
+
+const sliceCount = 60;
+
+/** An empty window of this length in ms. */
+export function createWindow(sizeMs: number): RollingWindow {
+  return { successes: 0, failures: 0, sizeMs, head: 0, slices: null };
+}
+
+/** Forgets every result. */
+export function clearWindow(window: RollingWindow): void {
+  window.successes = 0;
+  window.failures = 0;
+  window.slices?.fill(0);
+}
+
+/** Gives the window another length in ms. It then starts empty, because its slices meant other times. */
+export function resizeWindow(window: RollingWindow, sizeMs: number): void {
+  if (window.sizeMs === sizeMs) return;
+  clearWindow(window);
+  window.sizeMs = sizeMs;
+  window.head = 0;
+}
+
+/** Counts one result at `now` (Unix ms). Allocates nothing after the first call. */
+export function countResult(window: RollingWindow, now: number, accepted: boolean): void {
+  advanceWindow(window, now);
+  window.slices ??= new Uint32Array(2 * sliceCount);
+  const index = (window.head % sliceCount) + (accepted ? 0 : sliceCount);
+  window.slices[index] = (window.slices[index] ?? 0) + 1;
+  if (accepted) window.successes += 1;
+  else window.failures += 1;
+}
+
+/** Drops the results that are too old at `now` (Unix ms). */
+export function advanceWindow(window: RollingWindow, now: number): void {
+  const slice = Math.floor((now * sliceCount) / window.sizeMs);
+  const passed = slice - window.head;
+  // A clock set back by less than a window counts into the newest slice; by more, and nothing kept makes sense.
+  if (passed <= 0 && passed > -sliceCount) return;
+  if (passed < 0 || passed >= sliceCount) clearWindow(window);
+  else for (let next = window.head + 1; next <= slice; next += 1) emptySlice(window, next % sliceCount);
+  window.head = slice;
+}
+
+/** Start of the time that the counts cover, Unix ms. */
+export function windowStart(window: RollingWindow): number {
+  return Math.max(0, ((window.head - sliceCount + 1) * window.sizeMs) / sliceCount);
+}
+
+function emptySlice(window: RollingWindow, index: number): void {
+  const { slices } = window;
+  if (slices === null) return;
+  window.successes -= slices[index] ?? 0;
+  window.failures -= slices[sliceCount + index] ?? 0;
+  slices[index] = 0;
+  slices[sliceCount + index] = 0;
+}

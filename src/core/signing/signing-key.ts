@@ -1,0 +1,227 @@
+/**
+ * Standard Webhooks keys as text, and back.
+ *
+ * | Prefix | Key | Bytes before base64 |
+ * |---|---|---|
+ * | `whsec_` | shared secret for `v1` (HMAC-SHA256) | 24 to 64 |
+ * | `whsk_` | private key for `v1a` (Ed25519) | 32 (seed), or 64 (seed, then public key) |
+ * | `whpk_` | public key for `v1a` | 32 |
+ *
+ * Nothing here ever puts key material into a reason or detail, because those travel into logs and API answers
+ * (TS16-78). Sources of randomness are passed in; callers pass a secure one (TS16-75).
+ */
+import { Buffer } from "node:buffer";
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+
+/** Bounds of a shared secret (TS16-63, TS16-75). 64 is also the block size of SHA-256, which signing relies on. */
+export const symmetricKeyBytesMin = 24;
+export const symmetricKeyBytesMax = 64;
+
+/** What we generate ourselves: as strong as the hash, and short enough to paste. */
+const symmetricKeyBytesGenerated = 32;
+const ed25519KeyBytes = 32;
+
+/** Shared secret, 24 to 64 bytes. */
+export interface SymmetricKey {
+  readonly kind: "symmetric";
+  readonly bytes: Uint8Array;
+}
+
+/** Ed25519 key pair: two times 32 bytes. */
+export interface AsymmetricKey {
+  readonly kind: "asymmetric";
+  readonly seed: Uint8Array;
+  readonly publicKey: Uint8Array;
+}
+
+/** Ed25519 public key, 32 bytes; verifies only. */
+export interface PublicKey {
+  readonly kind: "public";
+  readonly bytes: Uint8Array;
+}
+
+/** A key that can sign. */
+export type SigningKey = SymmetricKey | AsymmetricKey;
+
+/** Stable codes for why a text is not a key. */
+export const keyProblemReasons = [
+  "not_text",
+  "unknown_prefix",
+  "wrong_key_type",
+  "not_base64",
+  "too_short",
+  "too_long",
+  "wrong_length",
+  "halves_mismatch",
+] as const;
+export type KeyProblemReason = (typeof keyProblemReasons)[number];
+
+/** A refused key. `detail` is a sentence for people and contains nothing of the key but its length. */
+export interface InvalidKey {
+  readonly kind: "invalid";
+  readonly reason: KeyProblemReason;
+  readonly detail: string;
+}
+
+type Decoded = { readonly kind: "decoded"; readonly bytes: Buffer } | InvalidKey;
+
+/**
+ * Reads a `whsec_` or `whsk_` text (C-29: no other form is taken from users). The result holds fresh copies.
+ */
+export function parseSecret(text: unknown): SigningKey | InvalidKey {
+  if (typeof text !== "string") return invalid("not_text", "a key is a text");
+  if (text.startsWith("whsec_")) return parseSymmetric(text.slice("whsec_".length));
+  if (text.startsWith("whsk_")) return parseAsymmetric(text.slice("whsk_".length));
+  if (text.startsWith("whpk_")) {
+    return invalid("wrong_key_type", "this is a public key (whpk_); signing needs whsec_ or whsk_");
+  }
+  return invalid("unknown_prefix", "a secret starts with whsec_ or whsk_");
+}
+
+/** Reads a `whpk_` text (TS16-66). */
+export function parsePublicKey(text: unknown): PublicKey | InvalidKey {
+  if (typeof text !== "string") return invalid("not_text", "a key is a text");
+  if (text.startsWith("whsec_") || text.startsWith("whsk_")) {
+    return invalid("wrong_key_type", "this is a secret; a public key starts with whpk_");
+  }
+  if (!text.startsWith("whpk_")) {
+    return invalid("unknown_prefix", "a public key starts with whpk_");
+  }
+  const decoded = decodeBase64(text.slice("whpk_".length));
+  if (decoded.kind === "invalid") return decoded;
+  const { bytes } = decoded;
+  if (bytes.length === ed25519KeyBytes) return { kind: "public", bytes };
+  return invalid("wrong_length", `a public key has 32 bytes, this one has ${bytes.length}`);
+}
+
+/** A new `whsec_` text with 32 random bytes. `random` returns that many secure random bytes. */
+export function generateSymmetricSecret(random: (bytes: number) => Uint8Array): string {
+  return symmetricSecretText(random(symmetricKeyBytesGenerated));
+}
+
+/** A new Ed25519 pair as texts: `whsk_` with seed and public key, and the `whpk_` to give to consumers. */
+export function generateEd25519Key(random: (bytes: number) => Uint8Array): {
+  readonly secret: string;
+  readonly publicKey: string;
+} {
+  const seed = random(ed25519KeyBytes);
+  const publicKey = publicKeyOfSeed(seed);
+  return {
+    secret: asymmetricSecretText({ kind: "asymmetric", seed, publicKey }),
+    publicKey: publicKeyText(publicKey),
+  };
+}
+
+/** `whsec_` text of 24 to 64 bytes; other lengths are a mistake of the program and throw a RangeError. */
+export function symmetricSecretText(bytes: Uint8Array): string {
+  if (bytes.length < symmetricKeyBytesMin || bytes.length > symmetricKeyBytesMax) {
+    throw new RangeError(`a shared secret has 24 to 64 bytes, not ${bytes.length}`);
+  }
+  return `whsec_${base64(bytes)}`;
+}
+
+/** `whsk_` text in the 64-byte form (seed, then public key), which every known implementation reads. */
+export function asymmetricSecretText(key: AsymmetricKey): string {
+  return `whsk_${base64(Buffer.concat([key.seed, key.publicKey]))}`;
+}
+
+/** `whpk_` text of a 32-byte public key. */
+export function publicKeyText(publicKey: Uint8Array): string {
+  return `whpk_${base64(publicKey)}`;
+}
+
+/** RFC 8037 public key for a JWK set. `kid` is the RFC 7638 thumbprint, so it follows from the key alone. */
+export interface Ed25519Jwk {
+  readonly kty: "OKP";
+  readonly crv: "Ed25519";
+  readonly x: string;
+  readonly use: "sig";
+  readonly alg: "EdDSA";
+  readonly kid: string;
+}
+
+/** The JWK of a 32-byte public key (TS16-79). */
+export function publicKeyJwk(publicKey: Uint8Array): Ed25519Jwk {
+  const x = Buffer.from(publicKey).toString("base64url");
+  const kid = createHash("sha256")
+    .update(JSON.stringify({ crv: "Ed25519", kty: "OKP", x }))
+    .digest("base64url");
+  return { kty: "OKP", crv: "Ed25519", x, use: "sig", alg: "EdDSA", kid };
+}
+
+// The fixed DER before a raw Ed25519 key (RFC 8410): Node takes no raw private key.
+const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
+const spkiPrefix = Buffer.from("302a300506032b6570032100", "hex");
+
+/** Private key for `crypto.sign` from a 32-byte seed. */
+export function privateKeyObject(seed: Uint8Array): KeyObject {
+  return createPrivateKey({
+    key: Buffer.concat([pkcs8Prefix, seed]),
+    format: "der",
+    type: "pkcs8",
+  });
+}
+
+/** Public key for `crypto.verify` from its 32 bytes. */
+export function publicKeyObject(publicKey: Uint8Array): KeyObject {
+  return createPublicKey({
+    key: Buffer.concat([spkiPrefix, publicKey]),
+    format: "der",
+    type: "spki",
+  });
+}
+
+function publicKeyOfSeed(seed: Uint8Array): Buffer {
+  const der = createPublicKey(privateKeyObject(seed)).export({ format: "der", type: "spki" });
+  return Buffer.from(der.subarray(spkiPrefix.length));
+}
+
+function parseSymmetric(encoded: string): SigningKey | InvalidKey {
+  const decoded = decodeBase64(encoded);
+  if (decoded.kind === "invalid") return decoded;
+  const { bytes } = decoded;
+  if (bytes.length < symmetricKeyBytesMin) {
+    return invalid("too_short", `a shared secret has 24 to 64 bytes, this one has ${bytes.length}`);
+  }
+  if (bytes.length > symmetricKeyBytesMax) {
+    return invalid("too_long", `a shared secret has 24 to 64 bytes, this one has ${bytes.length}`);
+  }
+  return { kind: "symmetric", bytes };
+}
+
+function parseAsymmetric(encoded: string): SigningKey | InvalidKey {
+  const decoded = decodeBase64(encoded);
+  if (decoded.kind === "invalid") return decoded;
+  const { bytes } = decoded;
+  if (bytes.length !== ed25519KeyBytes && bytes.length !== 2 * ed25519KeyBytes) {
+    return invalid(
+      "wrong_length",
+      `a private key has 32 or 64 bytes, this one has ${bytes.length}`,
+    );
+  }
+  const seed = bytes.subarray(0, ed25519KeyBytes);
+  const publicKey = publicKeyOfSeed(seed);
+  // A pair whose halves differ would sign with one key and publish another: no consumer could verify.
+  if (bytes.length > ed25519KeyBytes && !publicKey.equals(bytes.subarray(ed25519KeyBytes))) {
+    return invalid("halves_mismatch", "the second 32 bytes are not the public key of the first 32");
+  }
+  return { kind: "asymmetric", seed, publicKey };
+}
+
+/**
+ * Canonical, padded base64 only. Other libraries refuse or misread anything else, and one key must have one text,
+ * or "this secret is in use elsewhere" (TS16-74) could be evaded by spelling it differently.
+ */
+function decodeBase64(encoded: string): Decoded {
+  const bytes = Buffer.from(encoded, "base64");
+  if (bytes.toString("base64") === encoded && encoded !== "") return { kind: "decoded", bytes };
+  return invalid("not_base64", "what follows the prefix is not padded standard base64");
+}
+
+function invalid(reason: KeyProblemReason, detail: string): InvalidKey {
+  return { kind: "invalid", reason, detail };
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}

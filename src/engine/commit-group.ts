@@ -1,0 +1,270 @@
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import { StoreUnavailableError } from "../ports/store.ts";
+import type {
+  CommitBatch,
+  CommitResult,
+  DeliveryStore,
+  PublishCommand,
+  PublishResult,
+  RequeueCommand,
+  RequeueResult,
+  Settlement,
+  WebhookRuntimeState,
+} from "../ports/store/deliveries.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+
+/**
+ * Grouped commits: what arrives while one transaction is written goes into the next one, so that one fsync serves
+ * hundreds of callers.
+ *
+ * When to write: once a turn of the event loop brought nothing new (nobody is left to wait for, which keeps latency low
+ * when idle and with few callers), or after `windowMs`, or at `writesMax`, whichever comes first. Under load every turn
+ * brings something, so groups grow up to the window.
+ *
+ * When the store cannot write: publishes and requeues are rejected at once, nothing of them happened; settlements and
+ * webhook states are facts that happened outside, so they are kept and written again with a growing delay (C-43).
+ */
+export interface CommitGroupOptions {
+  readonly store: DeliveryStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  /** Called when a batch is composed: states of webhooks that changed since they were written. */
+  readonly changedStates: () => readonly WebhookRuntimeState[];
+  readonly windowMs: number;
+  readonly writesMax: number;
+}
+
+export interface PendingPublish {
+  readonly command: PublishCommand;
+  /** Called right before the transaction, to decide which deliveries are leased at once. */
+  readonly prepare: () => void;
+  /** Called once, with the result or the error, right after the transaction. */
+  readonly done: (result: PublishResult | Error) => void;
+}
+
+interface PendingRequeue {
+  readonly command: RequeueCommand;
+  readonly done: (result: RequeueResult | Error) => void;
+}
+
+interface PendingSettlement {
+  readonly settlement: Settlement;
+  readonly done: (written: boolean) => void;
+}
+
+export class CommitGroup {
+  readonly #options: CommitGroupOptions;
+  #publishes: PendingPublish[] = [];
+  #requeues: PendingRequeue[] = [];
+  #settlements: PendingSettlement[] = [];
+  #states = new Map<string, WebhookRuntimeState>();
+  #writing = false;
+  #waiting = false;
+  #firstAt = 0;
+  #seenLength = 0;
+  #failures = 0;
+  #retryTimer: Timer | null = null;
+  #idleWaiters: (() => void)[] = [];
+
+  constructor(options: CommitGroupOptions) {
+    this.#options = options;
+  }
+
+  publish(pending: PendingPublish): void {
+    this.#publishes.push(pending);
+    this.#wait();
+  }
+
+  requeue(pending: PendingRequeue): void {
+    this.#requeues.push(pending);
+    this.#wait();
+  }
+
+  settle(pending: PendingSettlement): void {
+    this.#settlements.push(pending);
+    this.#wait();
+  }
+
+  /** There are changed webhook states to write, though nothing else may come. */
+  touch(): void {
+    this.#wait();
+  }
+
+  /** Writes that are not committed yet. The dispatcher stops sending when this grows, which happens when the store is down. */
+  get backlog(): number {
+    return this.#publishes.length + this.#requeues.length + this.#settlements.length;
+  }
+
+  /** False after a failed write until one succeeds. */
+  get healthy(): boolean {
+    return this.#failures === 0;
+  }
+
+  /** Resolves once nothing waits, or once the store failed again while draining. */
+  async drain(): Promise<void> {
+    const failuresBefore = this.#failures;
+    while ((this.backlog > 0 || this.#writing) && this.#failures <= failuresBefore + 1) {
+      await new Promise<void>((resolve) => {
+        this.#idleWaiters.push(resolve);
+        this.#wait();
+      });
+    }
+    this.#retryTimer?.cancel();
+  }
+
+  #wait(): void {
+    if (this.#waiting || this.#writing || this.#retryTimer !== null) return;
+    this.#waiting = true;
+    this.#firstAt = this.#options.clock.monotonicMs();
+    this.#seenLength = this.backlog;
+    this.#options.clock.defer(this.#look);
+  }
+
+  readonly #look = (): void => {
+    const length = this.backlog;
+    const grew = length > this.#seenLength;
+    const overdue = this.#options.clock.monotonicMs() - this.#firstAt >= this.#options.windowMs;
+    if (grew && !overdue && length < this.#options.writesMax) {
+      this.#seenLength = length;
+      this.#options.clock.defer(this.#look);
+      return;
+    }
+    this.#waiting = false;
+    void this.#write();
+  };
+
+  async #write(): Promise<void> {
+    this.#writing = true;
+    const group = this.#takeGroup();
+    const startedAt = this.#options.clock.monotonicMs();
+    try {
+      const result = await this.#options.store.commit(group.batch);
+      this.#failures = 0;
+      this.#report(group, startedAt);
+      this.#distribute(group, result);
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) this.#postpone(group, error);
+      else await this.#writeOneByOne(group, error);
+    } finally {
+      this.#writing = false;
+      for (const resolve of this.#idleWaiters.splice(0)) resolve();
+      if (this.backlog > 0) this.#wait();
+    }
+  }
+
+  #takeGroup(): Group {
+    const publishes = this.#publishes;
+    const requeues = this.#requeues;
+    const settlements = this.#settlements;
+    this.#publishes = [];
+    this.#requeues = [];
+    this.#settlements = [];
+    for (const pending of publishes) pending.prepare();
+    for (const state of this.#options.changedStates()) this.#states.set(state.webhookId, state);
+    const webhookStates = [...this.#states.values()];
+    this.#states = new Map();
+    return {
+      publishes,
+      requeues,
+      settlements,
+      batch: {
+        publishes: publishes.map((pending) => pending.command),
+        requeues: requeues.map((pending) => pending.command),
+        settlements: settlements.map((pending) => pending.settlement),
+        webhookStates,
+      },
+    };
+  }
+
+  #distribute(group: Group, result: CommitResult): void {
+    for (let index = 0; index < group.publishes.length; index += 1) {
+      group.publishes[index]?.done(result.publishes[index] as PublishResult);
+    }
+    for (let index = 0; index < group.requeues.length; index += 1) {
+      group.requeues[index]?.done(result.requeues[index] as RequeueResult);
+    }
+    for (let index = 0; index < group.settlements.length; index += 1) {
+      group.settlements[index]?.done(result.settled[index] === true);
+    }
+  }
+
+  #postpone(group: Group, error: StoreUnavailableError): void {
+    this.#failures += 1;
+    for (const pending of group.publishes) pending.done(error);
+    for (const pending of group.requeues) pending.done(error);
+    this.#settlements = [...group.settlements, ...this.#settlements];
+    for (const state of group.batch.webhookStates) {
+      if (!this.#states.has(state.webhookId)) this.#states.set(state.webhookId, state);
+    }
+    const { clock, random, telemetry } = this.#options;
+    const delayMs = Math.min(retryDelayMsMax, 50 * 2 ** Math.min(this.#failures, 10)) * (0.5 + random.uniform() / 2);
+    telemetry.log.error(
+      { err: error.message, failures: this.#failures, waiting: this.#settlements.length, retryInMs: Math.round(delayMs) },
+      "the store cannot write; settlements are kept and written again",
+    );
+    this.#retryTimer = clock.schedule(delayMs, () => {
+      this.#retryTimer = null;
+      this.#wait();
+    });
+  }
+
+  /** A batch failed for another reason than the store's health: find the command that cannot be written, keep the rest. */
+  async #writeOneByOne(group: Group, error: unknown): Promise<void> {
+    this.#options.telemetry.log.error({ err: messageOf(error) }, "a grouped commit failed; writing its parts one by one");
+    for (const part of singles(group)) {
+      try {
+        this.#distribute(part, await this.#options.store.commit(part.batch));
+      } catch (partError) {
+        if (partError instanceof StoreUnavailableError) this.#postpone(part, partError);
+        else this.#giveUp(part, partError);
+      }
+    }
+  }
+
+  #giveUp(part: Group, error: unknown): void {
+    const failure = error instanceof Error ? error : new Error(String(error));
+    this.#options.telemetry.log.error({ err: failure.message }, "a write was refused by the store and is dropped");
+    for (const pending of part.publishes) pending.done(failure);
+    for (const pending of part.requeues) pending.done(failure);
+    for (const pending of part.settlements) pending.done(false);
+  }
+
+  #report(group: Group, startedAt: number): void {
+    const writes = group.publishes.length + group.requeues.length + group.settlements.length;
+    const durationMs = this.#options.clock.monotonicMs() - startedAt;
+    this.#options.telemetry.metrics.commitWritten({ writes, durationMs });
+  }
+}
+
+interface Group {
+  readonly publishes: PendingPublish[];
+  readonly requeues: PendingRequeue[];
+  readonly settlements: PendingSettlement[];
+  readonly batch: CommitBatch;
+}
+
+function* singles(group: Group): Iterable<Group> {
+  const nothing = { publishes: [], requeues: [], settlements: [] };
+  const empty: CommitBatch = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
+  if (group.batch.webhookStates.length > 0) {
+    yield { ...nothing, batch: { ...empty, webhookStates: group.batch.webhookStates } };
+  }
+  for (const pending of group.publishes) {
+    yield { ...nothing, publishes: [pending], batch: { ...empty, publishes: [pending.command] } };
+  }
+  for (const pending of group.requeues) {
+    yield { ...nothing, requeues: [pending], batch: { ...empty, requeues: [pending.command] } };
+  }
+  for (const pending of group.settlements) {
+    yield { ...nothing, settlements: [pending], batch: { ...empty, settlements: [pending.settlement] } };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The longest pause between two attempts to write kept settlements. */
+const retryDelayMsMax = 5_000;

@@ -1,0 +1,134 @@
+import { findProfile } from "../core/profiles/index.ts";
+import type { RateLimitConfig } from "../core/profile.ts";
+import type { Webhook } from "../core/webhook.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { SecretBox } from "../ports/secret-box.ts";
+import type { StoredSecret } from "../ports/store/webhooks.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import { buildEndpointConfig } from "./endpoint-config.ts";
+import { Endpoint } from "./endpoint.ts";
+import type { EndpointConfig } from "./endpoint.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import { Tenancy } from "./tenancy.ts";
+import type { Sleeper, Wakeups } from "./wakeups.ts";
+
+export interface DirectoryOptions {
+  readonly clock: Clock;
+  readonly secretBox: SecretBox;
+  readonly telemetry: Telemetry;
+  readonly wakeups: Wakeups;
+  readonly userAgent: string;
+  readonly endpointWoke: (endpoint: Endpoint) => void;
+}
+
+/** Every webhook that is not deleted, as a running endpoint, with the tenants they belong to. */
+export class Directory {
+  readonly #options: DirectoryOptions;
+  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #tenancies = new Map<string, Tenancy>();
+  readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
+  readonly #rotations = new Map<string, Sleeper>();
+  readonly subscriptions = new Subscriptions();
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options;
+  }
+
+  get(id: string): Endpoint | undefined {
+    return this.#endpoints.get(id);
+  }
+
+  all(): IterableIterator<Endpoint> {
+    return this.#endpoints.values();
+  }
+
+  get size(): number {
+    return this.#endpoints.size;
+  }
+
+  /** Puts a new or changed webhook into service. */
+  apply(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): Endpoint {
+    const config = this.#build(change.webhook, change.secrets);
+    const existing = this.#endpoints.get(change.webhook.id);
+    if (existing !== undefined) {
+      this.subscriptions.remove(existing);
+      existing.reconfigure(config);
+      this.subscriptions.add(existing);
+      return existing;
+    }
+    const endpoint = new Endpoint(config, {
+      tenancy: this.tenancy(change.webhook.tenantId),
+      now: this.#options.clock.now(),
+      onWake: this.#options.endpointWoke,
+    });
+    this.#endpoints.set(change.webhook.id, endpoint);
+    this.subscriptions.add(endpoint);
+    return endpoint;
+  }
+
+  remove(id: string): Endpoint | undefined {
+    const endpoint = this.#endpoints.get(id);
+    if (endpoint === undefined) return undefined;
+    this.#endpoints.delete(id);
+    this.subscriptions.remove(endpoint);
+    return endpoint;
+  }
+
+  applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
+    this.#tenantKeys.set(change.tenantId, change.keys);
+    for (const endpoint of this.#endpoints.values()) {
+      if (endpoint.webhook.tenantId === change.tenantId) this.#rebuild(endpoint);
+    }
+  }
+
+  applyTenantLimit(change: { readonly tenantId: string; readonly rateLimit: RateLimitConfig | null }): void {
+    this.tenancy(change.tenantId).limit(change.rateLimit);
+  }
+
+  tenancy(tenantId: string): Tenancy {
+    let tenancy = this.#tenancies.get(tenantId);
+    if (tenancy === undefined) {
+      tenancy = new Tenancy(tenantId);
+      this.#tenancies.set(tenantId, tenancy);
+    }
+    return tenancy;
+  }
+
+  #rebuild(endpoint: Endpoint): void {
+    endpoint.reconfigure(this.#build(endpoint.webhook, endpoint.secrets));
+  }
+
+  #build(webhook: Webhook, secrets: readonly StoredSecret[]): EndpointConfig {
+    const profile = findProfile(webhook.profile);
+    if (profile === undefined) throw new Error(`webhook ${webhook.id} has the unknown profile ${webhook.profile}`);
+    const { clock, secretBox, userAgent } = this.#options;
+    const config = buildEndpointConfig({
+      webhook,
+      profile,
+      secrets,
+      tenantKeys: this.#tenantKeys.get(webhook.tenantId) ?? [],
+      secretBox,
+      userAgent,
+      now: clock.now(),
+    });
+    if (config.keysExpireAt !== null) this.#rebuildAt(webhook.id, config.keysExpireAt);
+    return config;
+  }
+
+  /** The overlap of a rotation ends by itself: from then on only the new key signs (TS16-68). */
+  #rebuildAt(webhookId: string, at: number): void {
+    let sleeper = this.#rotations.get(webhookId);
+    if (sleeper === undefined) {
+      sleeper = {
+        wakeAt: null,
+        wake: () => {
+          this.#rotations.delete(webhookId);
+          const endpoint = this.#endpoints.get(webhookId);
+          if (endpoint !== undefined) this.#rebuild(endpoint);
+        },
+      };
+      this.#rotations.set(webhookId, sleeper);
+    }
+    this.#options.wakeups.at(sleeper, at);
+  }
+}

@@ -1,0 +1,453 @@
+import { allow } from "../core/circuit-breaker.ts";
+import type { CircuitTransition } from "../core/circuit-breaker.ts";
+import { tryTake } from "../core/rate-limit.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ClaimedDelivery, ClaimResult, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { Fifo } from "./fifo.ts";
+import { closedByRate, closedGate } from "./gates.ts";
+import type { Lane } from "./lane.ts";
+import type { Tenancy } from "./tenancy.ts";
+import type { Wakeups } from "./wakeups.ts";
+
+/** A delivery on its way. Made by the dispatcher, settled by settle, given back through `answered` and `settled`. */
+export interface Flight {
+  readonly delivery: ClaimedDelivery;
+  readonly lane: Lane;
+  readonly endpoint: Endpoint;
+  readonly startedAt: number;
+  /** The probe's lease when the circuit is half open. */
+  readonly probe: number | null;
+  /** Counted against the share of endpoints that do not answer quickly. */
+  readonly cautious: boolean;
+}
+
+export interface DispatcherOptions {
+  readonly store: DeliveryStore;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly wakeups: Wakeups;
+  /** Requests in flight in this process (WDS-225). */
+  readonly concurrency: number;
+  /** Requests in flight per webhook (WDS-167). */
+  readonly webhookConcurrency: number;
+  /** Longer than the longest request; checked at start. */
+  readonly leaseMs: number;
+  /** Body bytes held in memory for all lanes together. */
+  readonly bufferBytesMax: number;
+  /** Starts one attempt; must not call back synchronously. */
+  readonly send: (flight: Flight) => void;
+  /** A delivery is older than its horizon: settle it without a request. */
+  readonly expire: (delivery: ClaimedDelivery, lane: Lane) => void;
+  /** Its body is gone: dead-letter it. */
+  readonly withoutBody: (delivery: ClaimedDelivery, lane: Lane) => void;
+  readonly circuitMoved: (endpoint: Endpoint, transition: CircuitTransition) => void;
+  /** True while too much waits to be committed, so that nothing more is sent. */
+  readonly congested: () => boolean;
+}
+
+/**
+ * Decides what is sent next.
+ *
+ * It works on lanes, never on a flat list: tenants take turns, a tenant's endpoints take turns (high priority first),
+ * an endpoint's lanes take turns. A closed lane is in no list and costs nothing, however much waits in it; it comes
+ * back by a wake-up, an answer or a change of its webhook. Memory holds a few deliveries per open lane, the store the
+ * rest.
+ *
+ * Endpoints that did not answer quickly last time (unknown ones, slow ones, hanging ones) share three quarters of the
+ * capacity and start with few requests each, so that quick ones always find a free place.
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #round = new Fifo<Tenancy>();
+  readonly #cautiousWaiting = new Fifo<Endpoint>();
+  readonly #cautiousMax: number;
+  #claims: Lane[] = [];
+  #claimsRunning = 0;
+  #bufferedBytes = 0;
+  #pumpScheduled = false;
+  #running = false;
+  #cautiousInFlight = 0;
+  inFlight = 0;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#cautiousMax = Math.max(1, Math.floor((options.concurrency * 3) / 4));
+  }
+
+  get running(): boolean {
+    return this.#running;
+  }
+
+  start(): void {
+    this.#running = true;
+    this.schedulePump();
+  }
+
+  /** Sends nothing new from now on and gives buffered deliveries back. */
+  async stop(endpoints: Iterable<Endpoint>): Promise<void> {
+    this.#running = false;
+    const leases: Lease[] = [];
+    for (const endpoint of endpoints) for (const lane of endpoint.lanes.values()) leases.push(...this.#empty(lane));
+    if (leases.length > 0) await this.#options.store.release(leases);
+  }
+
+  // ---- what others tell ---------------------------------------------------------------------------------------
+
+  /** The lane may have something to send: list it unless a gate is closed. */
+  consider(lane: Lane): void {
+    if (!this.#running) return;
+    const tier = lane.headTier();
+    if (tier === -1 || (lane.ordered && this.#headWaits(lane))) return;
+    if (lane.readyTier === -1 || lane.readyTier > tier) {
+      lane.readyTier = tier;
+      lane.endpoint.readyLanes[tier]?.push(lane);
+    }
+    this.#enlist(lane.endpoint);
+  }
+
+  /** Gates of the endpoint may have opened: look at it now, whatever it was waiting for. */
+  considerEndpoint(endpoint: Endpoint): void {
+    endpoint.wakeAt = null;
+    for (const lane of endpoint.lanes.values()) this.consider(lane);
+  }
+
+  /**
+   * May deliveries that are about to be committed be leased and kept in memory? Only when nothing older of the lane is
+   * left in the store, so that order and priority hold, and while there is room.
+   */
+  reserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
+    if (!this.#running || lane.claiming) return false;
+    for (let tier = lane.ordered ? 0 : delivery.tier; tier <= delivery.tier; tier += 1) {
+      if (lane.more[tier as 0 | 1 | 2]) return false;
+    }
+    if (lane.ordered && lane.wakeAt !== null) return false;
+    if (lane.buffered + lane.reserved >= laneBufferMax) return false;
+    if (this.#bufferedBytes + delivery.bytes > this.#options.bufferBytesMax) return false;
+    if (closedGate(lane.endpoint, this.#options.clock.now()) !== null) return false;
+    lane.reserved += 1;
+    return true;
+  }
+
+  /** The reserved delivery was committed. */
+  accept(lane: Lane, delivery: ClaimedDelivery): void {
+    lane.reserved -= 1;
+    lane.push(delivery);
+    this.#bufferedBytes += delivery.body?.length ?? 0;
+    this.consider(lane);
+  }
+
+  /** The reserved delivery was not committed. */
+  unreserve(lane: Lane): void {
+    lane.reserved -= 1;
+  }
+
+  /** A delivery of the lane was committed and not leased: the store holds it, due at `dueAt`. */
+  stored(lane: Lane, due: { readonly tier: number; readonly dueAt: number }): void {
+    if (due.dueAt > this.#options.clock.now()) {
+      this.#options.wakeups.at(lane, due.dueAt);
+      return;
+    }
+    lane.markMore(due.tier);
+    this.consider(lane);
+  }
+
+  /** The request of a flight has ended; its place is free. Called before settling. */
+  answered(flight: Flight, quick: boolean): void {
+    this.inFlight -= 1;
+    if (flight.cautious) this.#cautiousInFlight -= 1;
+    const { endpoint } = flight;
+    endpoint.inFlight -= 1;
+    endpoint.responsive = quick;
+    if (!flight.lane.ordered) flight.lane.inFlight -= 1;
+    if (flight.probe === null) this.#enlist(endpoint);
+    else this.considerEndpoint(endpoint);
+    const waiting = this.#cautiousWaiting.shift();
+    if (waiting !== undefined) this.#enlist(waiting);
+    this.schedulePump();
+  }
+
+  /** The settlement is committed (or the lease was lost): an ordered lane may go on; a retry waits in the store. */
+  settled(flight: Flight, retryAt: number | null): void {
+    const { lane } = flight;
+    if (lane.ordered) {
+      lane.inFlight -= 1;
+      if (retryAt !== null) this.giveBack(lane);
+    }
+    if (retryAt !== null) this.stored(lane, { tier: lane.tier(flight.delivery.priority), dueAt: retryAt });
+    else if (lane.ordered) this.consider(lane);
+    this.schedulePump();
+  }
+
+  /** Gives the buffered deliveries of a lane back to the store. */
+  giveBack(lane: Lane): void {
+    const leases = this.#empty(lane);
+    if (leases.length === 0) return;
+    this.#options.store.release(leases).catch((error: unknown) => {
+      this.#options.telemetry.log.warn({ err: String(error) }, "leases could not be given back; they run out by themselves");
+    });
+  }
+
+  schedulePump(): void {
+    if (this.#pumpScheduled || !this.#running) return;
+    this.#pumpScheduled = true;
+    queueMicrotask(this.#pump);
+  }
+
+  // ---- the round ----------------------------------------------------------------------------------------------
+
+  readonly #pump = (): void => {
+    this.#pumpScheduled = false;
+    if (!this.#running) return;
+    const now = this.#options.clock.now();
+    while (this.inFlight < this.#options.concurrency && this.#claimsRunning + this.#claims.length < claimsMax) {
+      if (this.#options.congested()) break;
+      const tenancy = this.#round.shift();
+      if (tenancy === undefined) break;
+      tenancy.queued = false;
+      const endpoint = tenancy.next();
+      if (endpoint === undefined) continue;
+      this.#enqueueTenancy(tenancy);
+      this.#serve(endpoint, now);
+    }
+    this.#runClaims();
+  };
+
+  /** Takes up to `quantum` deliveries of one endpoint. */
+  #serve(endpoint: Endpoint, now: number): void {
+    const gate = closedGate(endpoint, now);
+    if (gate !== null) {
+      this.#close(endpoint, { until: gate.until, now });
+      return;
+    }
+    for (let taken = 0; taken < quantum && this.inFlight < this.#options.concurrency; taken += 1) {
+      if (this.#full(endpoint)) return;
+      const lane = this.#nextLane(endpoint);
+      if (lane === undefined) return;
+      if (!this.#serveLane(lane, now)) return;
+    }
+    this.#enlist(endpoint);
+  }
+
+  /** Sends one delivery of the lane. False when the endpoint must stop for now. */
+  #serveLane(lane: Lane, now: number): boolean {
+    if (lane.claimsFirst()) {
+      this.#claim(lane);
+      return true;
+    }
+    const head = lane.peek();
+    if (head === undefined) return true;
+    if (lane.ordered && head.progress.dueAt > now) {
+      this.giveBack(lane);
+      lane.more[0] = false;
+      this.#options.wakeups.at(lane, head.progress.dueAt);
+      return true;
+    }
+    const { endpoint } = lane;
+    if (now - head.progress.createdAt > endpoint.policy.ageMsMax) return this.#drop(lane, this.#options.expire);
+    if (head.body === null) return this.#drop(lane, this.#options.withoutBody);
+    const permission = this.#permission(endpoint, now);
+    if (permission === undefined) {
+      this.consider(lane);
+      return false;
+    }
+    this.#start(lane, permission, now);
+    return true;
+  }
+
+  /** Asks the gates that take something: circuit probe, rate. Undefined when closed. */
+  #permission(endpoint: Endpoint, now: number): { readonly probe: number | null } | undefined {
+    const rate = closedByRate(endpoint, now);
+    if (rate !== null) {
+      this.#options.telemetry.metrics.rateLimited(endpoint.webhook.id);
+      this.#close(endpoint, { until: rate.until, now });
+      return undefined;
+    }
+    const permission = allow(endpoint.circuit, endpoint.policy.circuitBreaker, now);
+    if (permission.kind === "deny") {
+      this.#close(endpoint, { until: permission.until, now });
+      return undefined;
+    }
+    if (endpoint.bucket !== null) tryTake(endpoint.bucket, now);
+    if (endpoint.tenancy.bucket !== null) tryTake(endpoint.tenancy.bucket, now);
+    if (permission.kind === "allow") return noProbe;
+    if (permission.transition !== null) this.#options.circuitMoved(endpoint, permission.transition);
+    return { probe: permission.lease };
+  }
+
+  #start(lane: Lane, permission: { readonly probe: number | null }, now: number): void {
+    const delivery = this.#take(lane);
+    if (delivery === undefined) return;
+    const { endpoint } = lane;
+    const cautious = !endpoint.responsive;
+    this.inFlight += 1;
+    endpoint.inFlight += 1;
+    lane.inFlight += 1;
+    if (cautious) this.#cautiousInFlight += 1;
+    if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#claim(lane);
+    this.consider(lane);
+    this.#options.send({ delivery, lane, endpoint, startedAt: now, probe: permission.probe, cautious });
+  }
+
+  #drop(lane: Lane, how: (delivery: ClaimedDelivery, lane: Lane) => void): boolean {
+    const delivery = this.#take(lane);
+    if (delivery !== undefined) {
+      lane.inFlight += 1;
+      how(delivery, lane);
+    }
+    this.consider(lane);
+    return true;
+  }
+
+  /** A delivery that was settled without a request. */
+  dropped(lane: Lane): void {
+    lane.inFlight -= 1;
+    this.consider(lane);
+  }
+
+  /** No place for another request to this endpoint. It is listed again when one of its requests ends. */
+  #full(endpoint: Endpoint): boolean {
+    if (endpoint.inFlight >= this.#options.webhookConcurrency) return true;
+    if (endpoint.responsive) return false;
+    if (endpoint.inFlight >= unknownEndpointConcurrency) return true;
+    if (this.#cautiousInFlight < this.#cautiousMax) return false;
+    this.#cautiousWaiting.push(endpoint);
+    return true;
+  }
+
+  #nextLane(endpoint: Endpoint): Lane | undefined {
+    for (let tier = 0; tier < endpoint.readyLanes.length; tier += 1) {
+      const list = endpoint.readyLanes[tier] as Fifo<Lane>;
+      for (let lane = list.shift(); lane !== undefined; lane = list.shift()) {
+        if (lane.readyTier !== tier) continue;
+        lane.readyTier = -1;
+        if (lane.ordered && lane.inFlight > 0) continue;
+        return lane;
+      }
+    }
+    return undefined;
+  }
+
+  #enlist(endpoint: Endpoint): void {
+    if (!this.#running || endpoint.wakeAt !== null || this.#fullForSure(endpoint)) return;
+    for (let tier = 0; tier < endpoint.readyLanes.length; tier += 1) {
+      if ((endpoint.readyLanes[tier]?.length ?? 0) === 0) continue;
+      endpoint.tenancy.enqueue(endpoint, tier);
+      this.#enqueueTenancy(endpoint.tenancy);
+      this.schedulePump();
+      return;
+    }
+  }
+
+  /** An ordered lane has a delivery on its way, or its head waits for a retry: nothing may overtake it. */
+  #headWaits(lane: Lane): boolean {
+    return lane.inFlight > 0 || (lane.wakeAt !== null && lane.wakeAt > this.#options.clock.now());
+  }
+
+  #fullForSure(endpoint: Endpoint): boolean {
+    if (endpoint.inFlight >= this.#options.webhookConcurrency) return true;
+    return !endpoint.responsive && endpoint.inFlight >= unknownEndpointConcurrency;
+  }
+
+  #enqueueTenancy(tenancy: Tenancy): void {
+    if (tenancy.queued) return;
+    tenancy.queued = true;
+    this.#round.push(tenancy);
+  }
+
+  /** Closes an endpoint until a time. When that is far, its lanes give back what they hold. */
+  #close(endpoint: Endpoint, gate: { readonly until: number | null; readonly now: number }): void {
+    if (gate.until !== null) this.#options.wakeups.at(endpoint, gate.until);
+    if (gate.until !== null && gate.until - gate.now < keepBufferMs) return;
+    for (const lane of endpoint.lanes.values()) {
+      this.giveBack(lane);
+      lane.readyTier = -1;
+    }
+    for (const list of endpoint.readyLanes) list.drain();
+  }
+
+  // ---- memory and store ---------------------------------------------------------------------------------------
+
+  #take(lane: Lane): ClaimedDelivery | undefined {
+    const delivery = lane.take();
+    if (delivery !== undefined) this.#bufferedBytes -= delivery.body?.length ?? 0;
+    return delivery;
+  }
+
+  #empty(lane: Lane): Lease[] {
+    this.#bufferedBytes -= lane.bufferedBytes;
+    return lane.empty();
+  }
+
+  #claim(lane: Lane): void {
+    if (lane.claiming) return;
+    lane.claiming = true;
+    this.#claims.push(lane);
+  }
+
+  #runClaims(): void {
+    if (this.#claims.length === 0) return;
+    const lanes = this.#claims;
+    this.#claims = [];
+    this.#claimsRunning += lanes.length;
+    void this.#claimAll(lanes);
+  }
+
+  async #claimAll(lanes: readonly Lane[]): Promise<void> {
+    const now = this.#options.clock.now();
+    const room = Math.max(0, this.#options.bufferBytesMax - this.#bufferedBytes);
+    const bodyBytesMax = Math.max(1, Math.floor(room / lanes.length));
+    try {
+      const results = await this.#options.store.claim(
+        lanes.map((lane) => ({
+          lane: lane.key,
+          now,
+          limit: lane.ordered ? orderedClaimMax : claimMax,
+          bodyBytesMax,
+          leaseUntil: now + this.#options.leaseMs,
+        })),
+      );
+      for (const [index, lane] of lanes.entries()) this.#refill(lane, results[index] as ClaimResult);
+    } catch (error) {
+      this.#claimFailed(lanes, error);
+    } finally {
+      this.#claimsRunning -= lanes.length;
+      this.schedulePump();
+    }
+  }
+
+  #refill(lane: Lane, result: ClaimResult): void {
+    const bytesBefore = lane.bufferedBytes;
+    lane.refill(result);
+    this.#bufferedBytes += lane.bufferedBytes - bytesBefore;
+    if (result.nextDueAt !== null) this.#options.wakeups.at(lane, result.nextDueAt);
+    if (!this.#running) this.giveBack(lane);
+    else this.consider(lane);
+  }
+
+  /** The store cannot read: the lanes try again a little later. */
+  #claimFailed(lanes: readonly Lane[], error: unknown): void {
+    this.#options.telemetry.log.error({ err: String(error), lanes: lanes.length }, "claiming deliveries failed; trying again");
+    const again = this.#options.clock.now() + claimRetryMs;
+    for (const lane of lanes) {
+      lane.claiming = false;
+      this.#options.wakeups.at(lane, again);
+    }
+  }
+}
+
+const noProbe = { probe: null } as const;
+/** Deliveries taken from one endpoint before the next tenant's turn. */
+const quantum = 4;
+/** Requests in flight to an endpoint of which nothing good is known yet. */
+const unknownEndpointConcurrency = 2;
+const laneBufferMax = 256;
+const laneRefillBelow = 8;
+const claimMax = 128;
+const orderedClaimMax = 16;
+/** Lanes that may be refilling at the same time. */
+const claimsMax = 64;
+const claimRetryMs = 500;
+/** A gate that opens within this time does not empty its lanes. */
+const keepBufferMs = 1_000;

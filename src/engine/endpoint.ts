@@ -1,0 +1,120 @@
+import { createCircuit } from "../core/circuit-breaker.ts";
+import type { CircuitBreakerState } from "../core/circuit-breaker.ts";
+import type { DeliveryPolicy } from "../core/delivery-policy.ts";
+import { createHealth } from "../core/endpoint-health.ts";
+import type { EndpointHealth } from "../core/endpoint-health.ts";
+import { createBucket, reconfigureBucket } from "../core/rate-limit.ts";
+import type { RateBucket } from "../core/rate-limit.ts";
+import type { Signer } from "../core/signing/standard-webhooks.ts";
+import type { LaneKey, Webhook } from "../core/webhook.ts";
+import type { StoredSecret } from "../ports/store/webhooks.ts";
+import { Fifo } from "./fifo.ts";
+import { Lane, laneId } from "./lane.ts";
+import type { LiveWebhook } from "./engine-access.ts";
+import type { Tenancy } from "./tenancy.ts";
+import type { Sleeper } from "./wakeups.ts";
+
+/** What changes when a webhook is edited or its keys are rotated: everything an attempt needs besides the delivery. */
+export interface EndpointConfig {
+  readonly webhook: Webhook;
+  readonly policy: DeliveryPolicy;
+  readonly secrets: readonly StoredSecret[];
+  readonly signer: Signer;
+  readonly origin: string;
+  readonly path: string;
+  /** Flat name-value list of the headers that are the same in every attempt. */
+  readonly fixedHeaders: readonly string[];
+  /** When one of the keys stops being used; the configuration must be built again then. */
+  readonly keysExpireAt: number | null;
+}
+
+/**
+ * The running side of a webhook: its gates, its lanes and what is known of its receiver. One exists per webhook that is
+ * not deleted. Owned by the engine; everything is changed in place because it is touched on every attempt.
+ */
+export class Endpoint implements LiveWebhook, Sleeper {
+  config: EndpointConfig;
+  readonly tenancy: Tenancy;
+  circuit: CircuitBreakerState;
+  health: EndpointHealth = createHealth();
+  pausedUntil: number | null = null;
+  pauseReason: string | null = null;
+  lastSuccessAt: number | null = null;
+  bucket: RateBucket | null = null;
+
+  readonly lanes = new Map<string, Lane>();
+  /** Lanes that may have something to send, by the priority of their head. Entries can be stale; see `Lane.readyTier`. */
+  readonly readyLanes: readonly [Fifo<Lane>, Fifo<Lane>, Fifo<Lane>] = [new Fifo(), new Fifo(), new Fifo()];
+  /** In which ready list of its tenancy it stands; -1 when in none. */
+  readyTier = -1;
+  wakeAt: number | null = null;
+  inFlight = 0;
+  /** Answered quickly last time. Endpoints that did not may only use a part of the capacity. */
+  responsive = false;
+  lastSuccessWrittenAt = 0;
+  readonly #onWake: (endpoint: Endpoint, now: number) => void;
+
+  constructor(
+    config: EndpointConfig,
+    more: { readonly tenancy: Tenancy; readonly now: number; readonly onWake: (endpoint: Endpoint, now: number) => void },
+  ) {
+    this.config = config;
+    this.tenancy = more.tenancy;
+    this.circuit = createCircuit(more.now);
+    this.#onWake = more.onWake;
+    this.#applyRateLimit();
+  }
+
+  get webhook(): Webhook {
+    return this.config.webhook;
+  }
+
+  get policy(): DeliveryPolicy {
+    return this.config.policy;
+  }
+
+  get secrets(): readonly StoredSecret[] {
+    return this.config.secrets;
+  }
+
+  reconfigure(config: EndpointConfig): void {
+    this.config = config;
+    this.#applyRateLimit();
+  }
+
+  wake(now: number): void {
+    this.#onWake(this, now);
+  }
+
+  /** The lane of a key, made on first use. */
+  lane(key: LaneKey): Lane {
+    const id = laneId(key);
+    let lane = this.lanes.get(id);
+    if (lane === undefined) {
+      lane = new Lane(key, this);
+      this.lanes.set(id, lane);
+    }
+    return lane;
+  }
+
+  /** The lane that events of a type enter when they are published now. */
+  laneFor(eventType: string): Lane {
+    return this.lane(laneKeyFor(this.webhook, eventType));
+  }
+
+  #applyRateLimit(): void {
+    const limit = this.config.policy.rateLimit;
+    if (limit === null) this.bucket = null;
+    else if (this.bucket === null) this.bucket = createBucket(limit);
+    else reconfigureBucket(this.bucket, limit);
+  }
+}
+
+/** A change of `ordering` applies to events published from then on: old lanes drain under the mode they began with. */
+export function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
+  return {
+    webhookId: webhook.id,
+    ordering: webhook.ordering,
+    eventType: webhook.ordering === "per_event_type" ? eventType : null,
+  };
+}

@@ -1,0 +1,57 @@
+import type { CircuitBreakerState } from "../core/circuit-breaker.ts";
+import type { DeliveryPolicy } from "../core/delivery-policy.ts";
+import type { LaneKey, Webhook } from "../core/webhook.ts";
+import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
+import type { StoredDelivery } from "../ports/store/history.ts";
+import type { StoredSecret } from "../ports/store/webhooks.ts";
+import type { DeliveryView, PublishInput, PublishReceipt, Scope } from "./services.ts";
+
+/**
+ * What management may ask of the running engine. Management changes configuration; the engine owns what moves:
+ * lanes, circuits, in-flight requests and the grouped commits.
+ */
+export interface EngineAccess {
+  /** Every webhook that is not deleted, with what the engine knows of it. */
+  webhook(id: string): LiveWebhook | undefined;
+  webhooks(): Iterable<LiveWebhook>;
+  /** After the store has it: takes a new or changed webhook with its keys into service, at once. */
+  applyWebhook(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): void;
+  removeWebhook(id: string): void;
+  /** After `saveTenantKeys`: webhooks of the tenant sign with these from the next attempt on. */
+  applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void;
+  /** After `saveTenant`. */
+  applyTenantLimit(change: { readonly tenantId: string; readonly rateLimit: { readonly requestsPerMinute: number; readonly burst: number } | null }): void;
+
+  publish(scope: Scope, input: PublishInput): Promise<PublishReceipt>;
+  /** A `posthorn.*` event of the system itself, to its subscribers or to the one webhook named. */
+  publishSystemEvent(event: SystemEvent): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }>;
+  /** Through the grouped commits; new deliveries start at once. */
+  requeue(command: RequeueCommand): Promise<RequeueResult>;
+
+  laneOf(webhook: Webhook, eventType: string): LaneKey;
+  /** Status, what it waits for and until when. */
+  explain(delivery: StoredDelivery): DeliveryView;
+  /** The circuit of a webhook was changed by hand: look at its lanes again and remember the change. */
+  circuitChanged(webhookId: string): Promise<void>;
+  nextId(): string;
+}
+
+export interface LiveWebhook {
+  readonly webhook: Webhook;
+  readonly policy: DeliveryPolicy;
+  readonly secrets: readonly StoredSecret[];
+  readonly circuit: CircuitBreakerState;
+  readonly pausedUntil: number | null;
+  readonly pauseReason: string | null;
+  readonly lastSuccessAt: number | null;
+  readonly inFlight: number;
+}
+
+export interface SystemEvent {
+  readonly tenantId: string;
+  /** Starts with `posthorn.`; only webhooks that name it (or `posthorn.*`) receive it. */
+  readonly eventType: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Deliver to this webhook alone, whatever it subscribed to. */
+  readonly onlyWebhookId: string | null;
+}

@@ -1,0 +1,416 @@
+import type { CircuitTransition } from "../core/circuit-breaker.ts";
+import { healthReenabled } from "../core/endpoint-health.ts";
+import { standard } from "../core/profiles/standard.ts";
+import { createUuidV7Source } from "../core/uuid.ts";
+import type { LaneKey, Webhook } from "../core/webhook.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { SecretBox } from "../ports/secret-box.ts";
+import type { FieldProblem } from "../ports/schema-compiler.ts";
+import type { Store } from "../ports/store.ts";
+import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
+import type { StoredDelivery } from "../ports/store/history.ts";
+import type { StoredSecret } from "../ports/store/webhooks.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Transport } from "../ports/transport.ts";
+import { CommitGroup } from "./commit-group.ts";
+import { createDeliver } from "./deliver.ts";
+import { Directory } from "./directory.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import type { Flight } from "./dispatcher.ts";
+import type { EngineAccess, LiveWebhook, SystemEvent } from "./engine-access.ts";
+import { laneKeyFor } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { explain } from "./explain.ts";
+import { Publisher } from "./publish.ts";
+import { markUnwrittenSuccesses, restoreRuntimeState, takeChangedStates } from "./runtime-state.ts";
+import type { DeliveryView, PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
+import { Settler } from "./settle.ts";
+import { Upkeep } from "./upkeep.ts";
+import type { RetentionOptions } from "./upkeep.ts";
+import { Wakeups } from "./wakeups.ts";
+import { WebhookLifecycle } from "./webhook-lifecycle.ts";
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly transport: Transport;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  readonly limits: EngineLimits;
+  readonly retention: RetentionOptions;
+  /** False for a process that only publishes: deliveries stay in the store. */
+  readonly delivers: boolean;
+  readonly userAgent: string;
+  readonly tenantExists: (tenantId: string) => boolean;
+  readonly schemaProblems: (event: { readonly tenantId: string; readonly eventType: string; readonly data: unknown }) => readonly FieldProblem[];
+}
+
+export interface EngineLimits {
+  readonly concurrency: number;
+  readonly webhookConcurrency: number;
+  readonly payloadBytesMax: number;
+  readonly commitWindowMs: number;
+  readonly commitWritesMax: number;
+  readonly bufferBytesMax: number;
+  /** Longer than the longest request; see `attemptTimeoutMsMax`. */
+  readonly leaseMs: number;
+}
+
+export interface EngineActivity {
+  readonly inFlight: number;
+  readonly concurrency: number;
+  readonly uncommitted: number;
+  readonly storeHealthy: boolean;
+  readonly webhooks: number;
+}
+
+/**
+ * The running system: publish, dispatch, deliver, settle, upkeep, wired to one store and one transport.
+ *
+ * Starts once; stopping twice is safe, and stop waits until nothing of it runs any more.
+ */
+export class Engine implements EngineAccess {
+  readonly #options: EngineOptions;
+  readonly #wakeups: Wakeups;
+  readonly #directory: Directory;
+  readonly #commits: CommitGroup;
+  readonly #dispatcher: Dispatcher;
+  readonly #publisher: Publisher;
+  readonly #lifecycle: WebhookLifecycle;
+  readonly #upkeep: Upkeep;
+  readonly #dirty = new Set<Endpoint>();
+  readonly #flights = new Map<string, Flight>();
+  readonly nextId: () => string;
+  #stopping: Promise<void> | null = null;
+  #recovery: Promise<void> = Promise.resolve();
+  #quiet: (() => void) | null = null;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    const { store, clock, random, telemetry, limits } = options;
+    const ids = createUuidV7Source({ now: () => clock.now(), randomBytes: (count) => random.bytes(count) });
+    this.nextId = () => ids.next();
+    this.#wakeups = new Wakeups(clock);
+    this.#directory = new Directory({
+      clock,
+      telemetry,
+      secretBox: options.secretBox,
+      wakeups: this.#wakeups,
+      userAgent: options.userAgent,
+      endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
+    });
+    this.#commits = new CommitGroup({
+      store: store.deliveries,
+      clock,
+      random,
+      telemetry,
+      changedStates: () => takeChangedStates(this.#dirty),
+      windowMs: limits.commitWindowMs,
+      writesMax: limits.commitWritesMax,
+    });
+    this.#lifecycle = new WebhookLifecycle({
+      store: store.webhooks,
+      clock,
+      telemetry,
+      apply: (webhook) => this.#applyStatus(webhook),
+      announce: async (event) => void (await this.publishSystemEvent({ ...event, onlyWebhookId: null })),
+    });
+    const settler = new Settler({
+      clock,
+      random,
+      telemetry,
+      commits: this.#commits,
+      dispatcher: () => this.#dispatcher,
+      nextId: this.nextId,
+      circuitMoved: (endpoint, move) => this.#circuitMoved(endpoint, move),
+      healthDecided: (endpoint, decision) => this.#lifecycle.decided(endpoint, decision),
+      failed: (endpoint) => this.#dirty.add(endpoint),
+    });
+    const deliver = createDeliver({
+      transport: options.transport,
+      clock,
+      settle: (flight, result) => {
+        this.#flights.delete(flight.delivery.id);
+        settler.attempted(flight, result);
+        if (this.#flights.size === 0) this.#quiet?.();
+      },
+      log: telemetry.log,
+    });
+    this.#dispatcher = new Dispatcher({
+      store: store.deliveries,
+      clock,
+      telemetry,
+      wakeups: this.#wakeups,
+      concurrency: limits.concurrency,
+      webhookConcurrency: limits.webhookConcurrency,
+      leaseMs: limits.leaseMs,
+      bufferBytesMax: limits.bufferBytesMax,
+      send: (flight) => {
+        this.#flights.set(flight.delivery.id, flight);
+        deliver(flight);
+      },
+      expire: (delivery, lane) => settler.withoutAttempt(delivery, lane, { kind: "expired" }),
+      withoutBody: (delivery, lane) => settler.withoutAttempt(delivery, lane, { kind: "payload_unavailable" }),
+      circuitMoved: (endpoint, move) => this.#circuitMoved(endpoint, move),
+      congested: () => this.#commits.backlog > uncommittedMax || !this.#commits.healthy,
+    });
+    this.#publisher = new Publisher({
+      clock,
+      telemetry,
+      commits: this.#commits,
+      dispatcher: () => this.#dispatcher,
+      subscriptions: this.#directory.subscriptions,
+      tenantExists: options.tenantExists,
+      schemaProblems: options.schemaProblems,
+      nextId: this.nextId,
+      payloadBytesMax: limits.payloadBytesMax,
+      leaseMs: limits.leaseMs,
+    });
+    this.#upkeep = new Upkeep({
+      store: store.upkeep,
+      deletedWebhooks: () => store.webhooks.deletedWithWork(),
+      clock,
+      telemetry,
+      directory: this.#directory,
+      retention: options.retention,
+      ageMsDefault: standard.ageMsMax,
+      suspensionElapsed: (endpoint) => this.#lifecycle.suspensionElapsed(endpoint),
+      writeStates: () => this.#writeStates(),
+    });
+  }
+
+  // ---- start and stop -----------------------------------------------------------------------------------------
+
+  /** Loads the webhooks, then starts to deliver. Resolves before the backlog is read: that goes on beside new work. */
+  async start(): Promise<void> {
+    await this.#loadWebhooks();
+    if (!this.#options.delivers) return;
+    this.#dispatcher.start();
+    this.#upkeep.start();
+    this.#recovery = this.#readBacklog();
+  }
+
+  /** Stops claiming, waits for requests in flight up to the grace time, gives the rest back, writes what is settled. */
+  async stop(grace: { readonly graceMs: number }): Promise<void> {
+    this.#stopping ??= this.#stop(grace.graceMs);
+    await this.#stopping;
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    await this.#dispatcher.stop(this.#directory.all());
+    await this.#upkeep.stop();
+    await this.#recovery;
+    await this.#waitForFlights(graceMs);
+    await this.#options.transport.close();
+    await this.#waitForFlights(graceMs);
+    await this.#lifecycle.stop();
+    this.#writeStates();
+    await this.#commits.drain();
+    this.#wakeups.stop();
+  }
+
+  async #waitForFlights(graceMs: number): Promise<void> {
+    if (this.#flights.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.#options.clock.schedule(graceMs, resolve);
+      this.#quiet = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.#quiet = null;
+  }
+
+  async #loadWebhooks(): Promise<void> {
+    const { store } = this.#options;
+    const tenantsSeen = new Set<string>();
+    for (let after: string | null = null; ; ) {
+      const page = await store.webhooks.page({ after, limit: loadPage });
+      for (const { webhook, secrets, runtime } of page) {
+        await this.#loadTenantKeys(webhook.tenantId, tenantsSeen);
+        const endpoint = this.#directory.apply({ webhook, secrets });
+        if (runtime !== null) restoreRuntimeState(endpoint, runtime);
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < loadPage) return;
+      after = last.webhook.id;
+    }
+  }
+
+  async #loadTenantKeys(tenantId: string, seen: Set<string>): Promise<void> {
+    if (seen.has(tenantId)) return;
+    seen.add(tenantId);
+    this.#directory.applyTenantKeys({ tenantId, keys: await this.#options.store.webhooks.tenantKeys(tenantId) });
+  }
+
+  /** Finds the lanes that have work, a page at a time; what is in them is read when their turn comes. */
+  async #readBacklog(): Promise<void> {
+    try {
+      for (let after: string | null = null; this.#dispatcher.running; ) {
+        const page = await this.#options.store.deliveries.lanesWithWork({ after, limit: lanesPage });
+        for (const key of page.lanes) this.#lookInto(key);
+        if (page.next === null) return;
+        after = page.next;
+      }
+    } catch (error) {
+      this.#options.telemetry.log.error({ err: String(error) }, "reading the backlog failed; trying again");
+      this.#options.clock.schedule(backlogRetryMs, () => {
+        this.#recovery = this.#readBacklog();
+      });
+    }
+  }
+
+  #lookInto(key: LaneKey): void {
+    const endpoint = this.#directory.get(key.webhookId);
+    if (endpoint === undefined) return;
+    const lane = endpoint.lane(key);
+    lane.markAllMore();
+    this.#dispatcher.consider(lane);
+  }
+
+  // ---- what management asks (engine-access.ts) ----------------------------------------------------------------
+
+  webhook(id: string): LiveWebhook | undefined {
+    return this.#directory.get(id);
+  }
+
+  webhooks(): Iterable<LiveWebhook> {
+    return this.#directory.all();
+  }
+
+  applyWebhook(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): void {
+    const before = this.#directory.get(change.webhook.id)?.webhook.status;
+    const endpoint = this.#directory.apply(change);
+    if (before !== undefined && before !== "active" && change.webhook.status === "active") this.#reenabled(endpoint);
+    this.#dispatcher.considerEndpoint(endpoint);
+  }
+
+  removeWebhook(id: string): void {
+    const endpoint = this.#directory.remove(id);
+    if (endpoint === undefined) return;
+    this.#dirty.delete(endpoint);
+    for (const lane of endpoint.lanes.values()) this.#dispatcher.giveBack(lane);
+    endpoint.reconfigure({ ...endpoint.config, webhook: { ...endpoint.webhook, status: "disabled" } });
+  }
+
+  applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
+    this.#directory.applyTenantKeys(change);
+  }
+
+  applyTenantLimit(change: Parameters<EngineAccess["applyTenantLimit"]>[0]): void {
+    this.#directory.applyTenantLimit(change);
+  }
+
+  publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
+    return this.#publisher.publish(scope, input);
+  }
+
+  publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]> {
+    return this.#publisher.publishMany(scope, inputs);
+  }
+
+  async publishSystemEvent(
+    event: SystemEvent,
+  ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }> {
+    const { tenantId, eventType, data } = event;
+    const only = event.onlyWebhookId === null ? undefined : this.#directory.get(event.onlyWebhookId);
+    const endpoints = only === undefined ? this.#directory.subscriptions.of(tenantId, { type: eventType }) : [only];
+    const published = await this.#publisher.publishSystem({ tenantId, eventType, data, endpoints });
+    return { eventId: published.receipt.id, deliveryIds: published.deliveryIds };
+  }
+
+  async requeue(command: RequeueCommand): Promise<RequeueResult> {
+    const result = await new Promise<RequeueResult>((resolve, reject) => {
+      this.#commits.requeue({
+        command,
+        done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
+      });
+    });
+    if (result.kind === "accepted") for (const delivery of command.deliveries) this.#requeued(delivery.lane, delivery);
+    return result;
+  }
+
+  laneOf(webhook: Webhook, eventType: string): LaneKey {
+    return laneKeyFor(webhook, eventType);
+  }
+
+  explain(delivery: StoredDelivery): DeliveryView {
+    return explain({
+      delivery,
+      endpoint: this.#directory.get(delivery.webhookId),
+      inFlight: this.#flights.has(delivery.id),
+      now: this.#options.clock.now(),
+    });
+  }
+
+  async circuitChanged(webhookId: string): Promise<void> {
+    const endpoint = this.#directory.get(webhookId);
+    if (endpoint === undefined) return;
+    this.#dirty.add(endpoint);
+    this.#commits.touch();
+    this.#dispatcher.considerEndpoint(endpoint);
+  }
+
+  /** One round of upkeep at once, for tests and commands. */
+  upkeepRound(): Promise<void> {
+    return this.#upkeep.round();
+  }
+
+  activity(): EngineActivity {
+    return {
+      inFlight: this.#dispatcher.inFlight,
+      concurrency: this.#options.limits.concurrency,
+      uncommitted: this.#commits.backlog,
+      storeHealthy: this.#commits.healthy,
+      webhooks: this.#directory.size,
+    };
+  }
+
+  // ---- inside -------------------------------------------------------------------------------------------------
+
+  #requeued(key: LaneKey, delivery: RequeueCommand["deliveries"][number]): void {
+    const endpoint = this.#directory.get(key.webhookId);
+    if (endpoint === undefined || delivery.state !== "pending") return;
+    const lane = endpoint.lane(key);
+    // The superseded delivery may have been the head that the lane waited for.
+    lane.wakeAt = null;
+    this.#dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
+  }
+
+  #applyStatus(webhook: Webhook): void {
+    const endpoint = this.#directory.get(webhook.id);
+    if (endpoint === undefined) return;
+    this.#directory.apply({ webhook, secrets: endpoint.secrets });
+    this.#dispatcher.considerEndpoint(endpoint);
+  }
+
+  #reenabled(endpoint: Endpoint): void {
+    endpoint.pausedUntil = null;
+    endpoint.pauseReason = null;
+    healthReenabled(endpoint.health);
+    this.#dirty.add(endpoint);
+    this.#commits.touch();
+    for (const lane of endpoint.lanes.values()) lane.markAllMore();
+  }
+
+  #circuitMoved(endpoint: Endpoint, move: CircuitTransition): void {
+    const { log, metrics } = this.#options.telemetry;
+    const webhookId = endpoint.webhook.id;
+    metrics.circuitMoved({ webhookId, from: move.from, to: move.to });
+    log.warn({ webhookId, tenantId: endpoint.webhook.tenantId, from: move.from, to: move.to }, "circuit breaker moved");
+    this.#dirty.add(endpoint);
+  }
+
+  #writeStates(): void {
+    markUnwrittenSuccesses(this.#directory, this.#dirty);
+    if (this.#dirty.size > 0) this.#commits.touch();
+  }
+}
+
+/** Settlements that may wait for a commit before nothing more is sent; reached only when the store stands still. */
+const uncommittedMax = 5_000;
+const loadPage = 1_000;
+const lanesPage = 500;
+const backlogRetryMs = 1_000;

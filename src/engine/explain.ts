@@ -1,0 +1,61 @@
+import type { StoredDelivery } from "../ports/store/history.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { closedByRate, closedGate } from "./gates.ts";
+import { laneId } from "./lane.ts";
+import type { DeliveryView, WaitingFor } from "./services.ts";
+
+export interface ExplainInput {
+  readonly delivery: StoredDelivery;
+  /** Undefined when its webhook was deleted. */
+  readonly endpoint: Endpoint | undefined;
+  /** A request of this delivery is on its way. */
+  readonly inFlight: boolean;
+  readonly now: number;
+}
+
+/** Status as the API shows it, what a waiting delivery waits for, and until when. Pure but for reading the endpoint. */
+export function explain(input: ExplainInput): DeliveryView {
+  const { delivery, endpoint, now } = input;
+  const { state, dueAt } = delivery.progress;
+  if (state !== "pending" && state !== "failed") return idle(delivery);
+  const wait = waitOf(input);
+  const blocked = wait.waitingFor === "circuit_open" && dueAt <= now;
+  const until = wait.until === null && wait.waitingFor !== "schedule" ? null : Math.max(wait.until ?? 0, dueAt);
+  return {
+    delivery,
+    status: blocked ? "circuit_blocked" : state,
+    waitingFor: wait.waitingFor,
+    waitingUntil: endpoint === undefined ? null : until,
+    nextAttemptAt: until === null ? null : Math.max(until, now),
+  };
+}
+
+interface Wait {
+  readonly waitingFor: WaitingFor;
+  readonly until: number | null;
+}
+
+/** The strictest reason wins: what only a person can open, then whatever opens last. */
+function waitOf(input: ExplainInput): Wait {
+  const { delivery, endpoint, now } = input;
+  if (endpoint === undefined) return { waitingFor: "inactive", until: null };
+  if (input.inFlight) return { waitingFor: "in_flight", until: null };
+  const { dueAt } = delivery.progress;
+  const gate = closedGate(endpoint, now);
+  if (gate !== null && (gate.until === null || gate.until > dueAt)) return gate;
+  if (dueAt > now) return { waitingFor: "schedule", until: dueAt };
+  return orderWait(input, endpoint) ?? closedByRate(endpoint, now) ?? { waitingFor: "capacity", until: null };
+}
+
+/** In an ordered lane everything but the head waits for the head. */
+function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
+  const lane = endpoint.lanes.get(laneId(input.delivery.lane));
+  if (lane === undefined || !lane.ordered) return null;
+  const headWaits = lane.wakeAt !== null && lane.wakeAt > input.now;
+  if (headWaits) return { waitingFor: "order", until: lane.wakeAt };
+  return lane.inFlight > 0 ? { waitingFor: "order", until: null } : null;
+}
+
+function idle(delivery: StoredDelivery): DeliveryView {
+  return { delivery, status: delivery.progress.state, waitingFor: null, waitingUntil: null, nextAttemptAt: null };
+}

@@ -1,0 +1,41 @@
+import { peekWaitMs } from "../core/rate-limit.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { WaitingFor } from "./services.ts";
+
+/** Why an endpoint may not send now. `until` is null when only a person or an answer can open it. */
+export interface ClosedGate {
+  readonly waitingFor: Extract<
+    WaitingFor,
+    "inactive" | "retry_after" | "circuit_open" | "rate_limit" | "tenant_rate_limit"
+  >;
+  readonly until: number | null;
+}
+
+/**
+ * The gates that close a whole endpoint for a while, without taking anything: paused by an answer, open circuit, not
+ * active. Returns null when it may send as far as these are concerned.
+ */
+export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
+  if (endpoint.webhook.status !== "active") return inactive;
+  if (endpoint.pausedUntil !== null && endpoint.pausedUntil > now) {
+    return { waitingFor: "retry_after", until: endpoint.pausedUntil };
+  }
+  const { circuit } = endpoint;
+  if (circuit.phase === "open" && now < Math.max(circuit.halfOpenAt, circuit.forcedOpenUntil)) {
+    if (endpoint.policy.circuitBreaker.enabled || circuit.forcedOpenUntil > now) {
+      return { waitingFor: "circuit_open", until: Math.max(circuit.halfOpenAt, circuit.forcedOpenUntil) };
+    }
+  }
+  return null;
+}
+
+/** The rate limits of webhook and tenant, without taking a token (C-34). */
+export function closedByRate(endpoint: Endpoint, now: number): ClosedGate | null {
+  const own = endpoint.bucket === null ? 0 : peekWaitMs(endpoint.bucket, now);
+  if (own > 0) return { waitingFor: "rate_limit", until: now + own };
+  const { bucket } = endpoint.tenancy;
+  const shared = bucket === null ? 0 : peekWaitMs(bucket, now);
+  return shared > 0 ? { waitingFor: "tenant_rate_limit", until: now + shared } : null;
+}
+
+const inactive: ClosedGate = { waitingFor: "inactive", until: null };

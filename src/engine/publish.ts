@@ -1,0 +1,363 @@
+import { createHash } from "node:crypto";
+import type { Priority } from "../core/delivery.ts";
+import { InvalidRequestError, PayloadTooLargeError, PosthornError, SchemaViolationError, UnavailableError } from "../core/errors.ts";
+import type { FieldError } from "../core/errors.ts";
+import { isEventTypeName, isSystemEventType } from "../core/event-type.ts";
+import { eventFieldProblems, parseTimestamp } from "../core/event-input.ts";
+import { renderStandardPayload, standardContentType } from "../core/payload-formats/standard.ts";
+import type { Clock } from "../ports/clock.ts";
+import { StoreUnavailableError } from "../ports/store.ts";
+import type { NewDelivery, PublishCommand, PublishResult } from "../ports/store/deliveries.ts";
+import type { FieldProblem } from "../ports/schema-compiler.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { CommitGroup } from "./commit-group.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Lane } from "./lane.ts";
+import type { PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
+import type { Subscriptions } from "./subscriptions.ts";
+
+export interface PublisherOptions {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly commits: CommitGroup;
+  readonly dispatcher: () => Dispatcher;
+  readonly subscriptions: Subscriptions;
+  readonly tenantExists: (tenantId: string) => boolean;
+  readonly schemaProblems: (event: { readonly tenantId: string; readonly eventType: string; readonly data: unknown }) => readonly FieldProblem[];
+  readonly nextId: () => string;
+  readonly payloadBytesMax: number;
+  readonly leaseMs: number;
+}
+
+/** A delivery about to be committed. `claim` is decided when the batch is composed. */
+interface DraftDelivery extends NewDelivery {
+  claim: boolean;
+}
+
+/** One publish on its way to the commit. */
+export interface Draft {
+  readonly command: PublishCommand;
+  readonly deliveries: readonly DraftDelivery[];
+  readonly lanes: readonly Lane[];
+}
+
+interface AcceptedInput {
+  readonly tenantId: string;
+  readonly input: PublishInput;
+  readonly timestamp: number;
+  readonly now: number;
+  readonly dataJson: string;
+}
+
+/**
+ * Publishing: validate, deduplicate, find the webhooks, render the body once, and answer after the commit.
+ *
+ * The body is rendered before the commit and stored with the event: every attempt sends these bytes (design,
+ * decision 6).
+ */
+export class Publisher {
+  readonly #options: PublisherOptions;
+  /** Keys of publishes whose commit is running: `tenant\nkey` (WDS-115; 409 while in progress). */
+  readonly #running = new Set<string>();
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+  }
+
+  async publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
+    const accepted = this.#accept(scope, input);
+    if (accepted instanceof PosthornError) throw accepted;
+    return this.#commit(this.#draft(accepted, this.#options.subscriptions));
+  }
+
+  async publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<PublishEntry[]> {
+    return Promise.all(
+      inputs.map(async (input): Promise<PublishEntry> => {
+        try {
+          return { kind: "published", receipt: await this.publish(scope, input) };
+        } catch (error) {
+          if (error instanceof PosthornError) return { kind: "refused", error };
+          throw error;
+        }
+      }),
+    );
+  }
+
+  /** The system's own events: not validated, not limited to what applications may name. */
+  async publishSystem(event: {
+    readonly tenantId: string;
+    readonly eventType: string;
+    readonly data: Readonly<Record<string, unknown>>;
+    readonly endpoints: readonly Endpoint[];
+  }): Promise<{ readonly receipt: PublishReceipt; readonly deliveryIds: readonly string[] }> {
+    const now = this.#options.clock.now();
+    const { tenantId, eventType, data } = event;
+    const draft = this.#draft(
+      { tenantId, input: { eventType, data, source: "posthorn" }, timestamp: now, now, dataJson: JSON.stringify(data) },
+      { of: () => event.endpoints },
+    );
+    const receipt = await this.#commit(draft);
+    return { receipt, deliveryIds: draft.deliveries.map((delivery) => delivery.id) };
+  }
+
+  // ---- validate -----------------------------------------------------------------------------------------------
+
+  #accept(scope: Scope, input: PublishInput): AcceptedInput | PosthornError {
+    const now = this.#options.clock.now();
+    const tenantId = input.tenantId ?? scope.tenantId ?? "default";
+    const problems = this.#problems(input, now);
+    if (scope.tenantId !== null && tenantId !== scope.tenantId) {
+      problems.push({ field: "tenant_id", message: "is not the tenant of this API key" });
+    } else if (!this.#options.tenantExists(tenantId)) {
+      problems.push({ field: "tenant_id", message: "does not exist; create it with PUT /v1/tenants/{id}" });
+    }
+    if (problems.length > 0) return new InvalidRequestError(summary(problems), problems);
+    const dataJson = jsonOf(input.data);
+    if (dataJson instanceof PosthornError) return dataJson;
+    const tooLarge = this.#tooLarge(dataJson, input);
+    if (tooLarge !== null) return tooLarge;
+    const violations = this.#options.schemaProblems({ tenantId, eventType: input.eventType, data: input.data });
+    if (violations.length > 0) {
+      return new SchemaViolationError(`data does not match the schema of ${input.eventType}`, violations);
+    }
+    const timestamp = input.timestamp === undefined ? now : (parseTimestamp(input.timestamp) ?? now);
+    return { tenantId, input, timestamp, now, dataJson };
+  }
+
+  #problems(input: PublishInput, now: number): FieldError[] {
+    const problems = eventFieldProblems(
+      {
+        data: input.data,
+        metadata: input.metadata,
+        links: input.links,
+        source: input.source,
+        timestamp: input.timestamp,
+        idempotencyKey: input.idempotencyKey,
+        priority: input.priority,
+      },
+      now,
+    );
+    if (typeof input.eventType !== "string" || !isEventTypeName(input.eventType)) {
+      problems.unshift({
+        field: "event_type",
+        message: "must be words of letters, digits and _ joined by dots, such as user.created (128 characters at most)",
+      });
+    } else if (isSystemEventType(input.eventType)) {
+      problems.unshift({ field: "event_type", message: "types that start with posthorn. are the system's own" });
+    }
+    return problems;
+  }
+
+  /** The payload is the event's `data`, as minified UTF-8 JSON (WDS-116, WDS-200). */
+  #tooLarge(dataJson: string, input: PublishInput): PosthornError | null {
+    const bytesMax = this.#options.payloadBytesMax;
+    // A UTF-16 unit becomes at most three bytes of UTF-8: short texts need no count.
+    const bytes = dataJson.length * 3 <= largePayloadBytes ? dataJson.length : Buffer.byteLength(dataJson);
+    if (bytes > bytesMax) return new PayloadTooLargeError({ bytes, bytesMax });
+    if (bytes > largePayloadBytes) this.#options.telemetry.metrics.largePayload(bytes);
+    if (input.metadata === undefined && input.links === undefined) return null;
+    const extra = Buffer.byteLength(JSON.stringify([input.metadata, input.links]));
+    return extra <= envelopeBytesMax
+      ? null
+      : new InvalidRequestError(`metadata and links together have ${extra} bytes; the limit is ${envelopeBytesMax}`, [
+          { field: input.metadata === undefined ? "links" : "metadata", message: "is too large" },
+        ]);
+  }
+
+  // ---- render and find the webhooks ---------------------------------------------------------------------------
+
+  #draft(accepted: AcceptedInput, subscriptions: Pick<Subscriptions, "of">): Draft {
+    const { tenantId, input, now } = accepted;
+    const priority = input.priority ?? "normal";
+    const endpoints = subscriptions.of(tenantId, { type: input.eventType });
+    const deliveries: DraftDelivery[] = [];
+    const lanes: Lane[] = [];
+    for (const endpoint of endpoints) {
+      const lane = endpoint.laneFor(input.eventType);
+      lanes.push(lane);
+      deliveries.push(this.#draftDelivery(lane, { priority, now }));
+    }
+    const command: PublishCommand = {
+      event: {
+        id: this.#options.nextId(),
+        tenantId,
+        eventType: input.eventType,
+        timestamp: accepted.timestamp,
+        source: input.source ?? null,
+        idempotencyKey: input.idempotencyKey ?? null,
+        fingerprint: input.idempotencyKey === undefined ? null : fingerprint(accepted),
+        priority,
+        createdAt: now,
+        contentType: standardContentType,
+        body: renderStandardPayload({
+          eventType: input.eventType,
+          timestamp: accepted.timestamp,
+          dataJson: accepted.dataJson,
+          metadata: input.metadata ?? null,
+          links: input.links ?? null,
+        }),
+      },
+      deliveries,
+      dedupUntil: input.idempotencyKey === undefined ? null : now + dedupMs,
+    };
+    return { command, deliveries, lanes };
+  }
+
+  #draftDelivery(lane: Lane, event: { readonly priority: Priority; readonly now: number }): DraftDelivery {
+    return {
+      id: this.#options.nextId(),
+      lane: lane.key,
+      priority: event.priority,
+      state: lane.endpoint.webhook.status === "active" ? "pending" : "skipped",
+      dueAt: event.now,
+      createdAt: event.now,
+      origin: "publish",
+      claim: false,
+      leaseUntil: event.now + this.#options.leaseMs,
+    };
+  }
+
+  // ---- commit -------------------------------------------------------------------------------------------------
+
+  #commit(draft: Draft): Promise<PublishReceipt> {
+    const { event } = draft.command;
+    const runningKey = event.idempotencyKey === null ? null : `${event.tenantId}\n${event.idempotencyKey}`;
+    if (runningKey !== null) {
+      if (this.#running.has(runningKey)) return Promise.reject(inProgress());
+      this.#running.add(runningKey);
+    }
+    return new Promise((resolve, reject) => {
+      this.#options.commits.publish({
+        command: draft.command,
+        prepare: () => this.#reserve(draft),
+        done: (result) => {
+          if (runningKey !== null) this.#running.delete(runningKey);
+          this.#committed(draft, result);
+          if (result instanceof Error) reject(publishError(result));
+          else answer(draft, result, { resolve, reject });
+        },
+      });
+    });
+  }
+
+  /** Right before the batch is written: lease what may be sent at once. */
+  #reserve(draft: Draft): void {
+    const bytes = draft.command.event.body.length;
+    const dispatcher = this.#options.dispatcher();
+    for (let index = 0; index < draft.lanes.length; index += 1) {
+      const delivery = draft.deliveries[index] as DraftDelivery;
+      const lane = draft.lanes[index] as Lane;
+      if (delivery.state !== "pending") continue;
+      delivery.claim = dispatcher.reserve(lane, { tier: lane.tier(delivery.priority), bytes });
+    }
+  }
+
+  #committed(draft: Draft, result: PublishResult | Error): void {
+    const dispatcher = this.#options.dispatcher();
+    const accepted = !(result instanceof Error) && result.kind === "accepted" ? result : null;
+    this.#options.telemetry.metrics.eventPublished({ duplicate: accepted === null });
+    for (let index = 0; index < draft.lanes.length; index += 1) {
+      const delivery = draft.deliveries[index] as DraftDelivery;
+      const lane = draft.lanes[index] as Lane;
+      if (accepted === null) {
+        if (delivery.claim) dispatcher.unreserve(lane);
+      } else if (delivery.claim) {
+        dispatcher.accept(lane, claimed(draft, { delivery, lease: accepted.leases[index] as { ref: number; fence: number } }));
+      } else if (delivery.state === "pending") {
+        dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
+      }
+    }
+  }
+}
+
+function claimed(draft: Draft, leased: { readonly delivery: DraftDelivery; readonly lease: { readonly ref: number; readonly fence: number } }) {
+  const { event } = draft.command;
+  const { delivery, lease } = leased;
+  return {
+    lease,
+    id: delivery.id,
+    webhookId: delivery.lane.webhookId,
+    tenantId: event.tenantId,
+    eventId: event.id,
+    eventType: event.eventType,
+    priority: delivery.priority,
+    progress: {
+      state: "pending" as const,
+      attemptCount: 0,
+      createdAt: delivery.createdAt,
+      firstAttemptAt: null,
+      dueAt: delivery.dueAt,
+      reason: null,
+    },
+    contentType: event.contentType,
+    body: event.body,
+  };
+}
+
+function answer(
+  draft: Draft,
+  result: PublishResult,
+  promise: { readonly resolve: (receipt: PublishReceipt) => void; readonly reject: (error: Error) => void },
+): void {
+  const { event } = draft.command;
+  if (result.kind === "key_conflict") {
+    promise.reject(
+      new PosthornError("event_key_reused", `the idempotency key was used for event ${result.eventId} with another payload`),
+    );
+    return;
+  }
+  const original = result.kind === "duplicate" ? result.original : null;
+  promise.resolve({
+    id: original?.id ?? event.id,
+    eventType: original?.eventType ?? event.eventType,
+    tenantId: event.tenantId,
+    timestamp: original?.timestamp ?? event.timestamp,
+    idempotencyKey: event.idempotencyKey ?? event.id,
+    sequenceNumber: original?.sequenceNumber ?? (result.kind === "accepted" ? result.sequenceNumber : 0),
+    deliveries: original?.deliveries ?? draft.deliveries.length,
+    duplicate: original !== null,
+  });
+}
+
+function publishError(error: Error): Error {
+  if (!(error instanceof StoreUnavailableError)) return error;
+  return new UnavailableError("the store cannot write now; nothing was published, try again", error);
+}
+
+function inProgress(): PosthornError {
+  return new PosthornError("event_in_progress", "an event with this idempotency key is being published; try again", {
+    retryAfterSeconds: 1,
+  });
+}
+
+/** What a repeat must have in common with the original; never the time of the call. */
+function fingerprint(accepted: AcceptedInput): string {
+  const { input, dataJson } = accepted;
+  return createHash("sha256")
+    .update(JSON.stringify([input.eventType, input.timestamp ?? null, input.source ?? null, input.priority ?? null]))
+    .update(JSON.stringify([input.metadata ?? null, input.links ?? null]))
+    .update(dataJson)
+    .digest("base64");
+}
+
+function jsonOf(data: unknown): string | PosthornError {
+  try {
+    return JSON.stringify(data);
+  } catch {
+    return new InvalidRequestError("data cannot be written as JSON", [
+      { field: "data", message: "must be writable as JSON: no cycles, no BigInt, not nested too deeply" },
+    ]);
+  }
+}
+
+function summary(problems: readonly FieldError[]): string {
+  const fields = problems.slice(0, 5).map((problem) => problem.field);
+  return `the event is not valid: ${fields.join(", ")}${problems.length > 5 ? ", …" : ""}`;
+}
+
+/** WDS-115: a publisher's key is remembered this long. */
+const dedupMs = 86_400_000;
+/** Recommended upper size of a payload (TS16-51, C-49). */
+const largePayloadBytes = 20_000;
+const envelopeBytesMax = 65_536;

@@ -1,0 +1,315 @@
+/**
+ * What Posthorn offers to those who drive it: the HTTP API, the CLI and the library all call these and nothing else.
+ *
+ * Every method takes the scope of the caller. `tenantId: null` is an administrator; with a tenant set, rows of others
+ * do not exist. Methods reject with the errors of core/errors.ts.
+ */
+import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
+import type { AttemptRecord, DeliveryState, Priority } from "../core/delivery.ts";
+import type { EventLink } from "../core/event.ts";
+import type { FailureCategory } from "../core/outcome.ts";
+import type { CircuitBreakerConfig, RateLimitConfig, RetrySchedule, SignatureSchemeName } from "../core/profile.ts";
+import type { DeliveryPolicy } from "../core/delivery-policy.ts";
+import type { OrderingGuarantee, Webhook, WebhookStatus } from "../core/webhook.ts";
+import type { Page, PageRequest } from "../ports/store.ts";
+import type { AttemptStats, DeadLetterQuery, StoredDelivery, StoredEvent } from "../ports/store/history.ts";
+import type { BatchOperation } from "../ports/store/operations.ts";
+import type { ApiKey, ApiKeyRole, EventType, Tenant } from "../ports/store/registry.ts";
+
+export interface Scope {
+  readonly tenantId: string | null;
+}
+
+export interface Services {
+  readonly events: EventService;
+  readonly webhooks: WebhookService;
+  readonly deliveries: DeliveryService;
+  readonly deadLetters: DeadLetterService;
+  readonly eventTypes: EventTypeService;
+  readonly tenants: TenantService;
+  readonly apiKeys: ApiKeyService;
+}
+
+// ---- events ---------------------------------------------------------------------------------------------------
+
+export interface PublishInput {
+  readonly eventType: string;
+  readonly data: unknown;
+  /** Defaults to the scope's tenant, or `default` for an administrator. */
+  readonly tenantId?: string;
+  readonly source?: string;
+  /** RFC 3339; defaults to now. */
+  readonly timestamp?: string;
+  readonly idempotencyKey?: string;
+  readonly priority?: Priority;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly links?: readonly EventLink[];
+}
+
+export interface PublishReceipt {
+  readonly id: string;
+  readonly eventType: string;
+  readonly tenantId: string;
+  readonly timestamp: number;
+  /** The publisher's key, or the event's id when none was given. */
+  readonly idempotencyKey: string;
+  readonly sequenceNumber: number;
+  readonly deliveries: number;
+  readonly duplicate: boolean;
+}
+
+/** One entry of a batch: a receipt, or the error that this event alone met. */
+export type PublishEntry =
+  | { readonly kind: "published"; readonly receipt: PublishReceipt }
+  | { readonly kind: "refused"; readonly error: import("../core/errors.ts").PosthornError };
+
+export interface EventService {
+  /** Resolves after the commit. A repeat with the same key and payload resolves with `duplicate: true`. */
+  publish(scope: Scope, input: PublishInput): Promise<PublishReceipt>;
+  /** Never rejects for one bad event; entries are in the order of the inputs. */
+  publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]>;
+  get(scope: Scope, id: string): Promise<StoredEvent>;
+  list(scope: Scope, query: EventListQuery): Promise<Page<StoredEvent>>;
+  deliveries(scope: Scope, query: { readonly eventId: string; readonly page: PageRequest }): Promise<Page<DeliveryView>>;
+  /** New deliveries of a stored event, to the named webhooks or to all that now subscribe to its type. */
+  replay(scope: Scope, command: { readonly eventId: string; readonly webhookIds: readonly string[] | null }): Promise<readonly DeliveryHandle[]>;
+}
+
+export interface EventListQuery {
+  readonly eventType: string | null;
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly tenantId: string | null;
+  readonly page: PageRequest;
+}
+
+export interface DeliveryHandle {
+  readonly deliveryId: string;
+  readonly webhookId: string;
+}
+
+// ---- webhooks -------------------------------------------------------------------------------------------------
+
+/** Everything a caller may set. Absent keeps the value on update and takes the default on create. */
+export interface WebhookInput {
+  readonly url?: string;
+  readonly events?: readonly string[];
+  readonly description?: string;
+  readonly ownerId?: string | null;
+  readonly tenantId?: string;
+  readonly active?: boolean;
+  readonly profile?: string;
+  readonly schemes?: readonly SignatureSchemeName[] | null;
+  /** `whsec_…` or `whsk_…`; generated when absent. Create only. */
+  readonly secret?: string;
+  readonly bearerToken?: string | null;
+  readonly retry?: RetryInput | null;
+  readonly timeoutMs?: number | null;
+  readonly circuitBreaker?: Partial<CircuitBreakerConfig> | null;
+  readonly rateLimit?: RateLimitConfig | null;
+  readonly ordering?: OrderingGuarantee;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** `retry_config`: either the exponential fields of WDS-46 to 51, or a list of delays. */
+export interface RetryInput {
+  readonly maxAttempts?: number;
+  readonly baseDelayMs?: number;
+  readonly maxDelayMs?: number;
+  readonly backoffMultiplier?: number;
+  readonly timeoutMs?: number;
+  readonly timeoutGrowthFactor?: number;
+  readonly scheduleMs?: readonly number[];
+  readonly maxAgeMs?: number;
+}
+
+/** A webhook with its effective policy and what is known of its endpoint. Never holds a secret. */
+export interface WebhookView {
+  readonly webhook: Webhook;
+  readonly policy: DeliveryPolicy;
+  readonly lastSuccessAt: number | null;
+  readonly hasBearerToken: boolean;
+  /** `whsec_…` masked to its last four characters. */
+  readonly secretHint: string | null;
+  /** Circuit opened by hand until then (WDS-58); null when it is not. */
+  readonly forcedOpenUntil: number | null;
+}
+
+export interface WebhookListQuery {
+  readonly active: boolean | null;
+  readonly eventType: string | null;
+  readonly tenantId: string | null;
+  readonly limit: number;
+  readonly offset: number;
+  /** Id of the last webhook of the page before. */
+  readonly after: string | null;
+}
+
+export interface WebhookSecretView {
+  /** Current symmetric secret, `whsec_…`; null for a webhook that signs with `v1a` alone. */
+  readonly secret: string | null;
+  /** The old one while a graceful rotation overlaps. */
+  readonly previous: { readonly secret: string; readonly expiresAt: number } | null;
+}
+
+export interface WebhookPublicKeyView {
+  readonly publicKey: string;
+  readonly jwk: Readonly<Record<string, string>>;
+}
+
+export interface WebhookHealthView {
+  readonly webhookId: string;
+  readonly status: WebhookStatus;
+  readonly statusReason: string | null;
+  readonly circuit: CircuitSnapshot;
+  readonly pausedUntil: number | null;
+  readonly pauseReason: string | null;
+  readonly inFlight: number;
+  readonly stats: AttemptStats;
+  readonly statsSince: number;
+  readonly lastSuccessAt: number | null;
+}
+
+export interface WebhookService {
+  create(scope: Scope, input: WebhookInput): Promise<{ readonly view: WebhookView; readonly secret: string | null }>;
+  get(scope: Scope, id: string): Promise<WebhookView>;
+  list(scope: Scope, query: WebhookListQuery): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }>;
+  update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView>;
+  delete(scope: Scope, id: string): Promise<void>;
+  enable(scope: Scope, id: string): Promise<WebhookView>;
+  disable(scope: Scope, id: string): Promise<WebhookView>;
+  health(scope: Scope, id: string): Promise<WebhookHealthView>;
+  circuit(scope: Scope, command: { readonly id: string; readonly action: "reset" | "force_open" | "force_close"; readonly durationSeconds: number }): Promise<CircuitSnapshot>;
+  secret(scope: Scope, id: string): Promise<WebhookSecretView>;
+  rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;
+  publicKey(scope: Scope, id: string): Promise<WebhookPublicKeyView>;
+  /** Publishes a `posthorn.test` event to this webhook alone, through the whole path. */
+  test(scope: Scope, command: { readonly id: string; readonly eventType: string | null }): Promise<{ readonly eventId: string; readonly deliveryId: string }>;
+  /** Delivers again what was dead-lettered or skipped since a time. With `dryRun` only counts. */
+  recover(scope: Scope, command: RecoverCommand): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
+}
+
+export interface RotateSecretCommand {
+  readonly id: string;
+  readonly mode: "graceful" | "revoke";
+  readonly overlapSeconds: number;
+  readonly secret: string | null;
+  /** Start a new rotation although the overlap of the last one still runs. */
+  readonly force: boolean;
+}
+
+export interface RecoverCommand {
+  readonly id: string;
+  readonly since: number;
+  readonly until: number | null;
+  /** Defaults to exhausted and skipped. */
+  readonly states: readonly DeliveryState[] | null;
+  readonly requestsPerSecond: number | null;
+  readonly dryRun: boolean;
+}
+
+// ---- deliveries -----------------------------------------------------------------------------------------------
+
+/** Status as the API shows it (design, decision 5). */
+export type DeliveryStatus = DeliveryState | "circuit_blocked";
+
+/** What a waiting delivery waits for. */
+export type WaitingFor =
+  | "schedule"
+  | "retry_after"
+  | "rate_limit"
+  | "tenant_rate_limit"
+  | "circuit_open"
+  | "order"
+  | "inactive"
+  | "concurrency"
+  | "capacity"
+  | "in_flight";
+
+export interface DeliveryView {
+  readonly delivery: StoredDelivery;
+  readonly status: DeliveryStatus;
+  /** Null unless it waits. */
+  readonly waitingFor: WaitingFor | null;
+  /** Unix milliseconds; null when nobody can tell. */
+  readonly waitingUntil: number | null;
+  readonly nextAttemptAt: number | null;
+}
+
+export interface DeliveryService {
+  get(scope: Scope, id: string): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }>;
+  list(scope: Scope, query: DeliveryListQuery): Promise<Page<DeliveryView>>;
+  /** A new delivery of the same event (C-40); a waiting one is superseded. */
+  retry(scope: Scope, command: { readonly webhookId: string; readonly deliveryId: string; readonly priority: Priority | null }): Promise<DeliveryHandle>;
+}
+
+export interface DeliveryListQuery {
+  readonly webhookId: string;
+  readonly status: DeliveryStatus | null;
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly page: PageRequest;
+}
+
+export interface DeadLetterService {
+  list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>>;
+  retryBatch(scope: Scope, command: RetryBatchCommand): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
+  operation(scope: Scope, id: string): Promise<BatchOperation>;
+  cancel(scope: Scope, id: string): Promise<BatchOperation>;
+}
+
+export interface RetryBatchCommand {
+  readonly webhookIds: readonly string[] | null;
+  readonly eventTypes: readonly string[] | null;
+  readonly categories: readonly FailureCategory[] | null;
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly requestsPerSecond: number;
+  readonly priority: Priority;
+  readonly dryRun: boolean;
+}
+
+// ---- registry -------------------------------------------------------------------------------------------------
+
+export interface EventTypeService {
+  list(scope: Scope, query: { readonly tenantId: string | null }): Promise<readonly EventType[]>;
+  get(scope: Scope, query: { readonly tenantId: string | null; readonly name: string }): Promise<EventType>;
+  put(scope: Scope, command: EventTypeInput): Promise<{ readonly eventType: EventType; readonly created: boolean }>;
+  delete(scope: Scope, query: { readonly tenantId: string | null; readonly name: string }): Promise<void>;
+}
+
+export interface EventTypeInput {
+  readonly tenantId: string | null;
+  readonly name: string;
+  readonly description?: string;
+  readonly schema?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly deprecated?: boolean;
+}
+
+export interface TenantService {
+  list(scope: Scope): Promise<readonly Tenant[]>;
+  get(scope: Scope, id: string): Promise<Tenant>;
+  /** Creates or merges. */
+  put(scope: Scope, command: { readonly id: string; readonly input: TenantInput }): Promise<{ readonly tenant: Tenant; readonly created: boolean }>;
+}
+
+export type TenantInput = Partial<Pick<Tenant, "name" | "rateLimit" | "webhooksMax" | "notificationTargets">>;
+
+export interface ApiKeyService {
+  /** The key's holder, or null. Constant-time in the key. */
+  authenticate(presentedKey: string): Principal | null;
+  create(scope: Scope, input: { readonly name: string; readonly role: ApiKeyRole; readonly tenantId: string | null; readonly expiresAt: number | null }): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;
+  list(scope: Scope): Promise<readonly ApiKey[]>;
+  revoke(scope: Scope, id: string): Promise<void>;
+}
+
+export interface Principal {
+  readonly keyId: string;
+  readonly role: ApiKeyRole;
+  readonly tenantId: string | null;
+}
+
+/** Kept here so that API and CLI name schedules alike. */
+export type { RetrySchedule };

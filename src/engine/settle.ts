@@ -1,0 +1,244 @@
+import { circuitSignal, recordResult, releaseProbe } from "../core/circuit-breaker.ts";
+import type { CircuitTransition } from "../core/circuit-breaker.ts";
+import { classify } from "../core/classify.ts";
+import type { AttemptRecord, DeliveryProgress } from "../core/delivery.ts";
+import { transition } from "../core/delivery-state.ts";
+import type { DeliveryEvent } from "../core/delivery-state.ts";
+import { endpointPause, observeExhausted, observeHealth } from "../core/endpoint-health.ts";
+import type { HealthDecision } from "../core/endpoint-health.ts";
+import type { Verdict } from "../core/outcome.ts";
+import { parseRetryAfter } from "../core/retry-after.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { ClaimedDelivery } from "../ports/store/deliveries.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { TransportResult } from "../ports/transport.ts";
+import type { CommitGroup } from "./commit-group.ts";
+import type { Dispatcher, Flight } from "./dispatcher.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Lane } from "./lane.ts";
+
+export interface SettleOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  readonly commits: CommitGroup;
+  readonly dispatcher: () => Dispatcher;
+  readonly nextId: () => string;
+  readonly circuitMoved: (endpoint: Endpoint, move: CircuitTransition) => void;
+  readonly healthDecided: (endpoint: Endpoint, decision: HealthDecision) => void;
+  /** What is remembered of the endpoint changed and has to be written. */
+  readonly failed: (endpoint: Endpoint) => void;
+}
+
+/**
+ * Settles attempts: the only writer of delivery state. The pure state machine decides; this carries its decision to the
+ * endpoint's gates at once, and to the store through the grouped commits.
+ */
+export class Settler {
+  readonly #options: SettleOptions;
+
+  constructor(options: SettleOptions) {
+    this.#options = options;
+  }
+
+  /** A request ended. */
+  attempted(flight: Flight, result: TransportResult): void {
+    const now = this.#options.clock.now();
+    const { endpoint } = flight;
+    const verdict = classify(result.observation, endpoint.policy);
+    this.#options.dispatcher().answered(flight, isQuick(result));
+    const retryAfterMs = retryAfterOf(result, now);
+    const event: DeliveryEvent = { kind: "attempted", verdict, executedAt: flight.startedAt, retryAfterMs };
+    const progress = this.#move(flight.delivery, endpoint, event);
+    this.#touchEndpoint(flight, { verdict, result, retryAfterMs, progress, now });
+    const attempt = this.#attemptRecord(flight, { verdict, result, progress });
+    this.#commit(flight, progress, attempt);
+    this.#count(flight, { verdict, result, progress });
+  }
+
+  /** A delivery ends without a request: it expired, or its body is gone. */
+  withoutAttempt(delivery: ClaimedDelivery, lane: Lane, event: DeliveryEvent): void {
+    const { endpoint } = lane;
+    const progress = this.#move(delivery, endpoint, event);
+    if (progress.firstAttemptAt !== null && event.kind === "expired") {
+      const decision = observeExhausted(endpoint.health, progress.firstAttemptAt, endpoint.policy.disable);
+      if (decision !== null) this.#options.healthDecided(endpoint, decision);
+    }
+    this.#logDeadLetter(delivery, progress);
+    this.#options.commits.settle({
+      settlement: { lease: delivery.lease, progress, attempt: null, settledAt: this.#options.clock.now() },
+      done: () => this.#options.dispatcher().dropped(lane),
+    });
+  }
+
+  #move(delivery: ClaimedDelivery, endpoint: Endpoint, event: DeliveryEvent): DeliveryProgress {
+    const { clock, random } = this.#options;
+    const result = transition({
+      progress: delivery.progress,
+      event,
+      policy: endpoint.policy,
+      now: clock.now(),
+      random: random.uniform(),
+    });
+    if (result.kind === "moved") return result.progress;
+    throw new Error(`delivery ${delivery.id}: ${event.kind} in state ${delivery.progress.state} was ${result.reason}`);
+  }
+
+  #touchEndpoint(flight: Flight, attempt: SettledAttempt & { readonly retryAfterMs: number | null; readonly now: number }): void {
+    const { endpoint } = flight;
+    const { verdict, now } = attempt;
+    const statusCode = statusOf(attempt.result);
+    this.#recordCircuit(flight, { verdict, statusCode, now });
+    if (verdict.outcome === "accepted") endpoint.lastSuccessAt = now;
+    else this.#pause(endpoint, { verdict, statusCode, retryAfterMs: attempt.retryAfterMs, now });
+    const decision = observeHealth(
+      endpoint.health,
+      { verdict, statusCode, now, exhausted: exhaustedOf(attempt.progress) },
+      endpoint.policy.disable,
+    );
+    if (decision !== null) this.#options.healthDecided(endpoint, decision);
+  }
+
+  #recordCircuit(
+    flight: Flight,
+    attempt: { readonly verdict: Verdict; readonly statusCode: number | null; readonly now: number },
+  ): void {
+    const { endpoint, probe } = flight;
+    const signal = circuitSignal(endpoint.policy, attempt.verdict, attempt.statusCode);
+    if (signal === "ignored") {
+      if (probe !== null) releaseProbe(endpoint.circuit, probe);
+      return;
+    }
+    const move = recordResult(
+      endpoint.circuit,
+      endpoint.policy.circuitBreaker,
+      attempt.now,
+      signal === "success",
+      probe,
+    );
+    if (move !== null) this.#options.circuitMoved(endpoint, move);
+  }
+
+  #pause(
+    endpoint: Endpoint,
+    attempt: {
+      readonly verdict: Verdict;
+      readonly statusCode: number | null;
+      readonly retryAfterMs: number | null;
+      readonly now: number;
+    },
+  ): void {
+    this.#options.failed(endpoint);
+    const pause = endpointPause(attempt, endpoint.policy.pauses);
+    if (pause === null || (endpoint.pausedUntil !== null && endpoint.pausedUntil >= pause.until)) return;
+    endpoint.pausedUntil = pause.until;
+    endpoint.pauseReason = pause.reason;
+  }
+
+  #attemptRecord(flight: Flight, attempt: SettledAttempt): AttemptRecord {
+    const { verdict, result, progress } = attempt;
+    return {
+      id: this.#options.nextId(),
+      number: progress.attemptCount,
+      outcome: verdict.outcome,
+      receiverStateUnknown: verdict.receiverStateUnknown,
+      category: verdict.category ?? null,
+      statusCode: statusOf(result),
+      responseSample: sampleText(result.responseSample),
+      errorMessage: errorMessage(result),
+      durationMs: Math.round(result.durationMs),
+      scheduledAt: flight.delivery.progress.dueAt,
+      executedAt: flight.startedAt,
+      nextRetryAt: progress.state === "failed" ? progress.dueAt : null,
+    };
+  }
+
+  #commit(flight: Flight, progress: DeliveryProgress, attempt: AttemptRecord): void {
+    const retryAt = progress.state === "failed" ? progress.dueAt : null;
+    if (progress.state === "exhausted") this.#logDeadLetter(flight.delivery, progress);
+    this.#options.commits.settle({
+      settlement: { lease: flight.delivery.lease, progress, attempt, settledAt: this.#options.clock.now() },
+      done: (written) => {
+        if (!written) this.#logLostLease(flight);
+        this.#options.dispatcher().settled(flight, written ? retryAt : null);
+      },
+    });
+  }
+
+  #count(flight: Flight, attempt: SettledAttempt): void {
+    this.#options.telemetry.metrics.attemptSettled({
+      status: attempt.progress.state,
+      outcome: attempt.verdict.outcome,
+      eventType: flight.delivery.eventType,
+      tenantId: flight.delivery.tenantId,
+      category: attempt.verdict.category ?? null,
+      durationMs: attempt.result.durationMs,
+      attemptNumber: attempt.progress.attemptCount,
+    });
+  }
+
+  /** WDS-20: one structured line per dead letter. */
+  #logDeadLetter(delivery: ClaimedDelivery, progress: DeliveryProgress): void {
+    this.#options.telemetry.log.warn(
+      {
+        deliveryId: delivery.id,
+        eventId: delivery.eventId,
+        eventType: delivery.eventType,
+        webhookId: delivery.webhookId,
+        tenantId: delivery.tenantId,
+        attempts: progress.attemptCount,
+        reason: progress.reason,
+      },
+      "delivery dead-lettered",
+    );
+  }
+
+  #logLostLease(flight: Flight): void {
+    this.#options.telemetry.log.warn(
+      { deliveryId: flight.delivery.id, webhookId: flight.delivery.webhookId },
+      "the lease was lost before the attempt was settled; another worker decides",
+    );
+  }
+}
+
+interface SettledAttempt {
+  readonly verdict: Verdict;
+  readonly result: TransportResult;
+  readonly progress: DeliveryProgress;
+}
+
+/** Answers of such endpoints free their place soon; others share a part of the capacity. */
+const quickMsMax = 1_000;
+
+function isQuick(result: TransportResult): boolean {
+  return result.observation.kind === "response" && result.durationMs < quickMsMax;
+}
+
+function statusOf(result: TransportResult): number | null {
+  return result.observation.kind === "response" ? result.observation.status : null;
+}
+
+function retryAfterOf(result: TransportResult, now: number): number | null {
+  const { observation } = result;
+  if (observation.kind !== "response" || observation.retryAfter === undefined) return null;
+  const parsed = parseRetryAfter(observation.retryAfter, now);
+  return parsed.kind === "delay" ? parsed.delayMs : null;
+}
+
+function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: number } | null {
+  if (progress.state !== "exhausted" || progress.firstAttemptAt === null) return null;
+  const gaveUp = progress.reason === "max_attempts_exceeded" || progress.reason === "expired";
+  return gaveUp ? { firstAttemptAt: progress.firstAttemptAt } : null;
+}
+
+function errorMessage(result: TransportResult): string | null {
+  if (result.location === null) return result.errorMessage;
+  return `redirect to ${result.location.slice(0, 500)} was not followed`;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: false });
+
+function sampleText(sample: Uint8Array | null): string | null {
+  return sample === null || sample.length === 0 ? null : decoder.decode(sample);
+}

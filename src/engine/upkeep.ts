@@ -1,0 +1,130 @@
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { StepResult, UpkeepStore } from "../ports/store/upkeep.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Directory } from "./directory.ts";
+import type { Endpoint } from "./endpoint.ts";
+
+export interface RetentionOptions {
+  /** Bodies are removed after this (TS16-119): 30 days. */
+  readonly payloadMs: number;
+  /** Deliveries, attempts and events are removed after this (WDS-224): 90 days. */
+  readonly historyMs: number;
+}
+
+export interface UpkeepOptions {
+  readonly store: UpkeepStore;
+  readonly deletedWebhooks: () => Promise<readonly string[]>;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly directory: Directory;
+  readonly retention: RetentionOptions;
+  readonly ageMsDefault: number;
+  /** A suspended webhook that nobody re-enabled in time (C-7). */
+  readonly suspensionElapsed: (endpoint: Endpoint) => void;
+  /** Writes what is known of endpoints and changes too often to be written each time. */
+  readonly writeStates: () => void;
+}
+
+/**
+ * House-keeping: expiry, cancelling of deleted webhooks, retention. One small step at a time with a pause between, so
+ * that it never stalls delivery; a full round once a minute when there is nothing to do.
+ */
+export class Upkeep {
+  readonly #options: UpkeepOptions;
+  #timer: Timer | null = null;
+  #running: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#schedule(firstRoundMs);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#running;
+  }
+
+  /** One round of everything. Public so that tests and `posthorn` commands can run it at once. */
+  async round(): Promise<void> {
+    const { store, clock, directory } = this.#options;
+    this.#options.writeStates();
+    this.#checkSuspensions();
+    const ageMsByWebhook = horizons(directory);
+    const { ageMsDefault } = this.#options;
+    await this.#repeat("expire", () =>
+      store.expire({ now: clock.now(), limit: stepRows, ageMsByWebhook, ageMsDefault }),
+    );
+    for (const webhookId of await this.#options.deletedWebhooks()) {
+      await this.#repeat("cancel", () => store.cancelWebhook({ webhookId, now: clock.now(), limit: stepRows }));
+    }
+    const { payloadMs, historyMs } = this.#options.retention;
+    await this.#repeat("payloads", () =>
+      store.forgetPayloads({ createdBefore: clock.now() - payloadMs, limit: stepRows }),
+    );
+    await this.#repeat("history", () =>
+      store.forgetHistory({ createdBefore: clock.now() - historyMs, limit: stepRows }),
+    );
+    await this.#repeat("keys", () => store.forgetKeys({ now: clock.now(), limit: stepRows }));
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#stopped) return;
+    this.#timer = this.#options.clock.schedule(delayMs, () => {
+      this.#running = this.#guardedRound().finally(() => {
+        this.#running = null;
+        this.#schedule(roundMs);
+      });
+    });
+  }
+
+  async #guardedRound(): Promise<void> {
+    try {
+      await this.round();
+    } catch (error) {
+      this.#options.telemetry.log.error({ err: String(error) }, "upkeep failed; the next round tries again");
+    }
+  }
+
+  async #repeat(what: string, step: () => Promise<StepResult>): Promise<void> {
+    let changed = 0;
+    while (!this.#stopped) {
+      const result = await step();
+      changed += result.changed;
+      if (!result.more) break;
+      await this.#pause();
+    }
+    if (changed > 0) this.#options.telemetry.log.info({ what, rows: changed }, "upkeep");
+  }
+
+  /** Lets deliveries go first: as long as the step took, and a little more. */
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.clock.schedule(pauseMs, resolve);
+    });
+  }
+
+  #checkSuspensions(): void {
+    const now = this.#options.clock.now();
+    for (const endpoint of this.#options.directory.all()) {
+      const { status, statusChangedAt } = endpoint.webhook;
+      if (status !== "suspended") continue;
+      if (now - statusChangedAt >= endpoint.policy.disable.suspendedToDisabledMs) this.#options.suspensionElapsed(endpoint);
+    }
+  }
+}
+
+function horizons(directory: Directory): ReadonlyMap<string, number> {
+  const ages = new Map<string, number>();
+  for (const endpoint of directory.all()) ages.set(endpoint.webhook.id, endpoint.policy.ageMsMax);
+  return ages;
+}
+
+const stepRows = 500;
+const pauseMs = 20;
+const firstRoundMs = 5_000;
+const roundMs = 60_000;

@@ -1,0 +1,180 @@
+import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, Priority } from "../../core/delivery.ts";
+import type { LaneKey } from "../../core/webhook.ts";
+
+/**
+ * The path of an event: everything here is called under load and takes batches.
+ *
+ * A delivery that waits is free or leased. A lease is taken by `claim`, or by `commit` for deliveries it just wrote
+ * (`claim: true`), and ends with a settlement, with `release`, or when it runs out. Only the holder of the newest
+ * fence can settle, so a worker that lost its lease cannot overwrite what another one did.
+ */
+export interface DeliveryStore {
+  /** Writes the whole batch in one transaction, in the order publishes, requeues, settlements, webhook states. */
+  commit(batch: CommitBatch): Promise<CommitResult>;
+  /** Leases waiting deliveries of each lane asked for. Cost is bound by what is returned, not by the backlog. */
+  claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]>;
+  /** Gives leases back without a settlement. */
+  release(leases: readonly Lease[]): Promise<void>;
+  /** Lanes that hold waiting deliveries, in a stable order, a page at a time. */
+  lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage>;
+  /** Waiting deliveries by priority, and dead letters by tenant; kept as counters, not counted. */
+  depth(): Promise<StoreDepth>;
+}
+
+export interface CommitBatch {
+  readonly publishes: readonly PublishCommand[];
+  readonly requeues: readonly RequeueCommand[];
+  readonly settlements: readonly Settlement[];
+  readonly webhookStates: readonly WebhookRuntimeState[];
+}
+
+export interface CommitResult {
+  /** In the order of the commands. */
+  readonly publishes: readonly PublishResult[];
+  readonly requeues: readonly RequeueResult[];
+  /** True where the settlement was written, false where the lease was lost. */
+  readonly settled: readonly boolean[];
+}
+
+export interface PublishCommand {
+  readonly event: NewEvent;
+  readonly deliveries: readonly NewDelivery[];
+  /** When set, the event's key is remembered until this time (TS16, WDS-115: 24 h per tenant). */
+  readonly dedupUntil: number | null;
+}
+
+export interface NewEvent {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly eventType: string;
+  readonly timestamp: number;
+  readonly source: string | null;
+  readonly idempotencyKey: string | null;
+  /** SHA-256 of what was published, to tell a repeat from a reuse of the key; null without a key. */
+  readonly fingerprint: string | null;
+  readonly priority: Priority;
+  readonly createdAt: number;
+  readonly contentType: string;
+  /** The rendered body: these bytes go on the wire in every attempt. */
+  readonly body: Uint8Array;
+}
+
+export interface NewDelivery {
+  readonly id: string;
+  readonly lane: LaneKey;
+  readonly priority: Priority;
+  readonly state: "pending" | "skipped";
+  readonly dueAt: number;
+  readonly createdAt: number;
+  readonly origin: DeliveryOrigin;
+  /** Lease it to the caller at once, until `leaseUntil`. */
+  readonly claim: boolean;
+  readonly leaseUntil: number;
+}
+
+export type PublishResult =
+  | {
+      readonly kind: "accepted";
+      readonly sequenceNumber: number;
+      /** Of each new delivery, in order; fence 0 where it was not claimed. */
+      readonly leases: readonly Lease[];
+    }
+  | { readonly kind: "duplicate"; readonly original: DuplicateOriginal }
+  /** The key was used for another payload. */
+  | { readonly kind: "key_conflict"; readonly eventId: string };
+
+export interface DuplicateOriginal {
+  readonly id: string;
+  readonly eventType: string;
+  readonly timestamp: number;
+  readonly sequenceNumber: number;
+  readonly deliveries: number;
+}
+
+/** New deliveries of an event that is already stored: manual retry, replay, recovery. */
+export interface RequeueCommand {
+  readonly eventId: string;
+  readonly deliveries: readonly NewDelivery[];
+  /**
+   * A delivery that the first new one replaces: a waiting one becomes `cancelled` (reason `superseded`), a
+   * dead letter leaves the queue of dead letters. Null for replays.
+   */
+  readonly supersedes: string | null;
+}
+
+export type RequeueResult =
+  | { readonly kind: "accepted"; readonly leases: readonly Lease[] }
+  | { readonly kind: "event_not_found" }
+  | { readonly kind: "payload_gone" }
+  /** The superseded delivery is leased: a request is in flight. */
+  | { readonly kind: "in_flight" };
+
+export interface Lease {
+  readonly ref: number;
+  readonly fence: number;
+}
+
+/** The result of one attempt, or of an event without a request (expired, cancelled). */
+export interface Settlement {
+  readonly lease: Lease;
+  readonly progress: DeliveryProgress;
+  readonly attempt: AttemptRecord | null;
+  /** When the result was known; `completedAt` of a delivery that ends with it. */
+  readonly settledAt: number;
+}
+
+/** What is remembered of a webhook between restarts, beside its configuration. */
+export interface WebhookRuntimeState {
+  readonly webhookId: string;
+  readonly pausedUntil: number | null;
+  readonly pauseReason: string | null;
+  readonly lastSuccessAt: number | null;
+  /** Opaque JSON of the circuit breaker and of the endpoint's health. */
+  readonly circuit: string | null;
+  readonly health: string | null;
+}
+
+export interface ClaimRequest {
+  readonly lane: LaneKey;
+  readonly now: number;
+  readonly limit: number;
+  /** Stops once this many body bytes were read; at least one delivery is returned when one is due. */
+  readonly bodyBytesMax: number;
+  readonly leaseUntil: number;
+}
+
+/**
+ * Lanes without order: due deliveries, high priority first, then by due time. Ordered lanes: the oldest deliveries by
+ * publish order, due or not, because the head decides when the lane may go on.
+ */
+export interface ClaimResult {
+  readonly deliveries: readonly ClaimedDelivery[];
+  /** Per priority: free deliveries are left that the caller may claim now. */
+  readonly more: Readonly<Record<Priority, boolean>>;
+  /** When the earliest free delivery of the lane that is not due yet will be; null when there is none. */
+  readonly nextDueAt: number | null;
+}
+
+export interface ClaimedDelivery {
+  readonly lease: Lease;
+  readonly id: string;
+  readonly webhookId: string;
+  readonly tenantId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly priority: Priority;
+  readonly progress: DeliveryProgress;
+  readonly contentType: string;
+  /** Null when retention removed it. */
+  readonly body: Uint8Array | null;
+}
+
+export interface LanePage {
+  readonly lanes: readonly LaneKey[];
+  readonly next: string | null;
+}
+
+export interface StoreDepth {
+  readonly waiting: Readonly<Record<Priority, number>>;
+  readonly deadLetters: ReadonlyMap<string, number>;
+}

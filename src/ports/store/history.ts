@@ -1,0 +1,91 @@
+import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, DeliveryState, Priority } from "../../core/delivery.ts";
+import type { PublishedEvent } from "../../core/event.ts";
+import type { FailureCategory } from "../../core/outcome.ts";
+import type { LaneKey } from "../../core/webhook.ts";
+import type { Page, PageRequest } from "../store.ts";
+
+/**
+ * Reads for people: what was published and what became of it. `tenantId: null` means every tenant (an admin key); with
+ * a tenant set, rows of others do not exist.
+ */
+export interface HistoryStore {
+  getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null>;
+  listEvents(query: EventQuery): Promise<Page<StoredEvent>>;
+  getDelivery(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredDelivery | null>;
+  /** Attempts of one delivery, oldest first. */
+  listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
+  listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>>;
+  /** Exhausted deliveries that no retry has superseded, newest first. */
+  listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>>;
+  /** How many a dead-letter query would return, counting no further than `countMax`. */
+  countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number>;
+  countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number>;
+  /** Attempts of a webhook executed since a time; reads at most the newest 10,000. */
+  attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats>;
+}
+
+export interface StoredEvent extends PublishedEvent {
+  readonly contentType: string;
+  /** The rendered body; null once retention removed it. */
+  readonly body: Uint8Array | null;
+  readonly position: number;
+  readonly deliveries: number;
+}
+
+export interface StoredDelivery {
+  readonly id: string;
+  readonly position: number;
+  readonly tenantId: string;
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly priority: Priority;
+  readonly lane: LaneKey;
+  readonly origin: DeliveryOrigin;
+  readonly progress: DeliveryProgress;
+  /** Category of the last failed attempt. */
+  readonly category: FailureCategory | null;
+  readonly completedAt: number | null;
+  /** The delivery that took over after a manual retry. */
+  readonly supersededBy: string | null;
+}
+
+export interface EventQuery {
+  readonly tenantId: string | null;
+  readonly eventType: string | null;
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly page: PageRequest;
+}
+
+export interface DeliveryQuery {
+  readonly tenantId: string | null;
+  readonly webhookId: string | null;
+  readonly eventId: string | null;
+  readonly states: readonly DeliveryState[] | null;
+  /** By creation time, Unix milliseconds. */
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly page: PageRequest;
+}
+
+export interface DeadLetterQuery {
+  readonly tenantId: string | null;
+  readonly webhookIds: readonly string[] | null;
+  readonly eventTypes: readonly string[] | null;
+  readonly categories: readonly FailureCategory[] | null;
+  readonly from: number | null;
+  readonly to: number | null;
+  readonly page: PageRequest;
+}
+
+export interface AttemptStats {
+  readonly total: number;
+  readonly accepted: number;
+  readonly transient: number;
+  readonly terminal: number;
+  readonly byCategory: Readonly<Partial<Record<FailureCategory, number>>>;
+  readonly durationMsP50: number | null;
+  readonly durationMsP95: number | null;
+  readonly lastAttemptAt: number | null;
+}

@@ -1,0 +1,59 @@
+/** Tenants, API keys and event types: small tables that change rarely. */
+export interface RegistryStore {
+  saveTenant(tenant: Tenant): Promise<void>;
+  tenants(): Promise<readonly Tenant[]>;
+
+  saveApiKey(key: ApiKey): Promise<void>;
+  /** True when it existed. */
+  deleteApiKey(id: string): Promise<boolean>;
+  apiKeys(): Promise<readonly ApiKey[]>;
+
+  saveEventType(eventType: EventType): Promise<void>;
+  deleteEventType(query: { readonly tenantId: string; readonly name: string }): Promise<boolean>;
+  eventTypes(): Promise<readonly EventType[]>;
+}
+
+export interface Tenant {
+  readonly id: string;
+  readonly name: string;
+  /** Requests per minute over all webhooks of the tenant; null is unlimited (design, decision 4). */
+  readonly rateLimit: { readonly requestsPerMinute: number; readonly burst: number } | null;
+  readonly webhooksMax: number | null;
+  readonly notificationTargets: readonly NotificationTarget[];
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** Where the owner is told about suspended webhooks and dead letters. Sending is due with the notifications issue. */
+export interface NotificationTarget {
+  readonly kind: "email" | "webhook";
+  readonly address: string;
+}
+
+export type ApiKeyRole = "admin" | "manage" | "publish" | "read";
+
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  /** SHA-256 of the key; the key itself is shown once and never stored. */
+  readonly hash: string;
+  /** The last four characters, to recognise it in a listing. */
+  readonly hint: string;
+  readonly role: ApiKeyRole;
+  /** Null only for role `admin`. */
+  readonly tenantId: string | null;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+}
+
+export interface EventType {
+  readonly tenantId: string;
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema 2020-12 of `data`; null accepts any object. */
+  readonly schema: unknown;
+  readonly examples: readonly unknown[];
+  readonly deprecated: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}

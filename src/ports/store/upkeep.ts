@@ -1,0 +1,31 @@
+/**
+ * House-keeping in small steps. Each call does at most `limit` rows of work and says whether there is more, so that it
+ * never holds up a delivery.
+ */
+export interface UpkeepStore {
+  /** Dead-letters free waiting deliveries that are older than their webhook's horizon (C-37). */
+  expire(step: ExpireStep): Promise<StepResult>;
+  /** Cancels waiting deliveries of a deleted webhook. */
+  cancelWebhook(step: { readonly webhookId: string; readonly now: number; readonly limit: number }): Promise<StepResult>;
+  /** Removes bodies of events created before a time, unless a delivery of theirs still waits. */
+  forgetPayloads(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
+  /** Removes finished deliveries with their attempts, and events without deliveries, created before a time. */
+  forgetHistory(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
+  /** Removes expired deduplication keys, idempotency answers and API keys. */
+  forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
+}
+
+export interface ExpireStep {
+  readonly now: number;
+  readonly limit: number;
+  /** Horizon of each webhook; webhooks not listed use `ageMsDefault`. */
+  readonly ageMsByWebhook: ReadonlyMap<string, number>;
+  readonly ageMsDefault: number;
+}
+
+export interface StepResult {
+  /** Rows changed. */
+  readonly changed: number;
+  /** True when another step would find more to do right away. */
+  readonly more: boolean;
+}

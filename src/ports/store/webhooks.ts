@@ -1,0 +1,39 @@
+import type { Webhook } from "../../core/webhook.ts";
+import type { WebhookRuntimeState } from "./deliveries.ts";
+
+/** Webhooks, their secrets and what is remembered of their endpoints. Small data, read whole at start. */
+export interface WebhookStore {
+  /** Creates or replaces. Replacing bumps nothing by itself: `updatedAt` is the caller's. */
+  save(webhook: Webhook): Promise<void>;
+  /** Marks it deleted and wipes its secrets; its waiting deliveries are cancelled by upkeep in small steps. */
+  delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void>;
+  /** All that are not deleted, in order of creation, a page at a time (`after` is the last id of the page before). */
+  page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]>;
+  /** Replaces the signing keys of a webhook. */
+  saveSecrets(command: { readonly webhookId: string; readonly secrets: readonly StoredSecret[] }): Promise<void>;
+  /** Replaces the asymmetric keys of a tenant, which its webhooks share (TS16-73). */
+  saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): Promise<void>;
+  tenantKeys(tenantId: string): Promise<readonly StoredSecret[]>;
+  /** The webhook that uses a secret with this digest, to refuse reuse (TS16-74); null when it is free. */
+  findBySecretDigest(digest: string): Promise<{ readonly webhookId: string; readonly tenantId: string } | null>;
+  /** Ids of deleted webhooks whose waiting deliveries upkeep has not finished cancelling. */
+  deletedWithWork(): Promise<readonly string[]>;
+}
+
+export interface StoredWebhook {
+  readonly webhook: Webhook;
+  readonly secrets: readonly StoredSecret[];
+  readonly runtime: WebhookRuntimeState | null;
+}
+
+/** An encrypted key. The store never sees the plain text. */
+export interface StoredSecret {
+  /** `symmetric` for `v1`, `ed25519` for `v1a`, `bearer` for a bearer token. */
+  readonly kind: "symmetric" | "ed25519" | "bearer";
+  readonly ciphertext: Uint8Array;
+  /** Keyed digest of the plain text, for equality only. */
+  readonly digest: string;
+  readonly createdAt: number;
+  /** Set on the old key of a graceful rotation: no longer used from then on. */
+  readonly expiresAt: number | null;
+}

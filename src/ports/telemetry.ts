@@ -1,0 +1,39 @@
+import type { CircuitState } from "../core/circuit-breaker.ts";
+import type { DeliveryState } from "../core/delivery.ts";
+import type { FailureCategory, Outcome } from "../core/outcome.ts";
+
+/** Structured log. Fields never hold payloads, secrets or full URLs with queries (EDS-11.6-2, TS16-78). */
+export interface Logger {
+  debug(fields: LogFields, message: string): void;
+  info(fields: LogFields, message: string): void;
+  warn(fields: LogFields, message: string): void;
+  error(fields: LogFields, message: string): void;
+}
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/** What happened, told as facts; the adapter decides names and labels (WDS-227 to 235). Calls never throw. */
+export interface Metrics {
+  attemptSettled(fact: AttemptFact): void;
+  circuitMoved(fact: { readonly webhookId: string; readonly from: CircuitState; readonly to: CircuitState }): void;
+  rateLimited(webhookId: string): void;
+  /** An event body above the recommended size (TS16-51). */
+  largePayload(bytes: number): void;
+  eventPublished(fact: { readonly duplicate: boolean }): void;
+  commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void;
+}
+
+export interface AttemptFact {
+  /** State of the delivery after this attempt. */
+  readonly status: DeliveryState;
+  readonly outcome: Outcome;
+  readonly eventType: string;
+  readonly tenantId: string;
+  readonly category: FailureCategory | null;
+  readonly durationMs: number;
+  readonly attemptNumber: number;
+}
+
+export interface Telemetry {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}

@@ -1,0 +1,149 @@
+/** What a transport must not connect to, by literal, by name, and by the address of the socket. */
+import { strict as assert } from "node:assert";
+import { describe, it } from "node:test";
+import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts";
+import { behaviours, startHostileReceiver } from "../../peers/hostile-receiver.ts";
+import { startReceiver } from "../../peers/receiver.ts";
+import { checkMessage, loopbackOnly, testRequest } from "./suite.ts";
+import type { CreateTransport } from "./suite.ts";
+
+const refused = { kind: "failure", category: "network", requestSent: false };
+const publicOnly = createAddressPolicy({ allow: [], allowLoopback: false });
+
+const literals = [
+  "127.0.0.1",
+  "10.0.0.1",
+  "192.168.1.1",
+  "169.254.169.254",
+  "0.0.0.0",
+  "[::1]",
+  "[::]",
+  "[::ffff:127.0.0.1]",
+  "[::ffff:7f00:1]",
+  "[::ffff:10.0.0.1]",
+  "[64:ff9b::7f00:1]",
+  "[fd00::1]",
+  "[fe80::1]",
+  // The URL parser makes 127.0.0.1 of these.
+  "2130706433",
+  "0x7f.1",
+  "0177.0.0.1",
+];
+
+export function egressSuite(name: string, create: CreateTransport): void {
+  describe(`transport ${name}: egress`, () => {
+    it("refuses literals of every notation before connecting", async () => {
+      const peer = await startHostileReceiver({ behave: behaviours.silent });
+      const transport = create({ policy: publicOnly });
+      for (const literal of literals) {
+        const result = await transport.send({ ...testRequest, origin: `http://${literal}:${peer.port}` });
+        assert.deepEqual(result.observation, refused, literal);
+        checkMessage(result, /^egress refused: \S+ is [a-z_]+$/);
+      }
+      assert.equal(peer.connectionCount, 0);
+      await transport.close();
+      await peer.close();
+    });
+
+    it("refuses names that resolve to refused addresses only", async () => {
+      const peer = await startHostileReceiver({ behave: behaviours.silent });
+      const names = {
+        "private.test": () => ["10.0.0.1"],
+        "mapped.test": () => ["::ffff:127.0.0.1"],
+        "loop.test": () => ["127.0.0.1", "::1"],
+      };
+      const transport = create({ policy: publicOnly, names });
+      for (const hostname of Object.keys(names)) {
+        const result = await transport.send({ ...testRequest, origin: `http://${hostname}:${peer.port}` });
+        assert.deepEqual(result.observation, refused, hostname);
+        checkMessage(result, /^egress refused: /);
+      }
+      assert.equal(peer.connectionCount, 0);
+      await transport.close();
+      await peer.close();
+    });
+
+    it("uses only the allowed addresses of a name that has both", async () => {
+      const receiver = await startReceiver();
+      const asked: string[] = [];
+      const policy = {
+        judge: (address: string) => {
+          asked.push(address);
+          return loopbackOnly.judge(address);
+        },
+      };
+      const transport = create({ policy, names: { "both.test": () => ["10.0.0.1", "127.0.0.1", "::1"] } });
+      const result = await transport.send({ ...testRequest, origin: `http://both.test:${receiver.port}` });
+      assert.equal(result.observation.kind, "response");
+      assert.deepEqual(new Set(asked), new Set(["10.0.0.1", "127.0.0.1", "::1"]));
+      await transport.close();
+      await receiver.close();
+    });
+
+    it("is not fooled by a name that changes after it was checked", async () => {
+      const receiver = await startReceiver();
+      const answers = [["127.0.0.1"], ["10.0.0.1"]];
+      let queries = 0;
+      const names = { "rebind.test": () => answers[Math.min(queries++, 1)] ?? [] };
+      const transport = create({ policy: loopbackOnly, names });
+      const request = { ...testRequest, origin: `http://rebind.test:${receiver.port}` };
+      assert.equal((await transport.send(request)).observation.kind, "response");
+      // A 421 makes it ask again, over a new connection (C-36).
+      receiver.script(() => ({ status: 421 }));
+      assert.equal((await transport.send(request)).observation.kind, "response");
+      const rebound = await transport.send(request);
+      assert.deepEqual(rebound.observation, refused);
+      assert.equal(queries, 2);
+      await transport.close();
+      await receiver.close();
+    });
+
+    it("judges the connected socket before a byte is sent", async () => {
+      const peer = await startHostileReceiver({ behave: behaviours.silent });
+      let judgements = 0;
+      const policy: typeof loopbackOnly = {
+        judge: () =>
+          judgements++ === 0 ? { allowed: true } : { allowed: false, addressClass: "loopback", reason: "changed" },
+      };
+      const transport = create({ policy });
+      const result = await transport.send({ ...testRequest, origin: peer.origin });
+      assert.deepEqual(result.observation, refused);
+      await peer.untilAllClosed();
+      assert.equal(peer.bytesReceived, 0);
+      await transport.close();
+      await peer.close();
+    });
+
+    it("tries the next address when one cannot be connected to", async () => {
+      const receiver = await startReceiver();
+      const policy = createAddressPolicy({ allow: [], allowLoopback: true });
+      // Nothing listens on the other loopback addresses.
+      const names = { "many.test": () => ["127.0.0.2", "127.0.0.3", "127.0.0.1"] };
+      const transport = create({ policy, names });
+      const result = await transport.send({ ...testRequest, origin: `http://many.test:${receiver.port}` });
+      assert.equal(result.observation.kind, "response");
+      await transport.close();
+      await receiver.close();
+    });
+
+    it("reports names without addresses as dns", async () => {
+      const transport = create({ policy: loopbackOnly, names: { "empty.test": () => [] } });
+      for (const hostname of ["empty.test", "missing.test"]) {
+        const result = await transport.send({ ...testRequest, origin: `https://${hostname}` });
+        assert.deepEqual(result.observation, { kind: "failure", category: "dns", requestSent: false });
+        checkMessage(result, /^cannot resolve (empty|missing)\.test: /);
+      }
+      await transport.close();
+    });
+
+    it("reports a closed port as network", async () => {
+      const receiver = await startReceiver();
+      await receiver.close();
+      const transport = create({ policy: loopbackOnly });
+      const result = await transport.send({ ...testRequest, origin: receiver.origin });
+      assert.deepEqual(result.observation, refused);
+      checkMessage(result, /ECONNREFUSED/);
+      await transport.close();
+    });
+  });
+}

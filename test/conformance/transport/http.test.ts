@@ -1,0 +1,46 @@
+import { createHttpTransport } from "../../../src/adapters/transport/http/http-transport.ts";
+import type { NameSource } from "../../../src/adapters/transport/http/system-names.ts";
+import type { Clock } from "../../../src/ports/clock.ts";
+import type { Transport } from "../../../src/ports/transport.ts";
+import { egressSuite } from "./egress.ts";
+import { hostileSuite } from "./hostile-rows.ts";
+import { transportSuite } from "./suite.ts";
+import type { TransportSetup } from "./suite.ts";
+import { tlsSuite } from "./tls.ts";
+
+const clock: Clock = {
+  now: Date.now,
+  monotonicMs: () => performance.now(),
+  schedule(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    return { cancel: () => clearTimeout(timer) };
+  },
+  defer: setImmediate,
+};
+
+function create(setup: TransportSetup): Transport {
+  return createHttpTransport({
+    addressPolicy: setup.policy,
+    clock,
+    socketsMax: 20,
+    idleSocketMs: 4000,
+    ...(setup.names === undefined ? {} : { dns: namesOf(setup.names) }),
+    ...(setup.ca === undefined ? {} : { tls: { ca: setup.ca } }),
+  });
+}
+
+function namesOf(names: NonNullable<TransportSetup["names"]>): NameSource {
+  return {
+    resolve: async (hostname) => {
+      const addresses = names[hostname]?.();
+      if (addresses === undefined) throw Object.assign(new Error("not found"), { code: "ENOTFOUND" });
+      return addresses.map((address) => ({ address, ttlMs: 0 }));
+    },
+    close: () => undefined,
+  };
+}
+
+transportSuite("http", create);
+hostileSuite("http", create);
+egressSuite("http", create);
+tlsSuite("http", create);

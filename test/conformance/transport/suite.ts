@@ -1,0 +1,233 @@
+/**
+ * What every transport must do, over real sockets. Run by `<adapter>.test.ts` beside this file.
+ *
+ * The rows about hostile receivers all check the same four things: what is reported, that it is reported in time,
+ * that only a bounded number of bytes was read, and that another receiver was served all the while.
+ */
+import { strict as assert } from "node:assert";
+import { describe, it } from "node:test";
+import type { AddressPolicy } from "../../../src/core/egress/address-policy.ts";
+import type { AttemptObservation } from "../../../src/core/outcome.ts";
+import { responseSampleBytesMax } from "../../../src/ports/transport.ts";
+import type { Transport, TransportResult } from "../../../src/ports/transport.ts";
+import { startHostileReceiver } from "../../peers/hostile-receiver.ts";
+import type { Behaviour, HostileOptions, HostileReceiver } from "../../peers/hostile-receiver.ts";
+import { startReceiver } from "../../peers/receiver.ts";
+import type { Receiver } from "../../peers/receiver.ts";
+
+export interface TransportSetup {
+  readonly policy: Pick<AddressPolicy, "judge">;
+  /** Addresses by name, in place of the system's. A function is asked at each query. */
+  readonly names?: Readonly<Record<string, () => readonly string[]>>;
+  readonly ca?: string;
+}
+
+export type CreateTransport = (setup: TransportSetup) => Transport;
+
+export const loopbackOnly: Pick<AddressPolicy, "judge"> = {
+  judge: (address) =>
+    address === "127.0.0.1" ? { allowed: true } : { allowed: false, addressClass: "private", reason: "not loopback" },
+};
+
+/** Timers and a busy machine; what matters is that it is not seconds. */
+const slackMs = 400;
+/** The kernel's socket buffers on both sides count as written. */
+const floodBytesMax = 24 * 1024 * 1024;
+
+export const testRequest = {
+  path: "/hook?secret=canary",
+  headers: ["Content-Type", "application/json", "X-Canary", "canary-value"],
+  body: Buffer.from('{"n":1}'),
+  timeoutMs: 600,
+} as const;
+
+export interface HostileRow {
+  readonly title: string;
+  readonly behave: Behaviour;
+  readonly expected: AttemptObservation;
+  readonly message?: RegExp;
+  readonly tls?: HostileOptions["tls"];
+  readonly hostname?: string;
+}
+
+/** One row against a hostile receiver, while a healthy one is being served by the same transport. */
+export function hostileTest(row: HostileRow, create: CreateTransport, ca?: string): void {
+  it(row.title, async () => {
+    const setup = ca === undefined ? {} : { ca, names: { localhost: () => ["127.0.0.1"] } };
+    await withPeers(create({ policy: loopbackOnly, ...setup }), row, async ({ transport, hostile, healthy }) => {
+      const request = { ...testRequest, origin: hostile.origin };
+      const neighbour = keepSending(transport, healthy.origin);
+      const startedMs = performance.now();
+      const result = await transport.send(request);
+      const elapsedMs = performance.now() - startedMs;
+      const slowestMs = await neighbour.stop();
+      assert.deepEqual(result.observation, row.expected, result.errorMessage ?? "");
+      assert.ok(elapsedMs < testRequest.timeoutMs + slackMs, `took ${elapsedMs} ms`);
+      assert.ok(slowestMs < slackMs, `a healthy receiver waited ${slowestMs} ms`);
+      assert.ok(hostile.bytesWritten < floodBytesMax, `${hostile.bytesWritten} bytes were read`);
+      checkMessage(result, row.message);
+      if (result.responseSample !== null) assert.ok(result.responseSample.length <= responseSampleBytesMax);
+    });
+  });
+}
+
+interface Peers {
+  readonly transport: Transport;
+  readonly hostile: HostileReceiver;
+  readonly healthy: Receiver;
+}
+
+async function withPeers(
+  transport: Transport,
+  options: HostileOptions,
+  run: (peers: Peers) => Promise<void>,
+): Promise<void> {
+  const hostile = await startHostileReceiver(options);
+  const healthy = await startReceiver();
+  try {
+    await run({ transport, hostile, healthy });
+  } finally {
+    await transport.close();
+    await Promise.all([hostile.close(), healthy.close()]);
+  }
+  assert.equal(transport.openSockets(), 0);
+}
+
+/** Sends to a healthy receiver one request after the other until stopped; resolves to the slowest of them. */
+function keepSending(transport: Transport, origin: string): { stop(): Promise<number> } {
+  let stopped = false;
+  let slowestMs = 0;
+  const loop = async (): Promise<void> => {
+    while (!stopped) {
+      const result = await transport.send({ ...testRequest, origin, timeoutMs: 5000 });
+      assert.deepEqual(result.observation, { kind: "response", status: 200, complete: true });
+      slowestMs = Math.max(slowestMs, result.durationMs);
+    }
+  };
+  const running = loop();
+  return {
+    stop: async () => {
+      stopped = true;
+      await running;
+      return slowestMs;
+    },
+  };
+}
+
+export function checkMessage(result: TransportResult, expected: RegExp | undefined): void {
+  const message = result.errorMessage;
+  if (expected !== undefined) assert.match(message ?? "", expected);
+  if (result.observation.kind === "failure") assert.ok(message !== null && message.length > 0);
+  assert.ok(message === null || message.length <= 300);
+  assert.doesNotMatch(message ?? "", /canary/, "no part of the request is in the message");
+}
+
+export function transportSuite(name: string, create: CreateTransport): void {
+  describe(`transport ${name}: requests`, () => {
+    it("sends method, path, headers in their order and letter case, and the body's bytes", async () => {
+      await withReceiver(create, async ({ transport, receiver }) => {
+        const body = Buffer.from([0, 255, 10, 13, 128]);
+        const headers = ["X-b", "2", "x-A", "1", "Content-Type", "application/octet-stream"];
+        await transport.send({ origin: receiver.origin, path: "/a/b?c=%20d", headers, body, timeoutMs: 5000 });
+        const [request] = await receiver.waitForRequests(1);
+        assert.equal(request?.method, "POST");
+        assert.equal(request.path, "/a/b?c=%20d");
+        assert.deepEqual(request.body, body);
+        const own = request.rawHeaders.filter((_, at, all) => /^(x-|content-type)/i.test(all[at - (at % 2)] ?? ""));
+        assert.deepEqual(own, headers);
+        assert.equal(request.headers["content-length"], "5");
+        assert.equal(request.headers.host, new URL(receiver.origin).host);
+      });
+    });
+
+    it("reports status, Retry-After and at most 1,024 bytes of the body", async () => {
+      await withReceiver(create, async ({ transport, receiver }) => {
+        receiver.script(() => ({ status: 503, headers: { "Retry-After": "120" }, body: "b".repeat(5000) }));
+        const result = await transport.send({ ...testRequest, origin: receiver.origin });
+        assert.deepEqual(result.observation, { kind: "response", status: 503, complete: true, retryAfter: "120" });
+        assert.equal(Buffer.from(result.responseSample ?? []).toString(), "b".repeat(responseSampleBytesMax));
+        assert.equal(result.errorMessage, null);
+      });
+    });
+
+    it("uses one connection for requests that follow each other", async () => {
+      await withReceiver(create, async ({ transport, receiver }) => {
+        for (let sent = 0; sent < 20; sent++) await transport.send({ ...testRequest, origin: receiver.origin });
+        assert.equal(receiver.connectionCount, 1);
+        assert.equal(transport.openSockets(), 1);
+      });
+    });
+
+    it("never follows a redirect, and reports where it points", async () => {
+      const target = await startReceiver();
+      await withReceiver(create, async ({ transport, receiver }) => {
+        for (const status of [301, 302, 303, 307, 308]) {
+          receiver.script(() => ({ status, headers: { Location: target.url("/private") } }));
+          const result = await transport.send({ ...testRequest, origin: receiver.origin });
+          assert.deepEqual(result.observation, { kind: "response", status, complete: true });
+          assert.equal(result.location, target.url("/private"));
+        }
+        receiver.script(() => ({ status: 308, headers: { Location: `https://x.test/${"a".repeat(5000)}` } }));
+        const long = await transport.send({ ...testRequest, origin: receiver.origin });
+        assert.equal(long.location?.length, 2048);
+        receiver.script(() => ({ status: 201, headers: { Location: "/created" } }));
+        assert.equal((await transport.send({ ...testRequest, origin: receiver.origin })).location, null);
+      });
+      assert.equal(target.connectionCount, 0);
+      await target.close();
+    });
+
+    it("measures at least the time the receiver took", async () => {
+      await withReceiver(create, async ({ transport, receiver }) => {
+        receiver.script(() => ({ delayMs: 200 }));
+        const result = await transport.send({ ...testRequest, origin: receiver.origin });
+        assert.ok(result.durationMs >= 195 && result.durationMs < 200 + slackMs, `${result.durationMs} ms`);
+      });
+    });
+
+    it("answers instead of throwing when a request cannot be sent", async () => {
+      await withReceiver(create, async ({ transport, receiver }) => {
+        const bad = { ...testRequest, origin: receiver.origin };
+        for (const request of [
+          { ...bad, headers: ["X-Bad", "canary-value\r\nX-Injected: 1"] },
+          { ...bad, path: "no slash" },
+          { ...bad, origin: "gopher://127.0.0.1" },
+        ]) {
+          const result = await transport.send(request);
+          assert.equal(result.observation.kind, "failure");
+          assert.ok(result.observation.kind === "failure" && !result.observation.requestSent);
+          checkMessage(result, undefined);
+        }
+        assert.equal(receiver.requestCount, 0);
+      });
+    });
+
+    it("fails what is in flight when it is closed, and everything after", async () => {
+      await withReceiver(create, async ({ transport, receiver }) => {
+        receiver.script(() => "hang");
+        const pending = transport.send({ ...testRequest, origin: receiver.origin, timeoutMs: 60_000 });
+        await receiver.waitForRequests(1);
+        await Promise.all([transport.close(), transport.close()]);
+        assert.deepEqual((await pending).observation, { kind: "failure", category: "network", requestSent: true });
+        const late = await transport.send({ ...testRequest, origin: receiver.origin });
+        assert.deepEqual(late.observation, { kind: "failure", category: "network", requestSent: false });
+        await receiver.waitUntil(() => receiver.connectionsOpen === 0);
+        assert.equal(transport.openSockets(), 0);
+      });
+    });
+  });
+}
+
+export async function withReceiver(
+  create: CreateTransport,
+  run: (peers: { transport: Transport; receiver: Receiver }) => Promise<void>,
+): Promise<void> {
+  const receiver = await startReceiver();
+  const transport = create({ policy: loopbackOnly });
+  try {
+    await run({ transport, receiver });
+  } finally {
+    await transport.close();
+    await receiver.close();
+  }
+}
