@@ -32,6 +32,8 @@ export interface CommitGroupOptions {
   readonly telemetry: Telemetry;
   /** Called when a batch is composed: states of webhooks that changed since they were written. */
   readonly changedStates: () => readonly WebhookRuntimeState[];
+  /** The store writes again after it could not. */
+  readonly recovered: () => void;
   readonly windowMs: number;
   readonly writesMax: number;
 }
@@ -105,7 +107,7 @@ export class CommitGroup {
   /** Resolves once nothing waits, or once the store failed again while draining. */
   async drain(): Promise<void> {
     const failuresBefore = this.#failures;
-    while ((this.backlog > 0 || this.#writing) && this.#failures <= failuresBefore + 1) {
+    while ((this.backlog > 0 || this.#writing || this.#waiting) && this.#failures <= failuresBefore + 1) {
       await new Promise<void>((resolve) => {
         this.#idleWaiters.push(resolve);
         this.#wait();
@@ -141,7 +143,7 @@ export class CommitGroup {
     const startedAt = this.#options.clock.monotonicMs();
     try {
       const result = await this.#options.store.commit(group.batch);
-      this.#failures = 0;
+      this.#writable();
       this.#report(group, startedAt);
       this.#distribute(group, result);
     } catch (error) {
@@ -229,6 +231,13 @@ export class CommitGroup {
     for (const pending of part.publishes) pending.done(failure);
     for (const pending of part.requeues) pending.done(failure);
     for (const pending of part.settlements) pending.done(false);
+  }
+
+  #writable(): void {
+    if (this.#failures === 0) return;
+    this.#failures = 0;
+    this.#options.telemetry.log.info({ waiting: this.backlog }, "the store writes again");
+    this.#options.recovered();
   }
 
   #report(group: Group, startedAt: number): void {

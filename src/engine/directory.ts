@@ -7,7 +7,7 @@ import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { buildEndpointConfig } from "./endpoint-config.ts";
 import { Endpoint } from "./endpoint.ts";
-import type { EndpointConfig } from "./endpoint.ts";
+import type { EndpointConfig, EndpointWakes } from "./endpoint.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Tenancy } from "./tenancy.ts";
 import type { Sleeper, Wakeups } from "./wakeups.ts";
@@ -18,7 +18,7 @@ export interface DirectoryOptions {
   readonly telemetry: Telemetry;
   readonly wakeups: Wakeups;
   readonly userAgent: string;
-  readonly endpointWoke: (endpoint: Endpoint) => void;
+  readonly wakes: EndpointWakes;
 }
 
 /** Every webhook that is not deleted, as a running endpoint, with the tenants they belong to. */
@@ -59,7 +59,7 @@ export class Directory {
     const endpoint = new Endpoint(config, {
       tenancy: this.tenancy(change.webhook.tenantId),
       now: this.#options.clock.now(),
-      onWake: this.#options.endpointWoke,
+      wakes: this.#options.wakes,
     });
     this.#endpoints.set(change.webhook.id, endpoint);
     this.subscriptions.add(endpoint);
@@ -76,9 +76,7 @@ export class Directory {
 
   applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
     this.#tenantKeys.set(change.tenantId, change.keys);
-    for (const endpoint of this.#endpoints.values()) {
-      if (endpoint.webhook.tenantId === change.tenantId) this.#rebuild(endpoint);
-    }
+    for (const endpoint of this.subscriptions.endpoints(change.tenantId)) this.#rebuild(endpoint);
   }
 
   applyTenantLimit(change: { readonly tenantId: string; readonly rateLimit: RateLimitConfig | null }): void {

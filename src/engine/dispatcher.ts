@@ -1,5 +1,6 @@
 import { allow } from "../core/circuit-breaker.ts";
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
+import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
 import { tryTake } from "../core/rate-limit.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ClaimedDelivery, ClaimResult, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
@@ -133,7 +134,7 @@ export class Dispatcher {
   /** The reserved delivery was committed. */
   accept(lane: Lane, delivery: ClaimedDelivery): void {
     lane.reserved -= 1;
-    lane.push(delivery);
+    lane.push(delivery, delivery.progress.createdAt + this.#options.leaseMs);
     this.#bufferedBytes += delivery.body?.length ?? 0;
     this.consider(lane);
   }
@@ -177,6 +178,14 @@ export class Dispatcher {
     }
     if (retryAt !== null) this.stored(lane, { tier: lane.tier(flight.delivery.priority), dueAt: retryAt });
     else if (lane.ordered) this.consider(lane);
+    this.schedulePump();
+  }
+
+  /** The settlement was not written: whoever holds the lease decides, and when nobody does it runs out. */
+  lost(flight: Flight): void {
+    const { lane } = flight;
+    if (lane.ordered) lane.inFlight -= 1;
+    this.#options.wakeups.at(lane, this.#options.clock.now() + this.#options.leaseMs);
     this.schedulePump();
   }
 
@@ -238,6 +247,11 @@ export class Dispatcher {
     }
     const head = lane.peek();
     if (head === undefined) return true;
+    if (now > lane.leasedUntil - leaseReserveMs) {
+      this.giveBack(lane);
+      this.consider(lane);
+      return true;
+    }
     if (lane.ordered && head.progress.dueAt > now) {
       this.giveBack(lane);
       lane.more[0] = false;
@@ -396,6 +410,7 @@ export class Dispatcher {
 
   async #claimAll(lanes: readonly Lane[]): Promise<void> {
     const now = this.#options.clock.now();
+    const leaseUntil = now + this.#options.leaseMs;
     const room = Math.max(0, this.#options.bufferBytesMax - this.#bufferedBytes);
     const bodyBytesMax = Math.max(1, Math.floor(room / lanes.length));
     try {
@@ -405,10 +420,10 @@ export class Dispatcher {
           now,
           limit: lane.ordered ? orderedClaimMax : claimMax,
           bodyBytesMax,
-          leaseUntil: now + this.#options.leaseMs,
+          leaseUntil,
         })),
       );
-      for (const [index, lane] of lanes.entries()) this.#refill(lane, results[index] as ClaimResult);
+      for (const [index, lane] of lanes.entries()) this.#refill(lane, results[index] as ClaimResult, leaseUntil);
     } catch (error) {
       this.#claimFailed(lanes, error);
     } finally {
@@ -417,9 +432,9 @@ export class Dispatcher {
     }
   }
 
-  #refill(lane: Lane, result: ClaimResult): void {
+  #refill(lane: Lane, result: ClaimResult, leaseUntil: number): void {
     const bytesBefore = lane.bufferedBytes;
-    lane.refill(result);
+    lane.refill(result, leaseUntil);
     this.#bufferedBytes += lane.bufferedBytes - bytesBefore;
     if (result.nextDueAt !== null) this.#options.wakeups.at(lane, result.nextDueAt);
     if (!this.#running) this.giveBack(lane);
@@ -437,6 +452,8 @@ export class Dispatcher {
   }
 }
 
+/** A delivery is sent only while its lease outlasts the longest request. */
+const leaseReserveMs = attemptTimeoutMsMax + 10_000;
 const noProbe = { probe: null } as const;
 /** Deliveries taken from one endpoint before the next tenant's turn. */
 const quantum = 4;

@@ -28,6 +28,12 @@ export interface EndpointConfig {
   readonly keysExpireAt: number | null;
 }
 
+/** Who is told when a gate may have opened or a due time was reached. */
+export interface EndpointWakes {
+  readonly endpointWoke: (endpoint: Endpoint) => void;
+  readonly laneWoke: (lane: Lane) => void;
+}
+
 /**
  * The running side of a webhook: its gates, its lanes and what is known of its receiver. One exists per webhook that is
  * not deleted. Owned by the engine; everything is changed in place because it is touched on every attempt.
@@ -52,16 +58,16 @@ export class Endpoint implements LiveWebhook, Sleeper {
   /** Answered quickly last time. Endpoints that did not may only use a part of the capacity. */
   responsive = false;
   lastSuccessWrittenAt = 0;
-  readonly #onWake: (endpoint: Endpoint, now: number) => void;
+  readonly #wakes: EndpointWakes;
 
   constructor(
     config: EndpointConfig,
-    more: { readonly tenancy: Tenancy; readonly now: number; readonly onWake: (endpoint: Endpoint, now: number) => void },
+    more: { readonly tenancy: Tenancy; readonly now: number; readonly wakes: EndpointWakes },
   ) {
     this.config = config;
     this.tenancy = more.tenancy;
     this.circuit = createCircuit(more.now);
-    this.#onWake = more.onWake;
+    this.#wakes = more.wakes;
     this.#applyRateLimit();
   }
 
@@ -82,8 +88,12 @@ export class Endpoint implements LiveWebhook, Sleeper {
     this.#applyRateLimit();
   }
 
-  wake(now: number): void {
-    this.#onWake(this, now);
+  wake(): void {
+    this.#wakes.endpointWoke(this);
+  }
+
+  laneWoke(lane: Lane): void {
+    this.#wakes.laneWoke(lane);
   }
 
   /** The lane of a key, made on first use. */

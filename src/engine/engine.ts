@@ -1,6 +1,7 @@
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import { healthReenabled } from "../core/endpoint-health.ts";
 import { standard } from "../core/profiles/standard.ts";
+import { UnavailableError } from "../core/errors.ts";
 import { createUuidV7Source } from "../core/uuid.ts";
 import type { LaneKey, Webhook } from "../core/webhook.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -99,7 +100,10 @@ export class Engine implements EngineAccess {
       secretBox: options.secretBox,
       wakeups: this.#wakeups,
       userAgent: options.userAgent,
-      endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
+      wakes: {
+        endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
+        laneWoke: (lane) => this.#dispatcher.consider(lane),
+      },
     });
     this.#commits = new CommitGroup({
       store: store.deliveries,
@@ -107,6 +111,7 @@ export class Engine implements EngineAccess {
       random,
       telemetry,
       changedStates: () => takeChangedStates(this.#dirty),
+      recovered: () => this.#dispatcher.schedulePump(),
       windowMs: limits.commitWindowMs,
       writesMax: limits.commitWritesMax,
     });
@@ -132,7 +137,7 @@ export class Engine implements EngineAccess {
       transport: options.transport,
       clock,
       settle: (flight, result) => {
-        this.#flights.delete(flight.delivery.id);
+        if (!this.#flights.delete(flight.delivery.id)) return;
         settler.attempted(flight, result);
         if (this.#flights.size === 0) this.#quiet?.();
       },
@@ -203,8 +208,8 @@ export class Engine implements EngineAccess {
     await this.#upkeep.stop();
     await this.#recovery;
     await this.#waitForFlights(graceMs);
+    await this.#abandonFlights();
     await this.#options.transport.close();
-    await this.#waitForFlights(graceMs);
     await this.#lifecycle.stop();
     this.#writeStates();
     await this.#commits.drain();
@@ -221,6 +226,13 @@ export class Engine implements EngineAccess {
       };
     });
     this.#quiet = null;
+  }
+
+  /** The grace time is over: what is on its way is not settled but given back, and will be sent again (WDS-196). */
+  async #abandonFlights(): Promise<void> {
+    const leases = [...this.#flights.values()].map((flight) => flight.delivery.lease);
+    this.#flights.clear();
+    if (leases.length > 0) await this.#options.store.deliveries.release(leases);
   }
 
   async #loadWebhooks(): Promise<void> {
@@ -304,6 +316,7 @@ export class Engine implements EngineAccess {
   }
 
   publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
+    if (this.#stopping !== null) return Promise.reject(new UnavailableError("the server is shutting down"));
     return this.#publisher.publish(scope, input);
   }
 

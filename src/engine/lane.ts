@@ -39,6 +39,8 @@ export class Lane implements Sleeper {
   wakeAt: number | null = null;
   buffered = 0;
   bufferedBytes = 0;
+  /** When the first of the buffered leases ends. */
+  leasedUntil = 0;
   readonly #buffers: readonly [Fifo<ClaimedDelivery>, Fifo<ClaimedDelivery>, Fifo<ClaimedDelivery>] = [
     new Fifo(),
     new Fifo(),
@@ -52,16 +54,17 @@ export class Lane implements Sleeper {
   }
 
   /** A due time was reached: look into the store again. */
-  wake(now: number): void {
+  wake(): void {
     this.markAllMore();
-    this.endpoint.wake(now);
+    this.endpoint.laneWoke(this);
   }
 
   tier(priority: Priority): number {
     return this.ordered ? 0 : tierOf(priority);
   }
 
-  push(delivery: ClaimedDelivery): void {
+  push(delivery: ClaimedDelivery, leaseUntil: number): void {
+    this.leasedUntil = this.buffered === 0 ? leaseUntil : Math.min(this.leasedUntil, leaseUntil);
     this.#buffers[this.tier(delivery.priority)]?.push(delivery);
     this.#count(delivery, 1);
   }
@@ -121,14 +124,18 @@ export class Lane implements Sleeper {
   }
 
   /** Takes the answer of a claim. */
-  refill(result: ClaimResult): void {
+  refill(result: ClaimResult, leaseUntil: number): void {
+    this.more.fill(false);
+    for (const priority of priorities) {
+      if (result.more[priority]) this.more[this.tier(priority) as 0 | 1 | 2] = true;
+    }
     for (let tier = 0; tier < priorities.length; tier += 1) {
       const index = tier as 0 | 1 | 2;
-      this.more[index] = result.more[priorities[index]] || this.moreWhileClaiming[index];
+      this.more[index] ||= this.moreWhileClaiming[index];
       this.moreWhileClaiming[index] = false;
     }
     this.claiming = false;
-    for (const delivery of result.deliveries) this.push(delivery);
+    for (const delivery of result.deliveries) this.push(delivery, leaseUntil);
   }
 
   /** Forgets what is buffered and returns the leases to give back. */

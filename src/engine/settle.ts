@@ -160,8 +160,8 @@ export class Settler {
     this.#options.commits.settle({
       settlement: { lease: flight.delivery.lease, progress, attempt, settledAt: this.#options.clock.now() },
       done: (written) => {
-        if (!written) this.#logLostLease(flight);
-        this.#options.dispatcher().settled(flight, written ? retryAt : null);
+        if (written) this.#options.dispatcher().settled(flight, retryAt);
+        else this.#lost(flight);
       },
     });
   }
@@ -194,7 +194,8 @@ export class Settler {
     );
   }
 
-  #logLostLease(flight: Flight): void {
+  #lost(flight: Flight): void {
+    this.#options.dispatcher().lost(flight);
     this.#options.telemetry.log.warn(
       { deliveryId: flight.delivery.id, webhookId: flight.delivery.webhookId },
       "the lease was lost before the attempt was settled; another worker decides",

@@ -34,6 +34,11 @@ export class Subscriptions {
     return found;
   }
 
+  /** Every endpoint of a tenant. */
+  endpoints(tenantId: string): readonly Endpoint[] {
+    return [...(this.#tenants.get(tenantId)?.endpoints.values() ?? [])];
+  }
+
   #tenant(tenantId: string): TenantSubscriptions {
     let tenant = this.#tenants.get(tenantId);
     if (tenant === undefined) {
