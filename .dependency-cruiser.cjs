@@ -104,7 +104,10 @@ module.exports = {
       severity: "error",
       from: { path: "^src/core/", pathNot: TESTS },
       // net is here for isIP and BlockList, which compute.
-      to: { dependencyTypes: ["core"], pathNot: "^(node:)?(assert|buffer|crypto|net|querystring|string_decoder|url|util)$" },
+      to: {
+        dependencyTypes: ["core"],
+        pathNot: "^(node:)?(assert|buffer|crypto|net|querystring|string_decoder|url|util)$",
+      },
     },
     onlyIn("sqlite", "adapters/store/sqlite", "^(node:)?sqlite$"),
     onlyIn("pg", "adapters/store/postgres", npm("pg|pg-[^/]+")),
@@ -130,7 +133,12 @@ module.exports = {
       from: { path: "^(src|test|bench|scripts)/" },
       to: { couldNotResolve: true },
     },
-    { name: "no-cycles", severity: "error", from: { path: "^(src|test|bench|scripts)/" }, to: { circular: true } },
+    {
+      name: "no-cycles",
+      severity: "error",
+      from: { path: "^(src|test|bench|scripts)/" },
+      to: { circular: true },
+    },
     {
       name: "no-orphans",
       comment: "a module that nobody imports and that imports nobody is forgotten",
@@ -138,7 +146,12 @@ module.exports = {
       from: {
         orphan: true,
         path: "^src/",
-        pathNot: [TESTS, "^src/cli/main[.]ts$", "^src/app/library[.]ts$", "^src/receiver/(index|frameworks/[^/]+)[.]ts$"],
+        pathNot: [
+          TESTS,
+          "^src/cli/main[.]ts$",
+          "^src/app/library[.]ts$",
+          "^src/receiver/(index|frameworks/[^/]+)[.]ts$",
+        ],
       },
       to: {},
     },

@@ -16,7 +16,10 @@ function lendTypeScript6(): void {
   registerHooks({
     resolve(specifier, context, nextResolve) {
       const isCompiler = specifier === "typescript" || specifier === "typescript/package.json";
-      return nextResolve(isCompiler ? `@typescript/${specifier.replace("typescript", "typescript6")}` : specifier, context);
+      return nextResolve(
+        isCompiler ? `@typescript/${specifier.replace("typescript", "typescript6")}` : specifier,
+        context,
+      );
     },
   });
 }
@@ -29,7 +32,8 @@ export async function checkImports(): Promise<CheckResult> {
   ]);
   const options = await readConfiguration(join(projectRoot, ".dependency-cruiser.cjs"));
   const { output } = await cruise([...codeFolders], { ...options, baseDir: projectRoot });
-  if (typeof output === "string") throw new Error("dependency-cruiser answered with text instead of data");
+  if (typeof output === "string")
+    throw new TypeError("dependency-cruiser answered with text instead of data");
   const { summary } = output;
   const compiler = summary.environment?.transpilersFound.find(({ name }) => name === "typescript");
   if (compiler?.available !== true) {

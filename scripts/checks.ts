@@ -9,11 +9,22 @@ import { checkLockFile } from "./tidy/lock-file.ts";
 import { tidyRules } from "./tidy/rules.ts";
 
 export const checks: readonly Check[] = [
-  { name: "types", title: "type check", run: () => tool("typescript/bin/tsc", ["--project", "tsconfig.json", "--pretty"]) },
+  {
+    name: "types",
+    title: "type check",
+    run: () =>
+      tool("typescript/bin/tsc", [
+        "--project",
+        "tsconfig.json",
+        "--pretty",
+        String(process.stdout.isTTY === true),
+      ]),
+  },
   {
     name: "lint",
     title: "lint",
-    run: () => tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives"]),
+    run: () =>
+      tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "--report-unused-disable-directives"]),
   },
   {
     name: "format",
@@ -41,5 +52,7 @@ async function tool(script: string, args: readonly string[]): Promise<CheckResul
     if (signal !== null) output += `\nended by ${signal}`;
     resolve(code ?? 1);
   });
-  return (await promise) === 0 ? { problems: [] } : { problems: [output.trim() || `${script} failed silently`] };
+  return (await promise) === 0
+    ? { problems: [] }
+    : { problems: [output.trim() || `${script} failed silently`] };
 }

@@ -22,7 +22,7 @@ export interface Found {
 
 const connectTimeoutMs = 1_000;
 
-export const services: readonly Service[] = [
+const services: readonly Service[] = [
   server({
     mark: "pg",
     name: "PostgreSQL",
@@ -87,7 +87,8 @@ async function findChromium(): Promise<Found> {
   const given = process.env["POSTHORN_TEST_CHROMIUM"];
   const names = ["chromium", "chromium-browser", "google-chrome"];
   const folders = (process.env["PATH"] ?? "").split(delimiter);
-  const candidates = given === undefined ? folders.flatMap((folder) => names.map((name) => join(folder, name))) : [given];
+  const candidates =
+    given === undefined ? folders.flatMap((folder) => names.map((name) => join(folder, name))) : [given];
   const at = candidates.find(isExecutable);
   return { at: at ?? given ?? "the PATH", isReachable: at !== undefined };
 }

@@ -9,11 +9,11 @@
 // A failure never stops the run: everything is reported. The last line is for machines: `N passed, N failed`, with
 // `, N skipped` when something was skipped. Exit status 1 when anything failed, 2 for wrong usage.
 
-import { parseArgs } from "node:util";
-import type { Check } from "./check.ts";
+import { inspect, parseArgs, styleText } from "node:util";
+import type { Check, CheckResult } from "./check.ts";
 import { checks } from "./checks.ts";
-import { type Failure, runTests, type Tally } from "./run-tests.ts";
-import { servicesOf } from "./services.ts";
+import { type Failure, type FileResult, runTests } from "./run-tests.ts";
+import { type Found, type Service, servicesOf } from "./services.ts";
 import { isTestPath, projectFiles } from "./source-files.ts";
 
 interface Suite {
@@ -32,17 +32,18 @@ const suites: readonly Suite[] = [
 
 const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
 
-const passes: string[] = [];
 const failures: Failure[] = [];
-const skips: string[] = [];
-let passedTests = 0;
+const skipped: string[] = [];
+let passed = 0;
 
 await main();
 
 async function main(): Promise<void> {
   const request = parseRequest();
+  if (request.checks.length > 0) process.stdout.write("checks\n");
   for (const check of request.checks) await runCheck(check);
-  for (const [suite, files] of request.suites) await runSuite(suite, { files, namePattern: request.namePattern });
+  for (const [suite, files] of request.suites)
+    await runSuite(suite, { files, namePattern: request.namePattern });
   printEnd();
 }
 
@@ -75,7 +76,10 @@ function parseRequest(): Request {
   return { checks: chosenChecks, suites: new Map(chosenSuites), namePattern: values.name };
 }
 
-function readArguments(): { values: { only?: string[]; name?: string; list?: boolean }; positionals: string[] } {
+function readArguments(): {
+  values: { only?: string[]; name?: string; list?: boolean };
+  positionals: string[];
+} {
   try {
     return parseArgs({
       options: {
@@ -97,17 +101,19 @@ function refuse(message: string): never {
 
 /** All test files, or those at the given paths. */
 function testFiles(places: readonly string[]): string[] {
-  const all = projectFiles().filter((path) => path.endsWith(".test.ts") && (path.startsWith("src/") || isTestPath(path)));
+  const all = projectFiles().filter(
+    (path) => path.endsWith(".test.ts") && (path.startsWith("src/") || isTestPath(path)),
+  );
   if (places.length === 0) return all;
   const wanted = places.map((place) => place.replace(/^\.\//, "").replace(/\/$/, ""));
   for (const place of wanted) {
-    if (!all.some((path) => isAt(path, place))) refuse(`${place}: no test file there`);
+    if (!all.some(isAt(place))) refuse(`${place}: no test file there`);
   }
-  return all.filter((path) => wanted.some((place) => isAt(path, place)));
+  return all.filter((path) => wanted.some((place) => isAt(place)(path)));
 }
 
-function isAt(path: string, place: string): boolean {
-  return path === place || path.startsWith(`${place}/`);
+function isAt(place: string): (path: string) => boolean {
+  return (path) => path === place || path.startsWith(`${place}/`);
 }
 
 function suiteOf(file: string): Suite | undefined {
@@ -116,5 +122,117 @@ function suiteOf(file: string): Suite | undefined {
 
 async function runCheck(check: Check): Promise<void> {
   const startedAt = performance.now();
-  const { problems, note } = await check.run().catch?.((error) => error) ?? { problems: [] };
+  const { problems, note } = await resultOf(check);
+  printLine({
+    isOk: problems.length === 0,
+    title: check.title,
+    durationMs: performance.now() - startedAt,
+    note,
+  });
+  if (problems.length === 0) {
+    passed += 1;
+    return;
+  }
+  failures.push({
+    place: `npm test -- --only ${check.name}`,
+    name: check.title,
+    report: problems.join("\n"),
+  });
+}
+
+/** A check that breaks has failed, and the run goes on. */
+async function resultOf(check: Check): Promise<CheckResult> {
+  try {
+    return await check.run();
+  } catch (error) {
+    return { problems: [inspect(error)] };
+  }
+}
+
+interface SuiteRequest {
+  readonly files: readonly string[];
+  readonly namePattern: string | undefined;
+}
+
+async function runSuite(suite: Suite, { files, namePattern }: SuiteRequest): Promise<void> {
+  if (files.length === 0 && suite.name === "other") return;
+  process.stdout.write(`\n${suite.name}${files.length === 0 ? ": no test files yet" : ""}\n`);
+  const runnable: string[] = [];
+  for (const file of files) {
+    const missing = await missingServices(file);
+    if (missing.length === 0) runnable.push(file);
+    else withhold(file, missing);
+  }
+  await runTests({ files: runnable, namePattern, fileTimeoutMs: suite.fileTimeoutMs, onFileEnd: record });
+}
+
+const found = new Map<Service, Found>();
+
+/** The services a file needs and that do not answer. Those that do are announced to the tests. */
+async function missingServices(file: string): Promise<string[]> {
+  const missing: string[] = [];
+  for (const service of servicesOf(file)) {
+    const { isReachable, at } = found.get(service) ?? (await service.find());
+    found.set(service, { isReachable, at });
+    if (isReachable) process.env[service.variable] = at;
+    else missing.push(`${service.name} (${service.variable}, tried ${at.replace(/\/\/[^@/]*@/, "//")})`);
+  }
+  return missing;
+}
+
+function withhold(file: string, missing: readonly string[]): void {
+  const note = `needs ${missing.join(", ")}`;
+  if (isCi)
+    failures.push({
+      place: file,
+      name: "the file itself",
+      report: `${note}; with CI=true that is a failure`,
+    });
+  else skipped.push(`${file}: ${note}`);
+  printLine({ isOk: !isCi, title: file, durationMs: undefined, note: isCi ? note : `skipped, ${note}` });
+}
+
+function record(result: FileResult): void {
+  passed += result.passed;
+  failures.push(...result.failures);
+  skipped.push(...result.skipped.map((test) => `${result.file}: ${test}`));
+  const counts = [
+    `${result.passed} passed`,
+    ...(result.failures.length > 0 ? [`${result.failures.length} failed`] : []),
+    ...(result.skipped.length > 0 ? [`${result.skipped.length} skipped`] : []),
+  ];
+  printLine({
+    isOk: result.failures.length === 0,
+    title: result.file,
+    durationMs: result.durationMs,
+    note: counts.join(", "),
+  });
+}
+
+interface Line {
+  readonly isOk: boolean;
+  readonly title: string;
+  readonly durationMs: number | undefined;
+  readonly note: string | undefined;
+}
+
+function printLine({ isOk, title, durationMs, note }: Line): void {
+  const verdict = styleText(isOk ? "green" : "red", isOk ? "ok  " : "FAIL");
+  const time = durationMs === undefined ? "" : ` ${(durationMs / 1_000).toFixed(1)} s`;
+  const remark = note === undefined ? "" : styleText("dim", `  ${note}`);
+  process.stdout.write(`${verdict} ${title}${time}${remark}\n`);
+}
+
+function printEnd(): void {
+  if (skipped.length > 0) {
+    process.stdout.write(`\nskipped:\n${skipped.map((entry) => `  ${entry}\n`).join("")}`);
+  }
+  for (const { place, name, report } of failures) {
+    const heading = styleText("red", `FAIL ${name}`);
+    process.stdout.write(`\n${heading}\n  ${place}\n${report.replaceAll(/^(?=.)/gm, "  ")}\n`);
+  }
+  const counts = [`${passed} passed`, `${failures.length} failed`];
+  if (skipped.length > 0) counts.push(`${skipped.length} skipped`);
+  process.stdout.write(`\n${counts.join(", ")}\n`);
+  if (failures.length > 0) process.exitCode = 1;
 }

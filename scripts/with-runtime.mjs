@@ -62,7 +62,7 @@ async function installOnce() {
 
 /**
  * The lock is a folder that holds its owner's process id, put in place by one rename: renaming onto a folder that is
- * not empty fails, so there is one winner. It lies in the temporary folder because npm empties node_modules.
+ * not empty fails, so there is one winner. It lies in the temporary folder, because node_modules may not exist yet.
  */
 async function takeLock() {
   const owner = typeof process.getuid === "function" ? process.getuid() : "user";
@@ -122,10 +122,13 @@ function isAlive(pid) {
 }
 
 async function install() {
-  say("installing dependencies (npm ci)");
+  say("installing dependencies");
   const startedAt = Date.now();
   // --include=dev: with NODE_ENV=production npm would leave out the Node that everything runs on.
-  const { code, signal } = await run("npm", ["ci", "--include=dev", "--loglevel=error"], {
+  // Not `npm ci`: it refuses a lock file that does not name the packages of every platform, and a registry mirror that
+  // carries only its own platform's packages makes such a file. --no-save leaves the lock file alone, and the
+  // comparison afterwards is as strict as npm ci.
+  const { code, signal } = await run("npm", ["install", "--no-save", "--include=dev", "--loglevel=error"], {
     stdio: ["ignore", 2, 2],
     shell: isWindows,
     env: { ...process.env, PATH: pathWithoutProject() },
@@ -135,20 +138,26 @@ async function install() {
     fail(
       "installing the dependencies failed.\n" +
         "  npm must be on the PATH and reach its registry (npm config get registry).\n" +
-        "  Run `npm ci --include=dev` to see the whole error, then repeat your command.",
+        "  Run `npm install --no-save` to see the whole error, then repeat your command.",
+    );
+  }
+  if (!existsSync(runtime)) {
+    fail(
+      `the project's Node is missing (${runtime}), although npm reported success.\n` +
+        "  Install scripts are probably switched off (npm config get ignore-scripts).\n" +
+        "  Run `npm rebuild node --ignore-scripts=false`, then repeat your command.",
     );
   }
   if (!isInstalled()) {
     fail(
-      `npm ci succeeded, but the project's Node is missing (${runtime}).\n` +
-        "  Install scripts are probably switched off (npm config get ignore-scripts).\n" +
-        "  Run `npm rebuild node --ignore-scripts=false`, then repeat your command.",
+      "package-lock.json and package.json do not agree.\n" +
+        "  Run `npm install`, commit package-lock.json, then repeat your command.",
     );
   }
   say(`installed in ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
 }
 
-/** npm ci empties node_modules, so npm itself must not run on the Node in there. */
+/** npm may replace the Node in node_modules, so it must not run on that one. */
 function pathWithoutProject() {
   return (process.env["PATH"] ?? "")
     .split(delimiter)
@@ -174,7 +183,10 @@ async function runOnProjectNode(args) {
 /** Resolves when the program has ended. Signals are passed on and never end this process before its child. */
 function run(program, args, options) {
   return new Promise((done) => {
-    const child = spawn(program, args, { cwd: options.stdio === "inherit" ? process.cwd() : root, ...options });
+    const child = spawn(program, args, {
+      cwd: options.stdio === "inherit" ? process.cwd() : root,
+      ...options,
+    });
     const forwarders = FORWARDED_SIGNALS.map((name) => [name, () => child.kill(name)]);
     for (const [name, forward] of forwarders) process.on(name, forward);
     const finish = (result) => {

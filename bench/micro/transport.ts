@@ -9,9 +9,9 @@ import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
 import { Pool } from "undici";
 import type { Dispatcher } from "undici";
+import { systemClock as clock } from "../../src/adapters/system/clock.ts";
 import { createHttpTransport } from "../../src/adapters/transport/http/http-transport.ts";
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
-import type { Clock } from "../../src/ports/clock.ts";
 
 const concurrency = 100;
 const rounds = 4;
@@ -22,15 +22,6 @@ const headers = [
   ...["Webhook-Signature", "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="],
   ...["Idempotency-Key", '"0198f3c2-7b1e-7c52-9d40-1f0d3c5b7a91"'],
 ];
-const clock: Clock = {
-  now: Date.now,
-  monotonicMs: () => performance.now(),
-  schedule(delayMs, callback) {
-    const timer = setTimeout(callback, delayMs);
-    return { cancel: () => clearTimeout(timer) };
-  },
-  defer: setImmediate,
-};
 
 /** Answers every request without parsing more than it must: the request's last byte is known by its length. */
 function serveSink(): void {

@@ -33,7 +33,10 @@ export function deadExports(): CheckResult {
       const names = used.get(file.path);
       if (names?.has(found.name) === true || names?.has(everything) === true) continue;
       if (found.isType && mentions(file, found.name) > 1) continue;
-      problems.set(`${file.path}#${found.name}`, `${locate(file, found.node)}: nothing imports ${found.name}`);
+      problems.set(
+        `${file.path}#${found.name}`,
+        `${locate(file, found.node)}: nothing imports ${found.name}`,
+      );
     }
   }
   return { problems: withoutAllowed(problems, allowedDeadExports) };
@@ -44,7 +47,8 @@ function usedNames(): Map<string, Set<string>> {
   const used = new Map<string, Set<string>>();
   for (const file of sourceFiles()) {
     const use = (specifier: ts.Node | undefined, names: readonly string[]): void => {
-      if (specifier === undefined || !ts.isStringLiteral(specifier) || !specifier.text.startsWith(".")) return;
+      if (specifier === undefined || !ts.isStringLiteral(specifier) || !specifier.text.startsWith("."))
+        return;
       const path = posix.join(posix.dirname(file.path), specifier.text);
       used.set(path, (used.get(path) ?? new Set()).union(new Set(names)));
     };
@@ -76,11 +80,20 @@ function reexportedNames({ exportClause }: ts.ExportDeclaration): string[] {
 
 function exportsOf(file: SourceFile): FoundExport[] {
   return file.tree.statements.flatMap((node): FoundExport[] => {
-    if (ts.isExportDeclaration(node) && node.exportClause !== undefined && ts.isNamedExports(node.exportClause)) {
-      return node.exportClause.elements.map((element) => ({ name: element.name.text, isType: false, node: element }));
+    if (
+      ts.isExportDeclaration(node) &&
+      node.exportClause !== undefined &&
+      ts.isNamedExports(node.exportClause)
+    ) {
+      return node.exportClause.elements.map((element) => ({
+        name: element.name.text,
+        isType: false,
+        node: element,
+      }));
     }
     const isExported =
-      ts.canHaveModifiers(node) && ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
+      ts.canHaveModifiers(node) &&
+      ts.getModifiers(node)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
     if (isExported !== true) return [];
     if (ts.isVariableStatement(node)) {
       return node.declarationList.declarations
@@ -95,7 +108,9 @@ function exportsOf(file: SourceFile): FoundExport[] {
 
 function boundNames(name: ts.BindingName): string[] {
   if (ts.isIdentifier(name)) return [name.text];
-  return name.elements.flatMap((element) => (ts.isOmittedExpression(element) ? [] : boundNames(element.name)));
+  return name.elements.flatMap((element) =>
+    ts.isOmittedExpression(element) ? [] : boundNames(element.name),
+  );
 }
 
 function mentions(file: SourceFile, name: string): number {

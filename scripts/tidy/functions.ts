@@ -24,7 +24,8 @@ export function functionLengths(): CheckResult {
     if (lines <= functionLinesMax) continue;
     problems.set(key, `${locate(file, node)}: ${name} has ${lines} lines, at most ${functionLinesMax}`);
     const allowed = allowedFunctionLines[key];
-    if (allowed !== undefined && lines > allowed) grown.push(`${locate(file, node)}: ${name} grew from ${allowed} to ${lines}`);
+    if (allowed !== undefined && lines > allowed)
+      grown.push(`${locate(file, node)}: ${name} grew from ${allowed} to ${lines}`);
   }
   const inSource = functions.filter(({ file }) => file.path.startsWith("src/")).map(({ lines }) => lines);
   return {
@@ -40,8 +41,14 @@ export function adjacentParameters(): CheckResult {
     const kinds = node.parameters.map(primitiveKind);
     const index = kinds.findIndex((kind, position) => kind !== undefined && kind === kinds[position + 1]);
     if (index < 0 || isComparator(node)) continue;
-    const [left, right] = [node.parameters[index]?.name.getText(), node.parameters[index + 1]?.name.getText()];
-    problems.set(key, `${locate(file, node)}: ${name}: ${left} and ${right} have the same type; use an options object`);
+    const [left, right] = [
+      node.parameters[index]?.name.getText(),
+      node.parameters[index + 1]?.name.getText(),
+    ];
+    problems.set(
+      key,
+      `${locate(file, node)}: ${name}: ${left} and ${right} have the same type; use an options object`,
+    );
   }
   return { problems: withoutAllowed(problems, allowedAdjacentParameters) };
 }

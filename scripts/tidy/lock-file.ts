@@ -21,7 +21,9 @@ const dependencyKinds = ["dependencies", "devDependencies", "optionalDependencie
 
 export function checkLockFile(): CheckResult {
   const manifest = readJson<LockedPackage>("package.json");
-  const { packages } = readJson<{ readonly packages: Readonly<Record<string, LockedPackage>> }>("package-lock.json");
+  const { packages } = readJson<{ readonly packages: Readonly<Record<string, LockedPackage>> }>(
+    "package-lock.json",
+  );
   const installed = Object.entries(packages).filter(([path]) => path !== "");
   return {
     problems: [
@@ -36,7 +38,9 @@ function problemsOfEntry(path: string, entry: LockedPackage): string[] {
   if (entry.link === true || entry.inBundle === true) return [];
   const problems: string[] = [];
   if (entry.resolved !== undefined) {
-    problems.push(`${path}: has a download address; .npmrc (omit-lockfile-registry-resolved) was not in force`);
+    problems.push(
+      `${path}: has a download address; .npmrc (omit-lockfile-registry-resolved) was not in force`,
+    );
   }
   if (entry.integrity === undefined) problems.push(`${path}: has no integrity hash`);
   return problems;
@@ -50,7 +54,8 @@ function problemsOfRanges(
   const present = locked[kind] ?? {};
   const names = new Set([...Object.keys(wanted), ...Object.keys(present)]);
   return [...names].flatMap((name) => {
-    if (wanted[name] !== present[name]) return [`${kind}: ${name} differs from package.json; run npm install`];
+    if (wanted[name] !== present[name])
+      return [`${kind}: ${name} differs from package.json; run npm install`];
     return /^(npm:.+@)?\d/.test(wanted[name] ?? "") ? [] : [`${kind}: ${name} is not an exact version`];
   });
 }

@@ -1,6 +1,6 @@
 // Rules about what source says: hidden inputs, imports, exports, documentation, marks in tests.
 
-import { builtinModules } from "node:module";
+import { isBuiltin } from "node:module";
 import ts from "@typescript/typescript6";
 import type { CheckResult } from "../check.ts";
 import { locate, type SourceFile, sourceFiles, walk } from "../source-files.ts";
@@ -37,7 +37,11 @@ function hiddenInput(node: ts.Node): string | undefined {
     const advice = bannedFunctions[node.expression.text];
     return advice === undefined ? undefined : `${node.expression.text}() is a hidden input; ${advice}`;
   }
-  if (ts.isNewExpression(node) && node.expression.getText() === "Date" && (node.arguments ?? []).length === 0) {
+  if (
+    ts.isNewExpression(node) &&
+    node.expression.getText() === "Date" &&
+    (node.arguments ?? []).length === 0
+  ) {
     return "new Date() is a hidden input; take the time from the clock port";
   }
   if (ts.isImportDeclaration(node) && bannedModules.has(specifierOf(node) ?? "")) {
@@ -52,9 +56,13 @@ export function ownImports(): CheckResult {
       const specifier = specifierOf(node);
       if (specifier === undefined) return undefined;
       if (specifier.startsWith(".")) {
-        return /\.(ts|json|mjs|cjs)$/.test(specifier) ? undefined : `import of "${specifier}": own files end in .ts`;
+        return /\.(ts|json|mjs|cjs)$/.test(specifier)
+          ? undefined
+          : `import of "${specifier}": own files end in .ts`;
       }
-      return builtinModules.includes(specifier) ? `import of "${specifier}": write "node:${specifier}"` : undefined;
+      return isBuiltin(specifier) && !specifier.startsWith("node:")
+        ? `import of "${specifier}": write "node:${specifier}"`
+        : undefined;
     }),
   );
   return { problems };
@@ -71,7 +79,11 @@ function specifierOf(node: ts.Node): string | undefined {
     const [argument] = node.arguments;
     return argument !== undefined && ts.isStringLiteral(argument) ? argument.text : undefined;
   }
-  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument) && ts.isStringLiteral(node.argument.literal)) {
+  if (
+    ts.isImportTypeNode(node) &&
+    ts.isLiteralTypeNode(node.argument) &&
+    ts.isStringLiteral(node.argument.literal)
+  ) {
     return node.argument.literal.text;
   }
   return undefined;
@@ -83,7 +95,7 @@ export function defaultExports(): CheckResult {
       const isDefault =
         ts.isExportAssignment(node) ||
         (ts.isExportSpecifier(node) && node.name.text === "default") ||
-        node.kind === ts.SyntaxKind.DefaultKeyword && ts.isDeclarationStatement(node.parent);
+        (node.kind === ts.SyntaxKind.DefaultKeyword && ts.isDeclarationStatement(node.parent));
       return isDefault ? "default export; give it a name" : undefined;
     }),
   );
@@ -125,7 +137,9 @@ function testMark(node: ts.Node): string | undefined {
   if (ts.isPropertyAssignment(node) && ["only", "skip", "todo"].includes(node.name.getText())) {
     const call = node.parent.parent;
     const isOption = ts.isCallExpression(call) && testFunctions.has(call.expression.getText());
-    return isOption && node.initializer.kind === ts.SyntaxKind.TrueKeyword ? `${node.getText()} switches tests off` : undefined;
+    return isOption && node.initializer.kind === ts.SyntaxKind.TrueKeyword
+      ? `${node.getText()} switches tests off`
+      : undefined;
   }
   return undefined;
 }

@@ -115,6 +115,7 @@ function createCallReader(route: Route): (request: FastifyRequest) => Call {
     const queryErrors = checkQuery(query);
     if (queryErrors !== null) throw new InvalidRequestError("The query of the URL is not valid.", queryErrors);
     const { principal } = request;
+    if (principal !== null) refuseForeignTenant(principal, query);
     return {
       scope: principal ?? noTenant,
       principal,
@@ -123,6 +124,14 @@ function createCallReader(route: Route): (request: FastifyRequest) => Call {
       body: readBody(request.body as RequestBody | undefined),
     };
   };
+}
+
+/** Said openly, and it tells nothing: whether that tenant exists is not looked up. */
+function refuseForeignTenant({ tenantId }: Principal, query: unknown): void {
+  const asked = (query as { readonly tenant_id?: unknown }).tenant_id;
+  if (tenantId === null || asked === undefined || asked === tenantId) return;
+  const message = "is not the tenant of this API key";
+  throw new InvalidRequestError("The query of the URL is not valid.", [{ field: "tenant_id", message }]);
 }
 
 function createBodyReader(route: Route): (raw: RequestBody | undefined) => unknown {

@@ -39,7 +39,7 @@ export class HostileConnection {
   constructor(socket: Socket) {
     this.socket = socket;
     socket.on("error", () => socket.destroy());
-    socket.on("data", (chunk) => {
+    socket.on("data", (chunk: Buffer) => {
       this.#received = Buffer.concat([this.#received, chunk]);
       this.#onData?.();
     });

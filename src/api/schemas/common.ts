@@ -1,6 +1,7 @@
 /** Pieces of schemas. A schema with a `title` becomes a named component of the OpenAPI document. */
 import { Type } from "typebox";
 import type { Static, TObject, TProperties, TSchema } from "typebox";
+import { eventTypeLengthMax } from "../../core/event-type.ts";
 import { pageLimitDefault, pageLimitMax, pageOffsetMax } from "../paging.ts";
 
 /** An object that takes no other members; bodies and queries are all made with it. */
@@ -10,7 +11,7 @@ export function closed<P extends TProperties>(properties: P, options: object = {
 
 /** The same schema that also takes null. Written as a list of types, which gives clearer messages than a union. */
 export function nullable<S extends TSchema>(schema: S) {
-  const plain: Record<string, unknown> = { ...schema };
+  const plain: { readonly type?: unknown; readonly enum?: unknown } = { ...schema };
   const { type, enum: choices } = plain;
   return Type.Unsafe<Static<S> | null>({
     ...plain,
@@ -69,11 +70,12 @@ export const tenantId = Type.String({
   examples: ["default"],
 });
 
+/** The form of core/event-type.ts, as JSON Schema can say it. */
 export const eventTypeName = Type.String({
-  pattern: "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$",
+  pattern: "^[a-zA-Z0-9_]+(\\.[a-zA-Z0-9_]+)*$",
   minLength: 1,
-  maxLength: 128,
-  "x-rule": "identifiers of letters, digits, _ and -, joined by full stops",
+  maxLength: eventTypeLengthMax,
+  "x-rule": "words of letters, digits and _, joined by dots, such as order.completed",
   description: "Name of the event type.",
   examples: ["order.completed"],
 });

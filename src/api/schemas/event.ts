@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import type { Static } from "typebox";
+import { linksCountMax, sourceLengthMax } from "../../core/event-input.ts";
 import { priorities } from "../../core/delivery.ts";
 import { batchEventsMax } from "../context.ts";
 import { anyValue, closed, eventTypeName, freeObject, id, instant, instantOrDate, line, listOf, nullable, oneOf, pageProperties, tenantId } from "./common.ts";
@@ -32,12 +33,12 @@ export const eventInputSchema = closed(
       examples: [{ order_id: "4711", total: 19.9 }],
     }),
     tenant_id: Type.Optional(tenantId),
-    source: Type.Optional(line(255, { description: "Which application published it.", examples: ["shop"] })),
+    source: Type.Optional(line(sourceLengthMax, { minLength: 1, description: "Which application published it.", examples: ["shop"] })),
     timestamp: Type.Optional(instant("When it happened; defaults to now.")),
     idempotency_key: Type.Optional(idempotencyKeySchema),
     priority: Type.Optional(prioritySchema),
     metadata: Type.Optional(freeObject({ minProperties: 1, description: "About the resources in `data`." })),
-    links: Type.Optional(Type.Array(linkSchema, { minItems: 1, maxItems: 100, description: "Related resources." })),
+    links: Type.Optional(Type.Array(linkSchema, { minItems: 1, maxItems: linksCountMax, description: "Related resources." })),
   },
   { title: "EventInput" },
 );

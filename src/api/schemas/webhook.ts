@@ -1,23 +1,26 @@
 import { Type } from "typebox";
 import type { Static, TProperties } from "typebox";
+import { urlLengthMax } from "../../core/egress/url-policy.ts";
+import { eventTypeLengthMax } from "../../core/event-type.ts";
 import { customHeaderLimits } from "../../core/request-headers.ts";
-import { scheduleAttemptsMax, scheduleDelayMsMax, scheduleTotalMsMax } from "../../core/retry-schedule.ts";
+import { scheduleDelayMsMax } from "../../core/retry-schedule.ts";
 import { orderingGuarantees } from "../../core/webhook.ts";
 import { attemptTimeoutMsMax } from "../../core/delivery-policy.ts";
 import { closed, eventTypeName, freeObject, id, instant, line, listOf, nullable, oneOf, pageProperties, tenantId } from "./common.ts";
 
-export const urlLengthMax = 2048;
+/** Only keeps requests small; how many attempts a schedule may have is judged by core/retry-schedule.ts. */
+const scheduleItemsMax = 1_000;
 
 const eventPattern = Type.String({
-  pattern: "^(\\*|[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*(\\.\\*)?)$",
-  maxLength: 128,
+  pattern: "^(\\*|[a-zA-Z0-9_]+(\\.[a-zA-Z0-9_]+)*(\\.\\*)?)$",
+  maxLength: eventTypeLengthMax,
   "x-rule": "an event type, a prefix ending in .*, or *",
   examples: ["order.*"],
 });
 
 const retryInputSchema = closed(
   {
-    max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: scheduleAttemptsMax, description: "Requests in all, the first one included." })),
+    max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: scheduleItemsMax, description: "Requests in all, the first one included." })),
     base_delay_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: scheduleDelayMsMax, description: "Delay before the second request." })),
     max_delay_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: scheduleDelayMsMax })),
     backoff_multiplier: Type.Optional(Type.Number({ minimum: 1, maximum: 100 })),
@@ -26,12 +29,12 @@ const retryInputSchema = closed(
     schedule_ms: Type.Optional(
       Type.Array(Type.Integer({ minimum: 0, maximum: scheduleDelayMsMax }), {
         minItems: 1,
-        maxItems: scheduleAttemptsMax - 1,
+        maxItems: scheduleItemsMax,
         description: "Delays between requests, instead of the exponential fields.",
         examples: [[5_000, 60_000, 600_000]],
       }),
     ),
-    max_age_ms: Type.Optional(Type.Integer({ minimum: 1_000, maximum: scheduleTotalMsMax, description: "A delivery older than this is dead-lettered." })),
+    max_age_ms: Type.Optional(Type.Integer({ minimum: 1_000, maximum: Number.MAX_SAFE_INTEGER, description: "A delivery older than this is dead-lettered." })),
   },
   { title: "RetryConfigInput", description: "Overrides of the profile's retry schedule." },
 );

@@ -32,39 +32,40 @@ const literals = [
 
 export function egressSuite(name: string, create: CreateTransport): void {
   describe(`transport ${name}: egress`, () => {
-    it("refuses literals of every notation before connecting", async () => {
+    it("refuses literals of every notation before connecting", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
+      t.after(() => peer.close());
       const transport = create({ policy: publicOnly });
+      t.after(() => transport.close());
       for (const literal of literals) {
         const result = await transport.send({ ...testRequest, origin: `http://${literal}:${peer.port}` });
         assert.deepEqual(result.observation, refused, literal);
-        checkMessage(result, /^egress refused: \S+ is [a-z_]+$/);
+        checkMessage(result, /^egress refused: \S+ is [a-z0-9_]+$/);
       }
       assert.equal(peer.connectionCount, 0);
-      await transport.close();
-      await peer.close();
     });
 
-    it("refuses names that resolve to refused addresses only", async () => {
+    it("refuses names that resolve to refused addresses only", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
+      t.after(() => peer.close());
       const names = {
         "private.test": () => ["10.0.0.1"],
         "mapped.test": () => ["::ffff:127.0.0.1"],
         "loop.test": () => ["127.0.0.1", "::1"],
       };
       const transport = create({ policy: publicOnly, names });
+      t.after(() => transport.close());
       for (const hostname of Object.keys(names)) {
         const result = await transport.send({ ...testRequest, origin: `http://${hostname}:${peer.port}` });
         assert.deepEqual(result.observation, refused, hostname);
         checkMessage(result, /^egress refused: /);
       }
       assert.equal(peer.connectionCount, 0);
-      await transport.close();
-      await peer.close();
     });
 
-    it("uses only the allowed addresses of a name that has both", async () => {
+    it("uses only the allowed addresses of a name that has both", async (t) => {
       const receiver = await startReceiver();
+      t.after(() => receiver.close());
       const asked: string[] = [];
       const policy = {
         judge: (address: string) => {
@@ -73,19 +74,20 @@ export function egressSuite(name: string, create: CreateTransport): void {
         },
       };
       const transport = create({ policy, names: { "both.test": () => ["10.0.0.1", "127.0.0.1", "::1"] } });
+      t.after(() => transport.close());
       const result = await transport.send({ ...testRequest, origin: `http://both.test:${receiver.port}` });
       assert.equal(result.observation.kind, "response");
       assert.deepEqual(new Set(asked), new Set(["10.0.0.1", "127.0.0.1", "::1"]));
-      await transport.close();
-      await receiver.close();
     });
 
-    it("is not fooled by a name that changes after it was checked", async () => {
+    it("is not fooled by a name that changes after it was checked", async (t) => {
       const receiver = await startReceiver();
+      t.after(() => receiver.close());
       const answers = [["127.0.0.1"], ["10.0.0.1"]];
       let queries = 0;
       const names = { "rebind.test": () => answers[Math.min(queries++, 1)] ?? [] };
       const transport = create({ policy: loopbackOnly, names });
+      t.after(() => transport.close());
       const request = { ...testRequest, origin: `http://rebind.test:${receiver.port}` };
       assert.equal((await transport.send(request)).observation.kind, "response");
       // A 421 makes it ask again, over a new connection (C-36).
@@ -94,56 +96,54 @@ export function egressSuite(name: string, create: CreateTransport): void {
       const rebound = await transport.send(request);
       assert.deepEqual(rebound.observation, refused);
       assert.equal(queries, 2);
-      await transport.close();
-      await receiver.close();
     });
 
-    it("judges the connected socket before a byte is sent", async () => {
+    it("judges the connected socket before a byte is sent", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
+      t.after(() => peer.close());
       let judgements = 0;
       const policy: typeof loopbackOnly = {
         judge: () =>
           judgements++ === 0 ? { allowed: true } : { allowed: false, addressClass: "loopback", reason: "changed" },
       };
       const transport = create({ policy });
+      t.after(() => transport.close());
       const result = await transport.send({ ...testRequest, origin: peer.origin });
       assert.deepEqual(result.observation, refused);
       await peer.untilAllClosed();
       assert.equal(peer.bytesReceived, 0);
-      await transport.close();
-      await peer.close();
     });
 
-    it("tries the next address when one cannot be connected to", async () => {
+    it("tries the next address when one cannot be connected to", async (t) => {
       const receiver = await startReceiver();
+      t.after(() => receiver.close());
       const policy = createAddressPolicy({ allow: [], allowLoopback: true });
       // Nothing listens on the other loopback addresses.
       const names = { "many.test": () => ["127.0.0.2", "127.0.0.3", "127.0.0.1"] };
       const transport = create({ policy, names });
+      t.after(() => transport.close());
       const result = await transport.send({ ...testRequest, origin: `http://many.test:${receiver.port}` });
       assert.equal(result.observation.kind, "response");
-      await transport.close();
-      await receiver.close();
     });
 
-    it("reports names without addresses as dns", async () => {
+    it("reports names without addresses as dns", async (t) => {
       const transport = create({ policy: loopbackOnly, names: { "empty.test": () => [] } });
+      t.after(() => transport.close());
       for (const hostname of ["empty.test", "missing.test"]) {
         const result = await transport.send({ ...testRequest, origin: `https://${hostname}` });
         assert.deepEqual(result.observation, { kind: "failure", category: "dns", requestSent: false });
         checkMessage(result, /^cannot resolve (empty|missing)\.test: /);
       }
-      await transport.close();
     });
 
-    it("reports a closed port as network", async () => {
+    it("reports a closed port as network", async (t) => {
       const receiver = await startReceiver();
       await receiver.close();
       const transport = create({ policy: loopbackOnly });
+      t.after(() => transport.close());
       const result = await transport.send({ ...testRequest, origin: receiver.origin });
       assert.deepEqual(result.observation, refused);
       checkMessage(result, /ECONNREFUSED/);
-      await transport.close();
     });
   });
 }

@@ -1,22 +1,12 @@
+import { systemClock as clock } from "../../../src/adapters/system/clock.ts";
 import { createHttpTransport } from "../../../src/adapters/transport/http/http-transport.ts";
 import type { NameSource } from "../../../src/adapters/transport/http/system-names.ts";
-import type { Clock } from "../../../src/ports/clock.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
 import { egressSuite } from "./egress.ts";
 import { hostileSuite } from "./hostile-rows.ts";
 import { transportSuite } from "./suite.ts";
 import type { TransportSetup } from "./suite.ts";
 import { tlsSuite } from "./tls.ts";
-
-const clock: Clock = {
-  now: Date.now,
-  monotonicMs: () => performance.now(),
-  schedule(delayMs, callback) {
-    const timer = setTimeout(callback, delayMs);
-    return { cancel: () => clearTimeout(timer) };
-  },
-  defer: setImmediate,
-};
 
 function create(setup: TransportSetup): Transport {
   return createHttpTransport({

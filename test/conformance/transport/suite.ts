@@ -6,6 +6,7 @@
  */
 import { strict as assert } from "node:assert";
 import { describe, it } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import type { AddressPolicy } from "../../../src/core/egress/address-policy.ts";
 import type { AttemptObservation } from "../../../src/core/outcome.ts";
 import { responseSampleBytesMax } from "../../../src/ports/transport.ts";
@@ -32,7 +33,7 @@ export const loopbackOnly: Pick<AddressPolicy, "judge"> = {
 /** Timers and a busy machine; what matters is that it is not seconds. */
 const slackMs = 400;
 /** The kernel's socket buffers on both sides count as written. */
-const floodBytesMax = 24 * 1024 * 1024;
+const floodBytesMax = 12 * 1024 * 1024;
 
 export const testRequest = {
   path: "/hook?secret=canary",
@@ -44,9 +45,12 @@ export const testRequest = {
 export interface HostileRow {
   readonly title: string;
   readonly behave: Behaviour;
-  readonly expected: AttemptObservation;
+  /** Several when the outcome depends on which side is faster. */
+  readonly expected: AttemptObservation | readonly AttemptObservation[];
+  /** The receiver's behaviour is within bounds, so the connection may live on. */
+  readonly mayKeepConnection?: boolean;
   readonly message?: RegExp;
-  readonly tls?: HostileOptions["tls"];
+  readonly tls?: NonNullable<HostileOptions["tls"]>;
   readonly hostname?: string;
 }
 
@@ -61,12 +65,13 @@ export function hostileTest(row: HostileRow, create: CreateTransport, ca?: strin
       const result = await transport.send(request);
       const elapsedMs = performance.now() - startedMs;
       const slowestMs = await neighbour.stop();
-      assert.deepEqual(result.observation, row.expected, result.errorMessage ?? "");
+      checkObservation(result, row.expected);
       assert.ok(elapsedMs < testRequest.timeoutMs + slackMs, `took ${elapsedMs} ms`);
       assert.ok(slowestMs < slackMs, `a healthy receiver waited ${slowestMs} ms`);
       assert.ok(hostile.bytesWritten < floodBytesMax, `${hostile.bytesWritten} bytes were read`);
       checkMessage(result, row.message);
-      if (result.responseSample !== null) assert.ok(result.responseSample.length <= responseSampleBytesMax);
+      assert.ok((result.responseSample?.length ?? 0) <= responseSampleBytesMax);
+      if (row.mayKeepConnection !== true) await hostile.untilAllClosed();
     });
   });
 }
@@ -112,6 +117,12 @@ function keepSending(transport: Transport, origin: string): { stop(): Promise<nu
       return slowestMs;
     },
   };
+}
+
+function checkObservation(result: TransportResult, expected: HostileRow["expected"]): void {
+  const allowed = [expected].flat();
+  const found = allowed.find((one) => isDeepStrictEqual(one, result.observation));
+  assert.deepEqual(result.observation, found ?? allowed[0], result.errorMessage ?? "");
 }
 
 export function checkMessage(result: TransportResult, expected: RegExp | undefined): void {

@@ -32,60 +32,60 @@ const refusedPairs: readonly { title: string; pair: KeyPair; ca?: string; hostna
 export function tlsSuite(name: string, create: CreateTransport): void {
   describe(`transport ${name}: TLS`, () => {
     for (const row of refusedPairs) {
-      it(`refuses a certificate that is ${row.title}`, async () => {
+      it(`refuses a certificate that is ${row.title}`, async (t) => {
         const peer = await startHostileReceiver({ behave: behaviours.silent, tls: row.pair, hostname: row.hostname });
+        t.after(() => peer.close());
         const ca = row.ca === undefined ? {} : { ca: row.ca };
         const transport = create({ policy: loopbackOnly, names, ...ca });
+        t.after(() => transport.close());
         const result = await transport.send({ ...testRequest, origin: peer.origin });
         assert.deepEqual(result.observation, { kind: "failure", category: "ssl", requestSent: false });
         checkMessage(result, row.message);
         assert.equal(peer.bytesReceived, 0);
-        await transport.close();
-        await peer.close();
       });
     }
 
-    it("delivers to names and addresses that the certificate covers, over one connection each", async () => {
+    it("delivers to names and addresses that the certificate covers, over one connection each", async (t) => {
       for (const hostname of ["localhost", "a.receiver.test", "127.0.0.1"]) {
         const receiver = await startReceiver({ tls: validPair, hostname });
+        t.after(() => receiver.close());
         const transport = create({ policy: loopbackOnly, names, ca: testAuthority });
+        t.after(() => transport.close());
         for (let sent = 0; sent < 3; sent++) {
           const result = await transport.send({ ...testRequest, origin: receiver.origin });
           assert.deepEqual(result.observation, { kind: "response", status: 200, complete: true }, hostname);
         }
         assert.equal(receiver.connectionCount, 1);
-        await transport.close();
-        await receiver.close();
       }
     });
 
-    it("ends within the deadline when the handshake never ends", async () => {
+    it("ends within the deadline when the handshake never ends", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
+      t.after(() => peer.close());
       const transport = create({ policy: loopbackOnly });
+      t.after(() => transport.close());
       const result = await transport.send({ ...testRequest, origin: `https://127.0.0.1:${peer.port}` });
       assert.deepEqual(result.observation, { kind: "failure", category: "timeout", requestSent: false });
       assert.ok(result.durationMs < testRequest.timeoutMs + 400);
       await peer.untilAllClosed();
-      await transport.close();
-      await peer.close();
     });
 
-    it("reports a port that does not speak TLS as ssl", async () => {
+    it("reports a port that does not speak TLS as ssl", async (t) => {
       const receiver = await startReceiver();
+      t.after(() => receiver.close());
       const transport = create({ policy: loopbackOnly });
+      t.after(() => transport.close());
       const result = await transport.send({ ...testRequest, origin: `https://127.0.0.1:${receiver.port}` });
       assert.deepEqual(result.observation, { kind: "failure", category: "ssl", requestSent: false });
-      await transport.close();
-      await receiver.close();
     });
 
-    it("reports a connection lost in the handshake as network", async () => {
+    it("reports a connection lost in the handshake as network", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.resetAtAccept });
+      t.after(() => peer.close());
       const transport = create({ policy: loopbackOnly });
+      t.after(() => transport.close());
       const result = await transport.send({ ...testRequest, origin: `https://127.0.0.1:${peer.port}` });
       assert.deepEqual(result.observation, { kind: "failure", category: "network", requestSent: false });
-      await transport.close();
-      await peer.close();
     });
 
     const tls = validPair;

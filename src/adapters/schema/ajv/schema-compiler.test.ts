@@ -125,8 +125,8 @@ test("schemas are bounded in bytes, depth and number of subschemas", () => {
   let bottomless: unknown = [];
   for (let depth = 0; depth < 100_000; depth += 1) bottomless = [bottomless];
   assert.match(refusalOf({ const: bottomless })[0]?.message ?? "", /32 deep/);
-  const many = Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`p${index}`, {}]));
-  assert.match(refusalOf({ properties: many })[0]?.message ?? "", /1000 subschemas/);
+  const many = Object.fromEntries(Array.from({ length: 501 }, (_, index) => [`p${index}`, {}]));
+  assert.match(refusalOf({ properties: many })[0]?.message ?? "", /500 subschemas/);
 });
 
 test("references that never take a step into the data are refused", () => {
@@ -185,15 +185,15 @@ const attacks: Readonly<Record<string, { readonly schema: unknown; readonly data
     data: Array.from({ length: 100_000 }, () => 9_999),
   },
   "many names over a long list": {
-    schema: { items: { properties: Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`n${index}`, {}])) } },
+    schema: { items: { properties: Object.fromEntries(Array.from({ length: 490 }, (_, index) => [`n${index}`, {}])) } },
     data: Array.from({ length: 80_000 }, () => ({})),
   },
   "formats on long text": {
     schema: { allOf: ["email", "uri", "uri-reference", "hostname", "ipv6", "duration"].map((format) => ({ format })) },
     data: `${"a.".repeat(100_000)}@`,
   },
-  "a text measured a thousand times": {
-    schema: { allOf: Array.from({ length: 900 }, () => ({ minLength: 1 })) },
+  "a text measured hundreds of times": {
+    schema: { allOf: Array.from({ length: 490 }, () => ({ minLength: 1 })) },
     data: "x".repeat(250_000),
   },
 };
@@ -203,7 +203,7 @@ for (const [name, { schema, data }] of Object.entries(attacks)) {
 }
 
 test("the largest schemas compile in bounded time", () => {
-  const properties = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`p${index}`, { type: "string", maxLength: 9 }]));
+  const properties = Object.fromEntries(Array.from({ length: 490 }, (_, index) => [`p${index}`, { type: "string", maxLength: 9 }]));
   const large = { properties, required: Object.keys(properties) };
   const start = performance.now();
   assert.equal(compiled(large).validate({}).length, 10);

@@ -54,6 +54,8 @@ const dialect = "https://json-schema.org/draft/2020-12/schema";
 const costKeyword = "posthornCost";
 /** The second look, for more than the first problem, may cost this much: errors take memory. */
 const listingUnitsMax = 20_000;
+/** ajv quotes the schema in its reasons. */
+const reasonLengthMax = 200;
 
 const tooCostly: readonly FieldProblem[] = [
   { field: "data", message: "is too costly to check against the schema of its event type" },
@@ -80,8 +82,9 @@ function compileMarked(schema: Record<string, unknown>, patterns: Patterns): Com
   let first: ValidateFunction;
   try {
     first = createAjv({ patterns, budget, allErrors: false }).compile(schema);
-  } catch {
-    return refusal([{ field: "schema", message: "cannot be compiled; it may be contradictory or refer to itself too deeply" }]);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, reasonLengthMax) : "unknown";
+    return refusal([{ field: "schema", message: `cannot be compiled: ${reason}` }]);
   }
   if (trialValues.some((value) => run(first, { data: value, budget, unitsMax: validationUnitsMax }) === null)) {
     return refusal([{ field: "schema", message: "refers to itself without end" }]);
@@ -135,13 +138,13 @@ function createAjv({ patterns, budget, allErrors }: AjvInput): Ajv2020 {
     allErrors,
     strict: true,
     strictTypes: false,
+    strictRequired: false,
     strictTuples: false,
     ownProperties: true,
     // An inlined definition is copied into each place that refers to it.
     inlineRefs: false,
     meta: false,
     validateSchema: false,
-    addUsedSchema: false,
     logger: false,
     code: { regExp },
   });
@@ -155,7 +158,8 @@ function addKeywords(ajv: Ajv2020, budget: ValidationBudget): void {
     keyword: costKeyword,
     // First of all, or a reference that leads back here would never be charged.
     before: "$ref",
-    valid: true,
+    // Not `valid: true`: ajv would drop the call as code without an effect.
+    errors: false,
     compile: (cost: SubschemaCost) => (data: unknown) => {
       chargeFor(cost, { data, purse: budget });
       return true;

@@ -113,14 +113,22 @@ export interface TransactionListener {
   readonly reload?: () => void;
 }
 
+export interface DatabaseOptions {
+  readonly file: string;
+  readonly busyTimeoutMs: number;
+  /** Called before anything is changed; throws when the file must be left alone. */
+  readonly inspect: (db: DatabaseSync) => void;
+}
+
 /** Opens the file with the settings that the promises of the port rest on. */
-export function openDatabase(options: { readonly file: string; readonly busyTimeoutMs: number }): DatabaseSync {
+export function openDatabase(options: DatabaseOptions): DatabaseSync {
   const db = new DatabaseSync(options.file, {
     timeout: options.busyTimeoutMs,
     // Rows are written in one place each, and history is removed in steps that would trip over foreign keys.
     enableForeignKeyConstraints: false,
   });
   try {
+    options.inspect(db);
     db.exec(`PRAGMA page_size = ${pageSizeBytes}`);
     db.exec("PRAGMA journal_mode = WAL");
     // FULL, not NORMAL: an answered publish must survive a power cut.

@@ -65,14 +65,9 @@ export class SqliteDeliveries implements DeliveryStore {
   }
 
   async release(leases: readonly Lease[]): Promise<void> {
-    const fresh: Lease[] = [];
-    for (const lease of leases) {
-      const held = this.#state.leases.get(lease.ref);
-      if (held?.fence !== lease.fence) continue;
-      if (held.fresh) fresh.push(lease);
-      else this.#state.leases.drop(lease.ref);
-    }
-    this.#enterLanes(fresh.map((lease) => lease.ref));
+    const held = leases.filter((lease) => this.#state.leases.get(lease.ref)?.fence === lease.fence);
+    this.#enterLanes(held.filter(({ ref }) => this.#state.leases.get(ref)?.fresh).map(({ ref }) => ref));
+    for (const { ref } of held) this.#state.leases.drop(ref);
   }
 
   async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {

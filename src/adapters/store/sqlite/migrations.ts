@@ -22,6 +22,9 @@ export const migrations: readonly Migration[] = [initialSchema];
 /** "PHRN". Tells our files from those of other programs. */
 export const applicationId = 0x5048524e;
 
+/** SQLite's result code for a file that is something else. */
+const notADatabase = 26;
+
 /** What `migrate` would do, after checking that the database is ours, unchanged and not newer. Writes nothing. */
 export function planMigrations(db: DatabaseSync, known: readonly Migration[] = migrations): MigrationPlan {
   const applied = appliedMigrations(db);
@@ -74,13 +77,23 @@ interface AppliedMigration {
 }
 
 function appliedMigrations(db: DatabaseSync): readonly AppliedMigration[] {
-  const found = db.prepare("PRAGMA application_id").get()?.["application_id"];
-  const tables = db.prepare("SELECT count(*) AS count FROM sqlite_schema").get()?.["count"];
-  if (tables === 0 && found === 0) return [];
-  if (found !== applicationId) throw new ForeignDatabaseError(db.location() ?? "the file");
+  if (!isOurs(db)) return [];
   return db
     .prepare("SELECT number, name, checksum FROM migrations ORDER BY number")
     .all() as unknown as AppliedMigration[];
+}
+
+/** False for an empty file; throws when it holds something else. */
+function isOurs(db: DatabaseSync): boolean {
+  try {
+    const id = db.prepare("PRAGMA application_id").get()?.["application_id"];
+    if (id === applicationId) return true;
+    const tables = db.prepare("SELECT count(*) AS count FROM sqlite_schema").get()?.["count"];
+    if (tables === 0 && id === 0) return false;
+  } catch (error) {
+    if (!(error instanceof Error && "errcode" in error && error.errcode === notADatabase)) throw error;
+  }
+  throw new ForeignDatabaseError(db.location() ?? "the file");
 }
 
 function checksum(migration: Migration): string {

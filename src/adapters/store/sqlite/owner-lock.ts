@@ -5,6 +5,7 @@ import { DataFolderInUseError } from "./errors.ts";
 
 /** Proof that this process alone owns a data folder. */
 export interface OwnerLock {
+  /** Safe to call twice. */
   release(): void;
 }
 
@@ -28,7 +29,11 @@ export function takeOwnerLock(owner: { readonly dataDir: string; readonly pid: n
     throw new DataFolderInUseError({ dataDir: owner.dataDir, pid: readPid(pidFile) });
   }
   writeFileSync(pidFile, `${owner.pid}\n`);
-  return { release: () => lock.close() };
+  return {
+    release: () => {
+      if (lock.isOpen) lock.close();
+    },
+  };
 }
 
 function isBusy(error: unknown): boolean {

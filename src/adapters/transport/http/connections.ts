@@ -18,6 +18,7 @@ export class Connection {
   readonly gate = new ResponseGate();
   readonly #client: Client;
   readonly #dialer: Dialer;
+  #exchange: Exchange | null = null;
   #dial: Dial | null = null;
   #socket: Socket | null = null;
 
@@ -40,12 +41,21 @@ export class Connection {
     this.#client.on("disconnect", () => parts.onDisconnect(this));
   }
 
+  /**
+   * A request is under way, perhaps not written yet: when the receiver closes an idle connection just as it is picked
+   * for a request, undici connects anew and sends it there.
+   */
+  get busy(): boolean {
+    return this.#exchange !== null && !this.#exchange.settled;
+  }
+
   get usable(): boolean {
     return this.#socket !== null && !this.#socket.destroyed;
   }
 
   send(exchange: Exchange): void {
     exchange.connection = this;
+    this.#exchange = exchange;
     const { path, headers, body } = exchange.request;
     // undici copies what it needs out of `headers`; its type only lacks the `readonly`.
     this.#client.dispatch({ method: "POST", path, headers: headers as string[], body }, exchange);
@@ -152,7 +162,9 @@ export class Connections {
 
   #openFor(origin: string): Connection {
     const { idleSocketMs } = this.#limits;
-    const onDisconnect = (connection: Connection): void => this.drop(connection);
+    const onDisconnect = (connection: Connection): void => {
+      if (!connection.busy) this.drop(connection);
+    };
     const connection = new Connection({ origin, dialer: this.#dialer, idleSocketMs, onDisconnect });
     this.#open.add(connection);
     return connection;

@@ -51,7 +51,8 @@ export function faultOf(error: unknown): TransportFault {
 /** True when the bytes received cannot be HTTP, as opposed to HTTP that was cut off. */
 export function breaksHttp(error: unknown): boolean {
   const code = codeOf(error);
-  if (code.startsWith("HPE_")) return code !== "HPE_INVALID_EOF_STATE";
+  // Its code is empty in undici 8.12; the text is llhttp's.
+  if (error instanceof Error && error.name === "HTTPParserError") return !error.message.includes("EOF");
   if (code === "UND_ERR_SOCKET") return error instanceof Error && error.message.startsWith("bad ");
   return (
     code === "UND_ERR_HEADERS_OVERFLOW" ||

@@ -42,6 +42,7 @@ export class ResponseGate {
   #lineFeeds = 0;
 
   install(socket: Socket): void {
+    this.broken = false;
     const read = socket.read;
     socket.on("error", () => {
       this.broken = true;

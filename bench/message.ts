@@ -1,0 +1,74 @@
+import { Buffer } from "node:buffer";
+import { renderStandardPayload } from "../src/core/payload-formats/standard.ts";
+import { parseSecret } from "../src/core/signing/signing-key.ts";
+import { prepareSigner } from "../src/core/signing/standard-webhooks.ts";
+import type { Signer } from "../src/core/signing/standard-webhooks.ts";
+import type { SignatureSchemeName } from "../src/core/profile.ts";
+
+/** What every contestant sends: the same bytes, the same headers, the same signature. */
+
+/** Length of the text that makes the body, with type and timestamp around it, 1,024 bytes. */
+const fillerLength = 890;
+
+/** `data` of every event. */
+export const eventData: Readonly<Record<string, unknown>> = {
+  order_id: 4711,
+  currency: "EUR",
+  text: "x".repeat(fillerLength),
+};
+
+export function eventTypeOf(webhook: number): string {
+  return `bench.w${String(webhook).padStart(5, "0")}`;
+}
+
+/** The body as the product renders it. */
+export function messageBody(): Buffer {
+  return renderStandardPayload({
+    eventType: eventTypeOf(0),
+    timestamp: 1_764_000_000_000,
+    dataJson: JSON.stringify(eventData),
+    metadata: null,
+    links: null,
+  });
+}
+
+/** Fixed keys: a benchmark has nothing to hide, and every process must sign alike. */
+export const secretTexts: Readonly<Record<SignatureSchemeName, string>> = {
+  v1: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
+  v1a: `whsk_${Buffer.alloc(32, 9).toString("base64")}`,
+};
+
+export function messageSigner(schemes: readonly SignatureSchemeName[]): Signer {
+  return prepareSigner(
+    schemes.map((scheme) => {
+      const key = parseSecret(secretTexts[scheme]);
+      if (key.kind === "invalid") throw new Error(key.detail);
+      return key;
+    }),
+  );
+}
+
+export const userAgent = "Posthorn/0.1.0";
+
+/** The headers of a delivery of profile `standard`, in the product's order. */
+export function messageHeaders(message: {
+  readonly id: string;
+  readonly body: Uint8Array;
+  readonly signer: Signer;
+}): string[] {
+  const timestampSeconds = Math.floor(Date.now() / 1000);
+  return [
+    "Content-Type",
+    "application/json",
+    "Webhook-ID",
+    message.id,
+    "Webhook-Timestamp",
+    String(timestampSeconds),
+    "Webhook-Signature",
+    message.signer({ messageId: message.id, timestampSeconds, body: message.body }),
+    "Idempotency-Key",
+    `"${message.id}"`,
+    "User-Agent",
+    userAgent,
+  ];
+}

@@ -1,0 +1,64 @@
+import { type ChildProcess, fork } from "node:child_process";
+import type { Answer, Call, Usage } from "./serve-calls.ts";
+
+/**
+ * A process of its own, started for one role (sink, raw, product) and driven by calls. Every contestant runs in one,
+ * so that no measurement shares an event loop or a heap with the harness or with another contestant.
+ */
+export class Child {
+  readonly #process: ChildProcess;
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  readonly #name: string;
+  #calls = 0;
+  #ended = false;
+
+  constructor(script: URL) {
+    this.#name = script.pathname.split("/").slice(-2).join("/");
+    // Standard output belongs to the table.
+    this.#process = fork(script, [], { stdio: ["ignore", 2, 2, "ipc"], serialization: "advanced" });
+    this.#process.on("message", (message) => this.#answered(message as Answer));
+    this.#process.on("error", (error) => this.#fail(error));
+    this.#process.on("exit", (code, signal) => {
+      this.#ended = true;
+      this.#fail(new Error(`${this.#name} ended with ${signal ?? code}`));
+    });
+  }
+
+  call<Result>(method: string, input: unknown = null): Promise<Result> {
+    if (this.#ended) return Promise.reject(new Error(`${this.#name} has ended`));
+    const id = (this.#calls += 1);
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.#waiting.set(id, { promise, resolve, reject });
+    const call: Call = { id, method, input };
+    this.#process.send(call);
+    return promise as Promise<Result>;
+  }
+
+  /** Processor time and memory since the start of the process. */
+  usage(): Promise<Usage> {
+    return this.call<Usage>("usage");
+  }
+
+  /** Ends it at once: what has to be closed is closed by a call before. */
+  async kill(): Promise<void> {
+    if (this.#ended) return;
+    const ended = new Promise((resolve) => {
+      this.#process.once("exit", resolve);
+    });
+    this.#process.kill("SIGKILL");
+    await ended;
+  }
+
+  #answered(answer: Answer): void {
+    const waiting = this.#waiting.get(answer.id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(answer.id);
+    if (answer.error === undefined) waiting.resolve(answer.result);
+    else waiting.reject(new Error(`${this.#name}: ${answer.error}`));
+  }
+
+  #fail(error: Error): void {
+    for (const waiting of this.#waiting.values()) waiting.reject(error);
+    this.#waiting.clear();
+  }
+}

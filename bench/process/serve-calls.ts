@@ -1,0 +1,82 @@
+import { Session } from "node:inspector/promises";
+import { writeFileSync } from "node:fs";
+
+export interface Call {
+  readonly id: number;
+  readonly method: string;
+  readonly input: unknown;
+}
+
+export interface Answer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: string;
+}
+
+export interface Usage {
+  readonly cpuMs: number;
+  readonly rssBytes: number;
+  /** The most it ever was. */
+  readonly rssBytesMax: number;
+}
+
+type Handler = (input: never) => unknown;
+
+/** The other end of `Child`: answers the calls of the harness until it disconnects. */
+export function serveCalls(handlers: Readonly<Record<string, Handler>>): void {
+  const all: Readonly<Record<string, Handler>> = { usage, startProfile, stopProfile, ...handlers };
+  process.on("message", (message) => void answer(all, message as Call));
+  // The harness has ended, perhaps by Ctrl-C: nothing here is worth finishing.
+  process.once("disconnect", () => process.kill(process.pid, "SIGKILL"));
+}
+
+async function answer(handlers: Readonly<Record<string, Handler>>, call: Call): Promise<void> {
+  try {
+    const handler = handlers[call.method];
+    if (handler === undefined) throw new Error(`no handler for ${call.method}`);
+    send({ id: call.id, result: await handler(call.input as never) });
+  } catch (error) {
+    send({ id: call.id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  }
+}
+
+function send(message: Answer): void {
+  process.send?.(message);
+}
+
+function usage(): Usage {
+  const { user, system } = process.cpuUsage();
+  return {
+    cpuMs: (user + system) / 1000,
+    rssBytes: process.memoryUsage.rss(),
+    rssBytesMax: process.resourceUsage().maxRSS * 1024,
+  };
+}
+
+/** Milliseconds of the machine's monotonic clock: the same in every process of one machine. */
+export function machineMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
+
+// The profile of --profile. The same profiler as --cpu-prof, but it covers the measured stretch alone: without
+// module loading, seeding and warming up.
+
+let session: Session | null = null;
+
+async function startProfile(): Promise<void> {
+  session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.setSamplingInterval", { interval: samplingIntervalUs });
+  await session.post("Profiler.start");
+}
+
+async function stopProfile(input: { readonly file: string }): Promise<void> {
+  if (session === null) return;
+  const { profile } = await session.post("Profiler.stop");
+  session.disconnect();
+  session = null;
+  writeFileSync(input.file, JSON.stringify(profile));
+}
+
+const samplingIntervalUs = 200;

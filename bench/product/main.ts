@@ -1,0 +1,113 @@
+// The embedded product in a process of its own: `node bench/product/main.ts`, driven by product.ts.
+
+import { machineMs, serveCalls } from "../process/serve-calls.ts";
+import { eventData } from "../message.ts";
+import { benchSecretBox, openProduct } from "./compose.ts";
+import type { Product } from "./compose.ts";
+import { Outstanding } from "./outstanding.ts";
+import type { FloodInput, PacedEvent, PacedInput } from "./product.ts";
+import { saveWebhook } from "./webhook-seed.ts";
+import type { WebhookSeed } from "./webhook-seed.ts";
+
+const scope = { tenantId: null };
+let product: Product | null = null;
+let settledOf: (eventType: string) => void = () => undefined;
+
+async function open(input: { readonly dataDir: string; readonly delivers: boolean }): Promise<void> {
+  product = await openProduct({ ...input, onSettled: (fact) => settledOf(fact.eventType) });
+}
+
+function opened(): Product {
+  if (product === null) throw new Error("open comes first");
+  return product;
+}
+
+async function saveWebhooks(seeds: readonly WebhookSeed[]): Promise<string[]> {
+  const ids: string[] = [];
+  // One after the other: ids are ordered, and so are the rows.
+  // oxlint-disable-next-line no-await-in-loop
+  for (const seed of seeds) ids.push(await saveWebhook(seed, { ...opened(), secretBox: benchSecretBox() }));
+  return ids;
+}
+
+/** Publishes events, types in turn, in batches, never more than a bounded number ahead of the deliveries. */
+async function flood(input: FloodInput): Promise<void> {
+  const { engine } = opened();
+  const outstanding = new Outstanding(input.outstandingMax);
+  settledOf = (eventType) => {
+    if (eventType !== input.uncountedType) outstanding.settled();
+  };
+  const running: Promise<unknown>[] = [];
+  for (let published = 0; published < input.events; ) {
+    const types = batchOfTypes(input, published);
+    const deliveries = types.filter((type) => type !== input.uncountedType).length * input.deliveriesPerEvent;
+    // The publisher waits for room: this is the loop that is being paced.
+    // oxlint-disable-next-line no-await-in-loop
+    await outstanding.waitFor(deliveries);
+    outstanding.add(deliveries);
+    running.push(publishAll(engine, types));
+    published += types.length;
+  }
+  await Promise.all(running);
+}
+
+function batchOfTypes(input: FloodInput, from: number): string[] {
+  const count = Math.min(input.batch, input.events - from);
+  return Array.from({ length: count }, (_, index) => input.types[(from + index) % input.types.length] as string);
+}
+
+async function publishAll(engine: Product["engine"], types: readonly string[]): Promise<void> {
+  const entries = await engine.publishMany(
+    scope,
+    types.map((eventType) => ({ eventType, data: eventData })),
+  );
+  const refused = entries.find((entry) => entry.kind === "refused");
+  if (refused !== undefined) throw refused.error;
+}
+
+/** An open loop: publishes when the time has come, whatever became of what was published before. */
+async function paced(input: PacedInput): Promise<readonly PacedEvent[]> {
+  const { engine } = opened();
+  settledOf = () => undefined;
+  const startedAt = machineMs();
+  const total = Math.floor((input.perSecond * input.durationMs) / 1000);
+  const running: Promise<PacedEvent>[] = [];
+  for (let index = 0; index < total; index += 1) {
+    const waitMs = startedAt + (index * 1000) / input.perSecond - machineMs();
+    // oxlint-disable-next-line no-await-in-loop
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    running.push(publishOne(engine, input.types[index % input.types.length] as string));
+  }
+  return await Promise.all(running);
+}
+
+async function publishOne(engine: Product["engine"], eventType: string): Promise<PacedEvent> {
+  const publishedAt = machineMs();
+  const { id } = await engine.publish(scope, { eventType, data: eventData });
+  return { id, eventType, publishedAt, acceptedAt: machineMs() };
+}
+
+/** Machine time at which no more than `left` deliveries wait, all others settled and committed. */
+async function committed(input: { readonly left: number }): Promise<number> {
+  const { deliveries } = opened().store;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop
+    const { waiting } = await deliveries.depth();
+    if (waiting.high + waiting.normal + waiting.low <= input.left) return machineMs();
+    // oxlint-disable-next-line no-await-in-loop
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+serveCalls({
+  open,
+  saveWebhooks,
+  start: () => opened().engine.start(),
+  flood,
+  paced,
+  committed,
+  close: async () => {
+    await opened().engine.stop({ graceMs: 2_000 });
+    await opened().store.close();
+  },
+});

@@ -1,0 +1,95 @@
+// The limit: a bare undici loop that signs and sends. `node bench/raw/main.ts`, driven by raw.ts.
+
+import { randomBytes } from "node:crypto";
+import { Pool } from "undici";
+import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import { createUuidV7Source } from "../../src/core/uuid.ts";
+import type { Signer } from "../../src/core/signing/standard-webhooks.ts";
+import { messageBody, messageHeaders, messageSigner } from "../message.ts";
+import { machineMs, serveCalls } from "../process/serve-calls.ts";
+import { DrainHandler } from "./drain-handler.ts";
+import type { PacedResult, RawResult } from "./raw.ts";
+
+const concurrency = 100;
+const path = "/ok/raw";
+const body = messageBody();
+const ids = createUuidV7Source({ now: Date.now, randomBytes });
+let pool: Pool | null = null;
+let signer: Signer = () => "";
+
+function open(input: { readonly origin: string }): void {
+  pool = new Pool(input.origin, { connections: concurrency, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+}
+
+function connected(): Pool {
+  if (pool === null) throw new Error("open comes first");
+  return pool;
+}
+
+async function sendByRequest(id: string): Promise<void> {
+  const answer = await connected().request({
+    method: "POST",
+    path,
+    headers: messageHeaders({ id, body, signer }),
+    body,
+  });
+  await answer.body.dump();
+}
+
+function sendByDispatch(id: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    connected().dispatch(
+      { method: "POST", path, headers: messageHeaders({ id, body, signer }), body },
+      new DrainHandler(resolve, reject),
+    );
+  });
+}
+
+async function run(input: {
+  readonly durationMs: number;
+  readonly schemes: readonly SignatureSchemeName[];
+  readonly by: "request" | "dispatch";
+}): Promise<RawResult> {
+  signer = messageSigner(input.schemes);
+  const send = input.by === "request" ? sendByRequest : sendByDispatch;
+  const startedAt = machineMs();
+  const cpuBefore = process.cpuUsage();
+  let requests = 0;
+  const lane = async (): Promise<void> => {
+    while (performance.now() < endsAt) {
+      // Each lane has one request under way, as the limit allows.
+      // oxlint-disable-next-line no-await-in-loop
+      await send(ids.next());
+      requests += 1;
+    }
+  };
+  const endsAt = performance.now() + input.durationMs;
+  await Promise.all(Array.from({ length: concurrency }, lane));
+  const cpu = process.cpuUsage(cpuBefore);
+  return { requests, elapsedMs: machineMs() - startedAt, cpuMs: (cpu.user + cpu.system) / 1000 };
+}
+
+/** An open loop: requests start when their time has come, whatever became of those before. */
+async function paced(input: { readonly perSecond: number; readonly durationMs: number }): Promise<PacedResult> {
+  signer = messageSigner(["v1"]);
+  const sent: { id: string; startedAt: number; endedAt: number }[] = [];
+  const running: Promise<void>[] = [];
+  const startedAt = machineMs();
+  const total = Math.floor((input.perSecond * input.durationMs) / 1000);
+  for (let index = 0; index < total; index += 1) {
+    const waitMs = startedAt + (index * 1000) / input.perSecond - machineMs();
+    // oxlint-disable-next-line no-await-in-loop
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const record = { id: ids.next(), startedAt: machineMs(), endedAt: 0 };
+    sent.push(record);
+    running.push(
+      sendByRequest(record.id).then(() => {
+        record.endedAt = machineMs();
+      }),
+    );
+  }
+  await Promise.all(running);
+  return { sent };
+}
+
+serveCalls({ open, run, paced });

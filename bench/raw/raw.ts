@@ -1,0 +1,78 @@
+import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import { Child } from "../process/child.ts";
+
+export interface RawResult {
+  readonly requests: number;
+  readonly elapsedMs: number;
+  readonly cpuMs: number;
+}
+
+export interface PacedResult {
+  readonly sent: readonly { readonly id: string; readonly startedAt: number; readonly endedAt: number }[];
+}
+
+export interface RawKind {
+  readonly by: "request" | "dispatch";
+  readonly schemes: readonly SignatureSchemeName[];
+}
+
+export const rawDefault: RawKind = { by: "request", schemes: ["v1"] };
+
+/** A stretch of raw, in requests per second, with the processor time of one request. */
+export interface RawSample {
+  readonly perSecond: number;
+  readonly cpuUs: number;
+}
+
+/**
+ * The limit, sampled beside every other measurement: the machine's speed wanders, so a ratio is only taken against
+ * samples from right before and right after.
+ */
+export class Raw {
+  readonly #child: Child;
+  readonly #sampleMs: number;
+  readonly #seen: RawSample[] = [];
+
+  private constructor(child: Child, sampleMs: number) {
+    this.#child = child;
+    this.#sampleMs = sampleMs;
+  }
+
+  static async start(options: { readonly origin: string; readonly sampleMs: number }): Promise<Raw> {
+    const child = new Child(new URL("main.ts", import.meta.url));
+    await child.call("open", { origin: options.origin });
+    const raw = new Raw(child, options.sampleMs);
+    // Compiles the code and opens the connections; the sample is thrown away.
+    await raw.#run(rawDefault, warmUpMs);
+    return raw;
+  }
+
+  async sample(kind: RawKind = rawDefault): Promise<RawSample> {
+    const sample = await this.#run(kind, this.#sampleMs);
+    if (kind === rawDefault) this.#seen.push(sample);
+    return sample;
+  }
+
+  /** Every sample of the default kind so far. */
+  get samples(): readonly RawSample[] {
+    return this.#seen;
+  }
+
+  paced(input: { readonly perSecond: number; readonly durationMs: number }): Promise<PacedResult> {
+    return this.#child.call("paced", input);
+  }
+
+  stop(): Promise<void> {
+    return this.#child.kill();
+  }
+
+  async #run(kind: RawKind, durationMs: number): Promise<RawSample> {
+    const result = await this.#child.call<RawResult>("run", { ...kind, durationMs });
+    return {
+      perSecond: (result.requests * 1000) / result.elapsedMs,
+      cpuUs: (result.cpuMs * 1000) / result.requests,
+    };
+  }
+}
+
+const warmUpMs = 1_000;

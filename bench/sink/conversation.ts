@@ -1,0 +1,107 @@
+import type { Socket } from "node:net";
+import type { Tally } from "./tally.ts";
+
+const headEnd = Buffer.from("\r\n\r\n");
+/** As undici writes it. Other spellings take the slow way. */
+const lengthNeedle = Buffer.from("ontent-length: ");
+const idNeedle = Buffer.from("Webhook-ID: ");
+const idBytes = 36;
+const answerText = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const failureAnswer = Buffer.from("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n");
+/** Answers to one and more requests that arrived in one read. */
+const answers = Array.from({ length: 9 }, (_, count) => Buffer.from(answerText.repeat(count)));
+
+/** `POST /` is six bytes; the next one tells how to behave: `/ok/…`, `/hang/…`, `/slow/50/…`, `/fail/…`. */
+const behaviourOffset = 6;
+const [okByte, hangByte, slowByte] = [..."ohs"].map((letter) => letter.charCodeAt(0));
+
+/**
+ * One connection of the sink. Reads HTTP/1.1 with Content-Length and nothing else, as cheaply as Node allows: the sink
+ * must never be what limits a contestant.
+ */
+export class Conversation {
+  readonly #socket: Socket;
+  readonly #tally: Tally;
+  /** Bytes of the current body that have not arrived. */
+  #missing = 0;
+  /** A head that has not arrived whole. */
+  #held: Buffer | null = null;
+  #pendingOk = 0;
+
+  constructor(socket: Socket, tally: Tally) {
+    this.#socket = socket;
+    this.#tally = tally;
+    socket.on("data", (chunk: Buffer) => this.#read(chunk));
+    socket.on("error", () => socket.destroy());
+  }
+
+  #read(arrived: Buffer): void {
+    let chunk = arrived;
+    if (this.#held !== null) {
+      chunk = Buffer.concat([this.#held, arrived]);
+      this.#held = null;
+    }
+    let offset = 0;
+    if (this.#missing > 0) {
+      offset = Math.min(this.#missing, chunk.length);
+      this.#missing -= offset;
+    }
+    while (offset < chunk.length) {
+      const end = chunk.indexOf(headEnd, offset);
+      if (end < 0) {
+        this.#held = chunk.subarray(offset);
+        break;
+      }
+      const next = end + headEnd.length + bodyBytes(chunk, { offset, end });
+      this.#request(chunk, offset);
+      this.#missing = Math.max(0, next - chunk.length);
+      offset = next;
+    }
+    if (this.#missing === 0) this.#flush();
+  }
+
+  /** Counted when the head has arrived; answered when the body has. */
+  #request(chunk: Buffer, offset: number): void {
+    const behaviour = chunk[offset + behaviourOffset];
+    if (behaviour === okByte) {
+      this.#pendingOk += 1;
+      this.#tally.arrived(this.#tally.recording ? idOf(chunk, offset) : null);
+    } else if (behaviour === hangByte) {
+      this.#tally.hanging += 1;
+    } else if (behaviour === slowByte) {
+      this.#tally.slow += 1;
+      const delayMs = Number.parseInt(chunk.latin1Slice(offset + "POST /slow/".length, offset + 20), 10);
+      setTimeout(() => this.#socket.write(answers[1] as Buffer), delayMs);
+    } else {
+      this.#tally.failed += 1;
+      this.#socket.write(failureAnswer);
+    }
+  }
+
+  #flush(): void {
+    if (this.#pendingOk === 0) return;
+    const answer = answers[this.#pendingOk] ?? Buffer.from(answerText.repeat(this.#pendingOk));
+    this.#pendingOk = 0;
+    this.#socket.write(answer);
+  }
+}
+
+function bodyBytes(chunk: Buffer, head: { readonly offset: number; readonly end: number }): number {
+  const at = chunk.indexOf(lengthNeedle, head.offset);
+  if (at >= 0 && at < head.end) {
+    let length = 0;
+    for (let index = at + lengthNeedle.length; index < head.end; index += 1) {
+      const digit = (chunk[index] ?? 0) - 48;
+      if (digit < 0 || digit > 9) break;
+      length = length * 10 + digit;
+    }
+    return length;
+  }
+  const found = /^content-length:\s*(\d+)/im.exec(chunk.latin1Slice(head.offset, head.end));
+  return Number(found?.[1] ?? 0);
+}
+
+function idOf(chunk: Buffer, offset: number): string {
+  const at = chunk.indexOf(idNeedle, offset);
+  return at < 0 ? "" : chunk.latin1Slice(at + idNeedle.length, at + idNeedle.length + idBytes);
+}

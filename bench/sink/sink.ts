@@ -1,0 +1,59 @@
+import { Child } from "../process/child.ts";
+import type { Usage } from "../process/serve-calls.ts";
+
+export interface SinkCounts {
+  readonly ok: number;
+  readonly hanging: number;
+  readonly slow: number;
+  readonly failed: number;
+}
+
+/** The receiver that all contestants send to, in a process of its own. */
+export class Sink {
+  readonly #child: Child;
+  readonly origin: string;
+
+  private constructor(child: Child, origin: string) {
+    this.#child = child;
+    this.origin = origin;
+  }
+
+  static async start(): Promise<Sink> {
+    const child = new Child(new URL("main.ts", import.meta.url));
+    return new Sink(child, `http://127.0.0.1:${await child.call<number>("port")}`);
+  }
+
+  reset(): Promise<void> {
+    return this.#child.call("reset");
+  }
+
+  /** Machine time at which the n-th request to an `/ok/` path arrived. */
+  when(count: number): Promise<number> {
+    return this.#child.call("when", count);
+  }
+
+  /** Notes the time and the Webhook-ID of each request from now on. */
+  record(): Promise<void> {
+    return this.#child.call("record");
+  }
+
+  /** First arrival of each Webhook-ID, in machine time. */
+  async arrivals(): Promise<ReadonlyMap<string, number>> {
+    const { ids, atMs } = await this.#child.call<{ ids: string[]; atMs: number[] }>("arrivals");
+    const first = new Map<string, number>();
+    for (const [index, id] of ids.entries()) if (!first.has(id)) first.set(id, atMs[index] as number);
+    return first;
+  }
+
+  seen(): Promise<SinkCounts> {
+    return this.#child.call("seen");
+  }
+
+  usage(): Promise<Usage> {
+    return this.#child.usage();
+  }
+
+  stop(): Promise<void> {
+    return this.#child.kill();
+  }
+}

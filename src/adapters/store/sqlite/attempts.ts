@@ -1,0 +1,152 @@
+import type { StatementSync } from "node:sqlite";
+import { setImmediate } from "node:timers/promises";
+import type { AttemptRecord } from "../../../core/delivery.ts";
+import type { FailureCategory, Outcome } from "../../../core/outcome.ts";
+import type { AttemptStats } from "../../../ports/store/history.ts";
+import { chunkKinds, chunkOf, chunkStart } from "./chunks.ts";
+import { categoryCodes, decode, decodeOrNull, outcomeCodes } from "./codes.ts";
+import type { StoreState } from "./state.ts";
+
+type AttemptRow = [
+  number: number,
+  id: string,
+  outcome: number,
+  unknown: number,
+  category: number | null,
+  statusCode: number | null,
+  responseSample: string | null,
+  errorMessage: string | null,
+  durationMs: number,
+  scheduledAt: number,
+  executedAt: number,
+  nextRetryAt: number | null,
+];
+type StatRow = [outcome: number, category: number | null, durationMs: number, executedAt: number];
+
+/** As the port promises: statistics look at no more than this many attempts. */
+const attemptsReadMax = 10_000;
+
+const keysOf = "BETWEEN (d.seq << 16) AND (d.seq << 16) + 65535";
+
+export class AttemptReader {
+  readonly #state: StoreState;
+  readonly #ofDelivery: StatementSync;
+  readonly #ofOwner: StatementSync;
+  readonly #ofWebhook: StatementSync;
+
+  constructor(state: StoreState) {
+    const { connection } = state;
+    this.#state = state;
+    this.#ofDelivery = connection.prepare(
+      `SELECT a.key & 65535, a.id, a.outcome, a.unknown, a.category, a.status_code, a.response_sample,
+         a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at
+       FROM deliveries d CROSS JOIN attempts a ON a.key ${keysOf} WHERE d.id = ? ORDER BY a.key`,
+    );
+    // Newest deliveries of one chunk first; their attempts are found through the primary key.
+    const ofChunk = (owner: string): string =>
+      `SELECT a.outcome, a.category, a.duration_ms, a.executed_at
+       FROM deliveries d INDEXED BY deliveries_owner CROSS JOIN attempts a ON a.key ${keysOf}
+       WHERE d.seq >> 12 = ? AND ${owner} ORDER BY d.seq DESC LIMIT ?`;
+    this.#ofOwner = connection.prepare(ofChunk("d.tenant = ? AND d.webhook = ?"));
+    this.#ofWebhook = connection.prepare(ofChunk("d.webhook = ?"));
+  }
+
+  ofDelivery(deliveryId: string): readonly AttemptRecord[] {
+    return (this.#ofDelivery.all(deliveryId) as unknown as AttemptRow[]).map(toAttempt);
+  }
+
+  async stats(query: {
+    readonly webhookId: string;
+    readonly tenantId: string | null;
+    readonly since: number;
+  }): Promise<AttemptStats> {
+    const { connection, words } = this.#state;
+    const summary = new AttemptSummary(query.since);
+    const webhook = connection.read(() => words.find(query.webhookId));
+    const tenant = connection.read(() => (query.tenantId === null ? null : words.find(query.tenantId)));
+    let before: number | null = webhook === null ? null : Number.MAX_SAFE_INTEGER;
+    while (webhook !== null && before !== null && summary.read < attemptsReadMax) {
+      const from: number = before;
+      before = connection.read(() => this.#addChunk(summary, { webhook, tenant, before: from }));
+      await setImmediate();
+    }
+    return summary.done();
+  }
+
+  /** Returns where to go on, null at the end. */
+  #addChunk(
+    summary: AttemptSummary,
+    slice: { readonly webhook: number; readonly tenant: number | null; readonly before: number },
+  ): number | null {
+    const chunk = this.#state.chunks.atOrBelow(chunkKinds.deliveries, {
+      chunk: chunkOf(slice.before - 1),
+      from: null,
+      to: null,
+    });
+    if (chunk === null) return null;
+    const limit = attemptsReadMax - summary.read;
+    const rows =
+      slice.tenant === null
+        ? this.#ofWebhook.all(chunk, slice.webhook, limit)
+        : this.#ofOwner.all(chunk, slice.tenant, slice.webhook, limit);
+    for (const row of rows as unknown as StatRow[]) summary.add(row);
+    return chunkStart(chunk);
+  }
+}
+
+class AttemptSummary {
+  read = 0;
+  readonly #since: number;
+  readonly #outcomes: Record<Outcome, number> = { accepted: 0, transient: 0, terminal: 0 };
+  readonly #categories: Partial<Record<FailureCategory, number>> = {};
+  readonly #durationsMs: number[] = [];
+  #lastAttemptAt: number | null = null;
+
+  constructor(since: number) {
+    this.#since = since;
+  }
+
+  add([outcome, category, durationMs, executedAt]: StatRow): void {
+    this.read += 1;
+    if (executedAt < this.#since) return;
+    this.#outcomes[decode(outcomeCodes, outcome)] += 1;
+    const name = decodeOrNull(categoryCodes, category);
+    if (name !== null) this.#categories[name] = (this.#categories[name] ?? 0) + 1;
+    this.#durationsMs.push(durationMs);
+    if (this.#lastAttemptAt === null || executedAt > this.#lastAttemptAt) this.#lastAttemptAt = executedAt;
+  }
+
+  done(): AttemptStats {
+    const sorted = this.#durationsMs.sort((a, b) => a - b);
+    return {
+      total: sorted.length,
+      ...this.#outcomes,
+      byCategory: this.#categories,
+      durationMsP50: percentile(sorted, 0.5),
+      durationMsP95: percentile(sorted, 0.95),
+      lastAttemptAt: this.#lastAttemptAt,
+    };
+  }
+}
+
+/** Nearest rank. */
+function percentile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.ceil(sorted.length * share) - 1] ?? null;
+}
+
+function toAttempt(row: AttemptRow): AttemptRecord {
+  return {
+    number: row[0],
+    id: row[1],
+    outcome: decode(outcomeCodes, row[2]),
+    receiverStateUnknown: row[3] === 1,
+    category: decodeOrNull(categoryCodes, row[4]),
+    statusCode: row[5],
+    responseSample: row[6],
+    errorMessage: row[7],
+    durationMs: row[8],
+    scheduledAt: row[9],
+    executedAt: row[10],
+    nextRetryAt: row[11],
+  };
+}

@@ -1,0 +1,33 @@
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { backup, DatabaseSync } from "node:sqlite";
+import { StoreUnavailableError } from "../../../ports/store.ts";
+import { storeError } from "./errors.ts";
+import { databaseFile } from "./open.ts";
+
+/** More pages than a file can have: the copy is one step. */
+const everyPage = 2 ** 31 - 1;
+
+/**
+ * Copies the store of a data folder into one file while its owner goes on working. Runs in any process: it only reads.
+ *
+ * The copy is one step on one snapshot, because a backup in several steps starts again whenever another process
+ * writes, and never ends under load. Meanwhile the owner's WAL cannot shrink. The file appears under its name only
+ * when it is whole.
+ */
+export async function backupSqliteStore(options: { readonly dataDir: string; readonly file: string }): Promise<void> {
+  const source = databaseFile(options.dataDir);
+  if (!existsSync(source)) throw new StoreUnavailableError(`there is no database in ${options.dataDir}`);
+  if (existsSync(options.file)) throw new StoreUnavailableError(`${options.file} exists already`);
+  const partial = `${options.file}.partial`;
+  rmSync(partial, { force: true });
+  const db = new DatabaseSync(source, { readOnly: true, timeout: 5_000 });
+  try {
+    await backup(db, partial, { rate: everyPage });
+    renameSync(partial, options.file);
+  } catch (error) {
+    rmSync(partial, { force: true });
+    throw storeError(error);
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,86 @@
+import type { DeadLetterQuery, DeliveryQuery, EventQuery } from "../../../ports/store/history.ts";
+import { categoryCodes, exhausted, stateCodes } from "./codes.ts";
+import type { Words } from "./words.ts";
+
+/** Conditions of a listing as SQL with its values; null when no row can match. */
+export interface Filter {
+  readonly conditions: readonly string[];
+  readonly values: readonly (number | string)[];
+}
+
+/** Collects conditions; a word that was never stored makes the whole filter empty. */
+class FilterDraft {
+  readonly conditions: string[] = [];
+  readonly values: (number | string)[] = [];
+  empty = false;
+
+  equal(column: string, value: number | null): void {
+    if (value === null) this.empty = true;
+    else this.add(`${column} = ?`, value);
+  }
+
+  oneOf(column: string, values: readonly (number | null)[]): void {
+    const known = values.filter((value) => value !== null);
+    if (known.length === 0) this.empty = true;
+    // One parameter however long the list is, so that the statement can be kept.
+    else this.add(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(known));
+  }
+
+  created(range: { readonly from: number | null; readonly to: number | null }): void {
+    if (range.from !== null) this.add("d.created_at >= ?", range.from);
+    if (range.to !== null) this.add("d.created_at <= ?", range.to);
+  }
+
+  add(condition: string, ...values: (number | string)[]): void {
+    this.conditions.push(condition);
+    this.values.push(...values);
+  }
+
+  done(): Filter | null {
+    return this.empty ? null : { conditions: this.conditions, values: this.values };
+  }
+}
+
+/** Every query below names the listed table `d`. */
+export function eventFilter(words: Words, query: Omit<EventQuery, "page">): Filter | null {
+  const draft = new FilterDraft();
+  if (query.tenantId !== null) draft.equal("d.tenant", words.find(query.tenantId));
+  if (query.eventType !== null) draft.equal("d.event_type", words.find(query.eventType));
+  draft.created(query);
+  return draft.done();
+}
+
+/** `tenantId` is that of the webhook when only the webhook was asked for, so that the index on both can serve. */
+export function deliveryFilter(
+  words: Words,
+  query: Omit<DeliveryQuery, "page">,
+  tenantIds: readonly string[],
+): Filter | null {
+  const draft = new FilterDraft();
+  for (const tenantId of tenantIds) draft.equal("d.tenant", words.find(tenantId));
+  if (query.webhookId !== null) draft.equal("d.webhook", words.find(query.webhookId));
+  if (query.states !== null) {
+    const codes = query.states.map((state) => stateCodes.encode[state]);
+    draft.add(`d.state IN (${codes.join(", ")})`);
+  }
+  draft.created(query);
+  return draft.done();
+}
+
+export function deadLetterFilter(words: Words, query: Omit<DeadLetterQuery, "page">): Filter | null {
+  const draft = new FilterDraft();
+  draft.add(`d.state = ${exhausted} AND d.superseded_by IS NULL`);
+  if (query.tenantId !== null) draft.equal("d.tenant", words.find(query.tenantId));
+  if (query.webhookIds !== null) draft.oneOf("d.webhook", query.webhookIds.map((id) => words.find(id)));
+  if (query.eventTypes !== null) {
+    draft.oneOf(
+      "(SELECT event_type FROM events WHERE seq = d.event)",
+      query.eventTypes.map((name) => words.find(name)),
+    );
+  }
+  if (query.categories !== null) {
+    draft.oneOf("d.category", query.categories.map((category) => categoryCodes.encode[category]));
+  }
+  draft.created(query);
+  return draft.done();
+}

@@ -1,0 +1,108 @@
+import type { StatementSync } from "node:sqlite";
+import type { AttemptRecord } from "../../../core/delivery.ts";
+import type { Page } from "../../../ports/store.ts";
+import type {
+  AttemptStats,
+  DeadLetterQuery,
+  DeliveryQuery,
+  EventQuery,
+  HistoryStore,
+  StoredDelivery,
+  StoredEvent,
+} from "../../../ports/store/history.ts";
+import { AttemptReader } from "./attempts.ts";
+import { HistoryRows } from "./history-rows.ts";
+import { deadLetterWalk, deliveryWalk, eventWalk, StatementCache, type WalkContext } from "./listings.ts";
+import type { StoreState } from "./state.ts";
+import { collectSeqs, readPage, type Walk } from "./walk.ts";
+
+/** Reads for people. How a listing stays fast without an index per filter is told in walk.ts and chunks.ts. */
+export class SqliteHistory implements HistoryStore {
+  readonly #state: StoreState;
+  readonly #rows: HistoryRows;
+  readonly #attempts: AttemptReader;
+  readonly #walks: WalkContext;
+  readonly #tenantOf: StatementSync;
+
+  constructor(state: StoreState) {
+    this.#state = state;
+    this.#rows = new HistoryRows(state);
+    this.#walks = { state, statements: new StatementCache(state.connection) };
+    this.#attempts = new AttemptReader(state);
+    this.#tenantOf = state.connection.prepare("SELECT tenant FROM webhooks WHERE id = ?");
+  }
+
+  async getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null> {
+    const event = this.#state.connection.read(() => this.#rows.eventById(query.id));
+    return ownedBy(query.tenantId, event);
+  }
+
+  async listEvents(query: EventQuery): Promise<Page<StoredEvent>> {
+    const walk = this.#plan(() => eventWalk(this.#walks, query));
+    if (walk === null) return noRows;
+    return readPage(this.#state.connection, { walk, page: query.page, read: (seq) => this.#rows.event(seq) });
+  }
+
+  async getDelivery(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredDelivery | null> {
+    const delivery = this.#state.connection.read(() => this.#rows.deliveryById(query.id));
+    return ownedBy(query.tenantId, delivery);
+  }
+
+  async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {
+    return this.#state.connection.read(() => this.#attempts.ofDelivery(deliveryId));
+  }
+
+  async listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>> {
+    return this.#deliveryPage(this.#plan(() => this.#deliveryWalk(query)), query.page);
+  }
+
+  async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {
+    return this.#deliveryPage(this.#plan(() => deadLetterWalk(this.#walks, query)), query.page);
+  }
+
+  async countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number> {
+    return this.#count(this.#plan(() => deadLetterWalk(this.#walks, query)), query.countMax);
+  }
+
+  async countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number> {
+    return this.#count(this.#plan(() => this.#deliveryWalk(query)), query.countMax);
+  }
+
+  async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {
+    return this.#attempts.stats({ ...query, tenantId: this.#plan(() => this.#webhookTenant(query.webhookId)) });
+  }
+
+  #deliveryWalk(query: Omit<DeliveryQuery, "page">): Walk | null {
+    const tenantIds = new Set<string>();
+    if (query.tenantId !== null) tenantIds.add(query.tenantId);
+    const owner = query.webhookId === null ? null : this.#webhookTenant(query.webhookId);
+    if (owner !== null) tenantIds.add(owner);
+    return deliveryWalk(this.#walks, query, [...tenantIds]);
+  }
+
+  #webhookTenant(webhookId: string): string | null {
+    const row = this.#tenantOf.get(webhookId) as unknown as [tenant: string] | undefined;
+    return row?.[0] ?? null;
+  }
+
+  #plan<Result>(make: () => Result): Result {
+    return this.#state.connection.read(make);
+  }
+
+  async #deliveryPage(walk: Walk | null, page: DeliveryQuery["page"]): Promise<Page<StoredDelivery>> {
+    if (walk === null) return noRows;
+    return readPage(this.#state.connection, { walk, page, read: (seq) => this.#rows.delivery(seq) });
+  }
+
+  async #count(walk: Walk | null, countMax: number): Promise<number> {
+    if (walk === null) return 0;
+    return (await collectSeqs(this.#state.connection, walk, { before: null, limit: countMax })).length;
+  }
+}
+
+const noRows = { rows: [], next: null };
+
+/** Rows of other tenants do not exist. */
+function ownedBy<Row extends { readonly tenantId: string }>(tenantId: string | null, row: Row | null): Row | null {
+  return row === null || (tenantId !== null && row.tenantId !== tenantId) ? null : row;
+}

@@ -1,0 +1,144 @@
+import type { StatementSync } from "node:sqlite";
+import type { DeadLetterQuery, DeliveryQuery, EventQuery } from "../../../ports/store/history.ts";
+import { type ChunkKind, chunkEnd, chunkKinds, chunkOf, chunkStart } from "./chunks.ts";
+import type { Connection } from "./connection.ts";
+import { deadLetterFilter, deliveryFilter, eventFilter, type Filter } from "./filters.ts";
+import type { StoreState } from "./state.ts";
+import type { ChunkSlice, Walk } from "./walk.ts";
+
+export interface WalkContext {
+  readonly state: StoreState;
+  readonly statements: StatementCache;
+}
+
+/** Statements of listings by their text: filters combine to a few dozen forms. */
+export class StatementCache {
+  readonly #connection: Connection;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  get(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#connection.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+}
+
+export function eventWalk(context: WalkContext, query: Omit<EventQuery, "page">): Walk | null {
+  const filter = eventFilter(context.state.words, query);
+  if (filter === null) return null;
+  return {
+    chunkBelow: (before) => chunkBelow(context.state, { kind: chunkKinds.events, range: query, before }),
+    seqs: sliceReader(context, { filter, table: "events", index: query.tenantId === null ? null : "events_tenant" }),
+  };
+}
+
+export function deliveryWalk(
+  context: WalkContext,
+  query: Omit<DeliveryQuery, "page">,
+  tenantIds: readonly string[],
+): Walk | null {
+  const filter = deliveryFilter(context.state.words, query, tenantIds);
+  if (filter === null) return null;
+  if (query.eventId !== null) return eventDeliveriesWalk(context, { eventId: query.eventId, filter });
+  const indexed = tenantIds.length > 0 || query.webhookId !== null;
+  return {
+    chunkBelow: (before) => chunkBelow(context.state, { kind: chunkKinds.deliveries, range: query, before }),
+    seqs: sliceReader(context, { filter, table: "deliveries", index: indexed ? "deliveries_owner" : null }),
+  };
+}
+
+/** The tenant's dead letters have an index of their own, so chunks without any are not even looked at. */
+export function deadLetterWalk(context: WalkContext, query: Omit<DeadLetterQuery, "page">): Walk | null {
+  const { state, statements } = context;
+  const filter = deadLetterFilter(state.words, query);
+  if (filter === null) return null;
+  const tenants =
+    query.tenantId === null
+      ? state.tally.deadLetters().map(([tenant]) => tenant)
+      : [state.words.find(query.tenantId)].filter((tenant) => tenant !== null);
+  const newest = statements.get(
+    `SELECT max(seq) FROM deliveries INDEXED BY deliveries_dead
+     WHERE state = 3 AND superseded_by IS NULL AND tenant = ? AND seq < ?`,
+  );
+  return {
+    chunkBelow: (before) => {
+      const found = tenants.map((tenant) => (newest.get(tenant, before) as unknown as [seq: number | null])[0] ?? 0);
+      const seq = Math.max(0, ...found);
+      return seq === 0 ? null : chunkOf(seq);
+    },
+    seqs: sliceReader(context, { filter, table: "deliveries", index: null }),
+  };
+}
+
+/** Deliveries of one event: those written with it lie side by side, later ones are listed by event. */
+function eventDeliveriesWalk(
+  context: WalkContext,
+  query: { readonly eventId: string; readonly filter: Filter },
+): Walk | null {
+  const { statements } = context;
+  const event = statements
+    .get("SELECT seq, delivery_first, delivery_count FROM events WHERE id = ?")
+    .get(query.eventId) as unknown as [seq: number, first: number, count: number] | undefined;
+  if (event === undefined) return null;
+  const [seq, first, count] = event;
+  const ofEvent = statements.get(
+    `SELECT seq FROM (
+       SELECT seq FROM deliveries WHERE seq >= ?1 AND seq < ?2 AND seq < ?4
+       UNION ALL SELECT delivery FROM event_requeues WHERE event = ?3 AND delivery < ?4)
+     ORDER BY seq DESC LIMIT 1`,
+  );
+  const scope = "d.event = ?";
+  return {
+    chunkBelow: (before) => {
+      const newest = ofEvent.get(first, first + count, seq, before) as unknown as [seq: number] | undefined;
+      return newest === undefined ? null : chunkOf(newest[0]);
+    },
+    seqs: sliceReader(context, {
+      filter: { conditions: [...query.filter.conditions, scope], values: [...query.filter.values, seq] },
+      table: "deliveries",
+      index: null,
+    }),
+  };
+}
+
+function chunkBelow(
+  state: StoreState,
+  search: {
+    readonly kind: ChunkKind;
+    readonly range: { readonly from: number | null; readonly to: number | null };
+    readonly before: number;
+  },
+): number | null {
+  const { from, to } = search.range;
+  return state.chunks.atOrBelow(search.kind, { from, to, chunk: chunkOf(search.before - 1) });
+}
+
+/** Through the index on (chunk, owner) when the owner is known, otherwise along the rows. */
+function sliceReader(
+  context: WalkContext,
+  source: {
+    readonly filter: Filter;
+    readonly table: "events" | "deliveries";
+    readonly index: "events_tenant" | "deliveries_owner" | null;
+  },
+): (slice: ChunkSlice) => readonly number[] {
+  const { filter, table, index } = source;
+  const scope =
+    index === null ? "d.seq >= ? AND d.seq <= ? AND d.seq < ?" : "d.seq >> 12 = ? AND d.seq < ?";
+  const where = [scope, ...filter.conditions].join(" AND ");
+  const from = index === null ? `${table} d` : `${table} d INDEXED BY ${index}`;
+  const statement = context.statements.get(
+    `SELECT d.seq FROM ${from} WHERE ${where} ORDER BY d.seq DESC LIMIT ?`,
+  );
+  return ({ chunk, before, limit }) => {
+    const range = index === null ? [chunkStart(chunk), chunkEnd(chunk), before] : [chunk, before];
+    const rows = statement.all(...range, ...filter.values, limit) as unknown as [seq: number][];
+    return rows.map(([seq]) => seq);
+  };
+}

@@ -1,0 +1,98 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Store } from "../../../ports/store.ts";
+import { Connection, openDatabase } from "./connection.ts";
+import { SqliteDeliveries } from "./deliveries.ts";
+import { storeError } from "./errors.ts";
+import { SqliteHistory } from "./history.ts";
+import { SqliteIdempotency } from "./idempotency.ts";
+import { type MigrationPlan, migrate, migrations, planMigrations } from "./migrations.ts";
+import { SqliteOperations } from "./operations.ts";
+import { type OwnerLock, takeOwnerLock } from "./owner-lock.ts";
+import { SqliteRegistry } from "./registry.ts";
+import { loadState } from "./state.ts";
+import { SqliteUpkeep } from "./upkeep.ts";
+import { SqliteWebhooks } from "./webhooks.ts";
+
+export interface SqliteStoreOptions {
+  /** Made if it is missing. One process at a time owns it. */
+  readonly dataDir: string;
+  /** Unix milliseconds, noted with migrations. */
+  readonly now: number;
+  readonly pid: number;
+  /**
+   * How long a write waits for a reader outside this process that blocks it, such as an operator's shell in a
+   * transaction. It holds up the event loop, so it is short; the engine tries again by itself.
+   */
+  readonly busyTimeoutMs?: number;
+}
+
+const busyTimeoutMsDefault = 250;
+
+export function databaseFile(dataDir: string): string {
+  return join(dataDir, "posthorn.db");
+}
+
+/**
+ * Opens the embedded store: takes the folder, brings the schema up to date, and frees what a crash left leased. Its
+ * cost does not depend on how much is stored.
+ *
+ * Throws DataFolderInUseError, SchemaTooNewError, MigrationMismatchError, ForeignDatabaseError, StoreUnavailableError.
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  mkdirSync(options.dataDir, { recursive: true });
+  const lock = takeOwnerLock(options);
+  let connection: Connection | null = null;
+  try {
+    const db = openDatabase({
+      file: databaseFile(options.dataDir),
+      busyTimeoutMs: options.busyTimeoutMs ?? busyTimeoutMsDefault,
+      inspect: planMigrations,
+    });
+    connection = new Connection(db);
+    migrate(db, { now: options.now });
+    return assemble(connection, lock);
+  } catch (error) {
+    connection?.close();
+    lock.release();
+    throw storeError(error);
+  }
+}
+
+/** What opening the folder would migrate. Only reads, also while another process owns the folder. */
+export function planStoreMigrations(options: { readonly dataDir: string }): MigrationPlan {
+  const file = databaseFile(options.dataDir);
+  if (!existsSync(file)) return { from: 0, pending: migrations };
+  const db = new DatabaseSync(file, { readOnly: true });
+  try {
+    return planMigrations(db);
+  } catch (error) {
+    throw storeError(error);
+  } finally {
+    db.close();
+  }
+}
+
+function assemble(connection: Connection, lock: OwnerLock): Store {
+  const state = loadState(connection);
+  const deliveries = new SqliteDeliveries(state);
+  deliveries.recover();
+  const probe = connection.prepare("SELECT 1");
+  return {
+    deliveries,
+    history: new SqliteHistory(state),
+    webhooks: new SqliteWebhooks(state),
+    registry: new SqliteRegistry(connection),
+    idempotency: new SqliteIdempotency(connection),
+    operations: new SqliteOperations(connection),
+    upkeep: new SqliteUpkeep(state, deliveries),
+    ping: async () => {
+      connection.read(() => probe.get());
+    },
+    close: async () => {
+      connection.close();
+      lock.release();
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import type { StatementSync } from "node:sqlite";
+import { type ChunkKind, type Chunks } from "./chunks.ts";
+import type { Connection } from "./connection.ts";
+
+export interface SweepStep {
+  readonly name: "expire" | "payloads" | "history_deliveries" | "history_events";
+  readonly kind: ChunkKind;
+  /** Only rows created before this are of interest. */
+  readonly createdBefore: number;
+  readonly limit: number;
+  /** Positions looked at in one step. */
+  readonly windowRows: number;
+  /** Handles matching rows of a window in order; says how many it changed and where it had to stop, if it did. */
+  readonly visit: (window: SweepWindow) => SweepVisit;
+  /** The first position of a window that a later sweep has to look at again; null when there is none. */
+  readonly firstLeft: StatementSync;
+}
+
+export interface SweepWindow {
+  readonly from: number;
+  readonly to: number;
+  readonly limit: number;
+}
+
+export interface SweepVisit {
+  readonly changed: number;
+  /** The last position handled when `limit` cut the window short; null when all of it was seen. */
+  readonly stoppedAt: number | null;
+}
+
+export interface SweepResult {
+  readonly changed: number;
+  readonly more: boolean;
+}
+
+/**
+ * Upkeep without indexes: a cursor goes through old rows in the order they were written, a window per step, then
+ * starts again at the floor. The floor rises over what needs no second look, so that a sweep of a long history is
+ * short. Both survive restarts.
+ */
+export class Sweeps {
+  readonly #chunks: Chunks;
+  readonly #read: StatementSync;
+  readonly #save: StatementSync;
+
+  constructor(connection: Connection, chunks: Chunks) {
+    this.#chunks = chunks;
+    this.#read = connection.prepare("SELECT floor, cursor FROM sweeps WHERE name = ?");
+    this.#save = connection.prepare("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)");
+  }
+
+  /** Goes on by one window. Only inside a write. `more` is false once the sweep has come to its end. */
+  step(step: SweepStep): SweepResult {
+    const stored = this.#read.get(step.name) as unknown as [floor: number, cursor: number] | undefined;
+    const floor = stored?.[0] ?? 1;
+    const from = Math.max(stored?.[1] ?? 1, floor);
+    const last = this.#chunks.lastSeqBefore(step.kind, step.createdBefore);
+    if (from > last) {
+      if (from !== floor) this.#save.run(step.name, floor, floor);
+      return { changed: 0, more: false };
+    }
+    const to = Math.min(last, from + step.windowRows - 1);
+    const visit = step.visit({ from, to, limit: step.limit });
+    const reached = visit.stoppedAt ?? to;
+    const risen = from === floor ? this.#firstLeft(step, { from, reached }) : floor;
+    const more = reached < last;
+    this.#save.run(step.name, risen, more ? reached + 1 : risen);
+    return { changed: visit.changed, more };
+  }
+
+  /** A position below which nothing is left to do. */
+  floor(name: SweepStep["name"]): number {
+    const stored = this.#read.get(name) as unknown as [floor: number, cursor: number] | undefined;
+    return stored?.[0] ?? 1;
+  }
+
+  #firstLeft(step: SweepStep, seen: { readonly from: number; readonly reached: number }): number {
+    const [left] = step.firstLeft.get(seen.from, seen.reached) as unknown as [seq: number | null];
+    return left ?? seen.reached + 1;
+  }
+}

@@ -1,0 +1,48 @@
+import type { ExpireStep, StepResult, UpkeepStore } from "../../../ports/store/upkeep.ts";
+import type { SqliteDeliveries } from "./deliveries.ts";
+import { Expiry } from "./expiry.ts";
+import { Retention, type RetentionStep } from "./retention.ts";
+import type { StoreState } from "./state.ts";
+import { Sweeps } from "./sweeps.ts";
+
+/** House-keeping, one transaction per step. */
+export class SqliteUpkeep implements UpkeepStore {
+  readonly #state: StoreState;
+  readonly #deliveries: SqliteDeliveries;
+  readonly #expiry: Expiry;
+  readonly #retention: Retention;
+
+  constructor(state: StoreState, deliveries: SqliteDeliveries) {
+    const sweeps = new Sweeps(state.connection, state.chunks);
+    this.#state = state;
+    this.#deliveries = deliveries;
+    this.#expiry = new Expiry(state, sweeps);
+    this.#retention = new Retention(state, sweeps);
+  }
+
+  async expire(step: ExpireStep): Promise<StepResult> {
+    this.#deliveries.endExpiredLeases(step.now);
+    return this.#state.connection.write(() => this.#expiry.expire(step));
+  }
+
+  async cancelWebhook(step: {
+    readonly webhookId: string;
+    readonly now: number;
+    readonly limit: number;
+  }): Promise<StepResult> {
+    this.#deliveries.endExpiredLeases(step.now);
+    return this.#state.connection.write(() => this.#expiry.cancelWebhook(step));
+  }
+
+  async forgetPayloads(step: RetentionStep): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#retention.forgetPayloads(step));
+  }
+
+  async forgetHistory(step: RetentionStep): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#retention.forgetHistory(step));
+  }
+
+  async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#retention.forgetKeys(step));
+  }
+}

@@ -1,0 +1,68 @@
+import { setImmediate } from "node:timers/promises";
+import type { Page, PageRequest } from "../../../ports/store.ts";
+import { chunkStart } from "./chunks.ts";
+import type { Connection } from "./connection.ts";
+
+/** How a listing finds its rows, newest first, one chunk of positions after the other. */
+export interface Walk {
+  /** The newest chunk that can hold rows below a position; null when there is none. */
+  readonly chunkBelow: (before: number) => number | null;
+  /** Positions of matching rows in one chunk, descending. */
+  readonly seqs: (slice: ChunkSlice) => readonly number[];
+}
+
+export interface ChunkSlice {
+  readonly chunk: number;
+  readonly before: number;
+  readonly limit: number;
+}
+
+/** Chunks that one turn of the event loop may look through: about a millisecond when nothing in them matches. */
+const chunksPerTurn = 4;
+
+/**
+ * Collects up to `limit` positions. A rare filter may have to look through the whole history; between chunks it lets
+ * deliveries go on, so it takes long for the caller but holds up nobody.
+ */
+export async function collectSeqs(
+  connection: Connection,
+  walk: Walk,
+  search: { readonly before: number | null; readonly limit: number },
+): Promise<readonly number[]> {
+  const found: number[] = [];
+  let before: number | null = search.before ?? Number.MAX_SAFE_INTEGER;
+  while (before !== null && found.length < search.limit) {
+    const from: number = before;
+    before = connection.read(() => walkTurn(walk, { from, found, limit: search.limit }));
+    if (before !== null && found.length < search.limit) await setImmediate();
+  }
+  return found;
+}
+
+/** Adds what a few chunks hold; returns where to go on, null at the end. */
+function walkTurn(
+  walk: Walk,
+  turn: { readonly from: number; readonly found: number[]; readonly limit: number },
+): number | null {
+  let before = turn.from;
+  for (let turns = 0; turns < chunksPerTurn && turn.found.length < turn.limit; turns += 1) {
+    const chunk = walk.chunkBelow(before);
+    if (chunk === null) return null;
+    for (const seq of walk.seqs({ chunk, before, limit: turn.limit - turn.found.length })) turn.found.push(seq);
+    before = chunkStart(chunk);
+  }
+  return before;
+}
+
+/** One page of a walk; `read` turns a position into a row, or undefined when upkeep removed it meanwhile. */
+export async function readPage<Row>(
+  connection: Connection,
+  listing: { readonly walk: Walk; readonly page: PageRequest; readonly read: (seq: number) => Row | undefined },
+): Promise<Page<Row>> {
+  const { limit, offset, before } = listing.page;
+  // One more than asked for tells whether there is an older row.
+  const seqs = await collectSeqs(connection, listing.walk, { before, limit: offset + limit + 1 });
+  const shown = seqs.slice(offset, offset + limit);
+  const rows = connection.read(() => shown.map((seq) => listing.read(seq)).filter((row) => row !== undefined));
+  return { rows, next: seqs.length > offset + limit ? (shown.at(-1) ?? null) : null };
+}

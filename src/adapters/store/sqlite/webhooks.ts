@@ -1,0 +1,162 @@
+import type { StatementSync } from "node:sqlite";
+import type { Webhook } from "../../../core/webhook.ts";
+import type { WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
+import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
+import type { StoreState } from "./state.ts";
+
+const secretOwners = { webhook: 0, tenant: 1 } as const;
+
+type WebhookRow = [
+  id: string,
+  document: string,
+  stateOf: string | null,
+  pausedUntil: number | null,
+  pauseReason: string | null,
+  lastSuccessAt: number | null,
+  circuit: string | null,
+  health: string | null,
+];
+type SecretRow = [
+  kind: StoredSecret["kind"],
+  ciphertext: Uint8Array,
+  digest: string,
+  createdAt: number,
+  expiresAt: number | null,
+];
+
+interface SecretOwner {
+  readonly kind: 0 | 1;
+  readonly id: string;
+}
+
+/** Webhooks are stored as JSON documents: they are read whole at start and never searched. */
+export class SqliteWebhooks implements WebhookStore {
+  readonly #state: StoreState;
+  readonly #save: StatementSync;
+  readonly #markDeleted: StatementSync;
+  readonly #forgetState: StatementSync;
+  readonly #page: StatementSync;
+  readonly #isDeleted: StatementSync;
+  readonly #deleteSecrets: StatementSync;
+  readonly #insertSecret: StatementSync;
+  readonly #secrets: StatementSync;
+  readonly #byDigest: StatementSync;
+  readonly #cancelDue: StatementSync;
+
+  constructor(state: StoreState) {
+    const { connection } = state;
+    this.#state = state;
+    this.#save = connection.prepare(
+      `INSERT INTO webhooks (id, tenant, document) VALUES (?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document
+       WHERE deleted_at IS NULL`,
+    );
+    this.#markDeleted = connection.prepare(
+      "UPDATE webhooks SET deleted_at = ?, cancel_due = 1 WHERE id = ? AND deleted_at IS NULL",
+    );
+    this.#forgetState = connection.prepare("DELETE FROM webhook_states WHERE webhook = ?");
+    this.#page = connection.prepare(
+      `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit, s.health
+       FROM webhooks w LEFT JOIN webhook_states s ON s.webhook = w.id
+       WHERE w.seq > coalesce((SELECT seq FROM webhooks WHERE id = ?), 0) AND w.deleted_at IS NULL
+       ORDER BY w.seq LIMIT ?`,
+    );
+    this.#isDeleted = connection.prepare("SELECT 1 FROM webhooks WHERE id = ? AND deleted_at IS NOT NULL");
+    this.#deleteSecrets = connection.prepare("DELETE FROM secrets WHERE owner_kind = ? AND owner = ?");
+    this.#insertSecret = connection.prepare("INSERT INTO secrets VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+    this.#secrets = connection.prepare(
+      `SELECT kind, ciphertext, digest, created_at, expires_at FROM secrets
+       WHERE owner_kind = ? AND owner = ? ORDER BY position`,
+    );
+    this.#byDigest = connection.prepare(
+      `SELECT w.id, w.tenant FROM secrets s JOIN webhooks w ON w.id = s.owner
+       WHERE s.digest = ? AND s.owner_kind = ${secretOwners.webhook} LIMIT 1`,
+    );
+    this.#cancelDue = connection.prepare("SELECT id FROM webhooks WHERE cancel_due = 1 ORDER BY seq");
+  }
+
+  async save(webhook: Webhook): Promise<void> {
+    this.#state.connection.write(() => this.#save.run(webhook.id, webhook.tenantId, JSON.stringify(webhook)));
+  }
+
+  async delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void> {
+    this.#state.connection.write(() => {
+      this.#markDeleted.run(query.deletedAt, query.id);
+      this.#deleteSecrets.run(secretOwners.webhook, query.id);
+      this.#forgetState.run(query.id);
+    });
+  }
+
+  async page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]> {
+    return this.#state.connection.read(() =>
+      (this.#page.all(query.after, query.limit) as unknown as WebhookRow[]).map((row) => ({
+        webhook: JSON.parse(row[1]) as Webhook,
+        secrets: this.#readSecrets({ kind: secretOwners.webhook, id: row[0] }),
+        runtime: toRuntimeState(row),
+      })),
+    );
+  }
+
+  async saveSecrets(command: { readonly webhookId: string; readonly secrets: readonly StoredSecret[] }): Promise<void> {
+    this.#state.connection.write(() => {
+      // A rotation that raced with the deletion must not bring secrets back.
+      if (this.#isDeleted.get(command.webhookId) !== undefined) return;
+      this.#replaceSecrets({ kind: secretOwners.webhook, id: command.webhookId }, command.secrets);
+    });
+  }
+
+  async saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): Promise<void> {
+    this.#state.connection.write(() =>
+      this.#replaceSecrets({ kind: secretOwners.tenant, id: command.tenantId }, command.keys),
+    );
+  }
+
+  async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {
+    return this.#state.connection.read(() => this.#readSecrets({ kind: secretOwners.tenant, id: tenantId }));
+  }
+
+  async findBySecretDigest(
+    digest: string,
+  ): Promise<{ readonly webhookId: string; readonly tenantId: string } | null> {
+    const row = this.#state.connection.read(() => this.#byDigest.get(digest)) as unknown as
+      | [webhookId: string, tenantId: string]
+      | undefined;
+    return row === undefined ? null : { webhookId: row[0], tenantId: row[1] };
+  }
+
+  async deletedWithWork(): Promise<readonly string[]> {
+    const rows = this.#state.connection.read(() => this.#cancelDue.all()) as unknown as [id: string][];
+    return rows.map(([id]) => id);
+  }
+
+  #replaceSecrets(owner: SecretOwner, secrets: readonly StoredSecret[]): void {
+    this.#deleteSecrets.run(owner.kind, owner.id);
+    secrets.forEach((secret, position) => {
+      const { kind, ciphertext, digest, createdAt, expiresAt } = secret;
+      this.#insertSecret.run(owner.kind, owner.id, position, kind, ciphertext, digest, createdAt, expiresAt);
+    });
+  }
+
+  #readSecrets(owner: SecretOwner): readonly StoredSecret[] {
+    const rows = this.#secrets.all(owner.kind, owner.id) as unknown as SecretRow[];
+    return rows.map(([kind, ciphertext, digest, createdAt, expiresAt]) => ({
+      kind,
+      ciphertext,
+      digest,
+      createdAt,
+      expiresAt,
+    }));
+  }
+}
+
+function toRuntimeState(row: WebhookRow): WebhookRuntimeState | null {
+  if (row[2] === null) return null;
+  return {
+    webhookId: row[0],
+    pausedUntil: row[3],
+    pauseReason: row[4],
+    lastSuccessAt: row[5],
+    circuit: row[6],
+    health: row[7],
+  };
+}

@@ -1,0 +1,36 @@
+/** A log line for people: time, level, message, then the fields as `name=value`. */
+
+export interface LineStyle {
+  readonly colour: boolean;
+}
+
+const levels: Readonly<Record<number, { readonly label: string; readonly code: number }>> = {
+  20: { label: "debug", code: 90 },
+  30: { label: "info ", code: 32 },
+  40: { label: "warn ", code: 33 },
+  50: { label: "error", code: 31 },
+};
+
+/** One line of pino's JSON as text, with a line break at the end. A stack comes indented below. */
+export function formatLine(json: string, style: LineStyle): string {
+  const { level, time, msg, stack, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  const { label, code } = levels[Number(level)] ?? { label: String(level), code: 0 };
+  const clock = new Date(Number(time)).toISOString().slice(11, 23);
+  const rest = Object.entries(fields).map(([name, value]) => paint(` ${name}=${shown(value)}`, { code: 90, style }));
+  const below = typeof stack === "string" ? `\n${stack.replaceAll(/^/gm, "    ")}` : "";
+  return `${paint(clock, { code: 90, style })} ${paint(label, { code, style })} ${plain(String(msg))}${rest.join("")}${below}\n`;
+}
+
+function shown(value: unknown): string {
+  if (typeof value === "string") return /^[\w.:/@+-]+$/.test(value) ? value : JSON.stringify(value);
+  return JSON.stringify(value) ?? "undefined";
+}
+
+/** What a receiver or a publisher sent must not move the cursor of whoever reads the log. */
+function plain(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, (character) => (character === "\n" ? "\n" : "·"));
+}
+
+function paint(text: string, how: { readonly code: number; readonly style: LineStyle }): string {
+  return how.style.colour && how.code !== 0 ? `\u001b[${how.code}m${text}\u001b[39m` : text;
+}

@@ -1,0 +1,267 @@
+import { strict as assert } from "node:assert";
+import { spawn } from "node:child_process";
+import { createServer } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { testAuthority, validPair } from "../../../../test/peers/certificates.ts";
+import { answering, behaviours, startHostileReceiver } from "../../../../test/peers/hostile-receiver.ts";
+import { startReceiver } from "../../../../test/peers/receiver.ts";
+import type { Receiver, ReceiverOptions } from "../../../../test/peers/receiver.ts";
+import { createAddressPolicy } from "../../../core/egress/address-policy.ts";
+import type { Transport, TransportResult } from "../../../ports/transport.ts";
+import { systemClock as clock } from "../../system/clock.ts";
+import { createHttpTransport } from "./http-transport.ts";
+import type { HttpTransportOptions } from "./http-transport.ts";
+
+const addressPolicy = createAddressPolicy({ allow: [], allowLoopback: true });
+
+function start(t: TestContext, options: Partial<HttpTransportOptions> = {}): Transport {
+  const transport = createHttpTransport({ addressPolicy, clock, socketsMax: 20, idleSocketMs: 4000, ...options });
+  t.after(() => transport.close());
+  return transport;
+}
+
+async function receive(t: TestContext, options: ReceiverOptions = {}): Promise<Receiver> {
+  const receiver = await startReceiver(options);
+  t.after(() => receiver.close());
+  return receiver;
+}
+
+function send(transport: Transport, origin: string, timeoutMs = 5000): Promise<TransportResult> {
+  return transport.send({ origin, path: "/", headers: [], body: Buffer.from("{}"), timeoutMs });
+}
+
+async function eventually(condition: () => boolean): Promise<void> {
+  const giveUpAtMs = performance.now() + 5000;
+  while (!condition()) {
+    assert.ok(performance.now() < giveUpAtMs, "it never came true");
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+function statusOf(result: TransportResult): number | string {
+  return result.observation.kind === "response" ? result.observation.status : (result.errorMessage ?? "");
+}
+
+describe("http transport: sockets", () => {
+  it("never has more than socketsMax, and lets requests wait for one", async (t) => {
+    const transport = start(t, { socketsMax: 3 });
+    const receiver = await receive(t);
+    const gate = Promise.withResolvers<object>();
+    receiver.script(() => gate.promise);
+    const pending = Array.from({ length: 10 }, () => send(transport, receiver.origin));
+    await receiver.waitForRequests(3);
+    assert.equal(transport.openSockets(), 3);
+    gate.resolve({});
+    assert.deepEqual(new Set((await Promise.all(pending)).map(statusOf)), new Set([200]));
+    assert.equal(receiver.connectionCount, 3);
+    assert.equal(receiver.concurrencyPeak, 3);
+  });
+
+  it("closes the connection that was idle longest to make room for another origin", async (t) => {
+    const transport = start(t, { socketsMax: 2 });
+    const [a, b, c] = [await receive(t), await receive(t), await receive(t)];
+    for (const receiver of [a, b, a, c]) assert.equal(statusOf(await send(transport, receiver.origin)), 200);
+    await b.waitUntil(() => b.connectionsOpen === 0);
+    assert.deepEqual([a.connectionsOpen, c.connectionsOpen], [1, 1]);
+    assert.equal(transport.openSockets(), 2);
+  });
+
+  it("times out requests that wait for a socket, without having sent them", async (t) => {
+    const transport = start(t, { socketsMax: 1 });
+    const receiver = await receive(t);
+    receiver.script(() => "hang");
+    const first = send(transport, receiver.origin, 400);
+    const second = await send(transport, receiver.origin, 100);
+    assert.deepEqual(second.observation, { kind: "failure", category: "timeout", requestSent: false });
+    assert.deepEqual((await first).observation, { kind: "failure", category: "timeout", requestSent: true });
+    assert.equal(receiver.requestCount, 1);
+  });
+
+  it("serves those who wait when the receiver closes after each answer", async (t) => {
+    const transport = start(t, { socketsMax: 2 });
+    const receiver = await receive(t);
+    receiver.script(() => ({ headers: { Connection: "close" } }));
+    const results = await Promise.all(Array.from({ length: 20 }, () => send(transport, receiver.origin)));
+    assert.deepEqual(new Set(results.map(statusOf)), new Set([200]));
+    assert.equal(receiver.connectionCount, 20);
+    await eventually(() => receiver.connectionsOpen === 0 && transport.openSockets() === 0);
+  });
+
+  it("closes idle sockets", async (t) => {
+    const transport = start(t, { idleSocketMs: 50 });
+    const receiver = await receive(t);
+    await send(transport, receiver.origin);
+    assert.equal(transport.openSockets(), 1);
+    await eventually(() => receiver.connectionsOpen === 0 && transport.openSockets() === 0);
+  });
+
+  it("notices that a receiver closed an idle connection", async (t) => {
+    const transport = start(t);
+    const receiver = await receive(t);
+    for (let count = 0; count < 5; count++) {
+      assert.equal(statusOf(await send(transport, receiver.origin)), 200);
+      receiver.closeIdleConnections();
+      await receiver.waitUntil(() => receiver.connectionsOpen === 0);
+    }
+    assert.equal(receiver.connectionCount, 5);
+  });
+
+  it("does not mistake leftovers of one answer for the next answer", async (t) => {
+    const transport = start(t);
+    const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    const peer = await startHostileReceiver({ behave: answering(`${ok}HTTP/1.1 500 Poison\r\nContent-Length: 0\r\n\r\n`) });
+    t.after(() => peer.close());
+    for (let count = 0; count < 3; count++) assert.equal(statusOf(await send(transport, peer.origin)), 200);
+    assert.equal(peer.connectionCount, 3);
+  });
+
+  it("gives up connecting at the deadline and frees the socket", async (t) => {
+    const transport = start(t, { addressPolicy: { judge: () => ({ allowed: true }) } });
+    const peer = await startHostileReceiver({ behave: behaviours.silent });
+    t.after(() => peer.close());
+    const result = await send(transport, `https://127.0.0.1:${peer.port}`, 150);
+    assert.deepEqual(result.observation, { kind: "failure", category: "timeout", requestSent: false });
+    assert.equal(transport.openSockets(), 0);
+    await peer.untilAllClosed();
+  });
+
+  it("is not held up by a name server that never answers", async (t) => {
+    const dns = { resolve: () => new Promise<never>(() => undefined), close: () => undefined };
+    const transport = start(t, { dns });
+    const receiver = await receive(t);
+    const slow = send(transport, "https://slow.test", 200);
+    assert.equal(statusOf(await send(transport, receiver.origin)), 200);
+    assert.deepEqual((await slow).observation, { kind: "failure", category: "timeout", requestSent: false });
+    assert.equal(transport.openSockets(), 1);
+  });
+
+  it("resolves localhost without asking anyone", async (t) => {
+    const transport = start(t);
+    const receiver = await receive(t);
+    assert.equal(statusOf(await send(transport, `http://localhost:${receiver.port}`)), 200);
+  });
+
+  it("lets the process end by itself once closed", async (t) => {
+    const receiver = await receive(t);
+    const script = `
+      const { createHttpTransport } = await import(${JSON.stringify(new URL("http-transport.ts", import.meta.url).href)});
+      const clock = { monotonicMs: () => performance.now(), schedule: (ms, call) => {
+        const timer = setTimeout(call, ms);
+        return { cancel: () => clearTimeout(timer) };
+      } };
+      const addressPolicy = { judge: () => ({ allowed: true }) };
+      const transport = createHttpTransport({ addressPolicy, clock, socketsMax: 9, idleSocketMs: 60_000 });
+      const request = { origin: "${receiver.origin}", path: "/", headers: [], body: Buffer.from("x"), timeoutMs: 600_000 };
+      await transport.send(request);
+      void transport.send({ ...request, origin: "https://name-that-does-not-exist.test" });
+      void transport.send(request);
+      await transport.close();
+      console.log("closed");`;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+    const killer = setTimeout(() => child.kill(), 8000);
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    const code = await new Promise((resolve) => child.once("close", resolve));
+    clearTimeout(killer);
+    assert.equal(code, 0);
+    assert.equal(output, "closed\n");
+  });
+});
+
+interface FakeProxy {
+  readonly url: string;
+  readonly heads: string[];
+}
+
+/** Tunnels to 127.0.0.1 whatever host is asked for, or answers with `refusal`. */
+async function startProxy(t: TestContext, refusal?: string): Promise<FakeProxy> {
+  const heads: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    sockets.add(client.on("error", () => client.destroy()));
+    client.once("data", (chunk: Buffer) => {
+      const head = chunk.toString("latin1");
+      heads.push(head);
+      if (refusal !== undefined) return void client.end(refusal);
+      const port = Number(/^CONNECT \S+:(\d+) /.exec(head)?.[1]);
+      const upstream = createUpstream(port, client);
+      sockets.add(upstream);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { url: `http://user:canary@127.0.0.1:${(server.address() as AddressInfo).port}`, heads };
+}
+
+function createUpstream(port: number, client: Socket): Socket {
+  const upstream = new (client.constructor as new () => Socket)();
+  upstream.on("error", () => client.destroy()).on("close", () => client.destroy());
+  client.on("close", () => upstream.destroy());
+  upstream.connect(port, "127.0.0.1", () => {
+    client.write("HTTP/1.1 200 Connection established\r\nX-Proxy: 1\r\n\r\n");
+    client.pipe(upstream).pipe(client);
+  });
+  return upstream;
+}
+
+describe("http transport: through a CONNECT proxy", () => {
+  it("tunnels TLS and plain HTTP, names unresolved, and reuses the tunnel", async (t) => {
+    const proxy = await startProxy(t);
+    const transport = start(t, { proxyUrl: proxy.url, tls: { ca: testAuthority } });
+    const secure = await receive(t, { tls: validPair, hostname: "a.receiver.test" });
+    const plain = await receive(t, { hostname: "plain.receiver.test" });
+    for (const origin of [secure.origin, secure.origin, plain.origin, plain.origin]) {
+      assert.equal(statusOf(await send(transport, origin)), 200);
+    }
+    assert.equal(proxy.heads.length, 2);
+    assert.match(proxy.heads[0] ?? "", new RegExp(`^CONNECT a\\.receiver\\.test:${secure.port} HTTP/1\\.1\r\nHost: `));
+    const credentials = Buffer.from("user:canary").toString("base64");
+    assert.match(proxy.heads[0] ?? "", new RegExp(`Proxy-Authorization: Basic ${credentials}`));
+    assert.doesNotMatch(JSON.stringify(secure.requests), /Proxy-Authorization/i);
+  });
+
+  it("verifies the certificate through the tunnel", async (t) => {
+    const proxy = await startProxy(t);
+    const transport = start(t, { proxyUrl: proxy.url, tls: { ca: testAuthority } });
+    const receiver = await receive(t, { tls: validPair, hostname: "elsewhere.test" });
+    const result = await send(transport, receiver.origin);
+    assert.deepEqual(result.observation, { kind: "failure", category: "ssl", requestSent: false });
+    assert.equal(receiver.requestCount, 0);
+  });
+
+  it("judges literals before asking the proxy", async (t) => {
+    const proxy = await startProxy(t);
+    const transport = start(t, { proxyUrl: proxy.url });
+    const result = await send(transport, "https://10.0.0.1");
+    assert.equal(statusOf(result), "egress refused: 10.0.0.1 is private");
+    assert.equal(proxy.heads.length, 0);
+  });
+
+  it("reports what the proxy refuses, without credentials", async (t) => {
+    for (const { answer, message } of [
+      { answer: "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", message: /^proxy refused .* 407$/ },
+      { answer: "SSH-2.0\r\n\r\n", message: /^proxy did not answer in HTTP$/ },
+      { answer: "", message: /^proxy closed the connection$/ },
+      { answer: "x".repeat(20_000), message: /^proxy answer is too large$/ },
+    ]) {
+      const proxy = await startProxy(t, answer);
+      const result = await send(start(t, { proxyUrl: proxy.url }), "https://a.receiver.test");
+      assert.deepEqual(result.observation, { kind: "failure", category: "network", requestSent: false });
+      assert.match(result.errorMessage ?? "", message);
+    }
+  });
+
+  it("ends within the deadline when the proxy hangs", async (t) => {
+    const peer = await startHostileReceiver({ behave: behaviours.silent });
+    t.after(() => peer.close());
+    const transport = start(t, { proxyUrl: peer.origin });
+    const result = await send(transport, "https://a.receiver.test", 150);
+    assert.deepEqual(result.observation, { kind: "failure", category: "timeout", requestSent: false });
+    await peer.untilAllClosed();
+  });
+});

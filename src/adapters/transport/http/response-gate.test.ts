@@ -1,0 +1,53 @@
+import { strict as assert } from "node:assert";
+import type { Socket } from "node:net";
+import { PassThrough } from "node:stream";
+import { describe, it } from "node:test";
+import { ResponseGate, wireBytesMax } from "./response-gate.ts";
+
+/** What the parser would see of `chunks`, read one by one. */
+function through(chunks: readonly string[], gate = new ResponseGate(), onWireLimit = (): void => undefined): string {
+  const stream = new PassThrough({ highWaterMark: 2 ** 20 });
+  gate.install(stream as unknown as Socket);
+  gate.expectAnswer({ onWireLimit });
+  return chunks
+    .map((chunk) => {
+      stream.write(chunk);
+      return String(stream.read() ?? "");
+    })
+    .join("");
+}
+
+const interim = "HTTP/1.1 100 Continue\r\nX-A: HTTP/1.1 100\r\n\r\n";
+const interimSkipped = interim.replace("1.1 100 C", "1.1 102 C");
+const final = "HTTP/1.1 200 OK\r\nContent-Length: 26\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n!!";
+
+describe("response gate", () => {
+  it("turns 100 into an interim status that undici skips, and touches nothing else", () => {
+    assert.equal(through([interim + final]), interimSkipped + final);
+    assert.equal(through([final]), final);
+    assert.equal(through([`\r\n${interim}${interim}${final}`]), `\r\n${interimSkipped}${interimSkipped}${final}`);
+  });
+
+  it("finds it wherever the bytes are split", () => {
+    const all = interim + final;
+    for (let at = 1; at < all.length; at++) {
+      assert.equal(through([all.slice(0, at), all.slice(at)]), interimSkipped + final, `split at ${at}`);
+    }
+    assert.equal(through([...all]), interimSkipped + final);
+  });
+
+  it("leaves other interim answers and garbage alone", () => {
+    for (const bytes of ["HTTP/1.1 103 Early Hints\r\n\r\n", "HTTP/1.1 101 Up\r\n\r\n", "SSH-2.0-100_100\r\n", "\r\n\r\n"]) {
+      assert.equal(through([bytes]), bytes);
+    }
+  });
+
+  it("stops the bytes of one answer at the limit, and counts anew for the next", () => {
+    const gate = new ResponseGate();
+    let limits = 0;
+    const chunk = "a".repeat(wireBytesMax / 2);
+    assert.equal(through([chunk, chunk, "b", "c"], gate, () => limits++), chunk + chunk);
+    assert.equal(limits, 1);
+    assert.equal(through([chunk], new ResponseGate()), chunk);
+  });
+});

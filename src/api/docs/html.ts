@@ -1,0 +1,74 @@
+/** Static pages: no scripts, no assets from elsewhere, one inline style that the policy names by its hash. */
+import { createHash } from "node:crypto";
+import type { Answer } from "../route.ts";
+
+/** Text that is HTML already; everything else is escaped by `html`. */
+export class Html {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+type Part = Html | string | number | null | readonly Part[];
+
+/** Template tag that escapes every value. */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return new Html(strings.map((text, index) => text + (index < parts.length ? toHtml(parts[index] ?? null) : "")).join(""));
+}
+
+function toHtml(part: Part): string {
+  if (part === null) return "";
+  if (part instanceof Html) return part.text;
+  if (typeof part === "object") return part.map(toHtml).join("");
+  return String(part).replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** Text with `code` in back-ticks. */
+export function prose(text: string): Html {
+  const parts = text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+  return html`${parts}`;
+}
+
+const style = `
+:root{color-scheme:light dark;--text:#1b1f24;--soft:#59636e;--line:#d8dee4;--panel:#f6f8fa;--link:#0b5cad;--back:#fff}
+@media(prefers-color-scheme:dark){:root{--text:#e6e9ec;--soft:#9aa4af;--line:#343b44;--panel:#1a1f26;--link:#78b4f5;--back:#0f1318}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:2rem 1.25rem 6rem;max-width:64rem;background:var(--back);color:var(--text);font:16px/1.55 system-ui,sans-serif}
+h1{font-size:1.8rem;margin:0 0 .5rem}h2{margin:2.5rem 0 .5rem;padding-top:1rem;border-top:1px solid var(--line);font-size:1.35rem}
+h3{margin:1.75rem 0 .25rem;font-size:1.02rem}h4{margin:1rem 0 .25rem;font-size:.9rem}
+a{color:var(--link)}p,li{max-width:46rem}nav ul{columns:16rem;padding-left:1.1rem}
+code,pre{font:.86rem/1.5 ui-monospace,monospace}code{background:var(--panel);padding:.1em .3em;border-radius:4px;overflow-wrap:anywhere}
+pre{background:var(--panel);border:1px solid var(--line);border-radius:6px;padding:.75rem;overflow:auto}pre code{padding:0;background:none}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem}
+th,td{text-align:left;vertical-align:top;padding:.4rem .6rem .4rem 0;border-bottom:1px solid var(--line)}
+th{color:var(--soft);font-weight:600}.method{display:inline-block;min-width:4.2rem;font-weight:700}.soft{color:var(--soft)}
+details{margin:.4rem 0}summary{cursor:pointer;color:var(--soft)}
+`;
+
+const styleHash = createHash("sha256").update(style).digest("base64");
+
+export const contentSecurityPolicy =
+  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+export function page(title: string, body: Html): string {
+  return html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>${new Html(style)}</style></head>
+<body>${body}</body></html>
+`.text;
+}
+
+export function htmlAnswer(text: string): Answer {
+  return {
+    status: 200,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-language": "en",
+      "content-security-policy": contentSecurityPolicy,
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+    },
+    text,
+  };
+}

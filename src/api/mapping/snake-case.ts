@@ -1,0 +1,10 @@
+/** Objects that are data through and through, such as profiles: every name in snake_case. Values stay as they are. */
+export function snakeCaseJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(snakeCaseJson);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, child]) => [snakeCase(name), snakeCaseJson(child)]));
+}
+
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,161 @@
+/** The OpenAPI 3.1 document, made from the routes themselves. */
+import type { TSchema } from "typebox";
+import { errorTable } from "../core/errors.ts";
+import type { ErrorCode } from "../core/errors.ts";
+import { rolesFor } from "./authentication.ts";
+import { tags } from "./route.ts";
+import type { Route } from "./route.ts";
+import { problemSchema } from "./schemas/problem.ts";
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export function createOpenApi(routes: readonly Route[], { dev }: { readonly dev: boolean }): JsonObject {
+  const components = new Map<string, unknown>();
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const route of routes) {
+    const path = (paths[route.path] ??= {});
+    path[route.method.toLowerCase()] = describeRoute(route, components);
+  }
+  hoist(problemSchema, components);
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Posthorn",
+      version: "1",
+      summary: "Publish an event once; every subscriber gets it, signed, retried, explained.",
+      description: dev ? "This server runs in development mode." : "Webhook delivery.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ apiKey: [] }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key: admin, manage, publish or read." } },
+      schemas: Object.fromEntries([...components].toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    },
+  };
+}
+
+type Components = Map<string, unknown>;
+
+function describeRoute(route: Route, components: Components): JsonObject {
+  const parameters = [
+    ...parametersOf(route.params, { where: "path", components }),
+    ...parametersOf(route.query, { where: "query", components }),
+    ...(route.method === "POST" ? [idempotencyKeyParameter] : []),
+  ];
+  const roles = rolesFor(route.access);
+  return {
+    operationId: route.operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description !== undefined && { description: route.description }),
+    ...(roles.length > 0 ? { "x-roles": roles } : { security: [] }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(route.body !== undefined && {
+      requestBody: {
+        required: route.bodyOptional !== true,
+        content: { "application/json": { schema: hoist(route.body, components) } },
+      },
+    }),
+    responses: { ...describeAnswers(route, components), ...describeErrors(route) },
+  };
+}
+
+const idempotencyKeyParameter = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description: "Makes the request safe to repeat for 24 hours; see /docs/idempotency.",
+  schema: { type: "string", examples: ['"8e03978e-40d5-43e8-bc93-6894a57f9324"'] },
+};
+
+function parametersOf(
+  schema: TSchema | undefined,
+  { where, components }: { readonly where: "path" | "query"; readonly components: Components },
+): readonly JsonObject[] {
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    readonly properties?: Readonly<Record<string, TSchema & { readonly description?: string }>>;
+    readonly required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: where,
+    required: required.includes(name),
+    ...(property.description !== undefined && { description: property.description }),
+    schema: hoist(property, components),
+  }));
+}
+
+function describeAnswers(route: Route, components: Components): JsonObject {
+  return Object.fromEntries(
+    Object.entries(route.answers).map(([status, { description, schema, contentType }]) => [
+      status,
+      {
+        description,
+        ...(schema !== undefined && {
+          content: { [contentType ?? "application/json"]: { schema: hoist(schema, components) } },
+        }),
+      },
+    ]),
+  );
+}
+
+/** Grouped by status; every code that the route can answer is named. */
+function describeErrors(route: Route): JsonObject {
+  const responses: Record<string, JsonObject> = {};
+  for (const [status, codes] of Object.entries(Object.groupBy(errorsOf(route), (code) => errorTable[code].status))) {
+    if (route.answers[Number(status)] !== undefined) continue;
+    responses[status] = {
+      description: (codes ?? []).map((code) => `\`${code}\`: ${errorTable[code].title}.`).join(" "),
+      content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+    };
+  }
+  return responses;
+}
+
+/** The declared errors and those that follow from what the route is. */
+export function errorsOf(route: Route): readonly ErrorCode[] {
+  const codes = new Set<ErrorCode>(route.errors);
+  codes.add("invalid_request").add("internal_error").add("unsupported_media_type");
+  if (route.access !== "public") codes.add("unauthenticated").add("unavailable");
+  if (route.access !== "public" && route.access !== "any") codes.add("forbidden");
+  if (route.params !== undefined) codes.add("not_found");
+  if (route.body !== undefined) codes.add("malformed_json").add("payload_too_large");
+  if (route.method === "POST") {
+    codes.add("idempotency_key_malformed").add("idempotency_key_in_progress").add("idempotency_key_reused");
+  }
+  return [...codes];
+}
+
+/** A plain copy of a schema, in which schemas with a title are references to components. */
+function hoist(schema: unknown, components: Components): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => hoist(item, components));
+  if (typeof schema !== "object" || schema === null) return schema;
+  const { title } = schema as { readonly title?: unknown };
+  const isNamed = typeof title === "string" && isSchema(schema);
+  if (!isNamed) return copy(schema, components);
+  const name = Array.isArray((schema as { readonly type?: unknown }).type) ? `Nullable${title}` : title;
+  if (!components.has(name)) {
+    components.set(name, undefined); // Keeps its place while its members are copied.
+    components.set(name, copy(schema, components));
+  }
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** `title` is also an ordinary name of a property. */
+function isSchema(value: object): boolean {
+  return "type" in value || "anyOf" in value;
+}
+
+function copy(schema: object, components: Components): JsonObject {
+  // Own words of ours and of TypeBox mean nothing to others.
+  const entries = Object.entries(schema).filter(([name]) => !name.startsWith("~") && name !== "x-rule");
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, verbatim.has(name) ? value : hoist(value, components)]),
+  );
+}
+
+/** Values, not schemas. */
+const verbatim: ReadonlySet<string> = new Set(["examples", "default", "enum", "required", "description", "pattern"]);

@@ -1,0 +1,60 @@
+/** Every route of the server. */
+import type { ApiOptions } from "./context.ts";
+import { createCursorCodec } from "./cursors.ts";
+import { createDocsPage } from "./docs/api-page.ts";
+import { createErrorsPage } from "./docs/errors-page.ts";
+import { htmlAnswer } from "./docs/html.ts";
+import { createIdempotencyPage } from "./docs/idempotency-page.ts";
+import { createOpenApi } from "./openapi.ts";
+import { createPager } from "./paging.ts";
+import type { Route } from "./route.ts";
+import { apiKeyRoutes } from "./routes/api-keys.ts";
+import { deadLetterRoutes } from "./routes/dead-letters.ts";
+import { deliveryRoutes } from "./routes/deliveries.ts";
+import { eventTypeRoutes } from "./routes/event-types.ts";
+import { eventRoutes } from "./routes/events.ts";
+import { profileRoutes } from "./routes/profiles.ts";
+import { secretRoutes } from "./routes/secrets.ts";
+import { documentationRoutes, systemRoutes } from "./routes/system.ts";
+import { tenantRoutes } from "./routes/tenants.ts";
+import { webhookActionRoutes } from "./routes/webhook-actions.ts";
+import { webhookRoutes } from "./routes/webhooks.ts";
+
+export function createRoutes(options: ApiOptions): readonly Route[] {
+  const pager = createPager(createCursorCodec(options.cursorKey));
+  const routes: Route[] = [
+    ...eventRoutes(options, pager),
+    ...webhookRoutes(options, pager),
+    ...webhookActionRoutes(options),
+    ...secretRoutes(options),
+    ...deliveryRoutes(options, pager),
+    ...deadLetterRoutes(options, pager),
+    ...eventTypeRoutes(options, pager),
+    ...tenantRoutes(options, pager),
+    ...apiKeyRoutes(options, pager),
+    ...profileRoutes(options, pager),
+    ...systemRoutes(options),
+  ];
+  // The document describes its own routes too, so the pages can only be made when all routes are known.
+  const openApi = once(() => createOpenApi(routes, options));
+  const openApiText = once(() => JSON.stringify(openApi()));
+  const docs = once(() => htmlAnswer(createDocsPage(openApi())));
+  const errors = once(() => htmlAnswer(createErrorsPage()));
+  const idempotency = once(() => htmlAnswer(createIdempotencyPage()));
+  const documentation = documentationRoutes({
+    openApi: () => ({ status: 200, text: openApiText() }),
+    docs,
+    errors,
+    idempotency,
+  });
+  routes.push(...documentation);
+  return routes;
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

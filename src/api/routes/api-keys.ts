@@ -1,0 +1,80 @@
+import { PosthornError } from "../../core/errors.ts";
+import type { ApiOptions } from "../context.ts";
+import { parseInstant } from "../mapping/instant.ts";
+import { apiKeyJson } from "../mapping/registry.ts";
+import type { Pager } from "../paging.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed, idParam, pageProperties } from "../schemas/common.ts";
+import { apiKeyCreatedSchema, apiKeyInputSchema, apiKeyListSchema } from "../schemas/registry.ts";
+
+export function apiKeyRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [createRoute(options), listRoute(options, pager), revokeRoute(options)];
+}
+
+function createRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/api-keys",
+    operationId: "createApiKey",
+    tag: "API keys",
+    summary: "Create an API key",
+    description: "The key is in this answer only. A tenant's `manage` key makes keys of its own tenant.",
+    access: "manage",
+    body: apiKeyInputSchema,
+    answers: { 201: { description: "The key.", schema: apiKeyCreatedSchema } },
+    errors: ["not_found", "limit_reached"],
+    answerIsSecret: true,
+    handle: async ({ scope, body }) => {
+      // Checked here as well as by the services: a way to more rights must not hang on one check.
+      const asksForMore = body.role === "admin" || (body.tenant_id ?? scope.tenantId) !== scope.tenantId;
+      if (scope.tenantId !== null && asksForMore) {
+        throw new PosthornError("forbidden", "A tenant's key makes keys of its own tenant only.");
+      }
+      const { apiKey, key } = await services.apiKeys.create(scope, {
+        name: body.name,
+        role: body.role,
+        tenantId: body.tenant_id ?? scope.tenantId,
+        expiresAt: body.expires_at === undefined || body.expires_at === null ? null : parseInstant(body.expires_at),
+      });
+      return { status: 201, headers: { "cache-control": "no-store" }, body: { ...apiKeyJson(apiKey), key } };
+    },
+  });
+}
+
+function listRoute({ services }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/api-keys",
+    operationId: "listApiKeys",
+    tag: "API keys",
+    summary: "List API keys",
+    access: "manage",
+    query: closed(pageProperties),
+    answers: { 200: { description: "A page of keys, without the keys themselves.", schema: apiKeyListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const listing = { tenantId: scope.tenantId, route: "api keys", filters: {} };
+      const rows = await services.apiKeys.list(scope);
+      return { status: 200, body: pager.slice(rows, { query, listing, idOf: (row) => row.id, toJson: apiKeyJson }) };
+    },
+  });
+}
+
+function revokeRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: "/v1/api-keys/{id}",
+    operationId: "revokeApiKey",
+    tag: "API keys",
+    summary: "Revoke an API key",
+    access: "manage",
+    params: closed({ id: idParam("the key") }),
+    answers: { 204: { description: "It works no more." } },
+    errors: ["not_found", "conflict"],
+    handle: async ({ scope, params }) => {
+      await services.apiKeys.revoke(scope, params.id);
+      return { status: 204 };
+    },
+  });
+}

@@ -1,0 +1,120 @@
+import type { ApiOptions } from "../context.ts";
+import { present } from "../mapping/absent.ts";
+import { eventTypeJson } from "../mapping/registry.ts";
+import type { Pager } from "../paging.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed, eventTypeName } from "../schemas/common.ts";
+import {
+  eventTypeInputSchema,
+  eventTypeListQuery,
+  eventTypeListSchema,
+  eventTypeQuery,
+  eventTypeSchema,
+} from "../schemas/registry.ts";
+
+const params = closed({ name: eventTypeName });
+const path = "/v1/event-types/{name}";
+const eventTypeBytesMax = 262_144;
+
+export function eventTypeRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [listRoute(options, pager), getRoute(options), putRoute(options), deleteRoute(options)];
+}
+
+function listRoute({ services }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/event-types",
+    operationId: "listEventTypes",
+    tag: "Event types",
+    summary: "List event types",
+    access: "read",
+    query: eventTypeListQuery,
+    answers: { 200: { description: "A page of event types.", schema: eventTypeListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const filters = { tenantId: query.tenant_id ?? null };
+      const listing = { tenantId: scope.tenantId, route: "event types", filters };
+      const rows = await services.eventTypes.list(scope, filters);
+      const body = pager.slice(rows, {
+        query,
+        listing,
+        idOf: (row) => `${row.tenantId}/${row.name}`,
+        toJson: eventTypeJson,
+      });
+      return { status: 200, body };
+    },
+  });
+}
+
+function getRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path,
+    operationId: "getEventType",
+    tag: "Event types",
+    summary: "Get an event type",
+    access: "read",
+    params,
+    query: eventTypeQuery,
+    answers: { 200: { description: "The event type.", schema: eventTypeSchema } },
+    errors: ["not_found"],
+    handle: async ({ scope, params: { name }, query }) => {
+      const eventType = await services.eventTypes.get(scope, { tenantId: query.tenant_id ?? null, name });
+      return { status: 200, body: eventTypeJson(eventType) };
+    },
+  });
+}
+
+function putRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "PUT",
+    path,
+    operationId: "putEventType",
+    tag: "Event types",
+    summary: "Register or change an event type",
+    description: "Fields that are absent keep their values. From then on published data must match the schema.",
+    access: "manage",
+    params,
+    query: eventTypeQuery,
+    body: eventTypeInputSchema,
+    bodyBytesMax: eventTypeBytesMax,
+    bodyBounds: { depthMax: 64, valuesMax: 50_000 },
+    answers: {
+      200: { description: "Changed.", schema: eventTypeSchema },
+      201: { description: "Registered.", schema: eventTypeSchema },
+    },
+    errors: ["limit_reached"],
+    handle: async ({ scope, params: { name }, query, body }) => {
+      const { eventType, created } = await services.eventTypes.put(scope, {
+        tenantId: query.tenant_id ?? null,
+        name,
+        ...present("description", body.description),
+        ...present("schema", body.schema),
+        ...present("examples", body.examples),
+        ...present("deprecated", body.deprecated),
+      });
+      return { status: created ? 201 : 200, body: eventTypeJson(eventType) };
+    },
+  });
+}
+
+function deleteRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "DELETE",
+    path,
+    operationId: "deleteEventType",
+    tag: "Event types",
+    summary: "Forget an event type",
+    description: "Events of the type can still be published; they are no longer checked.",
+    access: "manage",
+    params,
+    query: eventTypeQuery,
+    answers: { 204: { description: "It is gone." } },
+    errors: ["not_found"],
+    handle: async ({ scope, params: { name }, query }) => {
+      await services.eventTypes.delete(scope, { tenantId: query.tenant_id ?? null, name });
+      return { status: 204 };
+    },
+  });
+}

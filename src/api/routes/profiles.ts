@@ -1,0 +1,46 @@
+import { NotFoundError } from "../../core/errors.ts";
+import type { ApiOptions } from "../context.ts";
+import { snakeCaseJson } from "../mapping/snake-case.ts";
+import type { Pager } from "../paging.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed, line, pageProperties } from "../schemas/common.ts";
+import { profileListSchema, profileSchema } from "../schemas/registry.ts";
+
+export function profileRoutes({ profiles }: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/v1/profiles",
+      operationId: "listProfiles",
+      tag: "Profiles",
+      summary: "List the delivery profiles, the default first",
+      access: "any",
+      query: closed(pageProperties),
+      answers: { 200: { description: "The profiles in full.", schema: profileListSchema } },
+      errors: ["invalid_cursor"],
+      handle: async ({ query }) => {
+        const listing = { tenantId: null, route: "profiles", filters: {} };
+        const body = pager.slice(profiles, { query, listing, idOf: (profile) => profile.name, toJson: snakeCaseJson });
+        return { status: 200, body };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/v1/profiles/{name}",
+      operationId: "getProfile",
+      tag: "Profiles",
+      summary: "Get a delivery profile",
+      description: "What each status means, when it is retried, and what is sent.",
+      access: "any",
+      params: closed({ name: line(64) }),
+      answers: { 200: { description: "The profile.", schema: profileSchema } },
+      errors: ["not_found"],
+      handle: async ({ params }) => {
+        const profile = profiles.find(({ name }) => name === params.name);
+        if (profile === undefined) throw new NotFoundError("this profile");
+        return { status: 200, body: snakeCaseJson(profile) };
+      },
+    }),
+  ];
+}

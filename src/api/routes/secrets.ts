@@ -1,0 +1,69 @@
+import type { ApiOptions } from "../context.ts";
+import { secretJson } from "../mapping/webhook-state.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { publicKeySchema, rotateInputSchema, secretSchema } from "../schemas/webhook-state.ts";
+import { webhookParams } from "./webhooks.ts";
+
+const uncached = { "cache-control": "no-store" };
+const overlapSecondsDefault = 86_400;
+
+export function secretRoutes({ services }: ApiOptions): readonly Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/v1/webhooks/{id}/secret",
+      operationId: "getWebhookSecret",
+      tag: "Webhooks",
+      summary: "Get the signing secret",
+      access: "manage",
+      params: webhookParams,
+      answers: { 200: { description: "The secret in clear, and the old one while both are used.", schema: secretSchema } },
+      errors: ["not_found"],
+      handle: async ({ scope, params }) => ({
+        status: 200,
+        headers: uncached,
+        body: secretJson(await services.webhooks.secret(scope, params.id)),
+      }),
+    }),
+    defineRoute({
+      method: "POST",
+      path: "/v1/webhooks/{id}/secret/rotate",
+      operationId: "rotateWebhookSecret",
+      tag: "Webhooks",
+      summary: "Replace the signing secret",
+      access: "manage",
+      params: webhookParams,
+      body: rotateInputSchema,
+      bodyOptional: true,
+      answers: { 200: { description: "The new secret, and the old one while both are used.", schema: secretSchema } },
+      errors: ["not_found", "rotation_in_progress", "secret_in_use"],
+      answerIsSecret: true,
+      handle: async ({ scope, params, body }) => {
+        const view = await services.webhooks.rotateSecret(scope, {
+          id: params.id,
+          mode: body.mode ?? "graceful",
+          overlapSeconds: body.overlap_seconds ?? overlapSecondsDefault,
+          secret: body.secret ?? null,
+          force: body.force ?? false,
+        });
+        return { status: 200, headers: uncached, body: secretJson(view) };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/v1/webhooks/{id}/public-key",
+      operationId: "getWebhookPublicKey",
+      tag: "Webhooks",
+      summary: "Get the public key of the asymmetric signatures",
+      access: "read",
+      params: webhookParams,
+      answers: { 200: { description: "The key that verifies `v1a`.", schema: publicKeySchema } },
+      errors: ["not_found"],
+      handle: async ({ scope, params }) => {
+        const { publicKey, jwk } = await services.webhooks.publicKey(scope, params.id);
+        return { status: 200, body: { public_key: publicKey, jwk } };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,74 @@
+import type { ApiOptions } from "../context.ts";
+import { present } from "../mapping/absent.ts";
+import { tenantJson } from "../mapping/registry.ts";
+import type { Pager } from "../paging.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed, pageProperties, tenantId } from "../schemas/common.ts";
+import { tenantInputSchema, tenantListSchema, tenantSchema } from "../schemas/registry.ts";
+
+const params = closed({ id: tenantId });
+
+export function tenantRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    defineRoute({
+      method: "GET",
+      path: "/v1/tenants",
+      operationId: "listTenants",
+      tag: "Tenants",
+      summary: "List tenants",
+      access: "admin",
+      query: closed(pageProperties),
+      answers: { 200: { description: "A page of tenants.", schema: tenantListSchema } },
+      errors: ["invalid_cursor"],
+      handle: async ({ scope, query }) => {
+        const listing = { tenantId: scope.tenantId, route: "tenants", filters: {} };
+        const rows = await services.tenants.list(scope);
+        const body = pager.slice(rows, { query, listing, idOf: (row) => row.id, toJson: tenantJson });
+        return { status: 200, body };
+      },
+    }),
+    defineRoute({
+      method: "GET",
+      path: "/v1/tenants/{id}",
+      operationId: "getTenant",
+      tag: "Tenants",
+      summary: "Get a tenant",
+      access: "read",
+      params,
+      answers: { 200: { description: "The tenant.", schema: tenantSchema } },
+      errors: ["not_found"],
+      handle: async ({ scope, params: { id } }) => ({
+        status: 200,
+        body: tenantJson(await services.tenants.get(scope, id)),
+      }),
+    }),
+    defineRoute({
+      method: "PUT",
+      path: "/v1/tenants/{id}",
+      operationId: "putTenant",
+      tag: "Tenants",
+      summary: "Create or change a tenant",
+      description: "Fields that are absent keep their values.",
+      access: "admin",
+      params,
+      body: tenantInputSchema,
+      answers: {
+        200: { description: "Changed.", schema: tenantSchema },
+        201: { description: "Created.", schema: tenantSchema },
+      },
+      errors: ["limit_reached"],
+      handle: async ({ scope, params: { id }, body }) => {
+        const limit = body.rate_limit;
+        const input = {
+          ...present("name", body.name),
+          ...present("rateLimit", limit && { requestsPerMinute: limit.requests_per_minute, burst: limit.burst }),
+          ...present("webhooksMax", body.webhooks_max),
+          ...present("notificationTargets", body.notification_targets),
+        };
+        const { tenant, created } = await services.tenants.put(scope, { id, input });
+        return { status: created ? 201 : 200, body: tenantJson(tenant) };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,136 @@
+import type { WebhookView } from "../../engine/services.ts";
+import type { ApiOptions } from "../context.ts";
+import { operationStartedJson } from "../mapping/operation.ts";
+import { circuitJson, healthJson } from "../mapping/webhook-state.ts";
+import { webhookJson } from "../mapping/webhook.ts";
+import { parseInstant } from "../mapping/instant.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed } from "../schemas/common.ts";
+import { operationStartedSchema, recoverInputSchema } from "../schemas/dead-letter.ts";
+import { circuitActionSchema, circuitSchema, healthSchema, testInputSchema, testResultSchema } from "../schemas/webhook-state.ts";
+import { webhookSchema } from "../schemas/webhook.ts";
+import { instantOf } from "./filters.ts";
+import { webhookParams } from "./webhooks.ts";
+
+export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
+  const { webhooks } = options.services;
+  return [
+    healthRoute(options),
+    circuitRoute(options),
+    testRoute(options),
+    switchRoute({ action: "enable", change: (scope, id) => webhooks.enable(scope, id) }),
+    switchRoute({ action: "disable", change: (scope, id) => webhooks.disable(scope, id) }),
+    recoverRoute(options),
+  ];
+}
+
+function healthRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/webhooks/{id}/health",
+    operationId: "getWebhookHealth",
+    tag: "Webhooks",
+    summary: "How a webhook's endpoint is doing",
+    access: "read",
+    params: webhookParams,
+    answers: { 200: { description: "Circuit, pause, recent attempts and errors.", schema: healthSchema } },
+    errors: ["not_found"],
+    handle: async ({ scope, params }) => ({
+      status: 200,
+      body: healthJson(await services.webhooks.health(scope, params.id)),
+    }),
+  });
+}
+
+const forceSecondsDefault = 3_600;
+
+function circuitRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "PATCH",
+    path: "/v1/webhooks/{id}/circuit-breaker",
+    operationId: "changeCircuit",
+    tag: "Webhooks",
+    summary: "Reset or force a circuit",
+    access: "manage",
+    params: webhookParams,
+    body: circuitActionSchema,
+    answers: { 200: { description: "The circuit after the change.", schema: circuitSchema } },
+    errors: ["not_found"],
+    handle: async ({ scope, params, body }) => {
+      const durationSeconds = body.duration_seconds ?? forceSecondsDefault;
+      const circuit = await services.webhooks.circuit(scope, { id: params.id, action: body.action, durationSeconds });
+      return { status: 200, body: circuitJson(params.id, circuit) };
+    },
+  });
+}
+
+function testRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks/{id}/test",
+    operationId: "testWebhook",
+    tag: "Webhooks",
+    summary: "Send a test event",
+    description: "The event goes the whole path of an ordinary one, to this webhook alone.",
+    access: "manage",
+    params: webhookParams,
+    body: testInputSchema,
+    bodyOptional: true,
+    answers: { 202: { description: "Where to see what became of it.", schema: testResultSchema } },
+    errors: ["not_found"],
+    handle: async ({ scope, params, body }) => {
+      const command = { id: params.id, eventType: body.event_type ?? null };
+      const { eventId, deliveryId } = await services.webhooks.test(scope, command);
+      return { status: 202, body: { event_id: eventId, delivery_id: deliveryId } };
+    },
+  });
+}
+
+function switchRoute(more: {
+  readonly action: "enable" | "disable";
+  readonly change: (scope: { readonly tenantId: string | null }, id: string) => Promise<WebhookView>;
+}): Route {
+  const { action, change } = more;
+  return defineRoute({
+    method: "POST",
+    path: `/v1/webhooks/{id}/${action}`,
+    operationId: `${action}Webhook`,
+    tag: "Webhooks",
+    summary: action === "enable" ? "Send to a webhook again" : "Stop sending to a webhook",
+    access: "manage",
+    params: webhookParams,
+    body: closed({}),
+    bodyOptional: true,
+    answers: { 200: { description: "The changed webhook.", schema: webhookSchema } },
+    errors: ["not_found", "conflict"],
+    handle: async ({ scope, params }) => ({ status: 200, body: webhookJson(await change(scope, params.id)) }),
+  });
+}
+
+function recoverRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks/{id}/recover",
+    operationId: "recoverWebhook",
+    tag: "Webhooks",
+    summary: "Deliver again what was lost",
+    description: "Brings back what was dead-lettered or skipped since a time. Count first with `dry_run`.",
+    access: "manage",
+    params: webhookParams,
+    body: recoverInputSchema,
+    answers: { 202: { description: "The operation that does it, or the count.", schema: operationStartedSchema } },
+    errors: ["not_found"],
+    handle: async ({ scope, params, body }) => {
+      const started = await services.webhooks.recover(scope, {
+        id: params.id,
+        since: parseInstant(body.since) ?? 0,
+        until: instantOf(body.until),
+        states: body.statuses ?? null,
+        requestsPerSecond: body.rate_limit?.requests_per_second ?? null,
+        dryRun: body.dry_run ?? false,
+      });
+      return { status: 202, body: operationStartedJson(started) };
+    },
+  });
+}

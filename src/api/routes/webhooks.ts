@@ -1,0 +1,139 @@
+import type { ApiOptions } from "../context.ts";
+import { toWebhookInput, webhookJson } from "../mapping/webhook.ts";
+import { pageLimitDefault } from "../paging.ts";
+import type { Pager } from "../paging.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed, idParam } from "../schemas/common.ts";
+import {
+  webhookCreateSchema,
+  webhookListSchema,
+  webhookQuerySchema,
+  webhookSchema,
+  webhookUpdateSchema,
+} from "../schemas/webhook.ts";
+
+export const webhookParams = closed({ id: idParam("the webhook") });
+
+export function webhookRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    createRoute(options),
+    listRoute(options, pager),
+    getRoute(options),
+    updateRoute(options, { method: "PUT", operationId: "updateWebhook" }),
+    updateRoute(options, { method: "PATCH", operationId: "patchWebhook" }),
+    deleteRoute(options),
+  ];
+}
+
+function createRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks",
+    operationId: "createWebhook",
+    tag: "Webhooks",
+    summary: "Create a webhook",
+    description: "The signing secret is in this answer only; later it takes GET /v1/webhooks/{id}/secret.",
+    access: "manage",
+    body: webhookCreateSchema,
+    answers: { 201: { description: "The webhook, with its secret.", schema: webhookSchema } },
+    errors: ["conflict", "secret_in_use", "limit_reached"],
+    answerIsSecret: true,
+    handle: async ({ scope, body }) => {
+      const { view, secret } = await services.webhooks.create(scope, toWebhookInput(body));
+      const headers = { location: `/v1/webhooks/${view.webhook.id}`, "cache-control": "no-store" };
+      return { status: 201, headers, body: webhookJson(view, secret) };
+    },
+  });
+}
+
+function listRoute({ services }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/webhooks",
+    operationId: "listWebhooks",
+    tag: "Webhooks",
+    summary: "List webhooks, oldest first",
+    access: "read",
+    query: webhookQuerySchema,
+    answers: { 200: { description: "A page of webhooks.", schema: webhookListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const filters = {
+        active: query.active ?? null,
+        eventType: query.event_type ?? null,
+        tenantId: query.tenant_id ?? null,
+      };
+      const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
+      const { views, next } = await services.webhooks.list(scope, {
+        ...filters,
+        limit: query.limit ?? pageLimitDefault,
+        offset: query.offset ?? 0,
+        after: pager.after(query, listing),
+      });
+      const data = views.map((view) => webhookJson(view));
+      return { status: 200, body: { data, next_cursor: pager.cursorAfter(next, listing) } };
+    },
+  });
+}
+
+function getRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/webhooks/{id}",
+    operationId: "getWebhook",
+    tag: "Webhooks",
+    summary: "Get a webhook",
+    access: "read",
+    params: webhookParams,
+    answers: { 200: { description: "The webhook; its secret is masked.", schema: webhookSchema } },
+    errors: ["not_found"],
+    handle: async ({ scope, params }) => ({
+      status: 200,
+      body: webhookJson(await services.webhooks.get(scope, params.id)),
+    }),
+  });
+}
+
+/** PUT merges as PATCH does (C-33). */
+function updateRoute(
+  { services }: ApiOptions,
+  { method, operationId }: { readonly method: "PUT" | "PATCH"; readonly operationId: string },
+): Route {
+  return defineRoute({
+    method,
+    path: "/v1/webhooks/{id}",
+    operationId,
+    tag: "Webhooks",
+    summary: "Change a webhook",
+    description: "Fields that are absent keep their values, with PUT as with PATCH.",
+    access: "manage",
+    params: webhookParams,
+    body: webhookUpdateSchema,
+    answers: { 200: { description: "The changed webhook.", schema: webhookSchema } },
+    errors: ["not_found", "conflict"],
+    handle: async ({ scope, params, body }) => {
+      const view = await services.webhooks.update(scope, { id: params.id, input: toWebhookInput(body) });
+      return { status: 200, body: webhookJson(view) };
+    },
+  });
+}
+
+function deleteRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: "/v1/webhooks/{id}",
+    operationId: "deleteWebhook",
+    tag: "Webhooks",
+    summary: "Delete a webhook",
+    description: "Its waiting deliveries are cancelled.",
+    access: "manage",
+    params: webhookParams,
+    answers: { 204: { description: "It is gone." } },
+    errors: ["not_found"],
+    handle: async ({ scope, params }) => {
+      await services.webhooks.delete(scope, params.id);
+      return { status: 204 };
+    },
+  });
+}

@@ -1,0 +1,77 @@
+import { Type } from "typebox";
+import { deliveryStates, priorities } from "../../core/delivery.ts";
+import { failureCategories } from "../../core/outcome.ts";
+import { closed, eventTypeName, id, instant, instantOrDate, nullable, oneOf, pageProperties, tenantId } from "./common.ts";
+
+const webhookIds = Type.Array(id("a webhook"), { minItems: 1, maxItems: 1_000 });
+const eventTypes = Type.Array(eventTypeName, { minItems: 1, maxItems: 100 });
+const categories = Type.Array(oneOf(failureCategories), { minItems: 1, maxItems: failureCategories.length });
+
+export const deadLetterQuerySchema = closed({
+  ...pageProperties,
+  webhook_id: Type.Optional(Type.Array(id("a webhook"), { maxItems: 100, description: "May be repeated." })),
+  event_type: Type.Optional(Type.Array(eventTypeName, { maxItems: 100, description: "May be repeated." })),
+  failure_category: Type.Optional(Type.Array(oneOf(failureCategories), { description: "May be repeated." })),
+  from: Type.Optional(instantOrDate("Only deliveries made at or after this time.")),
+  to: Type.Optional(instantOrDate("Only deliveries made before this time.")),
+  tenant_id: Type.Optional(tenantId),
+});
+
+export const operationRateSchema = closed(
+  { requests_per_second: Type.Number({ minimum: 0.1, maximum: 10_000, default: 10 }) },
+  { title: "OperationRate" },
+);
+
+export const retryBatchInputSchema = closed(
+  {
+    filter: Type.Optional(
+      closed({
+        webhook_ids: Type.Optional(webhookIds),
+        event_types: Type.Optional(eventTypes),
+        failure_categories: Type.Optional(categories),
+        from: Type.Optional(instantOrDate("Made at or after this time.")),
+        to: Type.Optional(instantOrDate("Made before this time.")),
+      }),
+    ),
+    rate_limit: Type.Optional(operationRateSchema),
+    priority: Type.Optional(oneOf(priorities, { default: "normal" })),
+    dry_run: Type.Optional(Type.Boolean({ description: "Only count." })),
+  },
+  { title: "RetryBatchInput", examples: [{ filter: { failure_categories: ["server_error"] }, rate_limit: { requests_per_second: 10 } }] },
+);
+
+export const recoverInputSchema = closed(
+  {
+    since: instantOrDate("Deliveries made at or after this time."),
+    until: Type.Optional(instantOrDate("Deliveries made before this time.")),
+    statuses: Type.Optional(
+      Type.Array(oneOf(deliveryStates), { minItems: 1, maxItems: deliveryStates.length, description: "Defaults to exhausted and skipped." }),
+    ),
+    rate_limit: Type.Optional(operationRateSchema),
+    dry_run: Type.Optional(Type.Boolean({ description: "Only count." })),
+  },
+  { title: "RecoverInput", examples: [{ since: "2026-01-31", dry_run: true }] },
+);
+
+export const operationSchema = closed(
+  {
+    id: id("the operation"),
+    batch_operation_id: id("the operation"),
+    tenant_id: nullable(Type.String()),
+    kind: oneOf(["dlq_retry", "recover"]),
+    status: oneOf(["pending", "running", "completed", "cancelled", "failed"]),
+    priority: oneOf(priorities),
+    requests_per_second: Type.Number(),
+    total: Type.Integer({ description: "Known at the start, and counted no further than a bound." }),
+    queued: Type.Integer(),
+    failed: Type.Integer(),
+    created_at: instant("When it was asked for."),
+    updated_at: instant("Last progress."),
+  },
+  { title: "BatchOperation" },
+);
+
+export const operationStartedSchema = closed(
+  { batch_operation_id: nullable(id("the operation; null with `dry_run`")), count: Type.Integer({ minimum: 0 }), operation: nullable(operationSchema) },
+  { title: "BatchOperationStarted" },
+);

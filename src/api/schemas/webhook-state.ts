@@ -1,0 +1,100 @@
+/** What is known of a webhook's endpoint, and its secrets. */
+import { Type } from "typebox";
+import { circuitStates, forceMsMax } from "../../core/circuit-breaker.ts";
+import { closed, eventTypeName, id, instant, nullable, oneOf } from "./common.ts";
+import { secretInput } from "./webhook.ts";
+
+const circuitProperties = {
+  webhook_id: id("the webhook"),
+  state: oneOf(circuitStates),
+  failure_count_in_window: Type.Integer(),
+  success_count_in_window: Type.Integer(),
+  total_calls_in_window: Type.Integer(),
+  error_percentage: Type.Number(),
+  window_start: instant("Start of the window."),
+  state_transition_at: instant("When the state was entered."),
+  next_half_open_at: nullable(instant("When the first probe may go.")),
+  half_open_attempts: Type.Integer(),
+  half_open_successes: Type.Integer(),
+  forced_open_until: nullable(instant("Opened by hand until then.")),
+  forced_closed_until: nullable(instant("Closed by hand until then.")),
+};
+
+export const circuitSchema = closed(circuitProperties, { title: "Circuit" });
+
+export const healthSchema = closed(
+  {
+    webhook_id: id("the webhook"),
+    status: oneOf(["active", "suspended", "disabled"]),
+    status_reason: nullable(Type.String()),
+    circuit_breaker: circuitSchema,
+    paused_until: nullable(instant("Nothing is sent before.")),
+    pause_reason: nullable(Type.String()),
+    in_flight: Type.Integer({ description: "Requests on their way now." }),
+    stats: closed(
+      {
+        since: instant("Attempts since then are counted."),
+        total: Type.Integer(),
+        accepted: Type.Integer(),
+        transient: Type.Integer(),
+        terminal: Type.Integer(),
+        duration_ms_p50: nullable(Type.Number()),
+        duration_ms_p95: nullable(Type.Number()),
+        last_attempt_at: nullable(instant("The newest attempt.")),
+      },
+      { title: "AttemptStats" },
+    ),
+    error_distribution: Type.Unsafe<Record<string, number>>({
+      type: "object",
+      additionalProperties: { type: "integer" },
+      description: "Failed attempts by failure category.",
+    }),
+    last_success_at: nullable(instant("Last delivery that was accepted.")),
+  },
+  { title: "WebhookHealth" },
+);
+
+export const circuitActionSchema = closed(
+  {
+    action: oneOf(["reset", "force_open", "force_close"]),
+    duration_seconds: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: forceMsMax / 1_000, default: 3_600, description: "For the two that force." }),
+    ),
+  },
+  { title: "CircuitAction", examples: [{ action: "force_open", duration_seconds: 3_600 }] },
+);
+
+export const secretSchema = closed(
+  {
+    secret: nullable(Type.String({ description: "Null for a webhook that signs with `v1a` alone." })),
+    previous: nullable(closed({ secret: Type.String(), expires_at: instant("Until then both are used.") }, { title: "PreviousSecret" })),
+  },
+  { title: "WebhookSecret" },
+);
+
+const overlapSecondsMax = 7 * 86_400;
+
+export const rotateInputSchema = closed(
+  {
+    mode: Type.Optional(oneOf(["graceful", "revoke"], { default: "graceful", description: "`graceful` signs with both for a while; `revoke` drops the old one at once." })),
+    overlap_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: overlapSecondsMax, default: 86_400 })),
+    secret: Type.Optional(secretInput),
+    force: Type.Optional(Type.Boolean({ description: "Also while the overlap of an earlier rotation runs." })),
+  },
+  { title: "RotateInput" },
+);
+
+export const publicKeySchema = closed(
+  {
+    public_key: Type.String({ description: "`whpk_` and base64." }),
+    jwk: Type.Unsafe<Record<string, string>>({ type: "object", additionalProperties: { type: "string" } }),
+  },
+  { title: "PublicKey" },
+);
+
+export const testInputSchema = closed({ event_type: Type.Optional(eventTypeName) }, { title: "TestInput" });
+
+export const testResultSchema = closed(
+  { event_id: id("the test event"), delivery_id: id("its delivery") },
+  { title: "TestResult" },
+);

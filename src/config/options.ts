@@ -1,0 +1,286 @@
+import { createAddressPolicy, InvalidCidrError } from "../core/egress/address-policy.ts";
+import type { Option, OptionGroup, ValueKind } from "./option.ts";
+import { flag, integer, listOf, oneOf, optionalText, text } from "./value-kinds.ts";
+
+/** Parts that a process may run (design, section 3). */
+export const roles = ["api", "scheduler", "worker"] as const;
+/** One of {@link roles}. */
+export type Role = (typeof roles)[number];
+
+const embeddedOnly = (what: string): string =>
+  `is not available in this version: it runs embedded only, with SQLite in the data folder. Unset it; ${what} comes with a later version`;
+
+const cidr = listOf<string>({
+  title: "CIDR blocks",
+  problemOf: (block) => {
+    try {
+      createAddressPolicy({ allow: [block], allowLoopback: false });
+      return null;
+    } catch (error) {
+      if (error instanceof InvalidCidrError) return error.message;
+      throw error;
+    }
+  },
+});
+
+const roleList = listOf<Role>({
+  title: "`api`, `scheduler`, `worker`",
+  problemOf: (word) => ((roles as readonly string[]).includes(word) ? null : `knows ${roles.join(", ")}, not "${word}"`),
+});
+
+const secretList = listOf<string>({ title: "keys", problemOf: () => null });
+
+const proxyUrl: ValueKind<string | null> = {
+  ...optionalText,
+  title: "URL",
+  read: (raw) => {
+    const url = URL.parse(String(raw));
+    const fits = url !== null && url.protocol === "http:" && url.hostname !== "";
+    return fits
+      ? { kind: "value", value: String(raw) }
+      : { kind: "problem", problem: "must be a URL such as http://user:password@proxy.example:3128" };
+  },
+};
+
+const dayMs = 86_400_000;
+/** For retention, where nobody thinks in milliseconds. */
+const days = integer({ min: 1, max: 3_650, unit: "days" });
+/** Most durations. */
+const milliseconds = (min: number, max: number): ValueKind<number> => integer({ min, max, unit: "ms" });
+
+function option<Value>(given: Option<Value>): Option<Value> {
+  return given;
+}
+
+const server = {
+  host: option({
+    env: "POSTHORN_HOST",
+    group: "Server",
+    description: "Address to listen on. Use `0.0.0.0` to accept connections from other machines.",
+    kind: text,
+    fallback: "127.0.0.1",
+  }),
+  port: option({
+    env: "POSTHORN_PORT",
+    group: "Server",
+    description: "Port to listen on; 0 takes a free one.",
+    kind: integer({ min: 0, max: 65_535, unit: null }),
+    fallback: 8080,
+  }),
+  roles: option<readonly Role[]>({
+    env: "POSTHORN_ROLES",
+    group: "Server",
+    description:
+      "Which parts this process runs. Embedded, `scheduler` and `worker` go together: with `api` alone events are " +
+      "accepted and kept, with `scheduler,worker` alone the backlog is delivered without an HTTP server.",
+    kind: roleList,
+    fallback: roles,
+  }),
+  dev: option({
+    env: "POSTHORN_DEV",
+    group: "Server",
+    description:
+      "Development mode: `http` URLs and targets on this machine are allowed, nothing else is relaxed. Refused unless the host is a loopback address.",
+    kind: flag,
+    fallback: false,
+  }),
+  shutdownGraceMs: option({
+    env: "POSTHORN_SHUTDOWN_GRACE_MS",
+    group: "Server",
+    description: "How long running requests may take to finish at shutdown; what is left is delivered after the next start.",
+    kind: milliseconds(0, 600_000),
+    fallback: 30_000,
+  }),
+} as const;
+
+const storage = {
+  dataDir: option({
+    env: "POSTHORN_DATA_DIR",
+    group: "Storage",
+    description: "Folder of the SQLite files and of generated keys. Made with mode 0700 when it is missing.",
+    kind: text,
+    fallback: "./data",
+  }),
+  databaseUrl: option({
+    env: "POSTHORN_DATABASE_URL",
+    group: "Storage",
+    description: "PostgreSQL instead of SQLite. Not available in this version.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "unset: SQLite",
+    secret: true,
+    refused: embeddedOnly("PostgreSQL"),
+  }),
+  queueUrl: option({
+    env: "POSTHORN_QUEUE_URL",
+    group: "Storage",
+    description: "RabbitMQ. Not available in this version.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "unset: the store",
+    secret: true,
+    refused: embeddedOnly("RabbitMQ"),
+  }),
+  redisUrl: option({
+    env: "POSTHORN_REDIS_URL",
+    group: "Storage",
+    description: "Redis. Not available in this version.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "unset: in process",
+    secret: true,
+    refused: embeddedOnly("Redis"),
+  }),
+} as const;
+
+const security = {
+  adminKey: option({
+    env: "POSTHORN_ADMIN_KEY",
+    group: "Security",
+    description: "API key of the administrator, at least 24 characters.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "generated into `admin.key` of the data folder",
+    secret: true,
+  }),
+  masterKey: option({
+    env: "POSTHORN_MASTER_KEY",
+    group: "Security",
+    description: "Encrypts stored secrets: 32 bytes as base64 or hex, for example from `openssl rand -base64 32`.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "generated into `master.key` of the data folder",
+    secret: true,
+  }),
+  masterKeyPrevious: option<readonly string[]>({
+    env: "POSTHORN_MASTER_KEY_PREVIOUS",
+    group: "Security",
+    description: "Earlier master keys, which still open what they sealed.",
+    kind: secretList,
+    fallback: [],
+    secret: true,
+  }),
+  egressAllow: option<readonly string[]>({
+    env: "POSTHORN_EGRESS_ALLOW",
+    group: "Security",
+    description: "Blocks of addresses that webhooks may use although they are not public, such as `10.20.0.0/16`.",
+    kind: cidr,
+    fallback: [],
+  }),
+  egressAllowHttp: option({
+    env: "POSTHORN_EGRESS_ALLOW_HTTP",
+    group: "Security",
+    description: "Accept `http` URLs of webhooks.",
+    kind: flag,
+    fallback: false,
+  }),
+  egressProxy: option({
+    env: "POSTHORN_EGRESS_PROXY",
+    group: "Security",
+    description: "HTTP CONNECT proxy through which every delivery goes. The proxy resolves names.",
+    kind: proxyUrl,
+    fallback: null,
+    secret: true,
+  }),
+} as const;
+
+const delivery = {
+  payloadBytesMax: option({
+    env: "POSTHORN_MAX_PAYLOAD_BYTES",
+    group: "Delivery",
+    description: "Largest rendered payload of an event. Above 20,000 a metric counts it as large.",
+    kind: integer({ min: 1_024, max: 16_777_216, unit: "bytes" }),
+    fallback: 262_144,
+  }),
+  concurrency: option({
+    env: "POSTHORN_CONCURRENCY",
+    group: "Delivery",
+    description: "Requests in flight of this process.",
+    kind: integer({ min: 1, max: 10_000, unit: "requests" }),
+    fallback: 100,
+  }),
+  webhookConcurrency: option({
+    env: "POSTHORN_WEBHOOK_CONCURRENCY",
+    group: "Delivery",
+    description: "Requests in flight per webhook.",
+    kind: integer({ min: 1, max: 1_000, unit: "requests" }),
+    fallback: 5,
+  }),
+  leaseMs: option({
+    env: "POSTHORN_LEASE_MS",
+    group: "Delivery",
+    description:
+      "How long a delivery belongs to a process that may have crashed. Longer than the longest request, which is 90 s.",
+    kind: milliseconds(1_000, 3_600_000),
+    fallback: 120_000,
+  }),
+  commitWindowMs: option({
+    env: "POSTHORN_COMMIT_WINDOW_MS",
+    group: "Delivery",
+    description: "Longest time that writes wait for each other under load; idle, they never wait.",
+    kind: milliseconds(0, 1_000),
+    fallback: 15,
+  }),
+  bufferBytesMax: option({
+    env: "POSTHORN_BUFFER_BYTES",
+    group: "Delivery",
+    description: "Payloads held in memory for requests to come.",
+    kind: integer({ min: 1_048_576, max: 4_294_967_296, unit: "bytes" }),
+    fallback: 67_108_864,
+  }),
+} as const;
+
+const retention = {
+  retentionPayloadDays: option({
+    env: "POSTHORN_RETENTION_PAYLOAD_DAYS",
+    group: "Retention",
+    description: "Payloads are removed after this; a delivery that still waits keeps its own.",
+    kind: days,
+    fallback: 30,
+  }),
+  retentionHistoryDays: option({
+    env: "POSTHORN_RETENTION_HISTORY_DAYS",
+    group: "Retention",
+    description: "Events, deliveries and attempts are removed after this.",
+    kind: days,
+    fallback: 90,
+  }),
+} as const;
+
+const logging = {
+  logLevel: option({
+    env: "POSTHORN_LOG_LEVEL",
+    group: "Logging",
+    description: "The least important lines to write. `debug` also writes one line a request to the API.",
+    kind: oneOf(["debug", "info", "warn", "error"]),
+    fallback: "info" as const,
+  }),
+  logFormat: option({
+    env: "POSTHORN_LOG_FORMAT",
+    group: "Logging",
+    description: "`text` for people, `json` for machines, `auto` for text on a terminal and else json.",
+    kind: oneOf(["auto", "text", "json"]),
+    fallback: "auto" as const,
+  }),
+} as const;
+
+/** Every setting of the program. */
+export const options = { ...server, ...storage, ...security, ...delivery, ...retention, ...logging } as const;
+
+/** Name of a setting in code. */
+export type OptionName = keyof typeof options;
+/** Effective settings, as {@link options} declares them. */
+export type Settings = { readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer Value> ? Value : never };
+
+/** Days of retention in the unit of the engine. */
+export function daysToMs(count: number): number {
+  return count * dayMs;
+}
+
+/** Name and declaration of every setting, in the order of the documentation. */
+export const optionEntries = Object.entries(options) as readonly (readonly [OptionName, Option])[];
+
+/** Settings of one heading. */
+export function optionsOf(group: OptionGroup): readonly (readonly [OptionName, Option])[] {
+  return optionEntries.filter(([, { group: own }]) => own === group);
+}

@@ -1,0 +1,61 @@
+import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
+import type { OptionName, Settings } from "./options.ts";
+
+/** Which settings contradict each other, and why. */
+export interface Contradiction {
+  readonly options: readonly OptionName[];
+  /** The rest of a sentence that starts with the settings. */
+  readonly problem: string;
+}
+
+/** Room for connecting, signing and writing beside the longest request. */
+const leaseMarginMs = 5_000;
+const adminKeyLengthMin = 24;
+
+/** True for the names and addresses of this machine. */
+export function isLoopbackHost(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** Relations between settings that are each valid alone; the limits follow from promises of the engine. */
+export function contradictions(settings: Settings): readonly Contradiction[] {
+  const leaseMsMin = attemptTimeoutMsMax + leaseMarginMs;
+  const found: (Contradiction | false)[] = [
+    settings.dev &&
+      !isLoopbackHost(settings.host) && {
+        options: ["dev", "host"],
+        problem: `development mode is refused on ${settings.host}, which other machines may reach; use host 127.0.0.1, or leave dev off`,
+      },
+    settings.leaseMs < leaseMsMin && {
+      options: ["leaseMs"],
+      problem: `must be at least ${leaseMsMin} ms: a lease outlives the longest request (${attemptTimeoutMsMax} ms), or deliveries would be sent twice`,
+    },
+    settings.shutdownGraceMs >= settings.leaseMs && {
+      options: ["shutdownGraceMs", "leaseMs"],
+      problem: "the grace must be shorter than the lease, or deliveries that are still running would be taken over",
+    },
+    settings.webhookConcurrency > settings.concurrency && {
+      options: ["webhookConcurrency", "concurrency"],
+      problem: `one webhook cannot have more requests in flight (${settings.webhookConcurrency}) than the process (${settings.concurrency})`,
+    },
+    settings.retentionPayloadDays > settings.retentionHistoryDays && {
+      options: ["retentionPayloadDays", "retentionHistoryDays"],
+      problem: "payloads cannot be kept longer than the events they belong to",
+    },
+    settings.bufferBytesMax < settings.payloadBytesMax && {
+      options: ["bufferBytesMax", "payloadBytesMax"],
+      problem: "the buffer must hold at least one payload",
+    },
+    settings.roles.length === 0 && { options: ["roles"], problem: "must name at least one role" },
+    settings.roles.includes("scheduler") !== settings.roles.includes("worker") && {
+      options: ["roles"],
+      problem: "embedded, scheduler and worker are one part: name both or neither",
+    },
+    settings.adminKey !== null &&
+      settings.adminKey.length < adminKeyLengthMin && {
+        options: ["adminKey"],
+        problem: `must have at least ${adminKeyLengthMin} characters; make one with: openssl rand -hex 24`,
+      },
+  ];
+  return found.filter((entry) => entry !== false);
+}

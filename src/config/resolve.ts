@@ -1,0 +1,100 @@
+import { readFileSync } from "node:fs";
+import type { Option } from "./option.ts";
+import { optionEntries, options } from "./options.ts";
+import type { OptionName, Settings } from "./options.ts";
+import { contradictions } from "./relations.ts";
+import { gatherEnvironment, gatherFile, gatherFlags } from "./sources.ts";
+import type { Given, ReadFile, Source } from "./sources.ts";
+
+/** What settings are made from. */
+export interface ResolveInput {
+  readonly flags: Readonly<Partial<Record<OptionName, string | boolean>>>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** `--config`; without it `POSTHORN_CONFIG` names the file, if there is one. */
+  readonly file?: string | undefined;
+  readonly readFile?: ReadFile;
+}
+
+/** Settings with where each came from, or every problem at once. */
+export type Resolution =
+  | { readonly kind: "resolved"; readonly settings: Settings; readonly sources: Readonly<Record<OptionName, Source>> }
+  | { readonly kind: "refused"; readonly problems: readonly string[] };
+
+/** Flag, then environment, then file, then default. */
+export function resolveSettings(input: ResolveInput): Resolution {
+  const readFile = input.readFile ?? ((path) => readFileSync(path, "utf8"));
+  const file = input.file ?? (input.env["POSTHORN_CONFIG"] || undefined);
+  const gathered = [
+    gatherFlags(input.flags),
+    gatherEnvironment(input.env, readFile),
+    ...(file === undefined ? [] : [gatherFile(file, readFile)]),
+  ];
+  const problems = gathered.flatMap((place) => place.problems);
+  const values: Partial<Record<OptionName, unknown>> = {};
+  const sources: Partial<Record<OptionName, Source>> = {};
+  for (const [name, option] of optionEntries) {
+    const given = gathered.flatMap((place) => place.given.filter((entry) => entry.option === name));
+    problems.push(...doubled(option, given));
+    const chosen = choose(option, given[0]);
+    if (chosen.kind === "problem") problems.push(chosen.problem);
+    else values[name] = chosen.value;
+    sources[name] = chosen.source;
+  }
+  return finish({ values, sources, problems });
+}
+
+function finish(found: {
+  readonly values: Partial<Record<OptionName, unknown>>;
+  readonly sources: Partial<Record<OptionName, Source>>;
+  readonly problems: string[];
+}): Resolution {
+  const sources = found.sources as Record<OptionName, Source>;
+  // A setting that could not be read has no value to compare; its default stands in, so that the rest is judged too.
+  const settings = { ...defaultSettings(), ...found.values } as Settings;
+  for (const { options: involved, problem } of contradictions(settings)) {
+    if (involved.some((name) => !(name in found.values))) continue;
+    found.problems.push(`${involved.map((name) => nameWithSource(name, sources[name])).join(" and ")}: ${problem}`);
+  }
+  if (found.problems.length > 0) return { kind: "refused", problems: found.problems };
+  return { kind: "resolved", settings, sources };
+}
+
+/** What is in force when nothing is set. */
+export function defaultSettings(): Settings {
+  return Object.fromEntries(optionEntries.map(([name, option]) => [name, option.fallback])) as Settings;
+}
+
+type Chosen =
+  | { readonly kind: "value"; readonly value: unknown; readonly source: Source }
+  | { readonly kind: "problem"; readonly problem: string; readonly source: Source };
+
+function choose(option: Option, given: Given | undefined): Chosen {
+  if (given === undefined) {
+    return { kind: "value", value: option.fallback, source: { kind: "default", name: "default" } };
+  }
+  const { source, raw } = given;
+  if (option.refused !== undefined) return { kind: "problem", problem: `${shown(source)} ${option.refused}`, source };
+  const reading = option.kind.read(raw);
+  if (reading.kind === "value") return { ...reading, source };
+  // What was given for a secret is never repeated, not even when it is wrong.
+  const problem = option.secret === true ? `must be ${option.kind.title === "text" ? "one line of text" : `a valid ${option.kind.title}`}` : reading.problem;
+  return { kind: "problem", problem: `${shown(source)} ${problem}`, source };
+}
+
+/** The same setting twice in one place: `NAME` and `NAME_FILE`. */
+function doubled(option: Option, given: readonly Given[]): readonly string[] {
+  if (option.secret !== true) return [];
+  return (["environment", "file"] as const).flatMap((kind) => {
+    const [first, second] = given.filter(({ source }) => source.kind === kind);
+    if (first === undefined || second === undefined) return [];
+    return [`${first.source.name} and ${second.source.name} are both set; keep one`];
+  });
+}
+
+function nameWithSource(name: OptionName, source: Source): string {
+  return source.kind === "default" ? `${options[name].env} (default)` : shown(source);
+}
+
+function shown(source: Source): string {
+  return source.kind === "file" || source.kind === "default" ? source.name : `${source.name} (${source.kind})`;
+}

@@ -1,0 +1,152 @@
+import { parse, YAMLParseError } from "yaml";
+import { closestName } from "./closest-name.ts";
+import { envPrefix, fileKeyOf, flagOf } from "./option.ts";
+import type { Option } from "./option.ts";
+import { optionEntries } from "./options.ts";
+import type { OptionName } from "./options.ts";
+
+/** Where a value came from. `name` is what a person would look for: `--port`, `POSTHORN_PORT`, `posthorn.yaml: port`. */
+export interface Source {
+  readonly kind: "flag" | "environment" | "file" | "default";
+  readonly name: string;
+}
+
+/** What was given for one setting in one place, not yet judged. */
+export interface Given {
+  readonly option: OptionName;
+  readonly source: Source;
+  readonly raw: unknown;
+}
+
+/** Everything that one place holds, and what is wrong with its names. */
+export interface Gathered {
+  readonly given: readonly Given[];
+  readonly problems: readonly string[];
+}
+
+/** Reads a whole file; throws when it cannot. */
+export type ReadFile = (path: string) => string;
+
+/** Names with our prefix that are no settings: the client's, the tests', and the file's own. */
+const otherVariables = new Set(["POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_CONFIG"]);
+
+/** Kubernetes adds these to every container beside a service called `posthorn`. */
+const kubernetesVariable = /^POSTHORN_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
+const kubernetesValue = /^(tcp|udp|sctp):\/\//;
+
+/** Flags as the command line parsed them, by name of the setting. */
+export function gatherFlags(flags: Readonly<Partial<Record<OptionName, string | boolean>>>): Gathered {
+  const given = optionEntries.flatMap(([name, option]): Given[] => {
+    const raw = flags[name];
+    return raw === undefined ? [] : [{ option: name, raw, source: { kind: "flag", name: flagOf(option) } }];
+  });
+  return { given, problems: [] };
+}
+
+/** An empty variable counts as unset, which is what `NAME=` in a compose file means. */
+export function gatherEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  readFile: ReadFile,
+): Gathered {
+  const given: Given[] = [];
+  const problems: string[] = [];
+  const present = new Map(
+    Object.entries(env).filter(([name, value]) => name.startsWith(envPrefix) && value !== undefined && value !== ""),
+  );
+  for (const [name, option] of optionEntries) {
+    const raw = present.get(option.env);
+    if (raw !== undefined && !isFromKubernetes(option.env, raw)) {
+      given.push({ option: name, raw, source: { kind: "environment", name: option.env } });
+    }
+    if (option.secret !== true) continue;
+    const path = present.get(`${option.env}_FILE`);
+    if (path === undefined) continue;
+    addSecretFile({ given, problems }, { name, key: `${option.env}_FILE`, path, kind: "environment", readFile });
+  }
+  const known = optionEntries.flatMap(([, option]) => namesOf(option, (base) => option.env + base));
+  for (const name of present.keys()) {
+    if (known.includes(name) || otherVariables.has(name) || name.startsWith("POSTHORN_TEST_")) continue;
+    if (kubernetesVariable.test(name)) continue;
+    problems.push(`${name} (environment) is not a setting${didYouMean(name, known)}`);
+  }
+  return { given, problems };
+}
+
+function isFromKubernetes(env: string, raw: string): boolean {
+  return env === "POSTHORN_PORT" && kubernetesValue.test(raw);
+}
+
+/** A YAML file: one key a setting, `max_payload_bytes: 100000`. */
+export function gatherFile(path: string, readFile: ReadFile): Gathered {
+  const content = readYaml(path, readFile);
+  if (typeof content === "string") return { given: [], problems: [content] };
+  const given: Given[] = [];
+  const problems: string[] = [];
+  const byKey = new Map(optionEntries.map(([name, option]) => [fileKeyOf(option), { name, option }]));
+  const known = optionEntries.flatMap(([, option]) => namesOf(option, (ending) => fileKeyOf(option) + ending.toLowerCase()));
+  for (const [key, raw] of Object.entries(content)) {
+    if (raw === null) continue;
+    const plain = byKey.get(key);
+    const behindFile = key.endsWith("_file") ? byKey.get(key.slice(0, -"_file".length)) : undefined;
+    if (plain !== undefined) {
+      given.push({ option: plain.name, raw, source: { kind: "file", name: `${path}: ${key}` } });
+    } else if (behindFile?.option.secret === true) {
+      const secret = { name: behindFile.name, key: `${path}: ${key}`, path: String(raw), kind: "file" as const, readFile };
+      addSecretFile({ given, problems }, secret);
+    } else {
+      problems.push(`${key} (${path}) is not a setting${didYouMean(key, known)}`);
+    }
+  }
+  return { given, problems };
+}
+
+function readYaml(path: string, readFile: ReadFile): Record<string, unknown> | string {
+  try {
+    const content: unknown = parse(readFile(path)) ?? {};
+    if (typeof content === "object" && !Array.isArray(content)) return content as Record<string, unknown>;
+    return `${path} (--config) must hold one "name: value" a line`;
+  } catch (error) {
+    // A parser's message may quote the line, and the line may hold a key.
+    if (error instanceof YAMLParseError) {
+      const [place] = error.linePos ?? [];
+      return `${path} (--config) is not valid YAML${place === undefined ? "" : `, line ${place.line}`}`;
+    }
+    return `${path} (--config) cannot be read: ${reasonOf(error)}`;
+  }
+}
+
+function addSecretFile(
+  into: { readonly given: Given[]; readonly problems: string[] },
+  secret: {
+    readonly name: OptionName;
+    readonly key: string;
+    readonly path: string;
+    readonly kind: "environment" | "file";
+    readonly readFile: ReadFile;
+  },
+): void {
+  try {
+    const raw = secret.readFile(secret.path).trim();
+    if (raw === "") into.problems.push(`${secret.key} names ${secret.path}, which is empty`);
+    else into.given.push({ option: secret.name, raw, source: { kind: secret.kind, name: secret.key } });
+  } catch (error) {
+    into.problems.push(`${secret.key} names ${secret.path}, which cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+function namesOf(option: Option, withEnding: (ending: string) => string): readonly string[] {
+  return option.secret === true ? [withEnding(""), withEnding("_FILE")] : [withEnding("")];
+}
+
+function didYouMean(name: string, known: readonly string[]): string {
+  const closest = closestName(name, known);
+  return closest === null ? '; see "posthorn config"' : `; did you mean ${closest}?`;
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if ("code" in error && error.code === "ENOENT") return "there is no such file";
+  if ("code" in error && error.code === "EACCES") return "permission denied";
+  if ("code" in error && error.code === "EISDIR") return "it is a folder";
+  return error.message;
+}

@@ -1,0 +1,113 @@
+import type { Reading, ValueKind } from "./option.ts";
+
+/** Any text; control characters are refused because they come from mistakes in quoting. */
+export const text: ValueKind<string> = {
+  title: "text",
+  unit: null,
+  read: (raw) => readText(raw),
+  show: (value) => value,
+};
+
+/** A text that may be absent. */
+export const optionalText: ValueKind<string | null> = {
+  title: "text",
+  unit: null,
+  read: (raw) => readText(raw),
+  show: (value) => value ?? "",
+};
+
+/** A whole number in a range; digits only, so that `1e3` and `0x10` are noticed as the mistakes they are. */
+export function integer(range: {
+  readonly min: number;
+  readonly max: number;
+  readonly unit: string | null;
+}): ValueKind<number> {
+  const title = `integer, ${range.min} to ${range.max}`;
+  return {
+    title,
+    unit: range.unit,
+    read: (raw) => {
+      const number = typeof raw === "string" && /^-?\d+$/.test(raw.trim()) ? Number(raw) : raw;
+      if (typeof number !== "number" || !Number.isSafeInteger(number)) {
+        return problem(`must be a whole number${unitText(range.unit)}, not ${quote(raw)}`);
+      }
+      if (number < range.min || number > range.max) {
+        return problem(`must be between ${range.min} and ${range.max}${unitText(range.unit)}, not ${number}`);
+      }
+      return { kind: "value", value: number };
+    },
+    show: String,
+  };
+}
+
+const truthy = new Set(["true", "1", "yes", "on"]);
+const falsy = new Set(["false", "0", "no", "off"]);
+
+/** `true`, `1`, `yes`, `on` and their opposites, in any letter case. */
+export const flag: ValueKind<boolean> = {
+  title: "boolean",
+  unit: null,
+  read: (raw) => {
+    const word = typeof raw === "boolean" ? String(raw) : typeof raw === "string" ? raw.trim().toLowerCase() : "";
+    if (truthy.has(word)) return { kind: "value", value: true };
+    if (falsy.has(word)) return { kind: "value", value: false };
+    return problem(`must be true or false, not ${quote(raw)}`);
+  },
+  show: String,
+};
+
+/** One of some words. */
+export function oneOf<const Word extends string>(words: readonly Word[]): ValueKind<Word> {
+  return {
+    title: words.map((word) => `\`${word}\``).join(", "),
+    unit: null,
+    read: (raw) => {
+      const found = words.find((word) => word === String(raw).trim().toLowerCase());
+      return found === undefined ? problem(`must be one of ${words.join(", ")}, not ${quote(raw)}`) : value(found);
+    },
+    show: (word) => word,
+  };
+}
+
+/** Several texts: separated by commas, or a list in YAML. Each is judged alone, so that an error names the entry. */
+export function listOf<Entry extends string>(
+  entry: { readonly title: string; readonly problemOf: (text: string) => string | null },
+): ValueKind<readonly Entry[]> {
+  return {
+    title: `list of ${entry.title}, separated by commas`,
+    unit: null,
+    read: (raw) => {
+      const entries = Array.isArray(raw) ? raw.map(String) : String(raw).split(",");
+      const texts = entries.map((one) => one.trim()).filter((one) => one !== "");
+      for (const one of texts) {
+        const wrong = entry.problemOf(one);
+        if (wrong !== null) return problem(wrong);
+      }
+      return value(texts as Entry[]);
+    },
+    show: (entries) => entries.join(","),
+  };
+}
+
+function readText(raw: unknown): Reading<string> {
+  if (typeof raw !== "string" && typeof raw !== "number") return problem(`must be a text, not ${quote(raw)}`);
+  const given = String(raw);
+  return /\p{Cc}/u.test(given) ? problem("must not hold control characters or line breaks") : value(given);
+}
+
+function value<Value>(given: Value): Reading<Value> {
+  return { kind: "value", value: given };
+}
+
+function problem(sentence: string): { readonly kind: "problem"; readonly problem: string } {
+  return { kind: "problem", problem: sentence };
+}
+
+function unitText(unit: string | null): string {
+  return unit === null ? "" : ` (${unit})`;
+}
+
+function quote(raw: unknown): string {
+  const shown = typeof raw === "string" ? raw : (JSON.stringify(raw) ?? String(raw));
+  return `"${shown.length > 40 ? `${shown.slice(0, 40)}…` : shown}"`;
+}

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreUnavailableError } from "../ports/store.ts";
+import type { CommitBatch, CommitResult, DeliveryStore, PublishCommand, Settlement } from "../ports/store/deliveries.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import { CommitGroup } from "./commit-group.ts";
+import { ManualClock } from "./manual-clock.fixture.ts";
+
+const nothing = (): void => {};
+const telemetry: Telemetry = {
+  log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+  metrics: {
+    attemptSettled: nothing,
+    circuitMoved: nothing,
+    rateLimited: nothing,
+    largePayload: nothing,
+    eventPublished: nothing,
+    commitWritten: nothing,
+  },
+};
+
+interface World {
+  readonly clock: ManualClock;
+  readonly commits: CommitGroup;
+  readonly batches: CommitBatch[];
+  readonly recovered: () => number;
+  fail: (batch: CommitBatch) => Error | null;
+}
+
+function world(): World {
+  const clock = new ManualClock();
+  const batches: CommitBatch[] = [];
+  let recovered = 0;
+  const store: Pick<DeliveryStore, "commit"> = {
+    async commit(batch): Promise<CommitResult> {
+      const failure = made.fail(batch);
+      if (failure !== null) throw failure;
+      batches.push(batch);
+      return {
+        publishes: batch.publishes.map((_, index) => ({ kind: "accepted", sequenceNumber: index, leases: [] })),
+        requeues: [],
+        settled: batch.settlements.map(() => true),
+      };
+    },
+  };
+  const commits = new CommitGroup({
+    store: store as DeliveryStore,
+    clock,
+    random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
+    telemetry,
+    changedStates: () => [],
+    recovered: () => void (recovered += 1),
+    windowMs: 10,
+    writesMax: 100,
+  });
+  const made: World = { clock, commits, batches, recovered: () => recovered, fail: () => null };
+  return made;
+}
+
+function publish(commits: CommitGroup, name: string): Promise<unknown> {
+  return new Promise((resolve) => {
+    commits.publish({ command: { name } as unknown as PublishCommand, prepare: nothing, done: resolve });
+  });
+}
+
+function settle(commits: CommitGroup, name: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    commits.settle({ settlement: { name } as unknown as Settlement, done: resolve });
+  });
+}
+
+async function turnsUntil(clock: ManualClock, condition: () => boolean): Promise<number> {
+  let turns = 0;
+  while (!condition()) {
+    turns += 1;
+    assert.ok(turns < 1_000, "the condition never became true");
+    await clock.turn();
+  }
+  return turns;
+}
+
+test("a lone publish is written after one turn", async () => {
+  const { clock, commits, batches } = world();
+  const answer = publish(commits, "a");
+  assert.equal(await turnsUntil(clock, () => batches.length === 1), 1);
+  assert.deepEqual(await answer, { kind: "accepted", sequenceNumber: 0, leases: [] });
+});
+
+test("what arrives turn by turn shares one transaction, up to the window", async () => {
+  const { clock, commits, batches } = world();
+  for (let turn = 0; turn < 30; turn += 1) {
+    void publish(commits, `event ${turn}`);
+    void publish(commits, `another ${turn}`);
+    await clock.turn();
+    clock.time += 1;
+  }
+  await turnsUntil(clock, () => commits.backlog === 0);
+  assert.ok(batches.length >= 2 && batches.length <= 4, `${batches.length} transactions for 30 ms of load`);
+  assert.equal(batches.reduce((sum, batch) => sum + batch.publishes.length, 0), 60);
+});
+
+test("a full group does not wait for the window", async () => {
+  const { clock, commits, batches } = world();
+  void publish(commits, "first");
+  await clock.turn();
+  for (let index = 0; index < 150; index += 1) void publish(commits, `event ${index}`);
+  assert.ok((await turnsUntil(clock, () => batches.length >= 1)) <= 2);
+});
+
+test("while the store is down publishes are refused and settlements kept, then written once", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  made.fail = () => new StoreUnavailableError("disk full");
+  const refused = publish(commits, "a");
+  let settled = false;
+  void settle(commits, "s").then((written) => (settled = written));
+  await turnsUntil(clock, () => !commits.healthy);
+  assert.ok((await refused) instanceof StoreUnavailableError);
+  assert.equal(settled, false);
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    clock.advance(6_000);
+    await clock.turn();
+    await clock.turn();
+  }
+  assert.equal(batches.length, 0);
+  made.fail = () => null;
+  clock.advance(6_000);
+  await turnsUntil(clock, () => settled);
+  assert.equal(batches.length, 1);
+  assert.equal(made.recovered(), 1);
+  assert.equal(commits.healthy, true);
+});
+
+test("one command that cannot be written does not take the others with it", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  const named = (batch: CommitBatch, name: string): boolean =>
+    batch.publishes.some((command) => (command as unknown as { name: string }).name === name);
+  made.fail = (batch) => (named(batch, "poison") ? new TypeError("cannot bind") : null);
+  const good = publish(commits, "good");
+  const bad = publish(commits, "poison");
+  const fact = settle(commits, "s");
+  await turnsUntil(clock, () => commits.backlog === 0 && batches.length === 2);
+  assert.equal(((await good) as { kind: string }).kind, "accepted");
+  assert.ok((await bad) instanceof TypeError);
+  assert.equal(await fact, true);
+});
+
+test("drain resolves when everything is written", async () => {
+  const { clock, commits, batches } = world();
+  const answers = [publish(commits, "a"), settle(commits, "b")];
+  const drained = commits.drain();
+  await turnsUntil(clock, () => batches.length === 1);
+  await drained;
+  await Promise.all(answers);
+  assert.equal(commits.backlog, 0);
+});

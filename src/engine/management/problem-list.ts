@@ -1,0 +1,81 @@
+import { type FieldError, InvalidRequestError } from "../../core/errors.ts";
+
+/**
+ * Collects everything that is wrong with a request, so that its author mends it once and not field by field.
+ * Field names are paths of the API; values never appear in messages.
+ */
+export class ProblemList {
+  readonly #problems: FieldError[] = [];
+
+  get isEmpty(): boolean {
+    return this.#problems.length === 0;
+  }
+
+  add(problem: FieldError): void {
+    this.#problems.push(problem);
+  }
+
+  /** Throws when there are any. `what` begins the sentence: `the webhook`. */
+  throwIfAny(what: string): void {
+    if (this.isEmpty) return;
+    const names = this.#problems.slice(0, fieldsNamedMax).map((problem) => problem.field);
+    const more = this.#problems.length > fieldsNamedMax ? ", …" : "";
+    throw new InvalidRequestError(`${what} is not valid: ${names.join(", ")}${more}`, this.#problems);
+  }
+
+  /** The value when it is a number in the range, else null and a problem. */
+  number(field: string, range: NumberRange): number | null {
+    const { value, min, max, whole } = range;
+    if (typeof value === "number" && value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
+    this.add({ field, message: `must be a ${whole ? "whole " : ""}number from ${min} to ${max}` });
+    return null;
+  }
+
+  /** The value when it is a text of so many characters without control characters, else null and a problem. */
+  text(field: string, bounds: TextBounds): string | null {
+    const { value, lengthMin, lengthMax } = bounds;
+    const fits = typeof value === "string" && value.length >= lengthMin && value.length <= lengthMax;
+    if (fits && !controlCharacter.test(value)) return value;
+    this.add({ field, message: `must be a text of ${lengthMin} to ${lengthMax} characters without control characters` });
+    return null;
+  }
+
+  /** The value when it is one of those allowed, else null and a problem. */
+  oneOf<Choice extends string>(field: string, choice: { readonly value: unknown; readonly allowed: readonly Choice[] }): Choice | null {
+    const found = choice.allowed.find((allowed) => allowed === choice.value);
+    if (found === undefined) this.add({ field, message: `must be one of ${choice.allowed.join(", ")}` });
+    return found ?? null;
+  }
+}
+
+export interface NumberRange {
+  readonly value: unknown;
+  readonly min: number;
+  readonly max: number;
+  readonly whole: boolean;
+}
+
+export interface TextBounds {
+  readonly value: unknown;
+  readonly lengthMin: number;
+  readonly lengthMax: number;
+}
+
+/** Whether a value is an object with named fields. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Bytes of the value as JSON, or null when it cannot be written as JSON. */
+export function jsonBytes(value: unknown): number | null {
+  try {
+    const text = JSON.stringify(value);
+    return text === undefined ? null : Buffer.byteLength(text);
+  } catch {
+    return null;
+  }
+}
+
+const fieldsNamedMax = 5;
+/** Line breaks and tabs are fine in a description; the rest breaks logs and terminals. */
+const controlCharacter = /(?![\n\r\t])\p{Cc}/u;

@@ -1,0 +1,30 @@
+import { type CircuitSnapshot, forceClose, forceMsMax, forceOpen, resetCircuit, snapshotCircuit } from "../../core/circuit-breaker.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EngineAccess, LiveWebhook } from "../engine-access.ts";
+import type { WebhookService } from "../services.ts";
+import { ProblemList } from "./problem-list.ts";
+
+/** WDS-107, where the request names no duration. */
+export const circuitForceSecondsDefault = 3_600;
+
+export type CircuitCommand = Parameters<WebhookService["circuit"]>[1];
+
+/** Changes a circuit by hand; the engine then looks at its deliveries again and remembers the change. */
+export async function changeCircuit(
+  live: LiveWebhook,
+  command: CircuitCommand,
+  how: { readonly access: Pick<EngineAccess, "circuitChanged">; readonly clock: Clock },
+): Promise<CircuitSnapshot> {
+  const problems = new ProblemList();
+  const seconds = { value: command.durationSeconds, min: 1, max: forceMsMax / 1_000, whole: true };
+  problems.oneOf("action", { value: command.action, allowed: ["reset", "force_open", "force_close"] });
+  problems.number("duration_seconds", seconds);
+  problems.throwIfAny("the circuit breaker action");
+  const now = how.clock.now();
+  const force = { now, untilMs: now + command.durationSeconds * 1_000 };
+  if (command.action === "force_open") forceOpen(live.circuit, force);
+  else if (command.action === "force_close") forceClose(live.circuit, force);
+  else resetCircuit(live.circuit, now);
+  await how.access.circuitChanged(live.webhook.id);
+  return snapshotCircuit(live.circuit, live.policy.circuitBreaker, how.clock.now());
+}

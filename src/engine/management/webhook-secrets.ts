@@ -1,0 +1,215 @@
+import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
+import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import {
+  type AsymmetricKey,
+  asymmetricSecretText,
+  generateEd25519Key,
+  generateSymmetricSecret,
+  parseSecret,
+  publicKeyJwk,
+  publicKeyText,
+} from "../../core/signing/signing-key.ts";
+import type { Webhook } from "../../core/webhook.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { SecretBox } from "../../ports/secret-box.ts";
+import type { StoredSecret, WebhookStore } from "../../ports/store/webhooks.ts";
+import type { LiveWebhook } from "../engine-access.ts";
+import type { RotateSecretCommand, WebhookPublicKeyView, WebhookSecretView } from "../services.ts";
+import { ProblemList } from "./problem-list.ts";
+import type { TenantKeys } from "./tenant-keys.ts";
+
+export interface WebhookSecretsOptions {
+  readonly store: WebhookStore;
+  readonly tenantKeys: TenantKeys;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** The longest overlap of a graceful rotation. */
+export const overlapSecondsMax = 7 * 86_400;
+
+type SigningKind = "symmetric" | "ed25519";
+
+/** A key in the form it is stored in, before it is sealed. */
+interface PlainKey {
+  readonly kind: SigningKind;
+  readonly text: string;
+}
+
+/**
+ * Signing keys and bearer tokens of webhooks. Plain texts exist only here, for as long as a call lasts; what is kept
+ * is sealed with the webhook's id as context, so that no row can stand in for another.
+ *
+ * Nothing of a secret enters an error: messages say what is wrong with its form, never what it is (TS16-78).
+ */
+export class WebhookSecrets {
+  readonly #options: WebhookSecretsOptions;
+
+  constructor(options: WebhookSecretsOptions) {
+    this.#options = options;
+  }
+
+  /** Reads a secret that a user supplies (C-29). Problems go to the list; the result is null then. */
+  readSupplied(text: unknown, problems: ProblemList): PlainKey | null {
+    const key = parseSecret(text);
+    if (key.kind === "invalid") {
+      problems.add({ field: "secret", message: key.detail });
+      return null;
+    }
+    // One key has one text here, so that its digest finds it however it was written.
+    if (key.kind === "asymmetric") return { kind: "ed25519", text: asymmetricSecretText(key) };
+    return { kind: "symmetric", text: String(text) };
+  }
+
+  /** Refuses a secret that any webhook of any tenant uses (TS16-74). Does not say whose it is. */
+  async refuseReuse(key: PlainKey): Promise<void> {
+    const user = await this.#options.store.findBySecretDigest(this.#options.secretBox.digest(key.text));
+    if (user === null) return;
+    throw new PosthornError("secret_in_use", "the secret is in use elsewhere; leave it out and one is generated", {
+      fields: [{ field: "secret", message: "is already in use" }],
+    });
+  }
+
+  /** The webhook's keys with those added that its schemes need, and the tenant's key made when that is needed. */
+  async complete(
+    webhook: Pick<Webhook, "id" | "tenantId">,
+    keys: { readonly policy: DeliveryPolicy; readonly secrets: readonly StoredSecret[] },
+  ): Promise<readonly StoredSecret[]> {
+    const { signatureSchemes } = keys.policy;
+    const has = (kind: StoredSecret["kind"]) => keys.secrets.some((secret) => secret.kind === kind);
+    if (signatureSchemes.includes("v1a") && !has("ed25519")) await this.#options.tenantKeys.ensure(webhook.tenantId);
+    if (!signatureSchemes.includes("v1") || has("symmetric")) return keys.secrets;
+    return [this.seal(webhook.id, this.#generate("symmetric")), ...keys.secrets];
+  }
+
+  /** A key ready to be stored. */
+  seal(webhookId: string, key: PlainKey): StoredSecret {
+    const { secretBox, clock } = this.#options;
+    return {
+      kind: key.kind,
+      ciphertext: secretBox.seal({ plaintext: key.text, context: webhookId }),
+      digest: secretBox.digest(key.text),
+      createdAt: clock.now(),
+      expiresAt: null,
+    };
+  }
+
+  /** The secrets with the bearer token replaced, or removed with `null`; unchanged with `undefined`. */
+  withBearerToken(
+    webhookId: string,
+    change: { readonly secrets: readonly StoredSecret[]; readonly token: string | null | undefined },
+  ): readonly StoredSecret[] {
+    if (change.token === undefined) return change.secrets;
+    const others = change.secrets.filter((secret) => secret.kind !== "bearer");
+    if (change.token === null) return others;
+    const { secretBox, clock } = this.#options;
+    const ciphertext = secretBox.seal({ plaintext: change.token, context: webhookId });
+    // Tokens may repeat and may be weak: their digest is bound to the webhook, so that it finds and betrays nothing.
+    const digest = secretBox.digest(`bearer ${webhookId} ${change.token}`);
+    return [...others, { kind: "bearer", ciphertext, digest, createdAt: clock.now(), expiresAt: null }];
+  }
+
+  /** The symmetric secret in force and, while a rotation overlaps, the one before. */
+  view(live: Pick<LiveWebhook, "webhook" | "secrets">): WebhookSecretView {
+    const [current, previous] = this.#inForce(live.secrets, "symmetric");
+    return {
+      secret: current === undefined ? null : this.#open(live.webhook.id, current),
+      previous:
+        previous === undefined || previous.expiresAt === null
+          ? null
+          : { secret: this.#open(live.webhook.id, previous), expiresAt: previous.expiresAt },
+    };
+  }
+
+  /** `whsec_…` and the last four characters: enough to recognise it, useless to anybody else. */
+  hint(live: Pick<LiveWebhook, "webhook" | "secrets">): string | null {
+    const { secret } = this.view(live);
+    return secret === null ? null : `whsec_…${secret.slice(-4)}`;
+  }
+
+  /** The key with which receivers verify `v1a` signatures: the webhook's own, or the tenant's. */
+  async publicKey(live: Pick<LiveWebhook, "webhook" | "secrets" | "policy">): Promise<WebhookPublicKeyView> {
+    const { webhook } = live;
+    if (!live.policy.signatureSchemes.includes("v1a")) {
+      throw new NotFoundError("a public key of this webhook (it does not sign with v1a)");
+    }
+    const own = this.#inForce(live.secrets, "ed25519")[0];
+    const shared = own === undefined ? (await this.#options.tenantKeys.ensure(webhook.tenantId))[0] : undefined;
+    const text = own === undefined ? this.#open(webhook.tenantId, shared) : this.#open(webhook.id, own);
+    const { publicKey } = parseSecret(text) as AsymmetricKey;
+    return { publicKey: publicKeyText(publicKey), jwk: { ...publicKeyJwk(publicKey) } };
+  }
+
+  /**
+   * The secrets after a rotation (C-47, TS16-68, TS16-69). `graceful` keeps the old key signing beside the new one
+   * until the overlap ends; `revoke` drops it, so that retries of old events use the new key alone as well.
+   *
+   * Rotates the kind of the key supplied; without one the shared secret, or for a webhook that signs with `v1a` alone
+   * its key pair, which becomes its own instead of the tenant's.
+   */
+  async rotate(live: LiveWebhook, command: RotateSecretCommand): Promise<readonly StoredSecret[]> {
+    const { webhook, secrets, policy } = live;
+    const next = this.#readRotation(command, policy);
+    if (command.secret !== null) await this.refuseReuse(next);
+    const current = await this.#currentOf(live, next.kind);
+    const now = this.#options.clock.now();
+    const overlapping = secrets.some((secret) => secret.kind === next.kind && (secret.expiresAt ?? 0) > now);
+    if (overlapping && !command.force) {
+      const detail = "the overlap of the last rotation is still running; send force to end it now";
+      throw new PosthornError("rotation_in_progress", detail);
+    }
+    const others = secrets.filter((secret) => secret.kind !== next.kind);
+    const fresh = { ...this.seal(webhook.id, next), createdAt: Math.max(now, (current?.createdAt ?? 0) + 1) };
+    if (command.mode === "revoke" || current === undefined) return [fresh, ...others];
+    return [fresh, { ...current, expiresAt: now + command.overlapSeconds * 1_000 }, ...others];
+  }
+
+  #readRotation(command: RotateSecretCommand, policy: DeliveryPolicy): PlainKey {
+    const problems = new ProblemList();
+    problems.oneOf("mode", { value: command.mode, allowed: ["graceful", "revoke"] });
+    problems.number("overlap_seconds", { value: command.overlapSeconds, min: 1, max: overlapSecondsMax, whole: true });
+    const supplied = command.secret === null ? null : this.readSupplied(command.secret, problems);
+    if (supplied !== null) requireScheme(supplied, { policy, problems });
+    problems.throwIfAny("the rotation");
+    return supplied ?? this.#generate(policy.signatureSchemes.includes("v1") ? "symmetric" : "ed25519");
+  }
+
+  /** The key that a rotation replaces, sealed for the webhook; the tenant's when the webhook had none of its own. */
+  async #currentOf(live: LiveWebhook, kind: SigningKind): Promise<StoredSecret | undefined> {
+    const own = this.#inForce(live.secrets, kind)[0];
+    if (own !== undefined || kind === "symmetric") return own;
+    const [shared] = await this.#options.tenantKeys.ensure(live.webhook.tenantId);
+    if (shared === undefined) return undefined;
+    return this.seal(live.webhook.id, { kind, text: this.#open(live.webhook.tenantId, shared) });
+  }
+
+  /** Newest first. */
+  #inForce(secrets: readonly StoredSecret[], kind: SigningKind): readonly StoredSecret[] {
+    const now = this.#options.clock.now();
+    return secrets
+      .filter((secret) => secret.kind === kind && (secret.expiresAt === null || secret.expiresAt > now))
+      .toSorted((left, right) => right.createdAt - left.createdAt);
+  }
+
+  #generate(kind: SigningKind): PlainKey {
+    const bytes = (count: number) => this.#options.random.bytes(count);
+    return { kind, text: kind === "symmetric" ? generateSymmetricSecret(bytes) : generateEd25519Key(bytes).secret };
+  }
+
+  #open(context: string, secret: StoredSecret | undefined): string {
+    if (secret === undefined) throw new PosthornError("internal_error", "a signing key is missing");
+    return this.#options.secretBox.open({ ciphertext: secret.ciphertext, context });
+  }
+}
+
+/** A key that no scheme of the webhook uses would be stored and never sign anything. */
+export function requireScheme(
+  key: { readonly kind: SigningKind },
+  context: { readonly policy: Pick<DeliveryPolicy, "signatureSchemes">; readonly problems: ProblemList },
+): void {
+  const scheme = key.kind === "symmetric" ? "v1" : "v1a";
+  if (context.policy.signatureSchemes.includes(scheme)) return;
+  context.problems.add({ field: "secret", message: `is a key for ${scheme}, with which this webhook does not sign` });
+}
