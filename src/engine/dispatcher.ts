@@ -3,11 +3,12 @@ import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
 import { tryTake } from "../core/rate-limit.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ClaimedDelivery, ClaimResult, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
+import type { ClaimedDelivery, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
 import { closedByRate, closedGate } from "./gates.ts";
+import { LaneBuffers } from "./lane-buffers.ts";
 import type { Lane } from "./lane.ts";
 import type { Tenancy } from "./tenancy.ts";
 import type { Wakeups } from "./wakeups.ts";
@@ -64,9 +65,7 @@ export class Dispatcher {
   readonly #round = new Fifo<Tenancy>();
   readonly #cautiousWaiting = new Fifo<Endpoint>();
   readonly #cautiousMax: number;
-  #claims: Lane[] = [];
-  #claimsRunning = 0;
-  #bufferedBytes = 0;
+  readonly #buffers: LaneBuffers;
   #pumpScheduled = false;
   #running = false;
   #cautiousInFlight = 0;
@@ -75,6 +74,14 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#cautiousMax = Math.max(1, Math.floor((options.concurrency * 3) / 4));
+    this.#buffers = new LaneBuffers({
+      ...options,
+      refilled: (lane) => {
+        if (this.#running) this.consider(lane);
+        else this.giveBack(lane);
+      },
+      roundOver: () => this.schedulePump(),
+    });
   }
 
   get running(): boolean {
@@ -90,7 +97,7 @@ export class Dispatcher {
   async stop(endpoints: Iterable<Endpoint>): Promise<void> {
     this.#running = false;
     const leases: Lease[] = [];
-    for (const endpoint of endpoints) for (const lane of endpoint.lanes.values()) leases.push(...this.#empty(lane));
+    for (const endpoint of endpoints) for (const lane of endpoint.lanes.values()) leases.push(...this.#buffers.empty(lane));
     if (leases.length > 0) await this.#options.store.release(leases);
   }
 
@@ -125,7 +132,7 @@ export class Dispatcher {
     }
     if (lane.ordered && lane.wakeAt !== null) return false;
     if (lane.buffered + lane.reserved >= laneBufferMax) return false;
-    if (this.#bufferedBytes + delivery.bytes > this.#options.bufferBytesMax) return false;
+    if (!this.#buffers.hasRoom(delivery.bytes)) return false;
     if (closedGate(lane.endpoint, this.#options.clock.now()) !== null) return false;
     lane.reserved += 1;
     return true;
@@ -134,8 +141,7 @@ export class Dispatcher {
   /** The reserved delivery was committed. */
   accept(lane: Lane, delivery: ClaimedDelivery): void {
     lane.reserved -= 1;
-    lane.push(delivery, delivery.progress.createdAt + this.#options.leaseMs);
-    this.#bufferedBytes += delivery.body?.length ?? 0;
+    this.#buffers.push(lane, delivery);
     this.consider(lane);
   }
 
@@ -191,11 +197,7 @@ export class Dispatcher {
 
   /** Gives the buffered deliveries of a lane back to the store. */
   giveBack(lane: Lane): void {
-    const leases = this.#empty(lane);
-    if (leases.length === 0) return;
-    this.#options.store.release(leases).catch((error: unknown) => {
-      this.#options.telemetry.log.warn({ err: String(error) }, "leases could not be given back; they run out by themselves");
-    });
+    this.#buffers.giveBack(lane);
   }
 
   schedulePump(): void {
@@ -210,7 +212,7 @@ export class Dispatcher {
     this.#pumpScheduled = false;
     if (!this.#running) return;
     const now = this.#options.clock.now();
-    while (this.inFlight < this.#options.concurrency && this.#claimsRunning + this.#claims.length < claimsMax) {
+    while (this.inFlight < this.#options.concurrency && !this.#buffers.busy) {
       if (this.#options.congested()) break;
       const tenancy = this.#round.shift();
       if (tenancy === undefined) break;
@@ -220,7 +222,7 @@ export class Dispatcher {
       this.#enqueueTenancy(tenancy);
       this.#serve(endpoint, now);
     }
-    this.#runClaims();
+    this.#buffers.claim();
   };
 
   /** Takes up to `quantum` deliveries of one endpoint. */
@@ -242,7 +244,7 @@ export class Dispatcher {
   /** Sends one delivery of the lane. False when the endpoint must stop for now. */
   #serveLane(lane: Lane, now: number): boolean {
     if (lane.claimsFirst()) {
-      this.#claim(lane);
+      this.#buffers.request(lane);
       return true;
     }
     const head = lane.peek();
@@ -291,7 +293,7 @@ export class Dispatcher {
   }
 
   #start(lane: Lane, permission: { readonly probe: number | null }, now: number): void {
-    const delivery = this.#take(lane);
+    const delivery = this.#buffers.take(lane);
     if (delivery === undefined) return;
     const { endpoint } = lane;
     const cautious = !endpoint.responsive;
@@ -299,13 +301,13 @@ export class Dispatcher {
     endpoint.inFlight += 1;
     lane.inFlight += 1;
     if (cautious) this.#cautiousInFlight += 1;
-    if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#claim(lane);
+    if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
     this.consider(lane);
     this.#options.send({ delivery, lane, endpoint, startedAt: now, probe: permission.probe, cautious });
   }
 
   #drop(lane: Lane, how: (delivery: ClaimedDelivery, lane: Lane) => void): boolean {
-    const delivery = this.#take(lane);
+    const delivery = this.#buffers.take(lane);
     if (delivery !== undefined) {
       lane.inFlight += 1;
       how(delivery, lane);
@@ -380,76 +382,6 @@ export class Dispatcher {
     }
     for (const list of endpoint.readyLanes) list.drain();
   }
-
-  // ---- memory and store ---------------------------------------------------------------------------------------
-
-  #take(lane: Lane): ClaimedDelivery | undefined {
-    const delivery = lane.take();
-    if (delivery !== undefined) this.#bufferedBytes -= delivery.body?.length ?? 0;
-    return delivery;
-  }
-
-  #empty(lane: Lane): Lease[] {
-    this.#bufferedBytes -= lane.bufferedBytes;
-    return lane.empty();
-  }
-
-  #claim(lane: Lane): void {
-    if (lane.claiming) return;
-    lane.claiming = true;
-    this.#claims.push(lane);
-  }
-
-  #runClaims(): void {
-    if (this.#claims.length === 0) return;
-    const lanes = this.#claims;
-    this.#claims = [];
-    this.#claimsRunning += lanes.length;
-    void this.#claimAll(lanes);
-  }
-
-  async #claimAll(lanes: readonly Lane[]): Promise<void> {
-    const now = this.#options.clock.now();
-    const leaseUntil = now + this.#options.leaseMs;
-    const room = Math.max(0, this.#options.bufferBytesMax - this.#bufferedBytes);
-    const bodyBytesMax = Math.max(1, Math.floor(room / lanes.length));
-    try {
-      const results = await this.#options.store.claim(
-        lanes.map((lane) => ({
-          lane: lane.key,
-          now,
-          limit: lane.ordered ? orderedClaimMax : claimMax,
-          bodyBytesMax,
-          leaseUntil,
-        })),
-      );
-      for (const [index, lane] of lanes.entries()) this.#refill(lane, results[index] as ClaimResult, leaseUntil);
-    } catch (error) {
-      this.#claimFailed(lanes, error);
-    } finally {
-      this.#claimsRunning -= lanes.length;
-      this.schedulePump();
-    }
-  }
-
-  #refill(lane: Lane, result: ClaimResult, leaseUntil: number): void {
-    const bytesBefore = lane.bufferedBytes;
-    lane.refill(result, leaseUntil);
-    this.#bufferedBytes += lane.bufferedBytes - bytesBefore;
-    if (result.nextDueAt !== null) this.#options.wakeups.at(lane, result.nextDueAt);
-    if (!this.#running) this.giveBack(lane);
-    else this.consider(lane);
-  }
-
-  /** The store cannot read: the lanes try again a little later. */
-  #claimFailed(lanes: readonly Lane[], error: unknown): void {
-    this.#options.telemetry.log.error({ err: String(error), lanes: lanes.length }, "claiming deliveries failed; trying again");
-    const again = this.#options.clock.now() + claimRetryMs;
-    for (const lane of lanes) {
-      lane.claiming = false;
-      this.#options.wakeups.at(lane, again);
-    }
-  }
 }
 
 /** A delivery is sent only while its lease outlasts the longest request. */
@@ -461,10 +393,5 @@ const quantum = 4;
 const unknownEndpointConcurrency = 2;
 const laneBufferMax = 256;
 const laneRefillBelow = 8;
-const claimMax = 128;
-const orderedClaimMax = 16;
-/** Lanes that may be refilling at the same time. */
-const claimsMax = 64;
-const claimRetryMs = 500;
 /** A gate that opens within this time does not empty its lanes. */
 const keepBufferMs = 1_000;

@@ -24,7 +24,8 @@ import { laneKeyFor } from "./endpoint.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { explain } from "./explain.ts";
 import { Publisher } from "./publish.ts";
-import { markUnwrittenSuccesses, restoreRuntimeState, takeChangedStates } from "./runtime-state.ts";
+import { BacklogReader, loadWebhooks } from "./recovery.ts";
+import { markUnwrittenSuccesses, takeChangedStates } from "./runtime-state.ts";
 import type { DeliveryView, PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
 import { Settler } from "./settle.ts";
 import { Upkeep } from "./upkeep.ts";
@@ -81,11 +82,11 @@ export class Engine implements EngineAccess {
   readonly #publisher: Publisher;
   readonly #lifecycle: WebhookLifecycle;
   readonly #upkeep: Upkeep;
+  readonly #backlog: BacklogReader;
   readonly #dirty = new Set<Endpoint>();
   readonly #flights = new Map<string, Flight>();
   readonly nextId: () => string;
   #stopping: Promise<void> | null = null;
-  #recovery: Promise<void> = Promise.resolve();
   #quiet: (() => void) | null = null;
 
   constructor(options: EngineOptions) {
@@ -173,6 +174,13 @@ export class Engine implements EngineAccess {
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
     });
+    this.#backlog = new BacklogReader({
+      store: store.deliveries,
+      clock,
+      telemetry,
+      directory: this.#directory,
+      consider: (lane) => this.#dispatcher.consider(lane),
+    });
     this.#upkeep = new Upkeep({
       store: store.upkeep,
       deletedWebhooks: () => store.webhooks.deletedWithWork(),
@@ -190,11 +198,11 @@ export class Engine implements EngineAccess {
 
   /** Loads the webhooks, then starts to deliver. Resolves before the backlog is read: that goes on beside new work. */
   async start(): Promise<void> {
-    await this.#loadWebhooks();
+    await loadWebhooks(this.#options.store.webhooks, this.#directory);
     if (!this.#options.delivers) return;
     this.#dispatcher.start();
     this.#upkeep.start();
-    this.#recovery = this.#readBacklog();
+    this.#backlog.start();
   }
 
   /** Stops claiming, waits for requests in flight up to the grace time, gives the rest back, writes what is settled. */
@@ -206,7 +214,7 @@ export class Engine implements EngineAccess {
   async #stop(graceMs: number): Promise<void> {
     await this.#dispatcher.stop(this.#directory.all());
     await this.#upkeep.stop();
-    await this.#recovery;
+    await this.#backlog.stop();
     await this.#waitForFlights(graceMs);
     await this.#abandonFlights();
     await this.#options.transport.close();
@@ -233,53 +241,6 @@ export class Engine implements EngineAccess {
     const leases = [...this.#flights.values()].map((flight) => flight.delivery.lease);
     this.#flights.clear();
     if (leases.length > 0) await this.#options.store.deliveries.release(leases);
-  }
-
-  async #loadWebhooks(): Promise<void> {
-    const { store } = this.#options;
-    const tenantsSeen = new Set<string>();
-    for (let after: string | null = null; ; ) {
-      const page = await store.webhooks.page({ after, limit: loadPage });
-      for (const { webhook, secrets, runtime } of page) {
-        await this.#loadTenantKeys(webhook.tenantId, tenantsSeen);
-        const endpoint = this.#directory.apply({ webhook, secrets });
-        if (runtime !== null) restoreRuntimeState(endpoint, runtime);
-      }
-      const last = page.at(-1);
-      if (last === undefined || page.length < loadPage) return;
-      after = last.webhook.id;
-    }
-  }
-
-  async #loadTenantKeys(tenantId: string, seen: Set<string>): Promise<void> {
-    if (seen.has(tenantId)) return;
-    seen.add(tenantId);
-    this.#directory.applyTenantKeys({ tenantId, keys: await this.#options.store.webhooks.tenantKeys(tenantId) });
-  }
-
-  /** Finds the lanes that have work, a page at a time; what is in them is read when their turn comes. */
-  async #readBacklog(): Promise<void> {
-    try {
-      for (let after: string | null = null; this.#dispatcher.running; ) {
-        const page = await this.#options.store.deliveries.lanesWithWork({ after, limit: lanesPage });
-        for (const key of page.lanes) this.#lookInto(key);
-        if (page.next === null) return;
-        after = page.next;
-      }
-    } catch (error) {
-      this.#options.telemetry.log.error({ err: String(error) }, "reading the backlog failed; trying again");
-      this.#options.clock.schedule(backlogRetryMs, () => {
-        this.#recovery = this.#readBacklog();
-      });
-    }
-  }
-
-  #lookInto(key: LaneKey): void {
-    const endpoint = this.#directory.get(key.webhookId);
-    if (endpoint === undefined) return;
-    const lane = endpoint.lane(key);
-    lane.markAllMore();
-    this.#dispatcher.consider(lane);
   }
 
   // ---- what management asks (engine-access.ts) ----------------------------------------------------------------
@@ -424,6 +385,3 @@ export class Engine implements EngineAccess {
 
 /** Settlements that may wait for a commit before nothing more is sent; reached only when the store stands still. */
 const uncommittedMax = 5_000;
-const loadPage = 1_000;
-const lanesPage = 500;
-const backlogRetryMs = 1_000;

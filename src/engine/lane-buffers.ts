@@ -1,0 +1,136 @@
+import type { Clock } from "../ports/clock.ts";
+import type { ClaimedDelivery, ClaimResult, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Lane } from "./lane.ts";
+import type { Wakeups } from "./wakeups.ts";
+
+export interface LaneBuffersOptions {
+  readonly store: DeliveryStore;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly wakeups: Wakeups;
+  readonly leaseMs: number;
+  /** Body bytes held in memory for all lanes together. */
+  readonly bufferBytesMax: number;
+  /** A lane was refilled and may have something to send. */
+  readonly refilled: (lane: Lane) => void;
+  /** A round of claims has ended, well or not. */
+  readonly roundOver: () => void;
+}
+
+/**
+ * What the lanes hold in memory: fills them from the store, many lanes with one claim, and gives back what they cannot
+ * use. Memory is bounded over all lanes; past the bound a claim brings one delivery at a time.
+ */
+export class LaneBuffers {
+  readonly #options: LaneBuffersOptions;
+  #wanted: Lane[] = [];
+  #claiming = 0;
+  #bytes = 0;
+
+  constructor(options: LaneBuffersOptions) {
+    this.#options = options;
+  }
+
+  /** So many lanes are being refilled that looking at more would not help. */
+  get busy(): boolean {
+    return this.#claiming + this.#wanted.length >= claimsMax;
+  }
+
+  hasRoom(bytes: number): boolean {
+    return this.#bytes + bytes <= this.#options.bufferBytesMax;
+  }
+
+  /** Appends a delivery that was leased as it was committed. */
+  push(lane: Lane, delivery: ClaimedDelivery): void {
+    lane.push(delivery, delivery.progress.createdAt + this.#options.leaseMs);
+    this.#bytes += delivery.body?.length ?? 0;
+  }
+
+  take(lane: Lane): ClaimedDelivery | undefined {
+    const delivery = lane.take();
+    if (delivery !== undefined) this.#bytes -= delivery.body?.length ?? 0;
+    return delivery;
+  }
+
+  /** Forgets what a lane holds and returns the leases. */
+  empty(lane: Lane): Lease[] {
+    this.#bytes -= lane.bufferedBytes;
+    return lane.empty();
+  }
+
+  giveBack(lane: Lane): void {
+    const leases = this.empty(lane);
+    if (leases.length === 0) return;
+    this.#options.store.release(leases).catch((error: unknown) => {
+      this.#options.telemetry.log.warn({ err: String(error) }, "leases could not be given back; they run out by themselves");
+    });
+  }
+
+  /** Asks for a refill with the next `claim`. */
+  request(lane: Lane): void {
+    if (lane.claiming) return;
+    lane.claiming = true;
+    this.#wanted.push(lane);
+  }
+
+  /** Refills all lanes that asked, with one call of the store. */
+  claim(): void {
+    if (this.#wanted.length === 0) return;
+    const lanes = this.#wanted;
+    this.#wanted = [];
+    this.#claiming += lanes.length;
+    void this.#claimFor(lanes);
+  }
+
+  async #claimFor(lanes: readonly Lane[]): Promise<void> {
+    const { store, clock, leaseMs, bufferBytesMax } = this.#options;
+    const now = clock.now();
+    const leaseUntil = now + leaseMs;
+    const room = Math.max(0, bufferBytesMax - this.#bytes);
+    const bodyBytesMax = Math.max(1, Math.floor(room / lanes.length));
+    try {
+      const results = await store.claim(
+        lanes.map((lane) => ({
+          lane: lane.key,
+          now,
+          limit: lane.ordered ? orderedClaimMax : claimMax,
+          bodyBytesMax,
+          leaseUntil,
+        })),
+      );
+      for (const [index, lane] of lanes.entries()) this.#refill(lane, results[index] as ClaimResult, leaseUntil);
+    } catch (error) {
+      this.#failed(lanes, error);
+    } finally {
+      this.#claiming -= lanes.length;
+      this.#options.roundOver();
+    }
+  }
+
+  #refill(lane: Lane, result: ClaimResult, leaseUntil: number): void {
+    const bytesBefore = lane.bufferedBytes;
+    lane.refill(result, leaseUntil);
+    this.#bytes += lane.bufferedBytes - bytesBefore;
+    if (result.nextDueAt !== null) this.#options.wakeups.at(lane, result.nextDueAt);
+    this.#options.refilled(lane);
+  }
+
+  /** The store cannot read: the lanes try again a little later. */
+  #failed(lanes: readonly Lane[], error: unknown): void {
+    const { clock, telemetry, wakeups } = this.#options;
+    telemetry.log.error({ err: String(error), lanes: lanes.length }, "claiming deliveries failed; trying again");
+    const again = clock.now() + claimRetryMs;
+    for (const lane of lanes) {
+      lane.claiming = false;
+      wakeups.at(lane, again);
+    }
+  }
+}
+
+const claimMax = 128;
+/** An ordered lane sends one at a time, and gives all back when its head fails. */
+const orderedClaimMax = 16;
+/** Lanes that may be refilling at the same time. */
+const claimsMax = 64;
+const claimRetryMs = 500;

@@ -1,0 +1,92 @@
+import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { Page, PageRequest } from "../../ports/store.ts";
+
+export type Selection = BatchOperation["selection"];
+
+/** Rows read at once. */
+const pageRows = 200;
+/** Counting stops here: nobody needs to know whether it is one or two million. */
+export const countMax = 100_000;
+
+/** Positions: `below` is excluded, `from` too. Slices are worked off from the oldest. */
+export interface Slice {
+  readonly from: number;
+  readonly below: number;
+}
+
+/** How many deliveries a selection holds that nothing has taken over yet, and the position above the newest. */
+export async function measureSelection(
+  history: HistoryStore,
+  selection: Selection,
+): Promise<{ readonly count: number; readonly before: number }> {
+  const newest = await readPage(history, { selection, before: null, limit: 1 });
+  const before = (newest.rows[0]?.position ?? -1) + 1;
+  if (selection.kind === "dead_letters") {
+    return { before, count: await history.countDeadLetters({ ...withoutKind(selection), countMax }) };
+  }
+  // A delivery that was retried keeps its state, so counting by state would count it again.
+  let count = 0;
+  for (let next: number | null = before; next !== null && count < countMax; ) {
+    const page: Page<StoredDelivery> = await readPage(history, { selection, before: next, limit: pageRows });
+    count += page.rows.filter(isOpen).length;
+    next = page.next;
+  }
+  return { before, count: Math.min(count, countMax) };
+}
+
+/**
+ * Cuts a selection into slices, oldest first, because receivers should get old events before newer ones while
+ * listings begin with the newest. Keeps one number per page, so a million deliveries cost some tens of kilobytes.
+ */
+export async function sliceSelection(
+  history: HistoryStore,
+  work: { readonly selection: Selection; readonly before: number; readonly isCancelled: () => boolean },
+): Promise<readonly Slice[]> {
+  const slices: Slice[] = [];
+  for (let below: number | null = work.before; below !== null && !work.isCancelled(); ) {
+    const page: Page<StoredDelivery> = await readPage(history, { selection: work.selection, before: below, limit: pageRows });
+    const oldest = page.rows.at(-1);
+    if (oldest === undefined) break;
+    slices.push({ from: oldest.position - 1, below });
+    below = page.next;
+  }
+  return slices.reverse();
+}
+
+/** Deliveries of a slice that nothing has taken over, oldest first. */
+export async function readSlice(
+  history: HistoryStore,
+  work: { readonly selection: Selection; readonly slice: Slice },
+): Promise<readonly StoredDelivery[]> {
+  const { selection, slice } = work;
+  const found: StoredDelivery[] = [];
+  // More than one page only when deliveries joined the selection since it was cut.
+  for (let below: number | null = slice.below; below !== null && below > slice.from; ) {
+    const page: Page<StoredDelivery> = await readPage(history, { selection, before: below, limit: pageRows });
+    found.push(...page.rows.filter((row) => row.position > slice.from && isOpen(row)));
+    const oldest = page.rows.at(-1);
+    below = oldest === undefined || oldest.position <= slice.from ? null : page.next;
+  }
+  return found.reverse();
+}
+
+function isOpen(delivery: StoredDelivery): boolean {
+  return delivery.supersededBy === null;
+}
+
+function readPage(
+  history: HistoryStore,
+  request: { readonly selection: Selection; readonly before: number | null; readonly limit: number },
+): Promise<Page<StoredDelivery>> {
+  const { selection } = request;
+  const page: PageRequest = { limit: request.limit, before: request.before, offset: 0 };
+  if (selection.kind === "dead_letters") return history.listDeadLetters({ ...withoutKind(selection), page });
+  return history.listDeliveries({ ...withoutKind(selection), page });
+}
+
+/** Queries are handed on without what is ours. */
+function withoutKind<Tagged extends { readonly kind: string }>(selection: Tagged): Omit<Tagged, "kind"> {
+  const { kind: _, ...query } = selection;
+  return query;
+}

@@ -1,0 +1,229 @@
+import { resolvePolicy } from "../../core/delivery-policy.ts";
+import type { UrlRules } from "../../core/egress/url-policy.ts";
+import { PosthornError } from "../../core/errors.ts";
+import { isEventTypeName, isEventTypePattern, matches } from "../../core/event-type.ts";
+import { findProfile } from "../../core/profiles/index.ts";
+import type { Webhook } from "../../core/webhook.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
+import type { StoredSecret } from "../../ports/store/webhooks.ts";
+import type { EngineAccess, LiveWebhook } from "../engine-access.ts";
+import type { RotateSecretCommand, Scope, WebhookInput, WebhookListQuery, WebhookService, WebhookView } from "../services.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
+import { ProblemList } from "./problem-list.ts";
+import { requireWebhook, resolveTenant, tenantFilter } from "./scope.ts";
+import type { TenantDirectory } from "./tenant-directory.ts";
+import { changeCircuit } from "./webhook-circuit.ts";
+import { webhookHealth } from "./webhook-health.ts";
+import { blankWebhook, mergeStatus, mergeWebhook } from "./webhook-input.ts";
+import type { WebhookRecovery } from "./webhook-recovery.ts";
+import { requireScheme, type WebhookSecrets } from "./webhook-secrets.ts";
+import { sendTestEvent } from "./webhook-test-event.ts";
+
+export interface WebhookServiceOptions {
+  readonly access: EngineAccess;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly secrets: WebhookSecrets;
+  readonly recovery: WebhookRecovery;
+  readonly tenants: TenantDirectory;
+  readonly urlRules: UrlRules;
+  /** For tenants that set no limit of their own. */
+  readonly webhooksPerTenantMax: number;
+}
+
+/**
+ * Webhooks as their owners see them. Changes are stored first and taken into service right after, one at a time per
+ * webhook; creations one at a time per tenant, so that its limit holds.
+ */
+export class Webhooks implements WebhookService {
+  readonly #options: WebhookServiceOptions;
+  readonly #changes = new KeyedQueue();
+
+  constructor(options: WebhookServiceOptions) {
+    this.#options = options;
+  }
+
+  create(scope: Scope, input: WebhookInput): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
+    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
+    // One line for all: besides the tenant's limit, two creations may bring the same secret.
+    return this.#changes.run("create", () => this.#create(tenantId, input));
+  }
+
+  async #create(tenantId: string, input: WebhookInput): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
+    const { access, clock, secrets, urlRules } = this.#options;
+    const problems = new ProblemList();
+    const now = clock.now();
+    for (const field of ["url", "events"] as const) {
+      if (input[field] === undefined) problems.add({ field, message: "is required" });
+    }
+    const webhook = mergeWebhook(blankWebhook({ id: access.nextId(), tenantId, now }), input, { urlRules, now, problems });
+    const supplied = input.secret === undefined ? null : secrets.readSupplied(input.secret, problems);
+    const policy = policyOf(webhook);
+    if (supplied !== null && policy !== null) requireScheme(supplied, { policy, problems });
+    problems.throwIfAny("the webhook");
+    this.#requireRoom(tenantId);
+    if (supplied !== null) await secrets.refuseReuse(supplied);
+    const own = supplied === null ? [] : [secrets.seal(webhook.id, supplied)];
+    const live = await this.#save(webhook, secrets.withBearerToken(webhook.id, { secrets: own, token: input.bearerToken }));
+    return { view: this.#view(live), secret: secrets.view(live).secret };
+  }
+
+  async get(scope: Scope, id: string): Promise<WebhookView> {
+    return this.#view(this.#require(scope, id));
+  }
+
+  async list(scope: Scope, query: WebhookListQuery): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }> {
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const found = [...this.#options.access.webhooks()]
+      .filter(({ webhook }) => tenantId === null || webhook.tenantId === tenantId)
+      .filter(({ webhook }) => query.active === null || (webhook.status === "active") === query.active)
+      .filter(({ webhook }) => query.eventType === null || receives(webhook, query.eventType))
+      .filter(({ webhook }) => query.after === null || webhook.id > query.after)
+      .toSorted((left, right) => (left.webhook.id < right.webhook.id ? -1 : 1));
+    const shown = found.slice(query.offset, query.offset + query.limit);
+    const hasMore = found.length > query.offset + query.limit;
+    return { views: shown.map((live) => this.#view(live)), next: hasMore ? (shown.at(-1)?.webhook.id ?? null) : null };
+  }
+
+  update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView> {
+    return this.#change(scope, command.id, async (live) => {
+      const { clock, secrets, urlRules } = this.#options;
+      const { input } = command;
+      const problems = new ProblemList();
+      if (input.tenantId !== undefined && input.tenantId !== live.webhook.tenantId) {
+        problems.add({ field: "tenant_id", message: "cannot be changed" });
+      }
+      if (input.secret !== undefined) {
+        problems.add({ field: "secret", message: "is set on creation; change it with POST …/secret/rotate" });
+      }
+      const webhook = mergeWebhook(live.webhook, input, { urlRules, now: clock.now(), problems });
+      problems.throwIfAny("the webhook");
+      return this.#save(webhook, secrets.withBearerToken(webhook.id, { secrets: live.secrets, token: input.bearerToken }));
+    });
+  }
+
+  async delete(scope: Scope, id: string): Promise<void> {
+    this.#require(scope, id);
+    await this.#changes.run(id, async () => {
+      this.#require(scope, id);
+      await this.#options.store.webhooks.delete({ id, deletedAt: this.#options.clock.now() });
+      this.#options.access.removeWebhook(id);
+    });
+  }
+
+  /** What was skipped meanwhile stays skipped until `recover` asks for it (C-46). */
+  enable(scope: Scope, id: string): Promise<WebhookView> {
+    return this.#setActive(scope, { id, active: true });
+  }
+
+  disable(scope: Scope, id: string): Promise<WebhookView> {
+    return this.#setActive(scope, { id, active: false });
+  }
+
+  async health(scope: Scope, id: string): ReturnType<WebhookService["health"]> {
+    return webhookHealth(this.#require(scope, id), { history: this.#options.store.history, clock: this.#options.clock });
+  }
+
+  async circuit(scope: Scope, command: Parameters<WebhookService["circuit"]>[1]): ReturnType<WebhookService["circuit"]> {
+    return changeCircuit(this.#require(scope, command.id), command, this.#options);
+  }
+
+  async secret(scope: Scope, id: string): ReturnType<WebhookService["secret"]> {
+    return this.#options.secrets.view(this.#require(scope, id));
+  }
+
+  async rotateSecret(scope: Scope, command: RotateSecretCommand): ReturnType<WebhookService["rotateSecret"]> {
+    const { secrets } = this.#options;
+    this.#require(scope, command.id);
+    // A supplied secret must not be taken by two rotations, or a creation, at the same time.
+    const line = command.secret === null ? command.id : "create";
+    return this.#changes.run(line, async () => {
+      const live = this.#require(scope, command.id);
+      return secrets.view(await this.#save(live.webhook, await secrets.rotate(live, command)));
+    });
+  }
+
+  async publicKey(scope: Scope, id: string): ReturnType<WebhookService["publicKey"]> {
+    return this.#options.secrets.publicKey(this.#require(scope, id));
+  }
+
+  async test(scope: Scope, command: Parameters<WebhookService["test"]>[1]): ReturnType<WebhookService["test"]> {
+    return sendTestEvent(this.#require(scope, command.id), { ...this.#options, eventType: command.eventType });
+  }
+
+  async recover(scope: Scope, command: Parameters<WebhookService["recover"]>[1]): ReturnType<WebhookService["recover"]> {
+    return this.#options.recovery.recover(this.#require(scope, command.id), command);
+  }
+
+  // ---- inside -------------------------------------------------------------------------------------------------
+
+  #setActive(scope: Scope, change: { readonly id: string; readonly active: boolean }): Promise<WebhookView> {
+    return this.#change(scope, change.id, async (live) => {
+      const now = this.#options.clock.now();
+      const context = { now, problems: new ProblemList() };
+      const status = mergeStatus(live.webhook, { active: change.active, context });
+      if (status.status === live.webhook.status) return live;
+      return this.#save({ ...live.webhook, ...status, updatedAt: now }, live.secrets);
+    });
+  }
+
+  async #change(scope: Scope, id: string, work: (live: LiveWebhook) => Promise<LiveWebhook>): Promise<WebhookView> {
+    this.#require(scope, id);
+    return this.#changes.run(id, async () => this.#view(await work(this.#require(scope, id))));
+  }
+
+  /** Keys go first: a crash in between leaves keys without a webhook, which nobody sees, never the other way round. */
+  async #save(webhook: Webhook, secrets: readonly StoredSecret[]): Promise<LiveWebhook> {
+    const { access, store } = this.#options;
+    const policy = requirePolicy(webhook);
+    const completed = await this.#options.secrets.complete(webhook, { policy, secrets });
+    if (completed !== access.webhook(webhook.id)?.secrets) {
+      await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: completed });
+    }
+    await store.webhooks.save(webhook);
+    access.applyWebhook({ webhook, secrets: completed });
+    return this.#require({ tenantId: null }, webhook.id);
+  }
+
+  #requireRoom(tenantId: string): void {
+    const { access, tenants, webhooksPerTenantMax } = this.#options;
+    const limit = tenants.get(tenantId)?.webhooksMax ?? webhooksPerTenantMax;
+    let count = 0;
+    for (const { webhook } of access.webhooks()) if (webhook.tenantId === tenantId) count += 1;
+    if (count < limit) return;
+    throw new PosthornError("limit_reached", `the tenant has ${count} webhooks; its limit is ${limit}`);
+  }
+
+  #require(scope: Scope, id: string): LiveWebhook {
+    return requireWebhook(this.#options.access, { scope, id });
+  }
+
+  #view(live: LiveWebhook): WebhookView {
+    return {
+      webhook: live.webhook,
+      policy: live.policy,
+      lastSuccessAt: live.lastSuccessAt,
+      hasBearerToken: live.secrets.some((secret) => secret.kind === "bearer"),
+      secretHint: this.#options.secrets.hint(live),
+    };
+  }
+}
+
+function policyOf(webhook: Webhook) {
+  const profile = findProfile(webhook.profile);
+  return profile === undefined ? null : resolvePolicy(webhook, profile);
+}
+
+function requirePolicy(webhook: Webhook) {
+  const policy = policyOf(webhook);
+  if (policy === null) throw new PosthornError("internal_error", `the profile of webhook ${webhook.id} is not known`);
+  return policy;
+}
+
+/** `event_type=order.created` finds who receives it; `event_type=order.*` who wrote exactly that. */
+function receives(webhook: Webhook, eventType: string): boolean {
+  if (webhook.events.includes(eventType)) return true;
+  if (!isEventTypePattern(eventType) || !isEventTypeName(eventType)) return false;
+  return webhook.events.some((pattern) => matches(pattern, eventType));
+}

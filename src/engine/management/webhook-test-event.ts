@@ -1,0 +1,36 @@
+import { InvalidRequestError, PosthornError } from "../../core/errors.ts";
+import { isEventTypeName } from "../../core/event-type.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
+import type { EngineAccess, LiveWebhook } from "../engine-access.ts";
+
+/** What is sent when no other type is asked for. */
+const testEventType = "posthorn.test";
+
+/** Sends one event through the whole path to one webhook, with the first example of its type as data if it has one. */
+export async function sendTestEvent(
+  live: LiveWebhook,
+  how: {
+    readonly access: Pick<EngineAccess, "publishSystemEvent">;
+    readonly store: Pick<Store, "registry">;
+    readonly clock: Clock;
+    readonly eventType: string | null;
+  },
+): Promise<{ readonly eventId: string; readonly deliveryId: string }> {
+  const { webhook } = live;
+  const eventType = how.eventType ?? testEventType;
+  if (!isEventTypeName(eventType)) {
+    throw new InvalidRequestError("event_type is not an event type", [{ field: "event_type", message: "must be an event type" }]);
+  }
+  if (webhook.status !== "active") {
+    throw new PosthornError("conflict", "the webhook is not active, so it would not receive the test; enable it first");
+  }
+  const types = await how.store.registry.eventTypes();
+  const example = types.find((type) => type.tenantId === webhook.tenantId && type.name === eventType)?.examples[0];
+  const fallback = { test: true, webhook_id: webhook.id, sent_at: new Date(how.clock.now()).toISOString() };
+  const data = (example ?? fallback) as Readonly<Record<string, unknown>>;
+  const sent = await how.access.publishSystemEvent({ tenantId: webhook.tenantId, eventType, data, onlyWebhookId: webhook.id });
+  const deliveryId = sent.deliveryIds[0];
+  if (deliveryId === undefined) throw new PosthornError("conflict", "the webhook was removed meanwhile");
+  return { eventId: sent.eventId, deliveryId };
+}
