@@ -66,9 +66,7 @@ export class HostileConnection {
   write(bytes: string | Uint8Array): Promise<boolean> {
     return new Promise((resolve) => {
       if (!this.open) return resolve(false);
-      this.socket.once("close", () => resolve(false));
       this.socket.write(bytes, (error) => resolve(error == null));
-      this.socket.setMaxListeners(0);
     });
   }
 

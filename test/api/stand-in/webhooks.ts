@@ -35,13 +35,13 @@ export interface WebhookShelf {
   changeCircuit(entry: StandInWebhook, action: { readonly kind: string; readonly durationSeconds: number }): void;
 }
 
-const policy = createAddressPolicy({ allowCidrs: [] } as never);
+const policy = createAddressPolicy({ allow: [], allowLoopback: false });
 
 export function createWebhookShelf({ now, tenants }: { readonly now: () => number; readonly tenants: StandInTenants }): WebhookShelf {
   const webhooks = new Map<string, StandInWebhook>();
   const newSecret = (given: string | null): string => {
     const secret = given ?? `whsec_${randomBytes(32).toString("base64")}`;
-    if ("reason" in parseSecret(secret)) {
+    if (parseSecret(secret).kind === "invalid") {
       throw new InvalidRequestError("not valid", [{ field: "secret", message: "must be whsec_ and 24 to 64 bytes" }]);
     }
     if ([...webhooks.values()].some((entry) => entry.secret === secret)) {

@@ -1,0 +1,75 @@
+import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createApi } from "../../../src/api/server.ts";
+import type { Api, ApiOptions } from "../../../src/api/server.ts";
+import { profiles } from "../../../src/core/profiles/index.ts";
+import type { Clock } from "../../../src/ports/clock.ts";
+import { SecretUnreadableError } from "../../../src/ports/secret-box.ts";
+import type { SecretBox } from "../../../src/ports/secret-box.ts";
+import type { OpenedApi } from "../../scenarios/api/client.ts";
+import { StandInIdempotencyStore } from "./idempotency-store.ts";
+import { createStandInServices } from "./services.ts";
+
+export interface StandIn extends OpenedApi {
+  readonly api: Api;
+  readonly options: ApiOptions;
+  readonly answers: StandInIdempotencyStore;
+  /** Messages that were logged as errors. */
+  readonly errors: string[];
+}
+
+export const payloadBytesMax = 262_144;
+
+/** The API over an engine in memory. `change` replaces parts of it. */
+export async function openStandIn(change: (options: ApiOptions) => Partial<ApiOptions> = () => ({})): Promise<StandIn> {
+  const adminKey = `phk_${randomBytes(24).toString("hex")}`;
+  const answers = new StandInIdempotencyStore();
+  const errors: string[] = [];
+  const options: ApiOptions = {
+    services: createStandInServices({ adminKey, payloadBytesMax, now: clock.now }),
+    idempotency: answers,
+    secretBox: createBox(),
+    clock,
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: (fields, message) => errors.push(`${message} ${JSON.stringify(fields)}`) },
+    limits: { payloadBytesMax },
+    readiness: () => ({ ready: true, reasons: [] }),
+    metricsText: async () => "# HELP up 1\nup 1\n",
+    profiles,
+    cursorKey: randomBytes(32),
+    dev: false,
+  };
+  const changed = { ...options, ...change(options) };
+  const api = await createApi(changed);
+  const { url } = await api.listen({ host: "127.0.0.1", port: 0 });
+  return { baseUrl: url, adminKey, close: () => api.close(1_000), api, options: changed, answers, errors };
+}
+
+export const clock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  schedule: (delayMs, callback) => {
+    const timer = setTimeout(callback, delayMs);
+    return { cancel: () => clearTimeout(timer) };
+  },
+  defer: (callback) => void setImmediate(callback),
+};
+
+function createBox(): SecretBox {
+  const key = randomBytes(32);
+  return {
+    seal: ({ plaintext, context }) => {
+      const nonce = randomBytes(12);
+      const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
+      return Buffer.concat([nonce, cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]);
+    },
+    open: ({ ciphertext, context }) => {
+      const decipher = createDecipheriv("aes-256-gcm", key, ciphertext.subarray(0, 12)).setAAD(Buffer.from(context));
+      decipher.setAuthTag(ciphertext.subarray(-16));
+      try {
+        return decipher.update(ciphertext.subarray(12, -16), undefined, "utf8") + decipher.final("utf8");
+      } catch {
+        throw new SecretUnreadableError("no key opens it");
+      }
+    },
+    digest: (plaintext) => plaintext,
+  };
+}

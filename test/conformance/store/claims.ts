@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { claim, claimedIds, idsOf, lane, nothingMore, progressed, publish, settle, start } from "./scene.ts";
+import type { StoreTheme } from "./suite.ts";
+
+const key = lane("webhook-1");
+
+export const claims: StoreTheme = (check) => {
+  check("hands out everything a sender needs", async (store) => {
+    const { event, deliveries } = await publish(store, {
+      event: { eventType: "user.updated", tenantId: "acme", contentType: "text/plain" },
+      deliveries: [{ priority: "high" }],
+    });
+    const { deliveries: claimed } = await claim(store, key);
+    assert.deepEqual(claimed, [
+      {
+        lease: claimed[0]?.lease,
+        id: deliveries[0]?.id,
+        webhookId: "webhook-1",
+        tenantId: "acme",
+        eventId: event.id,
+        eventType: "user.updated",
+        priority: "high",
+        progress: progressed({ state: "pending", attemptCount: 0, firstAttemptAt: null }),
+        contentType: "text/plain",
+        body: event.body,
+      },
+    ]);
+  });
+
+  check("answers a lane nobody wrote to", async (store) => {
+    const result = await claim(store, lane("unknown", "per_event_type", "unknown"));
+    assert.deepEqual(result, { deliveries: [], more: nothingMore, nextDueAt: null });
+  });
+
+  check("high priority first, then by due time", async (store) => {
+    const { deliveries } = await publish(store, {
+      deliveries: [
+        { priority: "low", dueAt: start - 9 },
+        { priority: "normal", dueAt: start - 1 },
+        { priority: "normal", dueAt: start - 2 },
+        { priority: "high", dueAt: start },
+        { priority: "high", dueAt: start + 1 },
+      ],
+    });
+    const [low, later, sooner, high] = idsOf(deliveries);
+    const result = await claim(store, key);
+    assert.deepEqual(claimedIds(result), [high, sooner, later, low]);
+    assert.equal(result.nextDueAt, start + 1);
+  });
+
+  check("takes what is due to the millisecond and says when the next is", async (store) => {
+    await publish(store, { deliveries: [{ dueAt: start + 5 }, { dueAt: start + 9, priority: "low" }] });
+    assert.deepEqual(await claim(store, key, { now: start + 4 }), {
+      deliveries: [],
+      more: nothingMore,
+      nextDueAt: start + 5,
+    });
+    const result = await claim(store, key, { now: start + 5 });
+    assert.equal(result.deliveries.length, 1);
+    assert.equal(result.nextDueAt, start + 9);
+  });
+
+  check("stops at the limit and says which priorities have more", async (store) => {
+    await publish(store, {
+      deliveries: [{ priority: "high" }, { priority: "normal" }, { priority: "normal" }, { dueAt: start + 3 }],
+    });
+    const first = await claim(store, key, { limit: 2 });
+    assert.equal(first.deliveries.length, 2);
+    assert.deepEqual(first.more, { high: false, normal: true, low: false });
+    assert.equal(first.nextDueAt, start + 3);
+    const second = await claim(store, key, { limit: 2 });
+    assert.equal(second.deliveries.length, 1);
+    assert.deepEqual(second.more, nothingMore);
+  });
+
+  check("a limit of zero only looks", async (store) => {
+    await publish(store, { deliveries: [{ priority: "low" }, { dueAt: start + 1 }] });
+    const result = await claim(store, key, { limit: 0 });
+    assert.deepEqual(result, { deliveries: [], more: { high: false, normal: false, low: true }, nextDueAt: start + 1 });
+  });
+
+  check("stops once enough body bytes were read, but takes one in any case", async (store) => {
+    const body = new Uint8Array(1_000);
+    for (let count = 0; count < 4; count += 1) await publish(store, { event: { body } });
+    const first = await claim(store, key, { bodyBytesMax: 1 });
+    assert.equal(first.deliveries.length, 1);
+    assert.equal(first.more.normal, true);
+    assert.equal((await claim(store, key, { bodyBytesMax: 1_500 })).deliveries.length, 2);
+    assert.equal((await claim(store, key, { bodyBytesMax: 1_500 })).deliveries.length, 1);
+  });
+
+  check("serves several lanes in one call, and lanes never mix", async (store) => {
+    const keys = [lane("w1"), lane("w2"), lane("w1", "per_event_type", "a"), lane("w1", "strict")];
+    const { deliveries } = await publish(store, { deliveries: keys.map((each) => ({ lane: each })) });
+    const common = { now: start, limit: 5, bodyBytesMax: 10_000, leaseUntil: start + 1_000 };
+    const results = await store.deliveries.claim(keys.map((each) => ({ lane: each, ...common })));
+    assert.deepEqual(results.map(claimedIds), deliveries.map(({ id }) => [id]));
+  });
+
+  check("skips what was published as skipped", async (store) => {
+    await publish(store, { deliveries: [{ state: "skipped" }] });
+    assert.deepEqual(await claim(store, key), { deliveries: [], more: nothingMore, nextDueAt: null });
+  });
+
+  check("a rescheduled delivery comes back when it is due, with its progress", async (store) => {
+    const { leases } = await publish(store, { deliveries: [{ claim: true }] });
+    const progress = progressed({ state: "failed", attemptCount: 3, dueAt: start + 50, reason: "timeout" });
+    assert.equal(await settle(store, leases[0] ?? { ref: 0, fence: 0 }, { progress }), true);
+    assert.equal((await claim(store, key, { now: start + 49 })).nextDueAt, start + 50);
+    const { deliveries } = await claim(store, key, { now: start + 50 });
+    assert.deepEqual(deliveries[0]?.progress, progress);
+  });
+
+  check("a claim that was told to free nothing finds the rest behind many leased ones", async (store) => {
+    await publish(store, { deliveries: Array.from({ length: 50 }, (_, index) => ({ dueAt: start - 50 + index })) });
+    const seen = new Set<string>();
+    for (let round = 0; round < 10; round += 1) {
+      for (const id of claimedIds(await claim(store, key, { limit: 5 }))) seen.add(id);
+    }
+    assert.equal(seen.size, 50);
+    assert.deepEqual(await claim(store, key), { deliveries: [], more: nothingMore, nextDueAt: null });
+  });
+};

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import type { ExpireStep } from "../../../src/ports/store/upkeep.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import { claim, claimedIds, commit, day, hour, lane, minute, newWebhook, only, progressed, publish, publishCommand, publishSettled, runToEnd, settle, start } from "./scene.ts";
+import type { StoreTheme } from "./suite.ts";
+
+async function expireAll(store: Store, step: Partial<ExpireStep>): Promise<number> {
+  const whole = { now: start, limit: 10, ageMsByWebhook: new Map(), ageMsDefault: hour, ...step };
+  return runToEnd(() => store.upkeep.expire(whole));
+}
+
+export const expiry: StoreTheme = (check) => {
+  check("dead-letters what is older than its webhook's horizon, to the millisecond", async (store) => {
+    const { deliveries } = await publish(store, {
+      deliveries: [{ lane: lane("short") }, { lane: lane("default") }, { lane: lane("long") }],
+    });
+    const ageMsByWebhook = new Map([["short", minute], ["long", day]]);
+    assert.equal(await expireAll(store, { now: start + minute, ageMsByWebhook }), 0);
+    assert.equal(await expireAll(store, { now: start + minute + 1, ageMsByWebhook }), 1);
+    assert.equal(await expireAll(store, { now: start + hour + 1, ageMsByWebhook }), 1);
+    assert.equal(await expireAll(store, { now: start + day + 1, ageMsByWebhook }), 1);
+    const short = await store.history.getDelivery({ tenantId: null, id: deliveries[0]?.id ?? "" });
+    assert.equal(short?.progress.state, "exhausted");
+    assert.equal(short?.progress.reason, "expired");
+    assert.equal(short?.completedAt, start + minute + 1);
+    assert.deepEqual((await store.deliveries.depth()).deadLetters, new Map([["default", 3]]));
+    assert.deepEqual(claimedIds(await claim(store, lane("short"), { now: start + 2 * day })), []);
+  });
+
+  check("leaves leased deliveries alone until their lease ran out", async (store) => {
+    const { leases } = await publish(store, { deliveries: [{ claim: true, leaseUntil: start + 2 * hour }, {}] });
+    await claim(store, lane("webhook-1"), { leaseUntil: start + 3 * hour });
+    assert.equal(await expireAll(store, { now: start + hour + 1 }), 0);
+    assert.equal(await expireAll(store, { now: start + 2 * hour }), 1);
+    assert.equal(await settle(store, leases[0] ?? { ref: 0, fence: 0 }), false);
+    assert.equal(await expireAll(store, { now: start + 3 * hour }), 1);
+  });
+
+  check("comes back to what was rescheduled, in every step size", async (store) => {
+    for (let count = 0; count < 30; count += 1) await publish(store, { event: { createdAt: start + count * minute } });
+    const expired = [];
+    for (let count = 0; count < 31; count += 1) {
+      expired.push(await expireAll(store, { now: start + hour + count * minute, limit: (count % 3) + 1 }));
+    }
+    assert.deepEqual(expired, [0, ...Array.from({ length: 30 }, () => 1)]);
+  });
+
+  check("finds an old row behind thousands of newer ones, and passes over what is finished", async (store) => {
+    const old = await publish(store, { deliveries: [{ dueAt: start + 9 * day }] });
+    const publishes = Array.from({ length: 5_000 }, () => publishCommand({ deliveries: [{ claim: true }] }));
+    const result = await commit(store, { publishes });
+    const leases = result.publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
+    await commit(store, {
+      settlements: leases.map((lease) => ({ lease, progress: progressed(), attempt: null, settledAt: start })),
+    });
+    assert.equal(await expireAll(store, { now: start + day, ageMsDefault: 2 * day }), 0);
+    const stuck = await publish(store, { event: { createdAt: start + minute } });
+    assert.equal(await expireAll(store, { now: start + 3 * day, ageMsDefault: 2 * day }), 2);
+    for (const { deliveries } of [old, stuck]) {
+      const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+      assert.equal(stored?.progress.state, "exhausted");
+    }
+  });
+
+  check("cancels what waits for a deleted webhook, in steps, and tells when it is done", async (store) => {
+    const webhook = newWebhook();
+    await store.webhooks.save(webhook);
+    const keys = [lane(webhook.id), lane(webhook.id, "per_event_type", "x"), lane("another")];
+    for (const key of keys) await publish(store, { deliveries: [{ lane: key }, { lane: key }, { lane: key }] });
+    await publishSettled(store, { deliveries: [{ lane: lane(webhook.id) }] }, {});
+    await store.webhooks.delete({ id: webhook.id, deletedAt: start });
+    const step = { webhookId: webhook.id, now: start + 5, limit: 4 };
+    assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 4, more: true });
+    assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
+    assert.equal(await runToEnd(() => store.upkeep.cancelWebhook(step)), 2);
+    assert.deepEqual(await store.webhooks.deletedWithWork(), []);
+    assert.equal((await store.deliveries.depth()).waiting.normal, 3);
+  });
+
+  check("a deleted webhook has work as long as something of it is leased", async (store) => {
+    const webhook = newWebhook();
+    await store.webhooks.save(webhook);
+    const key = lane(webhook.id);
+    const { deliveries, leases } = await publish(store, { deliveries: [{ lane: key, claim: true }, { lane: key }] });
+    const claimed = only((await claim(store, key)).deliveries);
+    await store.webhooks.delete({ id: webhook.id, deletedAt: start });
+    const step = { webhookId: webhook.id, now: start + 5, limit: 10 };
+    assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 0, more: false });
+    await settle(store, claimed.lease);
+    await store.upkeep.cancelWebhook(step);
+    assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
+    await store.deliveries.release(leases.slice(0, 1));
+    assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 1, more: false });
+    assert.deepEqual(await store.webhooks.deletedWithWork(), []);
+    const stored = await store.history.getDelivery({ tenantId: null, id: deliveries[0]?.id ?? "" });
+    assert.equal(stored?.progress.state, "cancelled");
+    assert.equal(stored?.completedAt, start + 5);
+  });
+};

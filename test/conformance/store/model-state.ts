@@ -1,0 +1,62 @@
+import type { DeliveryState, Priority } from "../../../src/core/delivery.ts";
+import type { LaneKey } from "../../../src/core/webhook.ts";
+import type { Lease, StoreDepth } from "../../../src/ports/store/deliveries.ts";
+
+export interface ModelDelivery {
+  readonly id: string;
+  readonly lane: LaneKey;
+  readonly priority: Priority;
+  state: DeliveryState;
+  dueAt: number;
+  /** Null once it was released, settled or lost in a restart. */
+  lease: { readonly token: Lease; readonly until: number } | null;
+}
+
+let histories = 0;
+
+/** What a store is, without any of its cleverness: a list of deliveries in publish order. */
+export class StoreModel {
+  readonly deliveries: ModelDelivery[] = [];
+  /** Every lease that was ever given, also those that are void by now. */
+  readonly tokens: { readonly delivery: ModelDelivery; readonly token: Lease }[] = [];
+  readonly depthBefore: StoreDepth;
+  /** Makes the webhooks of one history differ from those of the next. */
+  readonly history: number;
+  now: number;
+
+  constructor(now: number, depthBefore: StoreDepth) {
+    histories += 1;
+    this.now = now;
+    this.history = histories;
+    this.depthBefore = depthBefore;
+  }
+
+  lane(plan: Pick<LaneKey, "webhookId" | "ordering">): LaneKey {
+    const eventType = plan.ordering === "per_event_type" ? "order.created" : null;
+    return { webhookId: `${plan.webhookId}-${this.history}`, ordering: plan.ordering, eventType };
+  }
+
+  isFree(delivery: ModelDelivery): boolean {
+    return isWaiting(delivery) && (delivery.lease === null || delivery.lease.until <= this.now);
+  }
+
+  /** Free deliveries of a lane, in the order in which they may be claimed. */
+  freeIn(key: LaneKey): readonly ModelDelivery[] {
+    const free = this.deliveries.filter((each) => sameLane(each.lane, key) && this.isFree(each));
+    if (key.ordering !== "none") return free;
+    const tiers: readonly Priority[] = ["high", "normal", "low"];
+    return free.toSorted((a, b) => tiers.indexOf(a.priority) - tiers.indexOf(b.priority) || a.dueAt - b.dueAt);
+  }
+
+  waiting(priority: Priority): number {
+    return this.deliveries.filter((each) => each.priority === priority && isWaiting(each)).length;
+  }
+}
+
+function isWaiting({ state }: ModelDelivery): boolean {
+  return state === "pending" || state === "failed";
+}
+
+function sameLane(a: LaneKey, b: LaneKey): boolean {
+  return a.webhookId === b.webhookId && a.ordering === b.ordering && a.eventType === b.eventType;
+}

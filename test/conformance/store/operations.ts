@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import type { BatchOperation } from "../../../src/ports/store/operations.ts";
+import { newId, start } from "./scene.ts";
+import type { StoreTheme } from "./suite.ts";
+
+function operation(fields: Partial<BatchOperation> = {}): BatchOperation {
+  return {
+    id: newId(),
+    tenantId: "a",
+    kind: "dlq_retry",
+    status: "pending",
+    selection: {
+      kind: "dead_letters",
+      tenantId: "a",
+      webhookIds: ["w"],
+      eventTypes: null,
+      categories: ["timeout"],
+      from: null,
+      to: start,
+    },
+    priority: "low",
+    requestsPerSecond: 50,
+    total: 10,
+    queued: 0,
+    failed: 0,
+    before: 77,
+    createdAt: start,
+    updatedAt: start,
+    ...fields,
+  };
+}
+
+export const operations: StoreTheme = (check) => {
+  check("keeps an operation and its progress", async (store) => {
+    const first = operation();
+    await store.operations.save(first);
+    const changed: BatchOperation = { ...first, status: "running", queued: 4, before: 60 };
+    await store.operations.save(changed);
+    assert.deepEqual(await store.operations.get({ tenantId: "a", id: first.id }), changed);
+    assert.deepEqual(await store.operations.get({ tenantId: null, id: first.id }), changed);
+  });
+
+  check("hides operations of other tenants, and those of all tenants from each", async (store) => {
+    const [own, global] = [operation(), operation({ tenantId: null })];
+    await store.operations.save(own);
+    await store.operations.save(global);
+    assert.equal(await store.operations.get({ tenantId: "b", id: own.id }), null);
+    assert.equal(await store.operations.get({ tenantId: "a", id: global.id }), null);
+    assert.equal(await store.operations.get({ tenantId: "a", id: newId() }), null);
+  });
+
+  check("lists what is not finished, oldest first, over a restart", async (store, open) => {
+    const [first, second, third] = [operation(), operation({ status: "running" }), operation()];
+    for (const each of [first, second, third]) await store.operations.save(each);
+    await store.operations.save({ ...first, queued: 1 });
+    await store.operations.save({ ...third, status: "completed" });
+    const reopened = await open.reopen();
+    assert.deepEqual(await reopened.operations.unfinished(), [{ ...first, queued: 1 }, second]);
+  });
+};

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { claim, claimedIds, idsOf, lane, only, progressed, publish, settle, start } from "./scene.ts";
+import type { StoreTheme } from "./suite.ts";
+
+export const orderedLanes: StoreTheme = (check) => {
+  for (const key of [lane("w", "strict"), lane("w", "per_event_type", "a")]) {
+    check(`${key.ordering}: publish order, whatever the priority or due time`, async (store) => {
+      const { deliveries } = await publish(store, {
+        deliveries: [
+          { lane: key, dueAt: start + 100, priority: "low" },
+          { lane: key, dueAt: start - 100, priority: "high" },
+          { lane: key, dueAt: start },
+        ],
+      });
+      assert.deepEqual(claimedIds(await claim(store, key)), idsOf(deliveries));
+    });
+
+    check(`${key.ordering}: says what is left and when the oldest left is due`, async (store) => {
+      await publish(store, {
+        deliveries: [
+          { lane: key },
+          { lane: key, dueAt: start + 100, priority: "low" },
+          { lane: key, dueAt: start + 1 },
+        ],
+      });
+      const first = await claim(store, key, { limit: 1 });
+      assert.deepEqual(first.more, { high: false, normal: false, low: true });
+      assert.equal(first.nextDueAt, start + 100);
+    });
+
+    check(`${key.ordering}: a failing head comes back first`, async (store) => {
+      const { deliveries } = await publish(store, { deliveries: [{ lane: key }, { lane: key }, { lane: key }] });
+      const head = only((await claim(store, key, { limit: 1 })).deliveries);
+      await settle(store, head.lease, { progress: progressed({ state: "failed", dueAt: start + 1_000 }) });
+      assert.deepEqual(claimedIds(await claim(store, key)), idsOf(deliveries));
+    });
+
+    check(`${key.ordering}: a head that was leased as it was written comes back first`, async (store) => {
+      const { deliveries, leases } = await publish(store, {
+        deliveries: [{ lane: key, claim: true }, { lane: key }],
+      });
+      assert.deepEqual(claimedIds(await claim(store, key)), [deliveries[1]?.id]);
+      await store.deliveries.release(leases.slice(0, 1));
+      assert.deepEqual(claimedIds(await claim(store, key)), [deliveries[0]?.id]);
+    });
+  }
+};

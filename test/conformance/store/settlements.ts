@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { commit, lane, newAttempt, newWebhook, only, progressed, publish, publishSettled, settle, start } from "./scene.ts";
+import { claim } from "./scene.ts";
+import type { StoreTheme } from "./suite.ts";
+
+export const settlements: StoreTheme = (check) => {
+  check("stores the attempt as it was made and the new progress", async (store) => {
+    const attempt = newAttempt({
+      outcome: "terminal",
+      receiverStateUnknown: true,
+      category: "client_error",
+      statusCode: 410,
+      responseSample: "gone, très gone",
+      errorMessage: "gone",
+      durationMs: 12.5,
+      scheduledAt: start - 3,
+      executedAt: start + 4,
+      nextRetryAt: start + 99,
+    });
+    const progress = progressed({ state: "exhausted", reason: "permanent_client_error_410", dueAt: start + 7 });
+    const { deliveries } = await publishSettled(store, {}, { attempt, progress, settledAt: start + 16 });
+    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    assert.deepEqual(stored?.progress, progress);
+    assert.equal(stored?.category, "client_error");
+    assert.equal(stored?.completedAt, start + 16);
+    assert.deepEqual(await store.history.listAttempts(only(deliveries).id), [attempt]);
+  });
+
+  check("adds attempts in order; a delivery that waits is not completed", async (store) => {
+    const { deliveries } = await publish(store);
+    for (const number of [1, 2, 3]) {
+      const { lease } = only((await claim(store, lane("webhook-1"), { now: start + number })).deliveries);
+      const attempt = newAttempt({ number, outcome: "transient", category: "server_error", statusCode: 503 });
+      await settle(store, lease, { attempt, progress: progressed({ state: "failed", attemptCount: number }) });
+    }
+    const attempts = await store.history.listAttempts(only(deliveries).id);
+    assert.deepEqual(attempts.map(({ number }) => number), [1, 2, 3]);
+    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    assert.equal(stored?.completedAt, null);
+    assert.equal(stored?.category, "server_error");
+  });
+
+  check("keeps the category of the last failure when the delivery succeeds", async (store) => {
+    const { deliveries, leases } = await publish(store, { deliveries: [{ claim: true }] });
+    const failed = newAttempt({ outcome: "transient", category: "timeout", statusCode: null });
+    await settle(store, only(leases), { attempt: failed, progress: progressed({ state: "failed" }) });
+    const { lease } = only((await claim(store, lane("webhook-1"))).deliveries);
+    await settle(store, lease, { attempt: newAttempt({ number: 2 }), progress: progressed({ attemptCount: 2 }) });
+    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    assert.equal(stored?.progress.state, "success");
+    assert.equal(stored?.category, "timeout");
+  });
+
+  check("settles without an attempt", async (store) => {
+    const progress = progressed({ state: "exhausted", attemptCount: 0, firstAttemptAt: null, reason: "expired" });
+    const { deliveries } = await publishSettled(store, {}, { progress });
+    assert.deepEqual(await store.history.listAttempts(only(deliveries).id), []);
+  });
+
+  check("a lost lease writes neither progress nor attempt", async (store) => {
+    const { deliveries, leases } = await publish(store, { deliveries: [{ claim: true }] });
+    await store.deliveries.release(leases);
+    await settle(store, only(leases), { attempt: newAttempt() });
+    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    assert.equal(stored?.progress.state, "pending");
+    assert.deepEqual(await store.history.listAttempts(only(deliveries).id), []);
+  });
+
+  check("refuses a second attempt with the same number, and the whole batch with it", async (store) => {
+    const { leases, deliveries } = await publish(store, { deliveries: [{ claim: true }] });
+    await settle(store, only(leases), { attempt: newAttempt(), progress: progressed({ state: "failed" }) });
+    const { lease } = only((await claim(store, lane("webhook-1"))).deliveries);
+    const before = await store.deliveries.depth();
+    await assert.rejects(settle(store, lease, { attempt: newAttempt() }));
+    assert.deepEqual(await store.deliveries.depth(), before);
+    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+    assert.equal(stored?.progress.state, "failed");
+    assert.equal(await settle(store, lease, { attempt: newAttempt({ number: 2 }) }), true);
+  });
+
+  check("keeps what is remembered of webhooks", async (store) => {
+    const webhook = newWebhook();
+    await store.webhooks.save(webhook);
+    const state = {
+      webhookId: webhook.id,
+      pausedUntil: start + 5,
+      pauseReason: "retry_after",
+      lastSuccessAt: start,
+      circuit: '{"open":true}',
+      health: null,
+    };
+    await commit(store, { webhookStates: [{ ...state, pausedUntil: null }, state] });
+    assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 9 })).runtime, state);
+  });
+};

@@ -1,0 +1,41 @@
+import { claims } from "./claims.ts";
+import { counters } from "./counters.ts";
+import { deadLetters } from "./dead-letters.ts";
+import { durability } from "./durability.ts";
+import { history } from "./history.ts";
+import { idempotency } from "./idempotency.ts";
+import { leases } from "./leases.ts";
+import { model } from "./model.ts";
+import { operations } from "./operations.ts";
+import { orderedLanes } from "./ordered-lanes.ts";
+import { publishing } from "./publishing.ts";
+import { registry } from "./registry.ts";
+import { requeues } from "./requeues.ts";
+import { retention } from "./retention.ts";
+import { settlements } from "./settlements.ts";
+import { runThemes, type StoreSubject } from "./suite.ts";
+import { expiry } from "./expiry.ts";
+import { webhooks } from "./webhooks.ts";
+
+/** Every promise of src/ports/store.ts, checked on one adapter. */
+export function storeConformance(subject: StoreSubject): void {
+  runThemes(subject, {
+    "publish and deduplication": publishing,
+    "claims": claims,
+    "ordered lanes": orderedLanes,
+    "leases and fences": leases,
+    "settlements": settlements,
+    "requeues": requeues,
+    "counters": counters,
+    "history": history,
+    "dead letters": deadLetters,
+    "webhooks and secrets": webhooks,
+    "registry": registry,
+    "idempotency": idempotency,
+    "operations": operations,
+    "expiry and cancellation": expiry,
+    "retention": retention,
+    "durability": durability,
+    "model": model,
+  });
+}

@@ -1,0 +1,85 @@
+/** What the API suites know of a server: an address and a key. */
+import assert from "node:assert/strict";
+
+export interface OpenedApi {
+  readonly baseUrl: string;
+  readonly adminKey: string;
+  close(): Promise<void>;
+}
+
+export type OpenApi = () => Promise<OpenedApi>;
+
+// JSON of answers is looked into freely by tests; its shape is what the OpenAPI suite proves.
+export type Json = { readonly [name: string]: Json } & Iterable<Json> & readonly Json[] & string & number & boolean;
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: Json;
+}
+
+export interface CallOptions {
+  readonly body?: unknown;
+  /** Sent as it is. */
+  readonly raw?: string | Uint8Array;
+  readonly key?: string | null;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Client {
+  readonly baseUrl: string;
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>;
+  get(path: string, options?: CallOptions): Promise<Reply>;
+  post(path: string, body?: unknown, options?: CallOptions): Promise<Reply>;
+  withKey(key: string | null): Client;
+  /** A key of a tenant, which is made when it is missing. */
+  keyFor(role: string, tenantId?: string): Promise<string>;
+}
+
+export function createClient({ baseUrl, key }: { readonly baseUrl: string; readonly key: string | null }): Client {
+  const call: Client["call"] = async (method, path, options = {}) => {
+    const used = options.key === undefined ? key : options.key;
+    const hasBody = options.raw !== undefined || options.body !== undefined;
+    const init: RequestInit = {
+      method,
+      headers: {
+        ...(used !== null && { authorization: `Bearer ${used}` }),
+        ...(hasBody && { "content-type": "application/json" }),
+        ...options.headers,
+      },
+    };
+    if (hasBody) init.body = (options.raw as string | undefined) ?? JSON.stringify(options.body);
+    const response = await fetch(baseUrl + path, init);
+    const text = await response.text();
+    const isJson = response.headers.get("content-type")?.includes("json") === true;
+    return { status: response.status, headers: response.headers, text, body: (isJson ? JSON.parse(text) : null) as Json };
+  };
+  const client: Client = {
+    baseUrl,
+    call,
+    get: (path, options) => call("GET", path, options),
+    post: (path, body, options) => call("POST", path, { ...(body !== undefined && { body }), ...options }),
+    withKey: (other) => createClient({ baseUrl, key: other }),
+    keyFor: async (role, tenantId = "default") => {
+      await call("PUT", `/v1/tenants/${tenantId}`, { body: {} });
+      const created = await client.post("/v1/api-keys", { name: `${role} of ${tenantId}`, role, tenant_id: tenantId });
+      assert.equal(created.status, 201, created.text);
+      return created.body["key"] as string;
+    },
+  };
+  return client;
+}
+
+/** Asserts a problem answer and returns its body. */
+export function assertProblem(reply: Reply, expected: { readonly status: number; readonly code: string }): Json {
+  assert.equal(reply.status, expected.status, reply.text);
+  assert.equal(reply.headers.get("content-type"), "application/problem+json", reply.text);
+  assert.equal(reply.body["code"], expected.code, reply.text);
+  assert.equal(reply.body["status"], expected.status);
+  return reply.body;
+}
+
+export function fieldsOf(reply: Reply): string[] {
+  return [...(reply.body["errors"] ?? ([] as unknown as Json))].map((error) => String(error["field"]));
+}

@@ -1,0 +1,170 @@
+import type { Clock, Timer } from "../../src/ports/clock.ts";
+
+interface ScheduledTimer {
+  readonly at: number;
+  readonly order: number;
+  readonly owner: ProcessClock | null;
+  run: (() => void) | null;
+}
+
+/**
+ * Virtual time for a whole world: one monotonic clock, one wall clock that can jump, timers in a heap, and the queue of
+ * deferred callbacks. Nothing runs by itself: the driver asks for one step after the other, so that the same seed gives
+ * the same order.
+ */
+export class VirtualTime {
+  #monotonicMs = 0;
+  #wallOffsetMs: number;
+  #order = 0;
+  readonly #heap: ScheduledTimer[] = [];
+  #deferred: { readonly owner: ProcessClock; readonly run: () => void }[] = [];
+  /** Highest reading of the wall clock so far. */
+  wallMsMax: number;
+  lastJumpAtMonotonicMs = Number.NEGATIVE_INFINITY;
+
+  constructor(startUnixMs: number) {
+    this.#wallOffsetMs = startUnixMs;
+    this.wallMsMax = startUnixMs;
+  }
+
+  monotonicMs(): number {
+    return this.#monotonicMs;
+  }
+
+  now(): number {
+    const now = this.#wallOffsetMs + this.#monotonicMs;
+    if (now > this.wallMsMax) this.wallMsMax = now;
+    return now;
+  }
+
+  /** The wall clock is set forward or back; timers go on as before. */
+  jump(byMs: number): void {
+    this.now();
+    this.#wallOffsetMs += byMs;
+    this.lastJumpAtMonotonicMs = this.#monotonicMs;
+    this.now();
+  }
+
+  /** For the world itself; the engine gets a `ProcessClock`. */
+  after(delayMs: number, run: () => void): Timer {
+    return this.schedule({ delayMs, owner: null, run });
+  }
+
+  schedule(timer: { readonly delayMs: number; readonly owner: ProcessClock | null; readonly run: () => void }): Timer {
+    const delayMs = timer.delayMs > 1 ? Math.ceil(timer.delayMs) : 1;
+    const { owner, run } = timer;
+    this.#order += 1;
+    const entry: ScheduledTimer = { at: this.#monotonicMs + delayMs, order: this.#order, owner, run };
+    this.#push(entry);
+    if (owner !== null) owner.pendingTimers += 1;
+    return {
+      cancel: () => {
+        if (entry.run === null) return;
+        entry.run = null;
+        if (owner !== null) owner.pendingTimers -= 1;
+      },
+    };
+  }
+
+  defer(owner: ProcessClock, run: () => void): void {
+    this.#deferred.push({ owner, run });
+  }
+
+  /** Runs everything that was deferred before this turn. False when nothing was. */
+  runDeferred(): boolean {
+    if (this.#deferred.length === 0) return false;
+    const turn = this.#deferred;
+    this.#deferred = [];
+    for (const { owner, run } of turn) if (owner.alive) run();
+    return true;
+  }
+
+  /** Moves time to the next timer and runs it. False when none is left before `untilMonotonicMs`. */
+  runTimer(untilMonotonicMs: number): boolean {
+    for (let next = this.#heap[0]; next !== undefined; next = this.#heap[0]) {
+      const isDead = next.run === null || next.owner?.alive === false;
+      if (!isDead && next.at > untilMonotonicMs) break;
+      this.#pop();
+      if (isDead) continue;
+      this.#monotonicMs = Math.max(this.#monotonicMs, next.at);
+      const { run, owner } = next;
+      next.run = null;
+      if (owner !== null) {
+        owner.pendingTimers -= 1;
+        owner.firedTimers += 1;
+      }
+      run?.();
+      return true;
+    }
+    this.#monotonicMs = Math.max(this.#monotonicMs, untilMonotonicMs);
+    return false;
+  }
+
+  #push(entry: ScheduledTimer): void {
+    const heap = this.#heap;
+    let index = heap.push(entry) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (!isBefore(entry, heap[parent] as ScheduledTimer)) break;
+      heap[index] = heap[parent] as ScheduledTimer;
+      index = parent;
+    }
+    heap[index] = entry;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let index = 0;
+    for (let child = 1; child < heap.length; child = index * 2 + 1) {
+      const right = heap[child + 1];
+      if (right !== undefined && isBefore(right, heap[child] as ScheduledTimer)) child += 1;
+      if (!isBefore(heap[child] as ScheduledTimer, last)) break;
+      heap[index] = heap[child] as ScheduledTimer;
+      index = child;
+    }
+    heap[index] = last;
+  }
+}
+
+function isBefore(a: ScheduledTimer, b: ScheduledTimer): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order);
+}
+
+/** The Clock port of one process of the engine. When the process dies, its timers and deferred callbacks die with it. */
+export class ProcessClock implements Clock {
+  readonly #time: VirtualTime;
+  alive = true;
+  pendingTimers = 0;
+  firedTimers = 0;
+
+  constructor(time: VirtualTime) {
+    this.#time = time;
+  }
+
+  now(): number {
+    return this.#time.now();
+  }
+
+  monotonicMs(): number {
+    return this.#time.monotonicMs();
+  }
+
+  schedule(delayMs: number, callback: () => void): Timer {
+    if (!this.alive) return { cancel: () => undefined };
+    return this.#time.schedule({ delayMs, owner: this, run: callback });
+  }
+
+  defer(callback: () => void): void {
+    if (this.alive) this.#time.defer(this, callback);
+  }
+}
+
+/**
+ * Resolves when no microtask is left: Node empties the microtask queue before it looks at the next tick, so this needs
+ * no turn of the event loop.
+ */
+export function microtasksDone(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
+}

@@ -1,0 +1,36 @@
+import type { Store } from "../../src/ports/store.ts";
+import { ModelDeliveries } from "./model-store/deliveries.ts";
+import { ModelHistory } from "./model-store/history.ts";
+import { Rows } from "./model-store/rows.ts";
+import { ModelIdempotency, ModelOperations, ModelRegistry } from "./model-store/tables.ts";
+import { ModelUpkeep } from "./model-store/upkeep.ts";
+import { ModelWebhooks } from "./model-store/webhooks.ts";
+
+/** What a restart finds, as the embedded store: everything committed, and no lease. */
+export interface ModelStore extends Store {
+  restart(): void;
+}
+
+/**
+ * The Store port in memory, without anything clever: the reference that other stores are compared with, and the store
+ * of simulated worlds. Deterministic; every method has its effect at once, within the call.
+ */
+export function createModelStore(): ModelStore {
+  const rows = new Rows();
+  const registry = new ModelRegistry();
+  const idempotency = new ModelIdempotency();
+  return {
+    deliveries: new ModelDeliveries(rows),
+    history: new ModelHistory(rows),
+    webhooks: new ModelWebhooks(rows),
+    registry,
+    idempotency,
+    operations: new ModelOperations(),
+    upkeep: new ModelUpkeep(rows, (now) => registry.forgetExpired(now) + idempotency.forgetExpired(now)),
+    ping: async () => undefined,
+    close: async () => undefined,
+    restart: () => {
+      for (const row of rows.waiting()) row.lease = null;
+    },
+  };
+}

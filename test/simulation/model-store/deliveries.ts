@@ -1,0 +1,217 @@
+import { priorities } from "../../../src/core/delivery.ts";
+import type { Priority } from "../../../src/core/delivery.ts";
+import type {
+  ClaimedDelivery,
+  ClaimRequest,
+  ClaimResult,
+  CommitBatch,
+  CommitResult,
+  DeliveryStore,
+  LanePage,
+  Lease,
+  NewDelivery,
+  PublishCommand,
+  PublishResult,
+  RequeueCommand,
+  RequeueResult,
+  Settlement,
+  StoreDepth,
+} from "../../../src/ports/store/deliveries.ts";
+import { isHeld, isWaiting } from "./rows.ts";
+import type { DeliveryRow, EventRow, Rows } from "./rows.ts";
+
+/** The path of an event, as the port says it, by looking at everything each time. */
+export class ModelDeliveries implements DeliveryStore {
+  readonly #rows: Rows;
+
+  constructor(rows: Rows) {
+    this.#rows = rows;
+  }
+
+  async commit(batch: CommitBatch): Promise<CommitResult> {
+    const publishes = batch.publishes.map((command) => this.#publish(command));
+    const requeues = batch.requeues.map((command) => this.#requeue(command));
+    const settled = batch.settlements.map((settlement) => this.#settle(settlement));
+    for (const state of batch.webhookStates) {
+      const row = this.#rows.webhooks.get(state.webhookId);
+      if (row !== undefined) row.runtime = state;
+    }
+    return { publishes, requeues, settled };
+  }
+
+  async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
+    return requests.map((request) => this.#claimLane(request));
+  }
+
+  async release(leases: readonly Lease[]): Promise<void> {
+    for (const lease of leases) {
+      const row = this.#held(lease);
+      if (row !== undefined) row.lease = null;
+    }
+  }
+
+  async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
+    const all = [...this.#rows.lanes].filter(([, lane]) => lane.waiting.size > 0).toSorted(byName);
+    const rest = all.filter(([name]) => page.after === null || name > page.after);
+    const shown = rest.slice(0, page.limit);
+    const next = rest.length > page.limit ? (shown.at(-1)?.[0] ?? null) : null;
+    return { lanes: shown.map(([, lane]) => lane.key), next };
+  }
+
+  async depth(): Promise<StoreDepth> {
+    const waiting: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
+    const deadLetters = new Map<string, number>();
+    for (const row of this.#rows.deliveries.values()) {
+      if (isWaiting(row)) waiting[row.priority] += 1;
+      if (row.progress.state !== "exhausted" || row.supersededBy !== null) continue;
+      const { tenantId } = row.event.event;
+      deadLetters.set(tenantId, (deadLetters.get(tenantId) ?? 0) + 1);
+    }
+    return { waiting, deadLetters };
+  }
+
+  #publish(command: PublishCommand): PublishResult {
+    const { event } = command;
+    const dedupName = JSON.stringify([event.tenantId, event.idempotencyKey]);
+    if (event.idempotencyKey !== null && command.dedupUntil !== null) {
+      const earlier = this.#rows.dedup.get(dedupName);
+      if (earlier !== undefined && earlier.expiresAt > event.createdAt) return repeat(earlier, event.fingerprint);
+    }
+    this.#rows.eventPosition += 1;
+    const sequenceNumber = (this.#rows.sequences.get(event.tenantId) ?? 0) + 1;
+    this.#rows.sequences.set(event.tenantId, sequenceNumber);
+    const deliveries = command.deliveries.length;
+    const row: EventRow = { event, position: this.#rows.eventPosition, sequenceNumber, deliveries, body: event.body };
+    this.#rows.events.set(event.id, row);
+    if (event.idempotencyKey !== null && command.dedupUntil !== null) {
+      this.#rows.dedup.set(dedupName, { event: row, fingerprint: event.fingerprint, expiresAt: command.dedupUntil });
+    }
+    const leases = command.deliveries.map((delivery) => this.#insert(delivery, row));
+    return { kind: "accepted", sequenceNumber, leases };
+  }
+
+  #insert(delivery: NewDelivery, event: EventRow): Lease {
+    this.#rows.position += 1;
+    const { state, createdAt, dueAt } = delivery;
+    const row: DeliveryRow = {
+      ref: this.#rows.position,
+      id: delivery.id,
+      event,
+      lane: delivery.lane,
+      priority: delivery.priority,
+      origin: delivery.origin,
+      progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason: null },
+      lease: null,
+      category: null,
+      completedAt: null,
+      supersededBy: null,
+      attempts: [],
+    };
+    this.#rows.add(row);
+    if (!delivery.claim || state !== "pending") return { ref: row.ref, fence: 0 };
+    return this.#grant(row, delivery.leaseUntil);
+  }
+
+  #requeue(command: RequeueCommand): RequeueResult {
+    const event = this.#rows.events.get(command.eventId);
+    if (event === undefined) return { kind: "event_not_found" };
+    if (event.body === null) return { kind: "payload_gone" };
+    const first = command.deliveries[0];
+    if (first === undefined) return { kind: "accepted", leases: [] };
+    const old = command.supersedes === null ? undefined : this.#rows.deliveries.get(command.supersedes);
+    if (old !== undefined && old.event === event && !this.#supersede(old, first)) return { kind: "in_flight" };
+    return { kind: "accepted", leases: command.deliveries.map((delivery) => this.#insert(delivery, event)) };
+  }
+
+  /** False when a request is in flight, or when another delivery took over before: there is one live schedule. */
+  #supersede(old: DeliveryRow, by: NewDelivery): boolean {
+    if (old.supersededBy !== null || (isWaiting(old) && isHeld(old, by.createdAt))) return false;
+    old.supersededBy = by.id;
+    if (!isWaiting(old)) return true;
+    this.#rows.move(old, { progress: { ...old.progress, state: "cancelled", reason: "superseded" }, at: by.createdAt });
+    return true;
+  }
+
+  #settle(settlement: Settlement): boolean {
+    const row = this.#held(settlement.lease);
+    if (row === undefined) return false;
+    this.#rows.move(row, { progress: settlement.progress, at: settlement.settledAt });
+    const { attempt } = settlement;
+    if (attempt === null) return true;
+    row.attempts.push(attempt);
+    row.category = attempt.category ?? row.category;
+    return true;
+  }
+
+  #held(lease: Lease): DeliveryRow | undefined {
+    const row = this.#rows.byRef.get(lease.ref);
+    return row?.lease?.fence === lease.fence ? row : undefined;
+  }
+
+  #grant(row: DeliveryRow, until: number): Lease {
+    this.#rows.fence += 1;
+    row.lease = { fence: this.#rows.fence, until };
+    return { ref: row.ref, fence: this.#rows.fence };
+  }
+
+  #claimLane(request: ClaimRequest): ClaimResult {
+    const { now, lane } = request;
+    const free = [...this.#rows.lane(lane)].filter((row) => !isHeld(row, now));
+    const isOrdered = lane.ordering !== "none";
+    const candidates = isOrdered
+      ? free.toSorted((a, b) => a.ref - b.ref)
+      : free.filter((row) => row.progress.dueAt <= now).toSorted(byPriorityThenDue);
+    const taken = takeUpTo(candidates, request);
+    const left = candidates.slice(taken.length);
+    const later = free.filter((row) => row.progress.dueAt > now && !taken.includes(row));
+    const leftOf = (priority: Priority): boolean => left.some((row) => row.priority === priority);
+    return {
+      deliveries: taken.map((row) => claimed(row, this.#grant(row, request.leaseUntil))),
+      more: { high: leftOf("high"), normal: leftOf("normal"), low: leftOf("low") },
+      nextDueAt: later.length === 0 ? null : Math.min(...later.map((row) => row.progress.dueAt)),
+    };
+  }
+}
+
+function takeUpTo(candidates: readonly DeliveryRow[], request: ClaimRequest): DeliveryRow[] {
+  const taken: DeliveryRow[] = [];
+  let bytes = 0;
+  for (const row of candidates) {
+    if (taken.length >= request.limit || (taken.length > 0 && bytes >= request.bodyBytesMax)) break;
+    taken.push(row);
+    bytes += row.event.body?.length ?? 0;
+  }
+  return taken;
+}
+
+function byPriorityThenDue(a: DeliveryRow, b: DeliveryRow): number {
+  const tier = priorities.indexOf(a.priority) - priorities.indexOf(b.priority);
+  return tier || a.progress.dueAt - b.progress.dueAt || a.ref - b.ref;
+}
+
+function byName(a: readonly [string, unknown], b: readonly [string, unknown]): number {
+  return a[0] < b[0] ? -1 : 1;
+}
+
+function claimed(row: DeliveryRow, lease: Lease): ClaimedDelivery {
+  const { id, tenantId, eventType, contentType } = row.event.event;
+  return {
+    lease,
+    id: row.id,
+    webhookId: row.lane.webhookId,
+    tenantId,
+    eventId: id,
+    eventType,
+    priority: row.priority,
+    progress: row.progress,
+    contentType,
+    body: row.event.body,
+  };
+}
+
+function repeat(earlier: { readonly event: EventRow; readonly fingerprint: string | null }, fingerprint: string | null): PublishResult {
+  const { event, sequenceNumber, deliveries } = earlier.event;
+  if (earlier.fingerprint !== fingerprint) return { kind: "key_conflict", eventId: event.id };
+  const { id, eventType, timestamp } = event;
+  return { kind: "duplicate", original: { id, eventType, timestamp, sequenceNumber, deliveries } };
+}

@@ -1,0 +1,134 @@
+import type { AttemptRecord } from "../../../src/core/delivery.ts";
+import type { FailureCategory } from "../../../src/core/outcome.ts";
+import type { Page, PageRequest } from "../../../src/ports/store.ts";
+import type {
+  AttemptStats,
+  DeadLetterQuery,
+  DeliveryQuery,
+  EventQuery,
+  HistoryStore,
+  StoredDelivery,
+  StoredEvent,
+} from "../../../src/ports/store/history.ts";
+import { storedDelivery, storedEvent } from "./rows.ts";
+import type { DeliveryRow, EventRow, Rows } from "./rows.ts";
+
+const statsAttemptsMax = 10_000;
+
+export class ModelHistory implements HistoryStore {
+  readonly #rows: Rows;
+
+  constructor(rows: Rows) {
+    this.#rows = rows;
+  }
+
+  async getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null> {
+    const row = this.#rows.events.get(query.id);
+    return row === undefined || !isOf(row, query.tenantId) ? null : storedEvent(row);
+  }
+
+  async listEvents(query: EventQuery): Promise<Page<StoredEvent>> {
+    const rows = [...this.#rows.events.values()].filter(
+      (row) =>
+        isOf(row, query.tenantId) &&
+        (query.eventType === null || row.event.eventType === query.eventType) &&
+        isBetween(row.event.createdAt, query),
+    );
+    return pageOf(rows.map(storedEvent), query.page);
+  }
+
+  async getDelivery(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredDelivery | null> {
+    const row = this.#rows.deliveries.get(query.id);
+    return row === undefined || !isOf(row.event, query.tenantId) ? null : storedDelivery(row);
+  }
+
+  async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {
+    return [...(this.#rows.deliveries.get(deliveryId)?.attempts ?? [])];
+  }
+
+  async listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>> {
+    return pageOf(this.#deliveries(query).map(storedDelivery), query.page);
+  }
+
+  async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {
+    return pageOf(this.#deadLetters(query).map(storedDelivery), query.page);
+  }
+
+  async countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number> {
+    return Math.min(query.countMax, this.#deadLetters(query).length);
+  }
+
+  async countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number> {
+    return Math.min(query.countMax, this.#deliveries(query).length);
+  }
+
+  async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {
+    const attempts = [...this.#rows.deliveries.values()]
+      .filter((row) => row.lane.webhookId === query.webhookId)
+      .flatMap((row) => row.attempts)
+      .filter((attempt) => attempt.executedAt >= query.since)
+      .toSorted((a, b) => b.executedAt - a.executedAt)
+      .slice(0, statsAttemptsMax);
+    const byCategory: Partial<Record<FailureCategory, number>> = {};
+    for (const { category } of attempts) if (category !== null) byCategory[category] = (byCategory[category] ?? 0) + 1;
+    const durations = attempts.map((attempt) => attempt.durationMs).toSorted((a, b) => a - b);
+    const count = (outcome: AttemptRecord["outcome"]): number =>
+      attempts.filter((attempt) => attempt.outcome === outcome).length;
+    return {
+      total: attempts.length,
+      accepted: count("accepted"),
+      transient: count("transient"),
+      terminal: count("terminal"),
+      byCategory,
+      durationMsP50: percentile(durations, 0.5),
+      durationMsP95: percentile(durations, 0.95),
+      lastAttemptAt: attempts[0]?.executedAt ?? null,
+    };
+  }
+
+  #deliveries(query: Omit<DeliveryQuery, "page">): DeliveryRow[] {
+    return [...this.#rows.deliveries.values()].filter(
+      (row) =>
+        isOf(row.event, query.tenantId) &&
+        (query.webhookId === null || row.lane.webhookId === query.webhookId) &&
+        (query.eventId === null || row.event.event.id === query.eventId) &&
+        (query.states === null || query.states.includes(row.progress.state)) &&
+        isBetween(row.progress.createdAt, query),
+    );
+  }
+
+  #deadLetters(query: Omit<DeadLetterQuery, "page">): DeliveryRow[] {
+    return [...this.#rows.deliveries.values()].filter(
+      (row) =>
+        row.progress.state === "exhausted" &&
+        row.supersededBy === null &&
+        isOf(row.event, query.tenantId) &&
+        (query.webhookIds === null || query.webhookIds.includes(row.lane.webhookId)) &&
+        (query.eventTypes === null || query.eventTypes.includes(row.event.event.eventType)) &&
+        (query.categories === null || (row.category !== null && query.categories.includes(row.category))) &&
+        isBetween(row.progress.createdAt, query),
+    );
+  }
+}
+
+function isOf(event: EventRow, tenantId: string | null): boolean {
+  return tenantId === null || event.event.tenantId === tenantId;
+}
+
+function isBetween(time: number, range: { readonly from: number | null; readonly to: number | null }): boolean {
+  return (range.from === null || time >= range.from) && (range.to === null || time < range.to);
+}
+
+/** Newest first. */
+function pageOf<Row extends { readonly position: number }>(all: readonly Row[], page: PageRequest): Page<Row> {
+  const newestFirst = all
+    .filter((row) => page.before === null || row.position < page.before)
+    .toSorted((a, b) => b.position - a.position)
+    .slice(page.offset);
+  const rows = newestFirst.slice(0, page.limit);
+  return { rows, next: newestFirst.length > rows.length ? (rows.at(-1)?.position ?? null) : null };
+}
+
+function percentile(sorted: readonly number[], share: number): number | null {
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
+}

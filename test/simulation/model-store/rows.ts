@@ -1,0 +1,134 @@
+import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, Priority } from "../../../src/core/delivery.ts";
+import type { FailureCategory } from "../../../src/core/outcome.ts";
+import type { LaneKey } from "../../../src/core/webhook.ts";
+import type { NewEvent, WebhookRuntimeState } from "../../../src/ports/store/deliveries.ts";
+import type { StoredDelivery, StoredEvent } from "../../../src/ports/store/history.ts";
+import type { StoredSecret } from "../../../src/ports/store/webhooks.ts";
+import type { Webhook } from "../../../src/core/webhook.ts";
+
+export interface EventRow {
+  readonly position: number;
+  readonly sequenceNumber: number;
+  readonly event: NewEvent;
+  readonly deliveries: number;
+  body: Uint8Array | null;
+}
+
+export interface LeaseRow {
+  readonly fence: number;
+  readonly until: number;
+}
+
+export interface DeliveryRow {
+  /** Also the position in listings and in the order of publishing. */
+  readonly ref: number;
+  readonly id: string;
+  readonly event: EventRow;
+  readonly lane: LaneKey;
+  readonly priority: Priority;
+  readonly origin: DeliveryOrigin;
+  progress: DeliveryProgress;
+  lease: LeaseRow | null;
+  category: FailureCategory | null;
+  completedAt: number | null;
+  supersededBy: string | null;
+  attempts: AttemptRecord[];
+}
+
+export interface DedupRow {
+  readonly event: EventRow;
+  readonly fingerprint: string | null;
+  readonly expiresAt: number;
+}
+
+export interface WebhookRow {
+  webhook: Webhook;
+  secrets: readonly StoredSecret[];
+  runtime: WebhookRuntimeState | null;
+  deletedAt: number | null;
+}
+
+/** Everything the model remembers: plain maps, no index that could be wrong. `waiting` and `lanes` only save time. */
+export class Rows {
+  readonly events = new Map<string, EventRow>();
+  readonly deliveries = new Map<string, DeliveryRow>();
+  readonly byRef = new Map<number, DeliveryRow>();
+  readonly lanes = new Map<string, { readonly key: LaneKey; readonly waiting: Set<DeliveryRow> }>();
+  readonly dedup = new Map<string, DedupRow>();
+  readonly webhooks = new Map<string, WebhookRow>();
+  readonly sequences = new Map<string, number>();
+  position = 0;
+  eventPosition = 0;
+  fence = 0;
+
+  add(row: DeliveryRow): void {
+    this.deliveries.set(row.id, row);
+    this.byRef.set(row.ref, row);
+    if (isWaiting(row)) this.lane(row.lane).add(row);
+  }
+
+  remove(row: DeliveryRow): void {
+    this.deliveries.delete(row.id);
+    this.byRef.delete(row.ref);
+    this.lane(row.lane).delete(row);
+  }
+
+  /** The only way to change the progress of a stored delivery. */
+  move(row: DeliveryRow, change: { readonly progress: DeliveryProgress; readonly at: number }): void {
+    row.progress = change.progress;
+    row.lease = null;
+    if (isWaiting(row)) return;
+    row.completedAt = change.at;
+    this.lane(row.lane).delete(row);
+  }
+
+  lane(key: LaneKey): Set<DeliveryRow> {
+    const name = JSON.stringify([key.webhookId, key.ordering, key.eventType]);
+    let lane = this.lanes.get(name);
+    if (lane === undefined) {
+      lane = { key, waiting: new Set() };
+      this.lanes.set(name, lane);
+    }
+    return lane.waiting;
+  }
+
+  *waiting(): Iterable<DeliveryRow> {
+    for (const lane of this.lanes.values()) yield* lane.waiting;
+  }
+}
+
+export function isWaiting(row: DeliveryRow): boolean {
+  return row.progress.state === "pending" || row.progress.state === "failed";
+}
+
+/** Leased at `now`. A lease that ran out stays until somebody else takes it, but no longer protects. */
+export function isHeld(row: DeliveryRow, now: number): boolean {
+  return row.lease !== null && row.lease.until > now;
+}
+
+export function storedDelivery(row: DeliveryRow): StoredDelivery {
+  return {
+    id: row.id,
+    position: row.ref,
+    tenantId: row.event.event.tenantId,
+    webhookId: row.lane.webhookId,
+    eventId: row.event.event.id,
+    eventType: row.event.event.eventType,
+    priority: row.priority,
+    lane: row.lane,
+    origin: row.origin,
+    progress: row.progress,
+    category: row.category,
+    completedAt: row.completedAt,
+    supersededBy: row.supersededBy,
+  };
+}
+
+export function storedEvent(row: EventRow): StoredEvent {
+  const { id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType } = row.event;
+  const { position, sequenceNumber, body, deliveries } = row;
+  return {
+    ...{ id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType },
+    ...{ position, sequenceNumber, body, deliveries },
+  };
+}

@@ -1,0 +1,80 @@
+import type { ExpireStep, StepResult, UpkeepStore } from "../../../src/ports/store/upkeep.ts";
+import { isHeld, isWaiting } from "./rows.ts";
+import type { DeliveryRow, Rows } from "./rows.ts";
+
+interface RetentionStep {
+  readonly createdBefore: number;
+  readonly limit: number;
+}
+
+export class ModelUpkeep implements UpkeepStore {
+  readonly #rows: Rows;
+  readonly #forgetOtherKeys: (now: number) => number;
+
+  constructor(rows: Rows, forgetOtherKeys: (now: number) => number) {
+    this.#rows = rows;
+    this.#forgetOtherKeys = forgetOtherKeys;
+  }
+
+  async expire(step: ExpireStep): Promise<StepResult> {
+    const { now } = step;
+    const horizon = (row: DeliveryRow): number => step.ageMsByWebhook.get(row.lane.webhookId) ?? step.ageMsDefault;
+    const old = [...this.#rows.waiting()].filter(
+      (row) => now - row.progress.createdAt > horizon(row) && !isHeld(row, now),
+    );
+    return inSteps(old, step.limit, (row) =>
+      this.#rows.move(row, { progress: { ...row.progress, state: "exhausted", reason: "expired" }, at: now }),
+    );
+  }
+
+  async cancelWebhook(step: {
+    readonly webhookId: string;
+    readonly now: number;
+    readonly limit: number;
+  }): Promise<StepResult> {
+    const { now, webhookId } = step;
+    const free = [...this.#rows.waiting()].filter((row) => row.lane.webhookId === webhookId && !isHeld(row, now));
+    return inSteps(free, step.limit, (row) =>
+      this.#rows.move(row, { progress: { ...row.progress, state: "cancelled", reason: "webhook_deleted" }, at: now }),
+    );
+  }
+
+  async forgetPayloads(step: RetentionStep): Promise<StepResult> {
+    const needed = new Set([...this.#rows.waiting()].map((row) => row.event));
+    const old = [...this.#rows.events.values()].filter(
+      (row) => row.event.createdAt < step.createdBefore && row.body !== null && !needed.has(row),
+    );
+    return inSteps(old, step.limit, (row) => {
+      row.body = null;
+    });
+  }
+
+  async forgetHistory(step: RetentionStep): Promise<StepResult> {
+    const deliveries = [...this.#rows.deliveries.values()].filter(
+      (row) => row.progress.createdAt < step.createdBefore && !isWaiting(row),
+    );
+    const forgotten = inSteps(deliveries, step.limit, (row) => this.#rows.remove(row));
+    if (forgotten.more) return forgotten;
+    const needed = new Set([
+      ...[...this.#rows.deliveries.values()].map((row) => row.event),
+      // A key must always find the event that it stands for.
+      ...[...this.#rows.dedup.values()].map((row) => row.event),
+    ]);
+    const events = [...this.#rows.events.values()].filter(
+      (row) => row.event.createdAt < step.createdBefore && !needed.has(row),
+    );
+    const bare = inSteps(events, step.limit - forgotten.changed, (row) => this.#rows.events.delete(row.event.id));
+    return { changed: forgotten.changed + bare.changed, more: bare.more };
+  }
+
+  async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
+    const expired = [...this.#rows.dedup].filter(([, row]) => row.expiresAt <= step.now);
+    const result = inSteps(expired, step.limit, ([name]) => this.#rows.dedup.delete(name));
+    return { changed: result.changed + this.#forgetOtherKeys(step.now), more: result.more };
+  }
+}
+
+function inSteps<Row>(rows: readonly Row[], limit: number, change: (row: Row) => unknown): StepResult {
+  for (const row of rows.slice(0, limit)) change(row);
+  return { changed: Math.min(rows.length, limit), more: rows.length > limit };
+}

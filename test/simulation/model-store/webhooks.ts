@@ -1,0 +1,69 @@
+import type { Webhook } from "../../../src/core/webhook.ts";
+import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../src/ports/store/webhooks.ts";
+import type { Rows } from "./rows.ts";
+
+export class ModelWebhooks implements WebhookStore {
+  readonly #rows: Rows;
+  readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
+
+  constructor(rows: Rows) {
+    this.#rows = rows;
+  }
+
+  async save(webhook: Webhook): Promise<void> {
+    const row = this.#rows.webhooks.get(webhook.id);
+    if (row === undefined) this.#rows.webhooks.set(webhook.id, { webhook, secrets: [], runtime: null, deletedAt: null });
+    // A change that raced with the deletion must not bring the webhook back.
+    else if (row.deletedAt === null) row.webhook = webhook;
+  }
+
+  async delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void> {
+    const row = this.#rows.webhooks.get(query.id);
+    if (row === undefined) return;
+    row.deletedAt = query.deletedAt;
+    row.secrets = [];
+    row.runtime = null;
+  }
+
+  async page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]> {
+    const ids = [...this.#rows.webhooks.keys()];
+    const start = query.after === null ? 0 : ids.indexOf(query.after) + 1;
+    return ids
+      .slice(start)
+      .map((id) => this.#rows.webhooks.get(id))
+      .filter((row) => row !== undefined && row.deletedAt === null)
+      .slice(0, query.limit)
+      .map((row) => ({ webhook: row!.webhook, secrets: row!.secrets, runtime: row!.runtime }));
+  }
+
+  async saveSecrets(command: { readonly webhookId: string; readonly secrets: readonly StoredSecret[] }): Promise<void> {
+    const row = this.#rows.webhooks.get(command.webhookId);
+    if (row !== undefined && row.deletedAt === null) row.secrets = command.secrets;
+  }
+
+  async saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): Promise<void> {
+    this.#tenantKeys.set(command.tenantId, command.keys);
+  }
+
+  async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {
+    return this.#tenantKeys.get(tenantId) ?? [];
+  }
+
+  async findBySecretDigest(
+    digest: string,
+  ): Promise<{ readonly webhookId: string; readonly tenantId: string } | null> {
+    for (const { webhook, secrets } of this.#rows.webhooks.values()) {
+      if (secrets.some((secret) => secret.digest === digest)) {
+        return { webhookId: webhook.id, tenantId: webhook.tenantId };
+      }
+    }
+    return null;
+  }
+
+  async deletedWithWork(): Promise<readonly string[]> {
+    const withWork = new Set([...this.#rows.waiting()].map((row) => row.lane.webhookId));
+    return [...this.#rows.webhooks]
+      .filter(([id, row]) => row.deletedAt !== null && withWork.has(id))
+      .map(([id]) => id);
+  }
+}
