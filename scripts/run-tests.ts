@@ -3,7 +3,6 @@
 // One run() for each file, because run()'s own timeout does not end a file whose tests have passed but whose process
 // stays alive; aborting a run does. Such a file has left something open, and that is a failure.
 
-import { AssertionError } from "node:assert";
 import { join } from "node:path";
 import { type EventData, run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
@@ -142,13 +141,18 @@ class FileRecord {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (typeof cause === "string") return cause;
     // The message of an AssertionError already holds the difference; its properties would repeat it.
-    const text = cause instanceof AssertionError ? cause.stack : undefined;
+    const text = isAssertionError(cause) ? cause.stack : undefined;
     return withoutNodeFrames(text ?? inspect(cause, { depth: 6, colors: false }));
   }
 }
 
+/** It comes from another process, so that its class is lost. */
+function isAssertionError(cause: unknown): cause is Error {
+  return cause instanceof Error && "code" in cause && cause.code === "ERR_ASSERTION";
+}
+
 function withoutNodeFrames(stack: string): string {
-  return stack.replaceAll(/^ *at .*\(?node:internal\/.*\)?$\n?/gm, "").trimEnd();
+  return stack.replaceAll(/^ *at (async )?(.*\()?(node:[^)]*|<anonymous>|index \d+)\)?$\n?/gm, "").trimEnd();
 }
 
 function failureTypeOf(error: unknown): unknown {

@@ -35,6 +35,8 @@ const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
 const failures: Failure[] = [];
 const skipped: string[] = [];
 let passed = 0;
+/** Which services answer, asked once. */
+const found = new Map<Service, Found>();
 
 await main();
 
@@ -165,8 +167,6 @@ async function runSuite(suite: Suite, { files, namePattern }: SuiteRequest): Pro
   }
   await runTests({ files: runnable, namePattern, fileTimeoutMs: suite.fileTimeoutMs, onFileEnd: record });
 }
-
-const found = new Map<Service, Found>();
 
 /** The services a file needs and that do not answer. Those that do are announced to the tests. */
 async function missingServices(file: string): Promise<string[]> {

@@ -18,7 +18,7 @@ let pool: Pool | null = null;
 let signer: Signer = () => "";
 
 function open(input: { readonly origin: string }): void {
-  pool = new Pool(input.origin, { connections: concurrency, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  pool = new Pool(input.origin, { connections: concurrency, pipelining: 1 });
 }
 
 function connected(): Pool {

@@ -70,7 +70,7 @@ export class Conversation {
       this.#tally.hanging += 1;
     } else if (behaviour === slowByte) {
       this.#tally.slow += 1;
-      const delayMs = Number.parseInt(chunk.latin1Slice(offset + "POST /slow/".length, offset + 20), 10);
+      const delayMs = Number.parseInt(text(chunk, { from: offset + "POST /slow/".length, to: offset + 20 }), 10);
       setTimeout(() => this.#socket.write(answers[1] as Buffer), delayMs);
     } else {
       this.#tally.failed += 1;
@@ -97,11 +97,15 @@ function bodyBytes(chunk: Buffer, head: { readonly offset: number; readonly end:
     }
     return length;
   }
-  const found = /^content-length:\s*(\d+)/im.exec(chunk.latin1Slice(head.offset, head.end));
+  const found = /^content-length:\s*(\d+)/im.exec(text(chunk, { from: head.offset, to: head.end }));
   return Number(found?.[1] ?? 0);
 }
 
 function idOf(chunk: Buffer, offset: number): string {
   const at = chunk.indexOf(idNeedle, offset);
-  return at < 0 ? "" : chunk.latin1Slice(at + idNeedle.length, at + idNeedle.length + idBytes);
+  return at < 0 ? "" : text(chunk, { from: at + idNeedle.length, to: at + idNeedle.length + idBytes });
+}
+
+function text(chunk: Buffer, stretch: { readonly from: number; readonly to: number }): string {
+  return chunk.toString("latin1", stretch.from, stretch.to);
 }

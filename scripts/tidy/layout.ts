@@ -50,7 +50,8 @@ export function fileNames(): CheckResult {
   for (const path of paths) {
     for (const part of path.split("/")) {
       const [stem = ""] = part.replace(/^\./, "").split(".");
-      if (bucketNames.has(stem)) problems.add(`${path}: "${stem}" names a bucket; name what is inside`);
+      if (bucketNames.has(stem.toLowerCase()))
+        problems.add(`${path}: "${stem}" names a bucket; name what is inside`);
     }
     const isOurs = /\.(ts|mjs|cjs|js|tsx)$/.test(path);
     if (isOurs && !/^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9-]+)*$/.test(posix.basename(path))) {

@@ -24,7 +24,7 @@ export type RouteHandler = (request: FastifyRequest, reply: FastifyReply) => voi
 
 const noTenant: Scope = { tenantId: "" };
 const emptyBody = Buffer.alloc(0);
-const jsonHeaders = { "content-type": "application/json; charset=utf-8" };
+const jsonHeaders = { "content-type": "application/json" };
 
 /** The answer never rejects: whatever is thrown below becomes a problem here. */
 export function createHandler(route: Route, dependencies: IdempotencyDependencies): RouteHandler {
@@ -61,7 +61,7 @@ function once(
 ): Promise<Rendered> {
   const { route, call, request, dependencies } = more;
   const body = Buffer.isBuffer(request.body) ? request.body : emptyBody;
-  const once = {
+  const idempotent = {
     scope: `${call.principal?.keyId ?? ""}:${route.method} ${route.path}`,
     key,
     fingerprint: fingerprintOf({ method: route.method, url: request.raw.url ?? "", body }),
@@ -69,7 +69,7 @@ function once(
   };
   const produce = (): Promise<Rendered> =>
     run(route, call).catch((error: unknown) => renderError(error, { log: dependencies.log, requestId: request.id }));
-  return runOnce(once, produce, dependencies);
+  return runOnce(idempotent, produce, dependencies);
 }
 
 async function run(route: Route, call: Call): Promise<Rendered> {
@@ -96,11 +96,14 @@ export function renderError(
   return renderProblem(unexpectedError(requestId));
 }
 
+/** Past Fastify's own sending, which would add a charset that JSON does not have and costs a microsecond. */
 export function send(reply: FastifyReply, rendered: Rendered): void {
-  reply.code(rendered.status).headers(rendered.headers);
-  // Without a body Fastify would add `content-length: 0`, which RFC 9110 forbids on 204.
-  if (rendered.text === "") reply.send();
-  else reply.send(rendered.text);
+  reply.hijack();
+  const { raw } = reply;
+  // Without a body there is no length either: RFC 9110 forbids `content-length: 0` on 204.
+  if (rendered.text === "") raw.writeHead(rendered.status, rendered.headers);
+  else raw.writeHead(rendered.status, { ...rendered.headers, "content-length": Buffer.byteLength(rendered.text) });
+  raw.end(rendered.text);
 }
 
 /** Everything that can be prepared once a route, so that a request only runs compiled checks. */

@@ -73,11 +73,7 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
   app.addContentTypeParser("application/json", (request, payload, done) => {
     readBody(payload, request.routeOptions.bodyLimit, done);
   });
-  app.setErrorHandler((error, request, reply) => {
-    // Fastify closes the connection after a failed body; ours has been read or dropped.
-    reply.removeHeader("connection");
-    send(reply, renderError(error, { log, requestId: request.id }));
-  });
+  app.setErrorHandler((error, request, reply) => send(reply, renderError(error, { log, requestId: request.id })));
   app.setNotFoundHandler((request, reply) => send(reply, renderProblem(unknownPath(request, routes))));
   app.addHook("onRequest", refuseEncodedBodies);
   if (options.logRequests === true) logRequests(app, options);

@@ -1,6 +1,6 @@
 /** Requests against their TypeBox schemas. The quick check stops at the first error; only a bad request pays for all. */
 import { Ajv2020 } from "ajv/dist/2020.js";
-import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
+import type { ValidateFunction } from "ajv/dist/2020.js";
 import type { TSchema } from "typebox";
 import type { FieldError } from "../core/errors.ts";
 import { isUuid } from "../core/uuid.ts";
@@ -13,18 +13,20 @@ export type Validator = (value: unknown) => readonly FieldError[] | null;
 export type ValueSource = "body" | "query" | "path";
 
 export function compileValidator(schema: TSchema, source: ValueSource): Validator {
-  const quick = createAjv(source, false).compile(schema);
+  // Compiled when first needed: all of them at once would take longer than the rest of the start.
+  let quick: ValidateFunction | undefined;
   let thorough: ValidateFunction | undefined;
   return (value) => {
+    quick ??= createAjv(source, { allErrors: false }).compile(schema);
     if (quick(value)) return null;
-    thorough ??= createAjv(source, true).compile(schema);
+    thorough ??= createAjv(source, { allErrors: true }).compile(schema);
     thorough(value);
     // Coercion may have made it valid on the way; then the first finding has to do.
-    return describeFieldErrors(thorough.errors ?? quick.errors ?? ([] as ErrorObject[]));
+    return describeFieldErrors(thorough.errors ?? quick.errors ?? []);
   };
 }
 
-function createAjv(source: ValueSource, allErrors: boolean): Ajv2020 {
+function createAjv(source: ValueSource, { allErrors }: { readonly allErrors: boolean }): Ajv2020 {
   const ajv = new Ajv2020({
     logger: false,
     allErrors,

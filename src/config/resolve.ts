@@ -3,8 +3,8 @@ import type { Option } from "./option.ts";
 import { optionEntries, options } from "./options.ts";
 import type { OptionName, Settings } from "./options.ts";
 import { contradictions } from "./relations.ts";
-import { gatherEnvironment, gatherFile, gatherFlags } from "./sources.ts";
-import type { Given, ReadFile, Source } from "./sources.ts";
+import { gatherEnvironment, gatherFile, gatherFlags, gatherValues } from "./sources.ts";
+import type { Gathered, Given, ReadFile, Source } from "./sources.ts";
 
 /** What settings are made from. */
 export interface ResolveInput {
@@ -24,11 +24,20 @@ export type Resolution =
 export function resolveSettings(input: ResolveInput): Resolution {
   const readFile = input.readFile ?? ((path) => readFileSync(path, "utf8"));
   const file = input.file ?? (input.env["POSTHORN_CONFIG"] || undefined);
-  const gathered = [
+  return resolveGathered([
     gatherFlags(input.flags),
     gatherEnvironment(input.env, readFile),
     ...(file === undefined ? [] : [gatherFile(file, readFile)]),
-  ];
+  ]);
+}
+
+/** Settings of a program that embeds Posthorn: only what it passes counts, by the same rules. */
+export function resolveValues(values: Readonly<Record<string, unknown>>): Resolution {
+  return resolveGathered([gatherValues(values)]);
+}
+
+/** Places in order of precedence. */
+function resolveGathered(gathered: readonly Gathered[]): Resolution {
   const problems = gathered.flatMap((place) => place.problems);
   const values: Partial<Record<OptionName, unknown>> = {};
   const sources: Partial<Record<OptionName, Source>> = {};
@@ -96,5 +105,5 @@ function nameWithSource(name: OptionName, source: Source): string {
 }
 
 function shown(source: Source): string {
-  return source.kind === "file" || source.kind === "default" ? source.name : `${source.name} (${source.kind})`;
+  return source.kind === "flag" || source.kind === "environment" ? `${source.name} (${source.kind})` : source.name;
 }

@@ -7,7 +7,7 @@ import type { OptionName } from "./options.ts";
 
 /** Where a value came from. `name` is what a person would look for: `--port`, `POSTHORN_PORT`, `posthorn.yaml: port`. */
 export interface Source {
-  readonly kind: "flag" | "environment" | "file" | "default";
+  readonly kind: "flag" | "environment" | "file" | "option" | "default";
   readonly name: string;
 }
 
@@ -41,6 +41,20 @@ export function gatherFlags(flags: Readonly<Partial<Record<OptionName, string | 
     return raw === undefined ? [] : [{ option: name, raw, source: { kind: "flag", name: flagOf(option) } }];
   });
   return { given, problems: [] };
+}
+
+/** Options of the library, by name of the setting; `undefined` and `null` count as not given. */
+export function gatherValues(values: Readonly<Record<string, unknown>>): Gathered {
+  const given: Given[] = [];
+  const problems: string[] = [];
+  const known = optionEntries.map(([name]) => name);
+  for (const [key, raw] of Object.entries(values)) {
+    if (raw === undefined || raw === null) continue;
+    const name = known.find((one) => one === key);
+    if (name === undefined) problems.push(`${key} is not an option${didYouMean(key, known)}`);
+    else given.push({ option: name, raw, source: { kind: "option", name: `option ${key}` } });
+  }
+  return { given, problems };
 }
 
 /** An empty variable counts as unset, which is what `NAME=` in a compose file means. */

@@ -97,8 +97,10 @@ export class BatchOperations {
       throw new PosthornError("conflict", `the batch operation is ${operation.status} already`);
     }
     const run = this.#runs.get(id);
-    run?.cancel();
+    run?.interrupt();
     await run?.ended;
+    // It may have come to its end meanwhile.
+    if (run?.operation.status === "completed") return run.operation;
     const cancelled: BatchOperation = {
       ...(run?.operation ?? operation),
       status: "cancelled",
@@ -134,10 +136,6 @@ class Run {
     this.#savedAt = options.clock.monotonicMs();
     this.#nextStepAt = this.#savedAt;
     this.ended = this.#work();
-  }
-
-  cancel(): void {
-    this.interrupt();
   }
 
   interrupt(): void {

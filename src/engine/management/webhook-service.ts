@@ -34,7 +34,7 @@ export interface WebhookServiceOptions {
 
 /**
  * Webhooks as their owners see them. Changes are stored first and taken into service right after, one at a time per
- * webhook; creations one at a time per tenant, so that its limit holds.
+ * webhook; creations one after the other, so that limits hold.
  */
 export class Webhooks implements WebhookService {
   readonly #options: WebhookServiceOptions;
@@ -44,10 +44,10 @@ export class Webhooks implements WebhookService {
     this.#options = options;
   }
 
-  create(scope: Scope, input: WebhookInput): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
+  async create(scope: Scope, input: WebhookInput): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
     // One line for all: besides the tenant's limit, two creations may bring the same secret.
-    return this.#changes.run("create", () => this.#create(tenantId, input));
+    return this.#changes.run(creationLine, () => this.#create(tenantId, input));
   }
 
   async #create(tenantId: string, input: WebhookInput): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
@@ -86,7 +86,7 @@ export class Webhooks implements WebhookService {
     return { views: shown.map((live) => this.#view(live)), next: hasMore ? (shown.at(-1)?.webhook.id ?? null) : null };
   }
 
-  update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView> {
+  async update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView> {
     return this.#change(scope, command.id, async (live) => {
       const { clock, secrets, urlRules } = this.#options;
       const { input } = command;
@@ -113,11 +113,11 @@ export class Webhooks implements WebhookService {
   }
 
   /** What was skipped meanwhile stays skipped until `recover` asks for it (C-46). */
-  enable(scope: Scope, id: string): Promise<WebhookView> {
+  async enable(scope: Scope, id: string): Promise<WebhookView> {
     return this.#setActive(scope, { id, active: true });
   }
 
-  disable(scope: Scope, id: string): Promise<WebhookView> {
+  async disable(scope: Scope, id: string): Promise<WebhookView> {
     return this.#setActive(scope, { id, active: false });
   }
 
@@ -136,12 +136,13 @@ export class Webhooks implements WebhookService {
   async rotateSecret(scope: Scope, command: RotateSecretCommand): ReturnType<WebhookService["rotateSecret"]> {
     const { secrets } = this.#options;
     this.#require(scope, command.id);
+    const rotate = () =>
+      this.#changes.run(command.id, async () => {
+        const live = this.#require(scope, command.id);
+        return secrets.view(await this.#save(live.webhook, await secrets.rotate(live, command)));
+      });
     // A supplied secret must not be taken by two rotations, or a creation, at the same time.
-    const line = command.secret === null ? command.id : "create";
-    return this.#changes.run(line, async () => {
-      const live = this.#require(scope, command.id);
-      return secrets.view(await this.#save(live.webhook, await secrets.rotate(live, command)));
-    });
+    return command.secret === null ? rotate() : this.#changes.run(creationLine, rotate);
   }
 
   async publicKey(scope: Scope, id: string): ReturnType<WebhookService["publicKey"]> {
@@ -158,7 +159,7 @@ export class Webhooks implements WebhookService {
 
   // ---- inside -------------------------------------------------------------------------------------------------
 
-  #setActive(scope: Scope, change: { readonly id: string; readonly active: boolean }): Promise<WebhookView> {
+  async #setActive(scope: Scope, change: { readonly id: string; readonly active: boolean }): Promise<WebhookView> {
     return this.#change(scope, change.id, async (live) => {
       const now = this.#options.clock.now();
       const context = { now, problems: new ProblemList() };
@@ -206,9 +207,13 @@ export class Webhooks implements WebhookService {
       lastSuccessAt: live.lastSuccessAt,
       hasBearerToken: live.secrets.some((secret) => secret.kind === "bearer"),
       secretHint: this.#options.secrets.hint(live),
+      forcedOpenUntil: live.circuit.forcedOpenUntil > this.#options.clock.now() ? live.circuit.forcedOpenUntil : null,
     };
   }
 }
+
+/** No webhook has this id. */
+const creationLine = "create";
 
 function policyOf(webhook: Webhook) {
   const profile = findProfile(webhook.profile);

@@ -9,8 +9,11 @@ export interface OpenedApi {
 
 export type OpenApi = () => Promise<OpenedApi>;
 
-// JSON of answers is looked into freely by tests; its shape is what the OpenAPI suite proves.
-export type Json = { readonly [name: string]: Json } & Iterable<Json> & readonly Json[] & string & number & boolean;
+/** JSON of answers, which tests look into freely; that its shape is right is what the suite of documents proves. */
+export interface Json {
+  readonly [name: string]: Json;
+  [Symbol.iterator](): Iterator<Json>;
+}
 
 export interface Reply {
   readonly status: number;
@@ -52,8 +55,8 @@ export function createClient({ baseUrl, key }: { readonly baseUrl: string; reado
     if (hasBody) init.body = (options.raw as string | undefined) ?? JSON.stringify(options.body);
     const response = await fetch(baseUrl + path, init);
     const text = await response.text();
-    const isJson = response.headers.get("content-type")?.includes("json") === true;
-    return { status: response.status, headers: response.headers, text, body: (isJson ? JSON.parse(text) : null) as Json };
+    const isJson = text !== "" && response.headers.get("content-type")?.includes("json") === true;
+    return { status: response.status, headers: response.headers, text, body: JSON.parse(isJson ? text : "null") as Json };
   };
   const client: Client = {
     baseUrl,
@@ -65,7 +68,7 @@ export function createClient({ baseUrl, key }: { readonly baseUrl: string; reado
       await call("PUT", `/v1/tenants/${tenantId}`, { body: {} });
       const created = await client.post("/v1/api-keys", { name: `${role} of ${tenantId}`, role, tenant_id: tenantId });
       assert.equal(created.status, 201, created.text);
-      return created.body["key"] as string;
+      return String(created.body["key"]);
     },
   };
   return client;
@@ -80,6 +83,11 @@ export function assertProblem(reply: Reply, expected: { readonly status: number;
   return reply.body;
 }
 
+/** The items of a list in an answer; none when there is no list. */
+export function itemsOf(list: Json | undefined): readonly Json[] {
+  return Array.isArray(list) ? (list as Json[]) : [];
+}
+
 export function fieldsOf(reply: Reply): string[] {
-  return [...(reply.body["errors"] ?? ([] as unknown as Json))].map((error) => String(error["field"]));
+  return itemsOf(reply.body["errors"]).map((error) => String(error["field"]));
 }

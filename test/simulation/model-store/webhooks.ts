@@ -5,6 +5,8 @@ import type { Rows } from "./rows.ts";
 export class ModelWebhooks implements WebhookStore {
   readonly #rows: Rows;
   readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
+  /** Keys may be saved before their webhook, so that no crash leaves a webhook that cannot sign. */
+  readonly #early = new Map<string, readonly StoredSecret[]>();
 
   constructor(rows: Rows) {
     this.#rows = rows;
@@ -12,9 +14,13 @@ export class ModelWebhooks implements WebhookStore {
 
   async save(webhook: Webhook): Promise<void> {
     const row = this.#rows.webhooks.get(webhook.id);
-    if (row === undefined) this.#rows.webhooks.set(webhook.id, { webhook, secrets: [], runtime: null, deletedAt: null });
+    if (row === undefined) {
+      const secrets = this.#early.get(webhook.id) ?? [];
+      this.#rows.webhooks.set(webhook.id, { webhook, secrets, runtime: null, deletedAt: null });
+      return;
+    }
     // A change that raced with the deletion must not bring the webhook back.
-    else if (row.deletedAt === null) row.webhook = webhook;
+    if (row.deletedAt === null) row.webhook = webhook;
   }
 
   async delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void> {
@@ -28,17 +34,17 @@ export class ModelWebhooks implements WebhookStore {
   async page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]> {
     const ids = [...this.#rows.webhooks.keys()];
     const start = query.after === null ? 0 : ids.indexOf(query.after) + 1;
-    return ids
+    return [...this.#rows.webhooks.values()]
       .slice(start)
-      .map((id) => this.#rows.webhooks.get(id))
-      .filter((row) => row !== undefined && row.deletedAt === null)
+      .filter((row) => row.deletedAt === null)
       .slice(0, query.limit)
-      .map((row) => ({ webhook: row!.webhook, secrets: row!.secrets, runtime: row!.runtime }));
+      .map(({ webhook, secrets, runtime }) => ({ webhook, secrets, runtime }));
   }
 
   async saveSecrets(command: { readonly webhookId: string; readonly secrets: readonly StoredSecret[] }): Promise<void> {
     const row = this.#rows.webhooks.get(command.webhookId);
-    if (row !== undefined && row.deletedAt === null) row.secrets = command.secrets;
+    if (row === undefined) this.#early.set(command.webhookId, command.secrets);
+    else if (row.deletedAt === null) row.secrets = command.secrets;
   }
 
   async saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): Promise<void> {

@@ -1,10 +1,4 @@
-import {
-  type DeliveryOrigin,
-  type DeliveryState,
-  deliveryStates,
-  type Priority,
-  priorities,
-} from "../../../core/delivery.ts";
+import { type DeliveryOrigin, type DeliveryState, type Priority, priorities } from "../../../core/delivery.ts";
 import { type FailureCategory, failureCategories, type Outcome } from "../../../core/outcome.ts";
 import { type OrderingGuarantee, orderingGuarantees } from "../../../core/webhook.ts";
 
@@ -34,9 +28,6 @@ export const exhausted = stateCodes.encode.exhausted;
 export const cancelled = stateCodes.encode.cancelled;
 /** Codes up to this one wait for a request: `pending` and `failed`. */
 export const waitingMax = stateCodes.encode.failed;
-
-/** Every stored state of the core has a code. */
-export const codedStates: readonly DeliveryState[] = deliveryStates;
 
 export function decode<Word extends string>(words: Codec<Word>, code: number): Word {
   const word = words.decode[code];

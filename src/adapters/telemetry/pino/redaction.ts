@@ -8,7 +8,7 @@ const secretField =
   /^(authorization|cookie|set-cookie|password|passphrase|secret|secrets|token|bearer|bearer_?token|(admin|master|api|private)_?key|payload|body|data)$/i;
 
 /** Our own formats of secrets, whatever text they stand in. */
-const secretText = /\b(?:whsec|whsk)_[A-Za-z0-9+/=_-]{8,}|\bBearer\s+[^\s"']+|\bph_[A-Za-z0-9_-]{12,}/g;
+const secretText = /\b(?:whsec|whsk)_[A-Za-z0-9+/=_-]{8,}|\bBearer\s+[^\s"']+|\bphk_[A-Za-z0-9_-]{12,}/g;
 const credentials = /(\w+:\/\/)[^\s/@:]*:[^\s/@]*@/g;
 const query = /(https?:\/\/[^\s?#"']+)\?[^\s"'#]*/g;
 

@@ -97,6 +97,7 @@ export class Connections {
     this.#limits = limits;
   }
 
+  /** Connections made or being made. While addresses are raced, one of these may hold a second socket. */
   get openCount(): number {
     return this.#open.size;
   }

@@ -1,7 +1,6 @@
 import { strict as assert } from "node:assert";
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
 import { describe, it } from "node:test";
 import type { TestContext } from "node:test";
 import { testAuthority, validPair } from "../../../../test/peers/certificates.ts";
@@ -73,10 +72,13 @@ describe("http transport: sockets", () => {
     const receiver = await receive(t);
     receiver.script(() => "hang");
     const first = send(transport, receiver.origin, 400);
+    const third = send(transport, receiver.origin);
     const second = await send(transport, receiver.origin, 100);
     assert.deepEqual(second.observation, { kind: "failure", category: "timeout", requestSent: false });
+    receiver.script(() => ({}));
     assert.deepEqual((await first).observation, { kind: "failure", category: "timeout", requestSent: true });
-    assert.equal(receiver.requestCount, 1);
+    assert.equal(statusOf(await third), 200);
+    assert.equal(receiver.requestCount, 2);
   });
 
   it("serves those who wait when the receiver closes after each answer", async (t) => {
@@ -115,6 +117,46 @@ describe("http transport: sockets", () => {
     t.after(() => peer.close());
     for (let count = 0; count < 3; count++) assert.equal(statusOf(await send(transport, peer.origin)), 200);
     assert.equal(peer.connectionCount, 3);
+  });
+
+  it("drops the connection when a body is longer than it cares to read", async (t) => {
+    const transport = start(t);
+    const receiver = await receive(t);
+    receiver.script((_, index) => ({ body: "b".repeat(index === 0 ? 64 * 1024 : 80 * 1024) }));
+    for (const openSockets of [1, 0]) {
+      const result = await send(transport, receiver.origin);
+      assert.deepEqual(result.observation, { kind: "response", status: 200, complete: true });
+      assert.equal(transport.openSockets(), openSockets);
+    }
+  });
+
+  it("asks for the addresses again after it could not connect", async (t) => {
+    const receiver = await receive(t);
+    const answers = ["127.0.0.9", "127.0.0.1"];
+    let queries = 0;
+    const dns = {
+      resolve: async () => [{ address: answers[queries++] ?? "", ttlMs: 60_000 }],
+      close: () => undefined,
+    };
+    const transport = start(t, { dns });
+    const origin = `http://moved.test:${receiver.port}`;
+    assert.match(String(statusOf(await send(transport, origin))), /ECONNREFUSED 127\.0\.0\.9/);
+    assert.equal(statusOf(await send(transport, origin)), 200);
+  });
+
+  it("tries the next address beside one that does not answer", async (t) => {
+    const receiver = await receive(t, { tls: validPair, hostname: "a.receiver.test" });
+    const silent = createServer((socket) => socket.on("error", () => socket.destroy()).resume());
+    await new Promise<void>((resolve) => silent.listen(receiver.port, "127.0.0.2", resolve));
+    t.after(() => silent.close());
+    const dns = {
+      resolve: async () => ["127.0.0.2", "127.0.0.1"].map((address) => ({ address, ttlMs: 60_000 })),
+      close: () => undefined,
+    };
+    const transport = start(t, { dns, tls: { ca: testAuthority } });
+    const result = await send(transport, receiver.origin);
+    assert.equal(statusOf(result), 200);
+    assert.ok(result.durationMs >= 200 && result.durationMs < 1500, `${result.durationMs} ms`);
   });
 
   it("gives up connecting at the deadline and frees the socket", async (t) => {
@@ -167,101 +209,5 @@ describe("http transport: sockets", () => {
     clearTimeout(killer);
     assert.equal(code, 0);
     assert.equal(output, "closed\n");
-  });
-});
-
-interface FakeProxy {
-  readonly url: string;
-  readonly heads: string[];
-}
-
-/** Tunnels to 127.0.0.1 whatever host is asked for, or answers with `refusal`. */
-async function startProxy(t: TestContext, refusal?: string): Promise<FakeProxy> {
-  const heads: string[] = [];
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    sockets.add(client.on("error", () => client.destroy()));
-    client.once("data", (chunk: Buffer) => {
-      const head = chunk.toString("latin1");
-      heads.push(head);
-      if (refusal !== undefined) return void client.end(refusal);
-      const port = Number(/^CONNECT \S+:(\d+) /.exec(head)?.[1]);
-      const upstream = createUpstream(port, client);
-      sockets.add(upstream);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  return { url: `http://user:canary@127.0.0.1:${(server.address() as AddressInfo).port}`, heads };
-}
-
-function createUpstream(port: number, client: Socket): Socket {
-  const upstream = new (client.constructor as new () => Socket)();
-  upstream.on("error", () => client.destroy()).on("close", () => client.destroy());
-  client.on("close", () => upstream.destroy());
-  upstream.connect(port, "127.0.0.1", () => {
-    client.write("HTTP/1.1 200 Connection established\r\nX-Proxy: 1\r\n\r\n");
-    client.pipe(upstream).pipe(client);
-  });
-  return upstream;
-}
-
-describe("http transport: through a CONNECT proxy", () => {
-  it("tunnels TLS and plain HTTP, names unresolved, and reuses the tunnel", async (t) => {
-    const proxy = await startProxy(t);
-    const transport = start(t, { proxyUrl: proxy.url, tls: { ca: testAuthority } });
-    const secure = await receive(t, { tls: validPair, hostname: "a.receiver.test" });
-    const plain = await receive(t, { hostname: "plain.receiver.test" });
-    for (const origin of [secure.origin, secure.origin, plain.origin, plain.origin]) {
-      assert.equal(statusOf(await send(transport, origin)), 200);
-    }
-    assert.equal(proxy.heads.length, 2);
-    assert.match(proxy.heads[0] ?? "", new RegExp(`^CONNECT a\\.receiver\\.test:${secure.port} HTTP/1\\.1\r\nHost: `));
-    const credentials = Buffer.from("user:canary").toString("base64");
-    assert.match(proxy.heads[0] ?? "", new RegExp(`Proxy-Authorization: Basic ${credentials}`));
-    assert.doesNotMatch(JSON.stringify(secure.requests), /Proxy-Authorization/i);
-  });
-
-  it("verifies the certificate through the tunnel", async (t) => {
-    const proxy = await startProxy(t);
-    const transport = start(t, { proxyUrl: proxy.url, tls: { ca: testAuthority } });
-    const receiver = await receive(t, { tls: validPair, hostname: "elsewhere.test" });
-    const result = await send(transport, receiver.origin);
-    assert.deepEqual(result.observation, { kind: "failure", category: "ssl", requestSent: false });
-    assert.equal(receiver.requestCount, 0);
-  });
-
-  it("judges literals before asking the proxy", async (t) => {
-    const proxy = await startProxy(t);
-    const transport = start(t, { proxyUrl: proxy.url });
-    const result = await send(transport, "https://10.0.0.1");
-    assert.equal(statusOf(result), "egress refused: 10.0.0.1 is private");
-    assert.equal(proxy.heads.length, 0);
-  });
-
-  it("reports what the proxy refuses, without credentials", async (t) => {
-    for (const { answer, message } of [
-      { answer: "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", message: /^proxy refused .* 407$/ },
-      { answer: "SSH-2.0\r\n\r\n", message: /^proxy did not answer in HTTP$/ },
-      { answer: "", message: /^proxy closed the connection$/ },
-      { answer: "x".repeat(20_000), message: /^proxy answer is too large$/ },
-    ]) {
-      const proxy = await startProxy(t, answer);
-      const result = await send(start(t, { proxyUrl: proxy.url }), "https://a.receiver.test");
-      assert.deepEqual(result.observation, { kind: "failure", category: "network", requestSent: false });
-      assert.match(result.errorMessage ?? "", message);
-    }
-  });
-
-  it("ends within the deadline when the proxy hangs", async (t) => {
-    const peer = await startHostileReceiver({ behave: behaviours.silent });
-    t.after(() => peer.close());
-    const transport = start(t, { proxyUrl: peer.origin });
-    const result = await send(transport, "https://a.receiver.test", 150);
-    assert.deepEqual(result.observation, { kind: "failure", category: "timeout", requestSent: false });
-    await peer.untilAllClosed();
   });
 });

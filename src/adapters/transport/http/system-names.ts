@@ -22,7 +22,7 @@ const lookupsAtOnceMax = 2;
 /**
  * Resolves through c-ares, which asks servers without occupying a thread: a receiver's slow name server then delays
  * nobody else. The system's resolver (`/etc/hosts`, search domains) is asked only for names that c-ares cannot know:
- * those without a dot, and those it found nothing for; two at a time, because each holds a thread.
+ * those without a dot, and those that name servers do not have; two at a time, because each holds a thread.
  */
 export function createSystemNames(): NameSource {
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
@@ -52,16 +52,16 @@ async function query(resolver: Resolver, hostname: string): Promise<NamedAddress
   const found = [v4, v6].flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
   if (found.length === 0) {
     for (const answer of [v4, v6]) {
-      if (answer.status === "rejected" && !saysAbsent(answer.reason)) throw answer.reason;
+      if (answer.status === "rejected" && !leavesOpen(answer.reason)) throw answer.reason;
     }
   }
   return found.map(({ address, ttl }) => ({ address, ttlMs: ttl * 1000 }));
 }
 
-/** The name server answered, and the answer is no. */
-function saysAbsent(error: unknown): boolean {
+/** Name servers know no such name, or this machine has none (ECONNREFUSED): `/etc/hosts` may still know it. */
+function leavesOpen(error: unknown): boolean {
   const code = codeOf(error);
-  return code === "ENOTFOUND" || code === "ENODATA";
+  return code === "ENOTFOUND" || code === "ENODATA" || code === "ECONNREFUSED";
 }
 
 async function systemLookup(hostname: string): Promise<NamedAddress[]> {

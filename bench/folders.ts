@@ -1,0 +1,64 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+/** `statfs` type of a file system that lives in memory, where fsync does nothing. */
+const tmpfsType = 0x01021994;
+const memoryFolder = "/dev/shm";
+
+/** Data folders of the benches, removed when the harness ends. Always on a disk: fsync must be real. */
+export class Folders {
+  /** On disk. */
+  readonly root: string;
+  readonly #memoryRoot: string | null;
+
+  constructor() {
+    this.root = mkdtempSync(join(diskFolder(), "posthorn-bench-"));
+    this.#memoryRoot = existsSync(memoryFolder) ? mkdtempSync(join(memoryFolder, "posthorn-bench-")) : null;
+    process.once("exit", () => this.remove());
+  }
+
+  /** A new empty folder on disk. */
+  fresh(name: string): string {
+    return mkdtempSync(join(this.root, `${name}-`));
+  }
+
+  copy(from: string, name: string): string {
+    const to = this.fresh(name);
+    cpSync(from, to, { recursive: true });
+    return to;
+  }
+
+  /**
+   * Fills a folder in memory, where ten thousand small transactions take a second instead of a minute, and copies it to
+   * disk. Only for data that is not measured.
+   */
+  async filled(name: string, fill: (folder: string) => Promise<void>): Promise<string> {
+    if (this.#memoryRoot === null) {
+      const folder = this.fresh(name);
+      await fill(folder);
+      return folder;
+    }
+    const folder = mkdtempSync(join(this.#memoryRoot, `${name}-`));
+    await fill(folder);
+    const onDisk = this.copy(folder, name);
+    rmSync(folder, { recursive: true });
+    return onDisk;
+  }
+
+  discard(folder: string): void {
+    rmSync(folder, { recursive: true, force: true });
+  }
+
+  remove(): void {
+    this.discard(this.root);
+    if (this.#memoryRoot !== null) this.discard(this.#memoryRoot);
+  }
+}
+
+function diskFolder(): string {
+  if (statfsSync(tmpdir()).type !== tmpfsType) return tmpdir();
+  const beside = resolve(import.meta.dirname, "../data");
+  mkdirSync(beside, { recursive: true });
+  return beside;
+}

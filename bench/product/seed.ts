@@ -1,0 +1,63 @@
+import { eventTypeOf } from "../message.ts";
+import type { Context } from "../row.ts";
+import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import { ProductProcess } from "./product.ts";
+import type { WebhookSeed } from "./webhook-seed.ts";
+
+/** One webhook for each event type, at a path of the sink. */
+export function webhooksFor(
+  origin: string,
+  options: { readonly count: number; readonly schemes?: readonly SignatureSchemeName[] },
+): WebhookSeed[] {
+  return Array.from({ length: options.count }, (_, index) => ({
+    url: `${origin}/ok/${index}`,
+    eventType: eventTypeOf(index),
+    schemes: options.schemes ?? ["v1"],
+  }));
+}
+
+/** A data folder on disk that holds these webhooks. */
+export function seedWebhooks(
+  context: Context,
+  seed: { readonly name: string; readonly webhooks: readonly WebhookSeed[] },
+): Promise<string> {
+  return context.folders.filled(seed.name, (dataDir) =>
+    withPublisher(dataDir, async (product) => {
+      await product.saveWebhooks(seed.webhooks);
+    }),
+  );
+}
+
+/** Publishes without delivering: the deliveries wait in the store, due. */
+export function seedDue(
+  dataDir: string,
+  seed: { readonly events: number; readonly types: readonly string[] },
+): Promise<void> {
+  return withPublisher(dataDir, async (product) => {
+    await product.flood({
+      ...seed,
+      batch: seedBatch,
+      // Nothing is delivered, so nothing would ever make room; the batches go one after the other.
+      outstandingMax: Number.POSITIVE_INFINITY,
+      deliveriesPerEvent: 0,
+      uncountedType: null,
+    });
+  });
+}
+
+/** Runs `work` on a process that publishes and never delivers, and closes the store properly. */
+export async function withPublisher(
+  dataDir: string,
+  work: (product: ProductProcess) => Promise<void>,
+): Promise<void> {
+  const product = await new ProductProcess().open({ dataDir, delivers: false });
+  try {
+    await product.start();
+    await work(product);
+    await product.close();
+  } finally {
+    await product.kill();
+  }
+}
+
+const seedBatch = 1_000;

@@ -1,0 +1,98 @@
+import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
+import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import { besideRaw } from "../beside-raw.ts";
+import type { Figure } from "../beside-raw.ts";
+import { eventTypeOf } from "../message.ts";
+import { ProductProcess } from "../product/product.ts";
+import { seedDue, seedWebhooks, webhooksFor } from "../product/seed.ts";
+import { measureStretch } from "../product/stretch.ts";
+import { judged } from "../row.ts";
+import type { Context, Line, Row } from "../row.ts";
+
+const webhookCount = 100;
+
+/** 50,000 due deliveries over 100 webhooks, until settled and committed. */
+export const drain: Row = {
+  name: "drain",
+  async run(context) {
+    const counts = context.quick ? { warmUp: 3_000, count: 15_000 } : { warmUp: 5_000, count: 50_000 };
+    const figure = await besideRaw(context, {
+      name: "drain",
+      measure: () => drainOnce(context, { ...counts, schemes: ["v1"] }),
+    });
+    const line = judged(
+      { name: "drain", value: figure.value, unit: "deliveries/s", baseline: figure.baseline, ratio: figure.ratio },
+      { text: "≥ 0.60 × raw", met: (ratio) => ratio >= 0.6 },
+    );
+    return [line, ...besideBullmq(context, line)];
+  },
+};
+
+/** The same with the signatures that a webhook gets by default, beside a raw that signs both ways too. */
+export const drainDefaultSchemes: Row = {
+  name: "drain-v1a-v1",
+  async run(context) {
+    const schemes: readonly SignatureSchemeName[] = ["v1a", "v1"];
+    const figure = await besideRaw(context, {
+      name: "drain-v1a-v1",
+      kind: { by: "request", schemes },
+      measure: () => drainOnce(context, { warmUp: 2_000, count: context.quick ? 8_000 : 20_000, schemes }),
+    });
+    const { value, baseline, ratio } = figure;
+    return [{ name: "drain-v1a-v1", value, unit: "deliveries/s", baseline, ratio, goal: null, pass: null }];
+  },
+};
+
+/** Both were measured beside raw at different times, so it is their ratios to raw that are compared. */
+function besideBullmq(context: Context, line: Line): Line[] {
+  const bullmq = context.lines.find(({ name }) => name === "bullmq");
+  if (bullmq === undefined || bullmq.ratio === null || line.ratio === null) return [];
+  const ratio = line.ratio / bullmq.ratio;
+  return [
+    judged(
+      { name: "drain: bullmq", value: line.value, unit: "deliveries/s", baseline: bullmq.value, ratio },
+      { text: "≥ 3 × bullmq", met: (times) => times >= 3 },
+    ),
+  ];
+}
+
+interface DrainInput {
+  readonly warmUp: number;
+  readonly count: number;
+  readonly schemes: readonly SignatureSchemeName[];
+}
+
+async function drainOnce(context: Context, input: DrainInput): Promise<Figure> {
+  const { sink, folders } = context;
+  const total = input.warmUp + input.count;
+  const webhooks = webhooksFor(sink.origin, { count: webhookCount, schemes: input.schemes });
+  const dataDir = await seedWebhooks(context, { name: "drain", webhooks });
+  const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
+  await seedDue(dataDir, { events: total, types });
+  const product = await new ProductProcess().open({ dataDir, delivers: true });
+  try {
+    const stretch = await measureStretch(context, product, { ...input, go: () => product.start() });
+    await product.close();
+    verify(dataDir, total);
+    return { perSecond: stretch.perSecond, cpuUs: stretch.productCpuUs, sinkCpuShare: stretch.sinkCpuShare };
+  } finally {
+    await product.kill();
+    folders.discard(dataDir);
+  }
+}
+
+/** Reads the file itself, past the product: every delivery a success, with one attempt. */
+function verify(dataDir: string, total: number): void {
+  const db = new DatabaseSync(join(dataDir, "posthorn.db"), { readOnly: true });
+  try {
+    const success = 2;
+    const settled = db.prepare("SELECT count(*) AS n FROM deliveries WHERE state = ?").get(success)?.["n"];
+    const attempts = db.prepare("SELECT count(*) AS n FROM attempts").get()?.["n"];
+    if (settled !== total || attempts !== total) {
+      throw new Error(`of ${total} deliveries ${String(settled)} are settled with ${String(attempts)} attempts`);
+    }
+  } finally {
+    db.close();
+  }
+}

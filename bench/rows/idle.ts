@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ProductProcess } from "../product/product.ts";
+import { seedWebhooks, webhooksFor } from "../product/seed.ts";
+import { judged } from "../row.ts";
+import type { Row } from "../row.ts";
+
+const webhookCount = 10_000;
+const settleMs = 1_500;
+/** Holds the first round of upkeep, which comes 5 s after the start. */
+const windowMs = 10_000;
+
+/** 10,000 webhooks and no events: what waiting costs. */
+export const idle: Row = {
+  name: "idle",
+  async run(context) {
+    const webhooks = webhooksFor(context.sink.origin, { count: webhookCount });
+    const dataDir = await seedWebhooks(context, { name: "idle", webhooks });
+    const product = await new ProductProcess().open({ dataDir, delivers: true });
+    try {
+      await product.start();
+      await sleep(settleMs);
+      if (context.profileFile !== null) await product.startProfile();
+      const before = await product.usage();
+      const startedAt = performance.now();
+      await sleep(context.quick ? windowMs / 2 : windowMs);
+      const after = await product.usage();
+      const elapsedMs = performance.now() - startedAt;
+      if (context.profileFile !== null) await product.stopProfile(context.profileFile);
+      const percent = (100 * (after.cpuMs - before.cpuMs)) / elapsedMs;
+      context.note(`idle: resident ${Math.round(after.rssBytes / 1024 ** 2)} MiB`);
+      await product.close();
+      return [
+        judged(
+          { name: "idle", value: percent, unit: "% of a core", baseline: 1, ratio: percent },
+          { text: "≤ 1 %", met: (share) => share <= 1 },
+        ),
+      ];
+    } finally {
+      await product.kill();
+      context.folders.discard(dataDir);
+    }
+  },
+};

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type TestContext, test } from "node:test";
+import {
+  claim,
+  claimedIds,
+  commit,
+  idsOf,
+  lane,
+  newAttempt,
+  only,
+  progressed,
+  publish,
+  publishCommand,
+  settle,
+  settlement,
+  start,
+} from "../../../../test/conformance/store/scene.ts";
+import type { Store } from "../../../ports/store.ts";
+import { StoreUnavailableError } from "../../../ports/store.ts";
+import { Connection, openDatabase } from "./connection.ts";
+import { SqliteDeliveries } from "./deliveries.ts";
+import { SqliteHistory } from "./history.ts";
+import { migrate } from "./migrations.ts";
+import { databaseFile } from "./open.ts";
+import { loadState } from "./state.ts";
+
+/** The parts of a store that these tests use, with the connection beneath it to break things with. */
+interface BreakableStore {
+  readonly store: Store;
+  readonly db: DatabaseSync;
+  readonly dataDir: string;
+}
+
+async function openBreakable(t: TestContext): Promise<BreakableStore> {
+  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-failures-"));
+  const db = openDatabase({ file: databaseFile(dataDir), busyTimeoutMs: 0, inspect: () => undefined });
+  migrate(db, { now: start });
+  const connection = new Connection(db);
+  const state = loadState(connection);
+  const deliveries = new SqliteDeliveries(state);
+  t.after(async () => {
+    connection.close();
+    await rm(dataDir, { recursive: true });
+  });
+  return { store: { deliveries, history: new SqliteHistory(state) } as unknown as Store, db, dataDir };
+}
+
+const key = lane("webhook-1");
+const bulky = { event: { body: new Uint8Array(1_000_000), tenantId: "new tenant" }, deliveries: [{ lane: lane("new webhook"), claim: true }] };
+
+test("a full disk refuses the batch whole: no row, no lease, no counter, no number used", async (t) => {
+  const { store, db } = await openBreakable(t);
+  const { leases } = await publish(store, { deliveries: [{ claim: true }, { claim: true }] });
+  const depth = await store.deliveries.depth();
+  const pages = db.prepare("PRAGMA page_count").get()?.["page_count"];
+  db.exec(`PRAGMA max_page_count = ${Number(pages) + 4}`);
+  const batch = {
+    publishes: [publishCommand(), publishCommand(bulky)],
+    settlements: leases.map((lease) => settlement(lease, { attempt: newAttempt() })),
+  };
+  await assert.rejects(commit(store, batch), (error) => {
+    assert.ok(error instanceof StoreUnavailableError);
+    assert.match(error.message, /disk is full/);
+    return true;
+  });
+  assert.deepEqual(await store.deliveries.depth(), depth);
+  assert.deepEqual((await store.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [key]);
+  // The same batch goes through once there is room, with the leases it was refused with.
+  db.exec("PRAGMA max_page_count = 1000000");
+  const { publishes, settled } = await commit(store, batch);
+  assert.deepEqual(settled, [true, true]);
+  assert.deepEqual(
+    publishes.map((each) => each.kind === "accepted" && each.sequenceNumber),
+    [2, 1],
+  );
+  assert.equal((await store.deliveries.depth()).waiting.normal, 2);
+  const { deliveries } = await claim(store, lane("new webhook"), { now: start + 60_000 });
+  assert.equal(deliveries.length, 1);
+});
+
+test("a statement that fails in mid-batch takes everything before it back", async (t) => {
+  const { store } = await openBreakable(t);
+  const { leases } = await publish(store, { deliveries: [{ claim: true }, { claim: true }] });
+  const [first, second] = leases;
+  assert.ok(first !== undefined && second !== undefined);
+  const broken = settlement(second, { attempt: newAttempt({ responseSample: Symbol("no value") as unknown as string }) });
+  const command = publishCommand({ event: { tenantId: "t", eventType: "never seen" }, deliveries: [{ claim: true }] });
+  await assert.rejects(commit(store, { publishes: [command], settlements: [settlement(first), broken] }));
+  assert.equal(await store.history.getEvent({ tenantId: null, id: command.event.id }), null);
+  assert.equal((await store.deliveries.depth()).waiting.normal, 2);
+  // The words of the refused event were interned in a transaction that never was.
+  const retried = await commit(store, { publishes: [command], settlements: [settlement(first), settlement(second)] });
+  assert.deepEqual(retried.settled, [true, true]);
+  const stored = await store.history.getEvent({ tenantId: "t", id: command.event.id });
+  assert.equal(stored?.eventType, "never seen");
+  assert.equal(stored?.sequenceNumber, 1);
+});
+
+test("leases that a refused batch had taken back protect their rows as before, oldest first", async (t) => {
+  const { store, db } = await openBreakable(t);
+  const { leases } = await publish(store, { deliveries: [{ claim: true }, { claim: true }, { claim: true }] });
+  const attempt = newAttempt({ id: Symbol("no value") as unknown as string });
+  await assert.rejects(commit(store, { settlements: leases.slice(0, 1).map((lease) => settlement(lease, { attempt })) }));
+  assert.deepEqual(claimedIds(await claim(store, key)), []);
+  // A commit after it notes how far back the next start must look. The first lease must still count.
+  await publish(store, { deliveries: [{ state: "skipped" }] });
+  const floor = db.prepare("SELECT fresh_floor FROM tally").get()?.["fresh_floor"];
+  assert.equal(floor, leases[0]?.ref);
+});
+
+test("a database that another process locks is unavailable, and available again afterwards", async (t) => {
+  const { store, dataDir } = await openBreakable(t);
+  const { leases } = await publish(store, { deliveries: [{ claim: true }] });
+  const other = new DatabaseSync(databaseFile(dataDir));
+  other.exec("BEGIN IMMEDIATE");
+  await assert.rejects(settle(store, only(leases)), (error) => {
+    assert.ok(error instanceof StoreUnavailableError);
+    assert.match(error.message, /locked/);
+    return true;
+  });
+  // Readers are not kept out by a writer.
+  assert.equal((await store.deliveries.depth()).waiting.normal, 1);
+  other.exec("ROLLBACK");
+  other.close();
+  assert.equal(await settle(store, only(leases)), true);
+});
+
+test("a claim that fails gives back what it had leased", async (t) => {
+  const { store, db } = await openBreakable(t);
+  const { deliveries } = await publish(store, { deliveries: [{ dueAt: start - 1 }, {}] });
+  const [good, bad] = idsOf(deliveries);
+  db.prepare("UPDATE deliveries SET event = event + 1000 WHERE id = ?").run(bad ?? "");
+  await assert.rejects(claim(store, key));
+  assert.deepEqual(claimedIds(await claim(store, key, { limit: 1 })), [good]);
+});
+
+test("a lease that outlived its row in the index is released into its lane", async (t) => {
+  const { store, db } = await openBreakable(t);
+  const { leases, deliveries } = await publish(store, { deliveries: [{ claim: true }] });
+  db.exec("PRAGMA query_only = 1");
+  await assert.rejects(store.deliveries.release(leases), StoreUnavailableError);
+  db.exec("PRAGMA query_only = 0");
+  const progress = progressed({ state: "failed" });
+  assert.equal(await settle(store, only(leases), { progress }), true);
+  assert.deepEqual(claimedIds(await claim(store, key)), idsOf(deliveries));
+});

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { fork } from "node:child_process";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type TestContext, test } from "node:test";
+import { claim, commit, lane, publish, publishCommand, start } from "../../../../test/conformance/store/scene.ts";
+import type { Store } from "../../../ports/store.ts";
+import { backupSqliteStore } from "./backup.ts";
+import { DataFolderInUseError } from "./errors.ts";
+import { databaseFile, openSqliteStore, planStoreMigrations } from "./open.ts";
+
+async function newFolder(t: TestContext): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-sqlite-"));
+  t.after(() => rm(dataDir, { recursive: true }));
+  return dataDir;
+}
+
+function openHere(dataDir: string): Promise<Store> {
+  return openSqliteStore({ dataDir, now: start, pid: process.pid, busyTimeoutMs: 0 });
+}
+
+test("a second owner is refused with the folder and the pid of the first, also after kill -9 of it", async (t) => {
+  const dataDir = await newFolder(t);
+  const owner = fork(join(import.meta.dirname, "owner-process.fixture.ts"), [dataDir]);
+  t.after(() => owner.kill("SIGKILL"));
+  const [message] = await once(owner, "message");
+  assert.equal(message, "owns");
+  await assert.rejects(openHere(dataDir), (error) => {
+    assert.ok(error instanceof DataFolderInUseError);
+    assert.equal(error.dataDir, dataDir);
+    assert.equal(error.ownerPid, owner.pid);
+    return true;
+  });
+  // It died while it held leases and had just answered a publish.
+  owner.kill("SIGKILL");
+  await once(owner, "exit");
+  const store = await openHere(dataDir);
+  const { deliveries } = await claim(store, lane("webhook-1"));
+  assert.equal(deliveries.length, 1);
+  await store.close();
+});
+
+test("one process cannot open a folder twice, and can open it again after close", async (t) => {
+  const dataDir = await newFolder(t);
+  const first = await openHere(dataDir);
+  await assert.rejects(openHere(dataDir), DataFolderInUseError);
+  await first.ping();
+  await first.close();
+  await (await openHere(dataDir)).close();
+});
+
+test("makes the folder, and reports one that cannot be made", async (t) => {
+  const dataDir = await newFolder(t);
+  await (await openHere(join(dataDir, "a", "b"))).close();
+  await writeFile(join(dataDir, "file"), "");
+  await assert.rejects(openHere(join(dataDir, "file")), { code: "EEXIST" });
+});
+
+test("refuses a newer schema, a changed migration, and files of other programs, and leaves them as they are", async (t) => {
+  const cases = [
+    { name: "SchemaTooNewError", sql: "INSERT INTO migrations VALUES (99, 'future', 'x', 0)" },
+    { name: "MigrationMismatchError", sql: "UPDATE migrations SET checksum = 'x' WHERE number = 1" },
+    { name: "ForeignDatabaseError", sql: "PRAGMA application_id = 7" },
+  ];
+  for (const { name, sql } of cases) {
+    const dataDir = await newFolder(t);
+    await (await openHere(dataDir)).close();
+    execute(dataDir, sql);
+    await assert.rejects(openHere(dataDir), { name });
+    assert.throws(() => planStoreMigrations({ dataDir }), { name });
+    // The lock is free again.
+    await assert.rejects(openHere(dataDir), { name });
+  }
+});
+
+test("refuses a database of somebody else without touching it, and a file that is none", async (t) => {
+  const dataDir = await newFolder(t);
+  execute(dataDir, "CREATE TABLE theirs (a)");
+  await assert.rejects(openHere(dataDir), { name: "ForeignDatabaseError" });
+  assert.equal(journalMode(dataDir), "delete");
+  await writeFile(databaseFile(dataDir), "not a database at all, but long enough to have a header".repeat(99));
+  await assert.rejects(openHere(dataDir), { name: "ForeignDatabaseError" });
+});
+
+test("plans migrations without making anything", async (t) => {
+  const dataDir = await newFolder(t);
+  assert.deepEqual(planNumbers(dataDir), { from: 0, pending: [1] });
+  const store = await openHere(dataDir);
+  assert.deepEqual(planNumbers(dataDir), { from: 1, pending: [] });
+  await store.close();
+  assert.deepEqual(planNumbers(dataDir), { from: 1, pending: [] });
+});
+
+test("uses the settings that durability rests on", async (t) => {
+  const dataDir = await newFolder(t);
+  const store = await openHere(dataDir);
+  await store.close();
+  assert.equal(journalMode(dataDir), "wal");
+});
+
+test("copies the store while its owner works, whole or not at all", async (t) => {
+  const dataDir = await newFolder(t);
+  const copyDir = join(dataDir, "copy");
+  await mkdir(copyDir);
+  const store = await openHere(dataDir);
+  const { event } = await publish(store);
+  const file = databaseFile(copyDir);
+  const copying = backupSqliteStore({ dataDir, file });
+  await commit(store, { publishes: Array.from({ length: 50 }, () => publishCommand()) });
+  await copying;
+  await assert.rejects(backupSqliteStore({ dataDir, file }), /exists already/);
+  await store.close();
+  const copy = await openHere(copyDir);
+  assert.equal((await copy.history.getEvent({ tenantId: null, id: event.id }))?.id, event.id);
+  await copy.close();
+});
+
+function execute(dataDir: string, sql: string): void {
+  const db = new DatabaseSync(databaseFile(dataDir));
+  db.exec(sql);
+  db.close();
+}
+
+function journalMode(dataDir: string): unknown {
+  const db = new DatabaseSync(databaseFile(dataDir), { readOnly: true });
+  const row = db.prepare("PRAGMA journal_mode").get();
+  db.close();
+  return row?.["journal_mode"];
+}
+
+function planNumbers(dataDir: string): { from: number; pending: readonly number[] } {
+  const { from, pending } = planStoreMigrations({ dataDir });
+  return { from, pending: pending.map(({ number }) => number) };
+}

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { PosthornError } from "../core/errors.ts";
+import { defaultBounds, parseJsonBody, scanJson } from "./json-guard.ts";
+
+const bounds = { depthMax: 4, valuesMax: 10 };
+
+function scan(text: string): string {
+  return scanJson(Buffer.from(text), bounds);
+}
+
+function codeOf(text: string | Uint8Array): string {
+  try {
+    parseJsonBody(Buffer.from(text), defaultBounds);
+    return "fine";
+  } catch (error) {
+    assert.ok(error instanceof PosthornError);
+    return error.code;
+  }
+}
+
+test("depth is counted outside strings only", () => {
+  assert.equal(scan("[[[[1]]]]"), "fine");
+  assert.equal(scan("[[[[[1]]]]]"), "too_deep");
+  assert.equal(scan('{"a":{"b":[{}]}}'), "fine");
+  assert.equal(scan('"[[[[[[[["'), "fine");
+  assert.equal(scan('["\\"[[[[[["]'), "fine");
+  assert.equal(scan('["\\\\",[[[[1]]]]]'), "too_deep");
+});
+
+test("values are counted outside strings only", () => {
+  assert.equal(scan("[1,2,3,4,5,6,7,8,9]"), "fine");
+  assert.equal(scan("[1,2,3,4,5,6,7,8,9,10]"), "too_many");
+  assert.equal(scan("[[],[],[],[],[],[]]"), "too_many");
+  assert.equal(scan('"1,2,3,4,5,6,7,8,9,10,11,12"'), "fine");
+});
+
+test("what may spell a poisonous name gets a closer look", () => {
+  assert.equal(scan('{"__proto__":1}'), "look_closer");
+  assert.equal(scan('{"constructor":1}'), "look_closer");
+  assert.equal(scan('{"\\u005f":1}'), "look_closer");
+  assert.equal(scan('{"__prot__":1}'), "fine");
+});
+
+test("poisonous names are refused wherever they are, ordinary ones are not", () => {
+  assert.equal(codeOf('{"a":[{"__proto__":{}}]}'), "invalid_request");
+  assert.equal(codeOf('{"\\u005f_proto__":1}'), "invalid_request");
+  assert.equal(codeOf('{"constructor":{"prototype":1}}'), "invalid_request");
+  assert.equal(codeOf('{"constructor":"x","a":"__proto__"}'), "fine");
+});
+
+test("bytes that are not UTF-8 are refused, not replaced", () => {
+  assert.equal(codeOf(Buffer.from([0x22, 0xff, 0x22])), "malformed_json");
+  assert.equal(codeOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])), "malformed_json");
+  assert.equal(codeOf('"\u{1f600}"'), "fine");
+});
+
+test("a syntax error names the position and never the text", () => {
+  assert.throws(
+    () => parseJsonBody(Buffer.from('{"secret":"hunter2",}'), defaultBounds),
+    (error: unknown) => error instanceof PosthornError && /character 20\.$/.test(error.message) && !error.message.includes("hunter"),
+  );
+});
+
+test("any JSON comes through unchanged, any bytes give a value or an error with a code", () => {
+  const wide = { depthMax: 1_000, valuesMax: 1_000_000 };
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 5 }), (text) => {
+      if (text.includes("__proto__") || text.includes("constructor")) return;
+      assert.deepEqual(parseJsonBody(Buffer.from(text), wide), JSON.parse(text));
+    }),
+  );
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => codeOf(bytes) !== ""));
+});
+
+test("sixteen megabytes are scanned in well under a second", () => {
+  const raw = Buffer.from(`[${"{},".repeat(5_000_000)}{}]`);
+  const startedAt = performance.now();
+  assert.equal(scanJson(raw, { depthMax: 64, valuesMax: 500_000 }), "too_many");
+  assert.equal(scanJson(raw, { depthMax: 64, valuesMax: Infinity }), "fine");
+  assert.ok(performance.now() - startedAt < 1_000);
+});

@@ -1,0 +1,145 @@
+/**
+ * Posthorn inside a Node program: the same engine, without a server of its own.
+ *
+ * ```ts
+ * import { openPosthorn } from "posthorn";
+ *
+ * const posthorn = await openPosthorn({ dataDir: "./data" });
+ * await posthorn.publish({ eventType: "order.completed", data: { orderId: "4711" } });
+ * await posthorn.close();
+ * ```
+ */
+import { DuplicateEventError, PosthornError } from "../core/errors.ts";
+import { resolveValues } from "../config/resolve.ts";
+import type { Settings } from "../config/options.ts";
+import type {
+  ApiKeyService,
+  DeadLetterService,
+  DeliveryService,
+  EventService,
+  EventTypeService,
+  PublishEntry,
+  PublishInput,
+  PublishReceipt,
+  Scope,
+  TenantService,
+  WebhookService,
+} from "../engine/services.ts";
+import type { Logger } from "../ports/telemetry.ts";
+import { startPosthorn } from "./posthorn.ts";
+
+export {
+  DuplicateEventError,
+  InvalidRequestError,
+  NotFoundError,
+  PayloadTooLargeError,
+  PosthornError,
+  SchemaViolationError,
+  UnavailableError,
+} from "../core/errors.ts";
+export type { ErrorCode, FieldError } from "../core/errors.ts";
+export type { Settings } from "../config/options.ts";
+export type { Logger } from "../ports/telemetry.ts";
+export type * from "../engine/services.ts";
+
+/** Settings by their names in code, checked like those of the server; the environment is not read. */
+export interface OpenOptions extends Partial<Settings> {
+  /** Also serve the HTTP API on `host` and `port`. */
+  readonly listen?: boolean;
+  /** Where to log; by default warnings and errors go to standard error. */
+  readonly log?: Logger;
+  /** Act as this tenant; by default as an administrator, who may name a tenant in each call. */
+  readonly tenantId?: string;
+}
+
+/** A service without its first parameter, the scope, which the library fills in. */
+export type Scoped<Service> = {
+  readonly [Method in keyof Service as Service[Method] extends (scope: Scope, ...rest: never) => unknown
+    ? Method
+    : never]: Service[Method] extends (scope: Scope, ...rest: infer Rest) => infer Result
+    ? (...rest: Rest) => Result
+    : never;
+};
+
+export interface Posthorn {
+  /** Resolves after the commit. Throws {@link DuplicateEventError} when the idempotency key was used before. */
+  publish(event: PublishInput): Promise<PublishReceipt>;
+  /** Never throws for one bad event; entries are in the order of the events. A duplicate is a refused entry. */
+  publishMany(events: readonly PublishInput[]): Promise<readonly PublishEntry[]>;
+  readonly events: Omit<Scoped<EventService>, "publish" | "publishMany">;
+  readonly webhooks: Scoped<WebhookService>;
+  readonly deliveries: Scoped<DeliveryService>;
+  readonly deadLetters: Scoped<DeadLetterService>;
+  readonly eventTypes: Scoped<EventTypeService>;
+  readonly tenants: Scoped<TenantService>;
+  readonly apiKeys: Scoped<Omit<ApiKeyService, "authenticate">>;
+  /** Of the HTTP server; null unless `listen` was asked for. */
+  readonly url: string | null;
+  /** Text in the Prometheus exposition format. */
+  metrics(): Promise<string>;
+  /** Finishes what runs within `shutdownGraceMs`. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** The options are not valid. `problems` names each of them. */
+export class SettingsError extends PosthornError {
+  override readonly name = "SettingsError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super("invalid_request", `Posthorn cannot start: ${problems.join("; ")}`);
+    this.problems = problems;
+  }
+}
+
+/** Starts the engine on a data folder, which one process at a time may use. */
+export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn> {
+  const { listen = false, log, tenantId, ...values } = options;
+  const resolution = resolveValues({ logLevel: "warn", ...values });
+  if (resolution.kind === "refused") throw new SettingsError(resolution.problems);
+  const running = await startPosthorn(resolution.settings, { listens: listen, ...(log !== undefined && { log }) });
+  const scope: Scope = { tenantId: tenantId ?? null };
+  const { services } = running;
+  return {
+    publish: async (event) => refuseDuplicate(await services.events.publish(scope, event)),
+    publishMany: async (events) => (await services.events.publishMany(scope, events)).map(refuseDuplicateEntry),
+    events: scoped(services.events, scope),
+    webhooks: scoped(services.webhooks, scope),
+    deliveries: scoped(services.deliveries, scope),
+    deadLetters: scoped(services.deadLetters, scope),
+    eventTypes: scoped(services.eventTypes, scope),
+    tenants: scoped(services.tenants, scope),
+    apiKeys: scoped(services.apiKeys, scope),
+    url: running.url,
+    metrics: () => running.metricsText(),
+    close: () => running.stop(),
+  };
+}
+
+function refuseDuplicate(receipt: PublishReceipt): PublishReceipt {
+  if (receipt.duplicate) throw duplicate(receipt);
+  return receipt;
+}
+
+function refuseDuplicateEntry(entry: PublishEntry): PublishEntry {
+  if (entry.kind === "refused" || !entry.receipt.duplicate) return entry;
+  return { kind: "refused", error: duplicate(entry.receipt) };
+}
+
+function duplicate({ id, idempotencyKey }: PublishReceipt): DuplicateEventError {
+  const detail = `the idempotency key "${idempotencyKey}" was used before, for event ${id}`;
+  return new DuplicateEventError(id, { code: "conflict", detail });
+}
+
+type ScopedCall = (scope: Scope, ...rest: readonly unknown[]) => unknown;
+
+/** Fills in the scope of every method. */
+function scoped<Service extends object>(service: Service, scope: Scope): Scoped<Service> {
+  return new Proxy(service, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== "function") return undefined;
+      return (...rest: readonly unknown[]) => (method as ScopedCall).call(target, scope, ...rest);
+    },
+  }) as unknown as Scoped<Service>;
+}

@@ -1,0 +1,119 @@
+import { createSchemaCompiler } from "../adapters/schema/ajv/schema-compiler.ts";
+import { systemClock } from "../adapters/system/clock.ts";
+import { createHttpTransport } from "../adapters/transport/http/http-transport.ts";
+import { daysToMs } from "../config/options.ts";
+import type { Settings } from "../config/options.ts";
+import { createAddressPolicy } from "../core/egress/address-policy.ts";
+import type { AddressPolicy } from "../core/egress/address-policy.ts";
+import { Engine } from "../engine/engine.ts";
+import { hashApiKey } from "../engine/management/api-key-service.ts";
+import { createServices } from "../engine/management/create-services.ts";
+import type { ManagementServices } from "../engine/management/create-services.ts";
+import { loadSchemaRegistry } from "../engine/management/schema-registry.ts";
+import { loadTenantDirectory } from "../engine/management/tenant-directory.ts";
+import type { Services } from "../engine/services.ts";
+import type { Random } from "../ports/random.ts";
+import type { Store } from "../ports/store.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Transport } from "../ports/transport.ts";
+import type { Keys } from "./keys.ts";
+import { version } from "./version.ts";
+
+/** The engine with its management, not yet started. */
+export interface AssembledEngine {
+  readonly engine: Engine;
+  readonly services: Services;
+  readonly lifecycle: ManagementServices["lifecycle"];
+  readonly transport: Transport;
+}
+
+export interface EngineParts {
+  readonly settings: Settings;
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  /** Replaces the real network; for tests. */
+  readonly transport?: Transport;
+}
+
+/** Writes in one transaction: above some hundreds a group gains nothing and only waits longer. */
+const commitWritesMax = 1_000;
+/** Beyond what any tenant needs, and below what would make the engine's memory a surprise. */
+const webhooksPerTenantMax = 100_000;
+/** Shorter than the five seconds after which Node's own servers close idle connections. */
+const idleSocketMs = 4_000;
+
+/** Wires the engine to its adapters. */
+export async function assembleEngine(parts: EngineParts): Promise<AssembledEngine> {
+  const { settings, store, keys, random, telemetry } = parts;
+  const policy = createAddressPolicy({ allow: settings.egressAllow, allowLoopback: settings.dev });
+  const transport = parts.transport ?? openTransport(settings, policy);
+  const schemaCompiler = createSchemaCompiler();
+  const tenants = await loadTenantDirectory({ registry: store.registry, clock: systemClock });
+  const schemas = await loadSchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
+  const engine = new Engine({
+    store,
+    transport,
+    secretBox: keys.secretBox,
+    clock: systemClock,
+    random,
+    telemetry,
+    limits: { ...limitsOf(settings), commitWritesMax },
+    retention: {
+      payloadMs: daysToMs(settings.retentionPayloadDays),
+      historyMs: daysToMs(settings.retentionHistoryDays),
+    },
+    delivers: settings.roles.includes("worker"),
+    userAgent: `Posthorn/${version}`,
+    tenantExists: (tenantId) => tenants.has(tenantId),
+    schemaProblems: (event) => schemas.validate(event),
+  });
+  const { lifecycle, ...management } = createServices({
+    access: engine,
+    store,
+    secretBox: keys.secretBox,
+    schemaCompiler,
+    clock: systemClock,
+    random,
+    telemetry,
+    urlRules: {
+      policy,
+      allowHttp: settings.dev || settings.egressAllowHttp,
+      allowInternalNames: settings.egressAllow.length > 0,
+    },
+    tenants,
+    schemas,
+    adminKeyHash: hashApiKey(keys.adminKey),
+    limits: { webhooksPerTenantMax },
+  });
+  return { engine, services: { ...management, events: publishingEvents(engine, management.events) }, lifecycle, transport };
+}
+
+function openTransport(settings: Settings, addressPolicy: AddressPolicy): Transport {
+  return createHttpTransport({
+    addressPolicy,
+    clock: systemClock,
+    // As many again may be idle, so that a burst over many origins does not have to close one connection per request.
+    socketsMax: 2 * settings.concurrency,
+    idleSocketMs,
+    proxyUrl: settings.egressProxy ?? undefined,
+  });
+}
+
+function limitsOf(settings: Settings) {
+  const { concurrency, webhookConcurrency, payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs } = settings;
+  return { concurrency, webhookConcurrency, payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs };
+}
+
+/** Publishing is the engine's own; reading and replaying belong to management. */
+function publishingEvents(engine: Engine, management: ManagementServices["events"]): Services["events"] {
+  return {
+    publish: (scope, input) => engine.publish(scope, input),
+    publishMany: (scope, inputs) => engine.publishMany(scope, inputs),
+    get: (scope, id) => management.get(scope, id),
+    list: (scope, query) => management.list(scope, query),
+    deliveries: (scope, query) => management.deliveries(scope, query),
+    replay: (scope, command) => management.replay(scope, command),
+  };
+}

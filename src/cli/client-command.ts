@@ -1,0 +1,143 @@
+import type { Command } from "commander";
+import { ApiClient } from "./api-client.ts";
+import type { CallOptions, Json } from "./api-client.ts";
+import { findServer } from "./connection.ts";
+import { UsageError } from "./failures.ts";
+import type { Invocation } from "./invocation.ts";
+import { printFields, printTable } from "./table.ts";
+import type { Column } from "./table.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** What a client command works with. */
+export interface ClientCall {
+  readonly client: ApiClient;
+  readonly terminal: Terminal;
+  readonly args: readonly string[];
+  readonly options: OptionValues;
+  readonly invocation: Invocation;
+}
+
+/** Options as commander read them; accessors instead of casts. */
+export class OptionValues {
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(values: Readonly<Record<string, unknown>>) {
+    this.#values = values;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === "string" ? value : undefined;
+  }
+
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  /** Repeated, or separated by commas. */
+  list(name: string): readonly string[] | undefined {
+    const value = this.#values[name];
+    if (!Array.isArray(value)) return undefined;
+    return (value as string[]).flatMap((entry) => entry.split(",")).filter((entry) => entry !== "");
+  }
+
+  number(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const number = Number(text);
+    if (text.trim() === "" || !Number.isFinite(number)) throw new UsageError(`--${dashed(name)} takes a number, not "${text}"`);
+    return number;
+  }
+
+  /** `{"a": 1}` given as text. */
+  json(name: string): unknown {
+    const text = this.text(name);
+    return text === undefined ? undefined : parseJson(text, `--${dashed(name)}`);
+  }
+}
+
+/** Adds what all client commands share, and runs the command against the server they name. */
+export function clientCommand(
+  command: Command,
+  invocation: Invocation,
+  run: (call: ClientCall) => Promise<void>,
+): void {
+  command
+    .option("--url <url>", "server, default POSTHORN_URL or http://127.0.0.1:8080")
+    .option("--key <key>", "API key, default POSTHORN_KEY; for a server on this machine data/admin.key")
+    .option("--json", "print JSON, one object a line")
+    .action(async () => {
+      const options = new OptionValues(command.opts());
+      const terminal = invocation.terminal({ json: options.flag("json") });
+      const server = findServer({ url: options.text("url"), key: options.text("key") }, invocation.env);
+      if (server.keyFile !== null) terminal.note(terminal.errStyle("dim", `using the admin key of ${server.keyFile}`));
+      await run({ client: new ApiClient(server), terminal, args: command.args, options, invocation });
+    });
+}
+
+/** Options of a listing. */
+export function addPageOptions(command: Command): Command {
+  return command
+    .option("--limit <count>", "rows, at most 250", "50")
+    .option("--cursor <cursor>", "continue a listing")
+    .option("--all", "every row, page after page");
+}
+
+export function pageQuery(options: OptionValues): { readonly limit?: number; readonly cursor?: string } {
+  const limit = options.number("limit");
+  const cursor = options.text("cursor");
+  return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+}
+
+/** Prints a listing: a table for people, a row a line for programs. */
+export async function printList(
+  call: ClientCall,
+  list: {
+    readonly path: string;
+    readonly query?: CallOptions["query"];
+    readonly columns: readonly Column<Json>[];
+    /** What to say to people when there is nothing. */
+    readonly none: string;
+  },
+): Promise<void> {
+  const { client, terminal, options } = call;
+  const rows: Json[] = [];
+  let cursor: unknown = options.text("cursor");
+  do {
+    const page = await client.get(list.path, {
+      query: { ...list.query, ...pageQuery(options), ...(typeof cursor === "string" && { cursor }) },
+    });
+    const data = page["data"] as readonly Json[];
+    if (terminal.json) for (const row of data) terminal.object(row);
+    else rows.push(...data);
+    cursor = page["next_cursor"];
+  } while (options.flag("all") && typeof cursor === "string");
+  if (!terminal.json) {
+    if (rows.length > 0) printTable(terminal, { columns: list.columns, rows });
+    else terminal.note(list.none);
+  }
+  if (typeof cursor === "string") terminal.note(`there is more: --cursor ${cursor}, or --all`);
+}
+
+/** Prints one thing: fields for people, JSON for programs. */
+export function printOne(terminal: Terminal, value: Json): void {
+  if (terminal.json) terminal.object(value);
+  else printFields(terminal, value);
+}
+
+export function parseJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`${what} is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** For repeatable options. */
+export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+function dashed(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

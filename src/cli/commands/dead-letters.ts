@@ -1,0 +1,75 @@
+import type { Command } from "commander";
+import { addPageOptions, clientCommand, collect, printList, printOne } from "../client-command.ts";
+import type { OptionValues } from "../client-command.ts";
+import type { Invocation } from "../invocation.ts";
+import { addBulkOptions, runBulk } from "./bulk.ts";
+import { deliveryColumns } from "./deliveries.ts";
+
+export function addDeadLetterCommands(program: Command, invocation: Invocation): void {
+  const dlq = program.command("dlq").description("dead letters: deliveries that were given up");
+
+  const list = addFilters(addPageOptions(dlq.command("list").description("list dead letters, newest first"))).option(
+    "--tenant <id>",
+    "only this tenant, for administrators",
+  );
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/dlq",
+      query: {
+        webhook_id: call.options.list("webhook"),
+        event_type: call.options.list("type"),
+        failure_category: call.options.list("category"),
+        from: call.options.text("from"),
+        to: call.options.text("to"),
+        tenant_id: call.options.text("tenant"),
+      },
+      columns: [{ title: "WEBHOOK", value: (row) => row["webhook_id"] }, ...deliveryColumns],
+      none: "no dead letters",
+    }),
+  );
+
+  const retry = addBulkOptions(addFilters(dlq.command("retry").description("deliver dead letters again; all of them without a filter"))).option(
+    "--priority <priority>",
+    "high, normal or low",
+  );
+  clientCommand(retry, invocation, (call) => {
+    const filter = filterBody(call.options);
+    return runBulk(call, {
+      path: "/v1/dlq/retry-batch",
+      body: { ...(filter !== null && { filter }), priority: call.options.text("priority") },
+      what: "dead letters",
+    });
+  });
+
+  const operation = dlq.command("operation").description("show a bulk retry").argument("<operation-id>");
+  clientCommand(operation, invocation, async ({ client, terminal, args: [id = ""] }) => {
+    printOne(terminal, await client.get(`/v1/dlq/batch-operations/${encodeURIComponent(id)}`));
+  });
+
+  const cancel = dlq.command("cancel").description("stop a bulk retry; what it has queued stays queued").argument("<operation-id>");
+  clientCommand(cancel, invocation, async ({ client, terminal, args: [id = ""] }) => {
+    const path = `/v1/dlq/batch-operations/${encodeURIComponent(id)}`;
+    printOne(terminal, await client.call("DELETE", { path }));
+  });
+}
+
+function addFilters(command: Command): Command {
+  return command
+    .option("--webhook <id>", "only this webhook; may be repeated", collect)
+    .option("--type <type>", "only this event type; may be repeated", collect)
+    .option("--category <category>", "only this failure category, such as timeout; may be repeated", collect)
+    .option("--from <time>", "made at or after this time or date")
+    .option("--to <time>", "made before this time or date");
+}
+
+/** Null without any filter: an empty object would say the same less clearly. */
+function filterBody(options: OptionValues): Record<string, unknown> | null {
+  const filter = {
+    webhook_ids: options.list("webhook"),
+    event_types: options.list("type"),
+    failure_categories: options.list("category"),
+    from: options.text("from"),
+    to: options.text("to"),
+  };
+  return Object.values(filter).some((value) => value !== undefined) ? filter : null;
+}

@@ -1,0 +1,144 @@
+import type { Command } from "commander";
+import type { Json } from "../api-client.ts";
+import { addPageOptions, clientCommand, parseJson, printList, printOne } from "../client-command.ts";
+import { UsageError } from "../failures.ts";
+import { readInput } from "../invocation.ts";
+import type { Invocation } from "../invocation.ts";
+import { shortTime } from "../table.ts";
+import type { Column } from "../table.ts";
+
+const eventTypeColumns: readonly Column<Json>[] = [
+  { title: "NAME", value: (row) => row["name"] },
+  { title: "TENANT", value: (row) => row["tenant_id"] },
+  { title: "SCHEMA", value: (row) => (row["schema"] === null ? "no" : "yes") },
+  { title: "DEPRECATED", value: (row) => (row["deprecated"] === true ? "yes" : "no") },
+  { title: "DESCRIPTION", value: (row) => row["description"] },
+];
+
+const tenantColumns: readonly Column<Json>[] = [
+  { title: "ID", value: (row) => row["id"] },
+  { title: "NAME", value: (row) => row["name"] },
+  { title: "WEBHOOKS MAX", value: (row) => row["webhooks_max"] },
+  { title: "CREATED (UTC)", value: (row) => shortTime(row["created_at"]) },
+];
+
+const keyColumns: readonly Column<Json>[] = [
+  { title: "ID", value: (row) => row["id"] },
+  { title: "NAME", value: (row) => row["name"] },
+  { title: "ROLE", value: (row) => row["role"] },
+  { title: "TENANT", value: (row) => row["tenant_id"] },
+  { title: "ENDS IN", value: (row) => row["hint"] },
+  { title: "EXPIRES (UTC)", value: (row) => shortTime(row["expires_at"]) },
+];
+
+export function addRegistryCommands(program: Command, invocation: Invocation): void {
+  addEventTypeCommands(program.command("event-types").description("the catalogue of event types"), invocation);
+  addTenantCommands(program.command("tenants").description("whose webhooks and events these are"), invocation);
+  addKeyCommands(program.command("keys").description("API keys"), invocation);
+}
+
+function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void {
+  const withTenant = (command: Command): Command => command.option("--tenant <id>", "tenant, for administrators");
+  const list = withTenant(addPageOptions(eventTypes.command("list").description("list event types")));
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/event-types",
+      query: { tenant_id: call.options.text("tenant") },
+      columns: eventTypeColumns,
+      none: "no event types are registered; events of any type are accepted",
+    }),
+  );
+
+  const get = withTenant(eventTypes.command("get").description("show an event type with its schema").argument("<name>"));
+  clientCommand(get, invocation, async ({ client, terminal, args: [name = ""], options }) => {
+    const query = { tenant_id: options.text("tenant") };
+    printOne(terminal, await client.get(`/v1/event-types/${encodeURIComponent(name)}`, { query }));
+  });
+
+  const put = withTenant(eventTypes.command("put").description("register or change an event type").argument("<name>"))
+    .option("--description <text>", "for people")
+    .option("--schema <json>", "JSON Schema 2020-12 of the data, or - to read it from standard input")
+    .option("--deprecated", "mark it");
+  clientCommand(put, invocation, async ({ client, terminal, args: [name = ""], options, invocation: { stdin } }) => {
+    const schema = options.text("schema");
+    const body = {
+      description: options.text("description"),
+      schema: schema === "-" ? parseJson(await readInput(stdin), "standard input") : options.json("schema"),
+      deprecated: options.flag("deprecated") || undefined,
+    };
+    const path = `/v1/event-types/${encodeURIComponent(name)}`;
+    printOne(terminal, await client.call("PUT", { path, body, query: { tenant_id: options.text("tenant") } }));
+  });
+
+  const remove = withTenant(eventTypes.command("delete").description("forget an event type").argument("<name>"));
+  clientCommand(remove, invocation, async ({ client, terminal, args: [name = ""], options }) => {
+    const path = `/v1/event-types/${encodeURIComponent(name)}`;
+    await client.call("DELETE", { path, query: { tenant_id: options.text("tenant") } });
+    if (terminal.json) terminal.object({ name, deleted: true });
+    else terminal.note(`deleted ${name}`);
+  });
+}
+
+function addTenantCommands(tenants: Command, invocation: Invocation): void {
+  const list = addPageOptions(tenants.command("list").description("list tenants"));
+  clientCommand(list, invocation, (call) =>
+    printList(call, { path: "/v1/tenants", columns: tenantColumns, none: "no tenants" }),
+  );
+
+  const get = tenants.command("get").description("show a tenant").argument("<tenant-id>");
+  clientCommand(get, invocation, async ({ client, terminal, args: [id = ""] }) => {
+    printOne(terminal, await client.get(`/v1/tenants/${encodeURIComponent(id)}`));
+  });
+
+  const put = tenants
+    .command("put")
+    .description("create or change a tenant")
+    .argument("<tenant-id>")
+    .option("--name <name>", "for people")
+    .option("--rate-limit <per-minute>", "requests per minute over all its webhooks; none to lift it")
+    .option("--webhooks-max <count>", "how many webhooks it may have");
+  clientCommand(put, invocation, async ({ client, terminal, args: [id = ""], options }) => {
+    const limit = options.text("rateLimit") === "none" ? null : options.number("rateLimit");
+    const body = {
+      name: options.text("name"),
+      rate_limit: typeof limit === "number" ? { requests_per_minute: limit, burst: Math.max(1, Math.ceil(limit / 5)) } : limit,
+      webhooks_max: options.number("webhooksMax"),
+    };
+    printOne(terminal, await client.call("PUT", { path: `/v1/tenants/${encodeURIComponent(id)}`, body }));
+  });
+}
+
+function addKeyCommands(keys: Command, invocation: Invocation): void {
+  const create = keys
+    .command("create")
+    .description("make an API key; it is shown once")
+    .argument("<name>", "what it is for")
+    .requiredOption("--role <role>", "admin, manage, publish or read")
+    .option("--tenant <id>", "tenant it is bound to; every role but admin needs one")
+    .option("--expires <time>", "refused from then on, RFC 3339");
+  clientCommand(create, invocation, async ({ client, terminal, args: [name], options }) => {
+    const role = options.text("role");
+    const body = {
+      name,
+      role,
+      // Who works alone never meets the word tenant.
+      tenant_id: options.text("tenant") ?? (role === "admin" ? undefined : "default"),
+      expires_at: options.text("expires"),
+    };
+    printOne(terminal, await client.post("/v1/api-keys", { body }));
+    terminal.note("the key is shown this once; only its hash is stored");
+  });
+
+  const list = addPageOptions(keys.command("list").description("list API keys, without the keys themselves"));
+  clientCommand(list, invocation, (call) =>
+    printList(call, { path: "/v1/api-keys", columns: keyColumns, none: "no API keys beside the admin key of the server" }),
+  );
+
+  const revoke = keys.command("revoke").description("make an API key useless at once").argument("<key-id>");
+  clientCommand(revoke, invocation, async ({ client, terminal, args: [id = ""] }) => {
+    if (id === "") throw new UsageError("which key? see: posthorn keys list");
+    await client.call("DELETE", { path: `/v1/api-keys/${encodeURIComponent(id)}` });
+    if (terminal.json) terminal.object({ id, revoked: true });
+    else terminal.note(`revoked ${id}`);
+  });
+}

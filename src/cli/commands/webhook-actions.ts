@@ -1,0 +1,95 @@
+import type { Command } from "commander";
+import { clientCommand, collect, printOne } from "../client-command.ts";
+import { UsageError } from "../failures.ts";
+import type { Invocation } from "../invocation.ts";
+import { addBulkOptions, runBulk } from "./bulk.ts";
+import { onWebhook } from "./webhooks.ts";
+
+/** What one can do with a webhook beside reading and writing it. */
+export function addWebhookActions(webhooks: Command, invocation: Invocation): void {
+  const test = webhooks
+    .command("test")
+    .description("send a test event the whole path, to this webhook alone")
+    .option("--type <type>", "event type of the test");
+  onWebhook(test, invocation, async ({ client, terminal, options }, path) => {
+    const result = await client.post(`${path}/test`, { body: { event_type: options.text("type") } });
+    printOne(terminal, result);
+    terminal.note(`see what became of it: posthorn deliveries get ${String(result["delivery_id"])}`);
+  });
+
+  onWebhook(webhooks.command("health").description("how the endpoint is doing"), invocation, async ({ client, terminal }, path) => {
+    printOne(terminal, await client.get(`${path}/health`));
+  });
+
+  for (const action of ["enable", "disable"] as const) {
+    const description = action === "enable" ? "send to a webhook again" : "stop sending to a webhook";
+    onWebhook(webhooks.command(action).description(description), invocation, async ({ client, terminal }, path) => {
+      printOne(terminal, await client.post(`${path}/${action}`));
+    });
+  }
+
+  onWebhook(webhooks.command("secret").description("show the signing secret in clear"), invocation, async ({ client, terminal }, path) => {
+    printOne(terminal, await client.get(`${path}/secret`));
+  });
+
+  const rotate = webhooks
+    .command("rotate")
+    .description("replace the signing secret; both are used for a while, unless revoked")
+    .option("--revoke", "drop the old secret at once")
+    .option("--overlap-seconds <seconds>", "how long both are used", "86400")
+    .option("--secret <secret>", "the new secret; generated when left out")
+    .option("--force", "also while an earlier rotation is under way");
+  onWebhook(rotate, invocation, async ({ client, terminal, options }, path) => {
+    const body = {
+      mode: options.flag("revoke") ? "revoke" : "graceful",
+      overlap_seconds: options.number("overlapSeconds"),
+      secret: options.text("secret"),
+      force: options.flag("force"),
+    };
+    printOne(terminal, await client.post(`${path}/secret/rotate`, { body }));
+  });
+
+  addCircuitCommand(webhooks, invocation);
+  addRecoverCommand(webhooks, invocation);
+}
+
+function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
+  const circuit = webhooks
+    .command("circuit")
+    .description("reset a circuit, or force it open or closed")
+    .argument("<webhook-id>")
+    .argument("<action>", "reset, open or close")
+    .option("--seconds <seconds>", "how long it is forced", "3600");
+  clientCommand(circuit, invocation, async ({ client, terminal, args: [id = "", action = ""], options }) => {
+    const actions: Readonly<Record<string, string>> = { reset: "reset", open: "force_open", close: "force_close" };
+    if (actions[action] === undefined) throw new UsageError(`"${action}" is not one of reset, open, close`);
+    const body = {
+      action: actions[action],
+      ...(action !== "reset" && { duration_seconds: options.number("seconds") }),
+    };
+    printOne(terminal, await client.call("PATCH", { path: `/v1/webhooks/${encodeURIComponent(id)}/circuit-breaker`, body }));
+  });
+}
+
+/** Below `webhooks`, and for those in a hurry at the top. */
+export function addRecoverCommand(parent: Command, invocation: Invocation): void {
+  const recover = addBulkOptions(
+    parent
+      .command("recover")
+      .description("deliver again what a webhook missed: dead letters and events skipped while it was not active")
+      .requiredOption("--since <time>", "deliveries made at or after this time or date")
+      .option("--until <time>", "deliveries made before this time or date")
+      .option("--status <status>", "exhausted and skipped when left out; may be repeated", collect),
+  );
+  onWebhook(recover, invocation, (call, path) =>
+    runBulk(call, {
+      path: `${path}/recover`,
+      body: {
+        since: call.options.text("since"),
+        until: call.options.text("until"),
+        statuses: call.options.list("status"),
+      },
+      what: "deliveries",
+    }),
+  );
+}

@@ -1,0 +1,121 @@
+import type { Command } from "commander";
+import type { Json } from "../api-client.ts";
+import { addPageOptions, clientCommand, collect, parseJson, printList, printOne } from "../client-command.ts";
+import type { ClientCall, OptionValues } from "../client-command.ts";
+import { UsageError } from "../failures.ts";
+import type { Invocation } from "../invocation.ts";
+import { shortTime } from "../table.ts";
+import type { Column } from "../table.ts";
+
+const columns: readonly Column<Json>[] = [
+  { title: "ID", value: (row) => row["id"] },
+  { title: "STATUS", value: (row) => row["status"] },
+  { title: "EVENTS", value: (row) => (row["events"] as readonly string[]).join(",") },
+  { title: "LAST SUCCESS (UTC)", value: (row) => shortTime(row["last_success_at"]) },
+  { title: "URL", value: (row) => row["url"] },
+];
+
+export function addWebhookCommands(webhooks: Command, invocation: Invocation): void {
+  const create = addWebhookOptions(webhooks.command("create").description("subscribe a URL to events"))
+    .argument("<url>", "where to send, https")
+    .requiredOption("--events <types>", "event types, such as order.*; separated by commas or repeated", collect)
+    .option("--secret <secret>", "whsec_… or whsk_…; generated when left out")
+    .option("--tenant <id>", "tenant, for administrators");
+  clientCommand(create, invocation, async ({ client, terminal, args: [url], options }) => {
+    const body = { url, ...webhookBody(options), secret: options.text("secret"), tenant_id: options.text("tenant") };
+    printOne(terminal, await client.post("/v1/webhooks", { body }));
+    terminal.note("the secret is shown in full this once; later: posthorn webhooks secret ID");
+  });
+
+  const list = addPageOptions(webhooks.command("list").description("list webhooks"))
+    .option("--type <type>", "only those that receive this event type")
+    .option("--active <boolean>", "only active ones (true) or the others (false)")
+    .option("--tenant <id>", "only this tenant, for administrators");
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/webhooks",
+      query: {
+        event_type: call.options.text("type"),
+        active: call.options.text("active"),
+        tenant_id: call.options.text("tenant"),
+      },
+      columns,
+      none: "no webhooks; make one with: posthorn webhooks create URL --events 'order.*'",
+    }),
+  );
+
+  onWebhook(webhooks.command("get").description("show a webhook"), invocation, async ({ client, terminal }, path) => {
+    printOne(terminal, await client.get(path));
+  });
+
+  const update = addWebhookOptions(webhooks.command("update").description("change a webhook; what is left out stays"))
+    .option("--webhook-url <url>", "where to send")
+    .option("--events <types>", "event types", collect);
+  onWebhook(update, invocation, async ({ client, terminal, options }, path) => {
+    const body = { url: options.text("webhookUrl"), ...webhookBody(options) };
+    if (Object.values(body).every((value) => value === undefined)) throw new UsageError("nothing to change was given; see --help");
+    printOne(terminal, await client.call("PATCH", { path, body }));
+  });
+
+  onWebhook(webhooks.command("delete").description("delete a webhook; waiting deliveries are cancelled"), invocation, async ({ client, terminal, args }, path) => {
+    await client.call("DELETE", { path });
+    if (terminal.json) terminal.object({ id: args[0], deleted: true });
+    else terminal.note(`deleted ${args[0] ?? ""}`);
+  });
+}
+
+function addWebhookOptions(command: Command): Command {
+  return command
+    .option("--description <text>", "for people")
+    .option("--profile <name>", "delivery profile")
+    .option("--ordering <guarantee>", "none, per_event_type or strict")
+    .option("--timeout-ms <ms>", "for one request")
+    .option("--rate-limit <per-minute>", "requests per minute")
+    .option("--active <boolean>", "false to make it without sending")
+    .option("--header <name:value>", "sent with every request; may be repeated", collect)
+    .option("--set <json>", 'any other field of the API, such as {"retry_config":{"schedule_ms":[5000,60000]}}');
+}
+
+function webhookBody(options: OptionValues): Record<string, unknown> {
+  const perMinute = options.number("rateLimit");
+  const more = options.text("set");
+  return {
+    events: options.list("events"),
+    description: options.text("description"),
+    profile: options.text("profile"),
+    ordering_guarantee: options.text("ordering"),
+    timeout_ms: options.number("timeoutMs"),
+    rate_limit: perMinute === undefined ? undefined : { requests_per_minute: perMinute, burst: Math.max(1, Math.ceil(perMinute / 5)) },
+    active: activeOf(options.text("active")),
+    headers: headersOf(options.list("header")),
+    ...(more === undefined ? {} : (parseJson(more, "--set") as object)),
+  };
+}
+
+function activeOf(text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined;
+  if (text !== "true" && text !== "false") throw new UsageError(`--active takes true or false, not "${text}"`);
+  return text === "true";
+}
+
+function headersOf(given: readonly string[] | undefined): Record<string, string> | undefined {
+  if (given === undefined) return undefined;
+  return Object.fromEntries(
+    given.map((entry) => {
+      const colon = entry.indexOf(":");
+      if (colon < 1) throw new UsageError(`--header takes Name: value, not "${entry}"`);
+      return [entry.slice(0, colon).trim(), entry.slice(colon + 1).trim()];
+    }),
+  );
+}
+
+/** A command whose one argument is a webhook. */
+export function onWebhook(
+  command: Command,
+  invocation: Invocation,
+  run: (call: ClientCall, path: string) => Promise<void>,
+): void {
+  clientCommand(command.argument("<webhook-id>"), invocation, (call) =>
+    run(call, `/v1/webhooks/${encodeURIComponent(call.args[0] ?? "")}`),
+  );
+}

@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isLoopbackHost } from "../config/relations.ts";
+import { UsageError } from "./failures.ts";
+
+/** Which server a client command talks to, and as whom. */
+export interface ServerConnection {
+  readonly url: string;
+  readonly key: string;
+  /** Where the key came from, when nobody named it. */
+  readonly keyFile: string | null;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * `--url`/`POSTHORN_URL` and `--key`/`POSTHORN_KEY`. Without a key, and only for a server on this machine, the admin
+ * key of the data folder serves: whoever can read it may use it anyway.
+ */
+export function findServer(
+  given: { readonly url?: string | undefined; readonly key?: string | undefined },
+  env: Environment,
+): ServerConnection {
+  const url = parseServerUrl(given.url ?? nonEmpty(env["POSTHORN_URL"]) ?? defaultUrl(env));
+  const key = given.key ?? nonEmpty(env["POSTHORN_KEY"]);
+  if (key !== undefined) return { url: url.href, key, keyFile: null };
+  if (!isLoopbackHost(url.hostname)) {
+    throw new UsageError(`an API key is needed for ${url.origin}: set POSTHORN_KEY, or use --key`);
+  }
+  const adminKey = nonEmpty(env["POSTHORN_ADMIN_KEY"]);
+  if (adminKey !== undefined) return { url: url.href, key: adminKey, keyFile: "POSTHORN_ADMIN_KEY" };
+  const keyFile = nonEmpty(env["POSTHORN_ADMIN_KEY_FILE"]) ?? join(nonEmpty(env["POSTHORN_DATA_DIR"]) ?? "data", "admin.key");
+  return { url: url.href, key: readAdminKey(keyFile), keyFile };
+}
+
+function defaultUrl(env: Environment): string {
+  const port = nonEmpty(env["POSTHORN_PORT"]);
+  return `http://127.0.0.1:${port !== undefined && /^\d+$/.test(port) ? port : "8080"}`;
+}
+
+function parseServerUrl(text: string): URL {
+  const url = URL.parse(text) ?? (/^[\w.-]+:\d+/.test(text) ? URL.parse(`http://${text}`) : null);
+  if (url === null || !["http:", "https:"].includes(url.protocol)) {
+    throw new UsageError(`"${text}" is not the URL of a server; write it like http://127.0.0.1:8080`);
+  }
+  return url;
+}
+
+function readAdminKey(path: string): string {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    throw new UsageError(`no API key: --key and POSTHORN_KEY are unset, and ${path} ${missing ? "does not exist" : "cannot be read"}`, [
+      "The server makes that file on its first start (npm start). Run this command in the same folder, or set POSTHORN_KEY.",
+    ]);
+  }
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
+}

@@ -1,0 +1,49 @@
+import type { Terminal } from "./terminal.ts";
+
+/** What a command prints of one row. */
+export interface Column<Row> {
+  readonly title: string;
+  readonly value: (row: Row) => unknown;
+}
+
+const gap = "  ";
+
+/** A table for people, with a head; the last column is cut where the terminal ends. */
+export function printTable<Row>(
+  terminal: Terminal,
+  table: { readonly columns: readonly Column<Row>[]; readonly rows: readonly Row[] },
+): void {
+  const { columns, rows } = table;
+  const cells = rows.map((row) => columns.map(({ value }) => cellText(value(row))));
+  const widths = columns.map(({ title }, index) =>
+    Math.max(title.length, ...cells.map((line) => line[index]?.length ?? 0)),
+  );
+  const format = (line: readonly string[]): string =>
+    cut(line.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join(gap).trimEnd(), terminal.outColumns);
+  terminal.data(terminal.outStyle("dim", format(columns.map(({ title }) => title))));
+  for (const line of cells) terminal.data(format(line));
+}
+
+/** One thing as `name  value` lines; nested values as JSON. */
+export function printFields(terminal: Terminal, fields: Readonly<Record<string, unknown>>): void {
+  const names = Object.keys(fields);
+  const width = Math.max(0, ...names.map((name) => name.length));
+  for (const [name, value] of Object.entries(fields)) {
+    terminal.data(`${terminal.outStyle("dim", name.padEnd(width))}${gap}${cellText(value)}`);
+  }
+}
+
+/** What a receiver or publisher chose must not move the reader's cursor. */
+export function cellText(value: unknown): string {
+  const text = value === null || value === undefined ? "-" : typeof value === "string" ? value : JSON.stringify(value);
+  return text.replaceAll(/\p{Cc}/gu, "·");
+}
+
+/** `2026-01-31 09:30:00` of an RFC 3339 text in UTC. */
+export function shortTime(instant: unknown): string {
+  return typeof instant === "string" ? instant.slice(0, 19).replace("T", " ") : "-";
+}
+
+function cut(line: string, columns: number | undefined): string {
+  return columns === undefined || line.length <= columns ? line : `${line.slice(0, Math.max(1, columns - 1))}…`;
+}

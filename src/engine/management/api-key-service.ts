@@ -1,0 +1,119 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ApiKey, ApiKeyRole, RegistryStore } from "../../ports/store/registry.ts";
+import type { EngineAccess } from "../engine-access.ts";
+import type { ApiKeyService, Principal, Scope } from "../services.ts";
+import { ProblemList } from "./problem-list.ts";
+import { isVisible, resolveTenant } from "./scope.ts";
+import type { TenantDirectory } from "./tenant-directory.ts";
+
+export interface ApiKeyServiceOptions {
+  readonly registry: RegistryStore;
+  readonly tenants: TenantDirectory;
+  readonly access: Pick<EngineAccess, "nextId">;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** `hashApiKey` of POSTHORN_ADMIN_KEY; null when there is no such key. */
+  readonly adminKeyHash: string | null;
+}
+
+const roles: readonly ApiKeyRole[] = ["admin", "manage", "publish", "read"];
+const keyBytes = 32;
+/** Anything longer is no key of ours and is not worth hashing. */
+const keyLengthMax = 512;
+const nameLengthMax = 100;
+/** Who holds the key of the settings. */
+const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: null };
+
+/**
+ * API keys: `phk_` and 32 random bytes. Only their SHA-256 is kept. That is enough for keys that nobody can guess, and
+ * the lookup by hash tells a caller nothing: he cannot steer what the hash of a guess begins with.
+ */
+export class ApiKeys implements ApiKeyService {
+  readonly #options: ApiKeyServiceOptions;
+  readonly #byHash = new Map<string, ApiKey>();
+
+  constructor(options: ApiKeyServiceOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the keys. Until then only the administrator's is known. */
+  async load(): Promise<void> {
+    for (const apiKey of await this.#options.registry.apiKeys()) this.#byHash.set(apiKey.hash, apiKey);
+  }
+
+  authenticate(presentedKey: string): Principal | null {
+    if (presentedKey.length === 0 || presentedKey.length > keyLengthMax) return null;
+    const { adminKeyHash, clock } = this.#options;
+    const hash = hashApiKey(presentedKey);
+    if (adminKeyHash !== null && isEqual({ hash, expected: adminKeyHash })) return adminPrincipal;
+    const apiKey = this.#byHash.get(hash);
+    if (apiKey === undefined || !isEqual({ hash, expected: apiKey.hash })) return null;
+    if (apiKey.expiresAt !== null && apiKey.expiresAt <= clock.now()) return null;
+    return { keyId: apiKey.id, role: apiKey.role, tenantId: apiKey.tenantId };
+  }
+
+  /** A tenant makes keys for itself only, and never an administrator's. */
+  async create(
+    scope: Scope,
+    input: Parameters<ApiKeyService["create"]>[1],
+  ): Promise<{ readonly apiKey: ApiKey; readonly key: string }> {
+    const { registry, access, clock, random } = this.#options;
+    const now = clock.now();
+    validate(input, now);
+    if (input.role === "admin" && scope.tenantId !== null) {
+      throw new PosthornError("forbidden", "only an administrator creates keys of administrators");
+    }
+    const key = `phk_${Buffer.from(random.bytes(keyBytes)).toString("base64url")}`;
+    const apiKey: ApiKey = {
+      id: access.nextId(),
+      name: input.name,
+      hash: hashApiKey(key),
+      hint: key.slice(-4),
+      role: input.role,
+      tenantId: input.role === "admin" ? null : resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId }),
+      createdAt: now,
+      expiresAt: input.expiresAt,
+    };
+    await registry.saveApiKey(apiKey);
+    this.#byHash.set(apiKey.hash, apiKey);
+    return { apiKey, key };
+  }
+
+  async list(scope: Scope): Promise<readonly ApiKey[]> {
+    return [...this.#byHash.values()]
+      .filter((apiKey) => isVisible(scope, apiKey))
+      .toSorted((left, right) => (left.id < right.id ? -1 : 1));
+  }
+
+  async revoke(scope: Scope, id: string): Promise<void> {
+    const apiKey = [...this.#byHash.values()].find((known) => known.id === id);
+    if (apiKey === undefined || !isVisible(scope, apiKey)) throw new NotFoundError("the API key");
+    await this.#options.registry.deleteApiKey(id);
+    this.#byHash.delete(apiKey.hash);
+  }
+}
+
+/** How a key is stored and compared: SHA-256, hex. */
+export function hashApiKey(key: string): string {
+  return createHash("sha256").update(key, "utf8").digest("hex");
+}
+
+function isEqual({ hash, expected }: { readonly hash: string; readonly expected: string }): boolean {
+  return hash.length === expected.length && timingSafeEqual(Buffer.from(hash), Buffer.from(expected));
+}
+
+function validate(input: Parameters<ApiKeyService["create"]>[1], now: number): void {
+  const problems = new ProblemList();
+  problems.text("name", { value: input.name, lengthMin: 1, lengthMax: nameLengthMax });
+  const role = problems.oneOf("role", { value: input.role, allowed: roles });
+  if (role === "admin" && input.tenantId !== null) {
+    problems.add({ field: "tenant_id", message: "must be left out: an administrator's key is for all tenants" });
+  }
+  if (input.expiresAt !== null && !(Number.isFinite(input.expiresAt) && input.expiresAt > now)) {
+    problems.add({ field: "expires_at", message: "must lie in the future" });
+  }
+  problems.throwIfAny("the API key");
+}

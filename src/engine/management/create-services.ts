@@ -1,0 +1,82 @@
+import type { UrlRules } from "../../core/egress/url-policy.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
+import type { SecretBox } from "../../ports/secret-box.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { EngineAccess } from "../engine-access.ts";
+import type { EventService, Services } from "../services.ts";
+import { ApiKeys } from "./api-key-service.ts";
+import { BatchOperations } from "./batch-operations.ts";
+import { DeadLetters } from "./dead-letter-service.ts";
+import { Deliveries } from "./delivery-service.ts";
+import { EventTypes } from "./event-type-service.ts";
+import { Events } from "./event-service.ts";
+import type { SchemaRegistry } from "./schema-registry.ts";
+import type { TenantDirectory } from "./tenant-directory.ts";
+import { TenantKeys } from "./tenant-keys.ts";
+import { Tenants } from "./tenant-service.ts";
+import { WebhookRecovery } from "./webhook-recovery.ts";
+import { WebhookSecrets } from "./webhook-secrets.ts";
+import { Webhooks } from "./webhook-service.ts";
+
+export interface ServicesOptions {
+  readonly access: EngineAccess;
+  readonly store: Store;
+  readonly secretBox: SecretBox;
+  readonly schemaCompiler: SchemaCompiler;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  readonly urlRules: UrlRules;
+  /** Both are made before the engine, which asks them for every event. */
+  readonly tenants: TenantDirectory;
+  readonly schemas: SchemaRegistry;
+  readonly adminKeyHash: string | null;
+  readonly limits: { readonly webhooksPerTenantMax: number };
+}
+
+/** Everything but publishing, which is the engine's own. */
+export type ManagementServices = Omit<Services, "events"> & {
+  readonly events: Omit<EventService, "publish" | "publishMany">;
+  readonly lifecycle: ManagementLifecycle;
+};
+
+/** Starts once; stopping twice is safe, and stop waits until nothing of it runs any more. */
+export interface ManagementLifecycle {
+  /** After the engine: reads keys, applies the limits of tenants, goes on with unfinished batch operations. */
+  start(): Promise<void>;
+  /** Before the engine. */
+  stop(): Promise<void>;
+}
+
+/** The management side of a running engine. */
+export function createServices(options: ServicesOptions): ManagementServices {
+  const { access, store, clock, random, secretBox, tenants, schemas, telemetry } = options;
+  const { history, registry } = store;
+  const operations = new BatchOperations({ access, store, clock, log: telemetry.log });
+  const recovery = new WebhookRecovery({ history, operations });
+  const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
+  const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
+  const apiKeys = new ApiKeys({ registry, tenants, access, clock, random, adminKeyHash: options.adminKeyHash });
+  const { webhooksPerTenantMax } = options.limits;
+  const { urlRules } = options;
+  return {
+    events: new Events({ access, history, clock }),
+    webhooks: new Webhooks({ access, store, clock, secrets, recovery, tenants, urlRules, webhooksPerTenantMax }),
+    deliveries: new Deliveries({ access, history, clock }),
+    deadLetters: new DeadLetters({ access, history, operations }),
+    eventTypes: new EventTypes({ registry, compiler: options.schemaCompiler, schemas, tenants, clock }),
+    tenants: new Tenants({ registry, tenants, access, clock }),
+    apiKeys,
+    lifecycle: {
+      async start() {
+        await apiKeys.load();
+        for (const { id, rateLimit } of tenants.all()) access.applyTenantLimit({ tenantId: id, rateLimit });
+        await operations.start();
+      },
+      stop: () => operations.stop(),
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { priorities } from "../../core/delivery.ts";
+import { failureCategories } from "../../core/outcome.ts";
+import type { DeadLetterQuery, HistoryStore } from "../../ports/store/history.ts";
+import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { Page } from "../../ports/store.ts";
+import type { EngineAccess } from "../engine-access.ts";
+import type { DeadLetterService, DeliveryView, RetryBatchCommand, Scope } from "../services.ts";
+import type { BatchOperations } from "./batch-operations.ts";
+import { measureSelection, type Selection } from "./operation-selection.ts";
+import { ProblemList } from "./problem-list.ts";
+import { tenantFilter } from "./scope.ts";
+import { checkRate } from "./webhook-recovery.ts";
+
+/** Entries of one filter. */
+const filterEntriesMax = 250;
+
+export interface DeadLetterServiceOptions {
+  readonly access: Pick<EngineAccess, "explain">;
+  readonly history: HistoryStore;
+  readonly operations: BatchOperations;
+}
+
+/** Deliveries that were given up, and their retry in bulk (WDS-112, 113). */
+export class DeadLetters implements DeadLetterService {
+  readonly #options: DeadLetterServiceOptions;
+
+  constructor(options: DeadLetterServiceOptions) {
+    this.#options = options;
+  }
+
+  async list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>> {
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const page = await this.#options.history.listDeadLetters({ ...query, tenantId });
+    return { rows: page.rows.map((row) => this.#options.access.explain(row)), next: page.next };
+  }
+
+  async retryBatch(
+    scope: Scope,
+    command: RetryBatchCommand,
+  ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }> {
+    validate(command);
+    const { webhookIds, eventTypes, categories, from, to, requestsPerSecond, priority } = command;
+    const { tenantId } = scope;
+    const selection: Selection = { kind: "dead_letters", tenantId, webhookIds, eventTypes, categories, from, to };
+    const { count, before } = await measureSelection(this.#options.history, selection);
+    if (command.dryRun) return { operation: null, count };
+    const operation = await this.#options.operations.create({
+      tenantId,
+      kind: "dlq_retry",
+      selection,
+      priority,
+      requestsPerSecond,
+      total: count,
+      before,
+    });
+    return { operation, count };
+  }
+
+  operation(scope: Scope, id: string): Promise<BatchOperation> {
+    return this.#options.operations.get(scope, id);
+  }
+
+  cancel(scope: Scope, id: string): Promise<BatchOperation> {
+    return this.#options.operations.cancel(scope, id);
+  }
+}
+
+function validate(command: RetryBatchCommand): void {
+  const problems = new ProblemList();
+  const filters = {
+    "filter.webhook_ids": command.webhookIds,
+    "filter.event_types": command.eventTypes,
+    "filter.failure_categories": command.categories,
+  };
+  for (const [field, entries] of Object.entries(filters)) {
+    if (entries !== null && (entries.length === 0 || entries.length > filterEntriesMax)) {
+      problems.add({ field, message: `must have 1 to ${filterEntriesMax} entries, or be left out` });
+    }
+  }
+  for (const [index, value] of (command.categories ?? []).entries()) {
+    problems.oneOf(`filter.failure_categories[${index}]`, { value, allowed: failureCategories });
+  }
+  if (command.from !== null && command.to !== null && command.to <= command.from) {
+    problems.add({ field: "filter.to", message: "must be after from" });
+  }
+  problems.oneOf("priority", { value: command.priority, allowed: priorities });
+  checkRate(problems, { field: "rate_limit.requests_per_second", requestsPerSecond: command.requestsPerSecond });
+  problems.throwIfAny("the batch retry");
+}

@@ -1,0 +1,110 @@
+import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import type { RateLimitConfig } from "../../core/profile.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { NotificationTarget, RegistryStore, Tenant } from "../../ports/store/registry.ts";
+import type { EngineAccess } from "../engine-access.ts";
+import type { Scope, TenantInput, TenantService } from "../services.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
+import { isRecord, ProblemList } from "./problem-list.ts";
+import { newTenant, type TenantDirectory } from "./tenant-directory.ts";
+
+export interface TenantServiceOptions {
+  readonly registry: RegistryStore;
+  readonly tenants: TenantDirectory;
+  readonly access: Pick<EngineAccess, "applyTenantLimit">;
+  readonly clock: Clock;
+}
+
+const tenantId = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const nameLengthMax = 200;
+const limitMax = 1_000_000;
+const targetsMax = 20;
+const addressLengthMax = 2_048;
+
+/** Tenants. Administrators see and make them all; a tenant sees itself, and cannot lift its own limits. */
+export class Tenants implements TenantService {
+  readonly #options: TenantServiceOptions;
+  readonly #changes = new KeyedQueue();
+
+  constructor(options: TenantServiceOptions) {
+    this.#options = options;
+  }
+
+  async list(scope: Scope): Promise<readonly Tenant[]> {
+    return this.#options.tenants.all().filter(({ id }) => scope.tenantId === null || scope.tenantId === id);
+  }
+
+  async get(scope: Scope, id: string): Promise<Tenant> {
+    const tenant = this.#options.tenants.get(id);
+    if (tenant === undefined || (scope.tenantId !== null && scope.tenantId !== id)) throw new NotFoundError("the tenant");
+    return tenant;
+  }
+
+  async put(scope: Scope, command: Parameters<TenantService["put"]>[1]): ReturnType<TenantService["put"]> {
+    const { id, input } = command;
+    if (scope.tenantId !== null && scope.tenantId !== id) throw new NotFoundError("the tenant");
+    if (scope.tenantId !== null && (input.rateLimit !== undefined || input.webhooksMax !== undefined)) {
+      throw new PosthornError("forbidden", "only an administrator sets the limits of a tenant");
+    }
+    return this.#changes.run(id, () => this.#put(id, input));
+  }
+
+  async #put(id: string, input: TenantInput): ReturnType<TenantService["put"]> {
+    const { registry, tenants, access, clock } = this.#options;
+    const existing = tenants.get(id);
+    const now = clock.now();
+    const problems = new ProblemList();
+    if (!tenantId.test(id)) {
+      problems.add({ field: "id", message: "must be 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit" });
+    }
+    const tenant = { ...mergeTenant(existing ?? newTenant(id, now), { input, problems }), updatedAt: now };
+    problems.throwIfAny("the tenant");
+    await registry.saveTenant(tenant);
+    tenants.set(tenant);
+    access.applyTenantLimit({ tenantId: id, rateLimit: tenant.rateLimit });
+    return { tenant, created: existing === undefined };
+  }
+}
+
+function mergeTenant(base: Tenant, change: { readonly input: TenantInput; readonly problems: ProblemList }): Tenant {
+  const { input, problems } = change;
+  const { name, rateLimit, webhooksMax, notificationTargets } = input;
+  const count = { value: webhooksMax, min: 0, max: limitMax, whole: true };
+  return {
+    ...base,
+    name: name === undefined ? base.name : (problems.text("name", { value: name, lengthMin: 1, lengthMax: nameLengthMax }) ?? ""),
+    rateLimit: rateLimit === undefined ? base.rateLimit : readRateLimit(rateLimit, problems),
+    webhooksMax: webhooksMax === undefined ? base.webhooksMax : webhooksMax === null ? null : problems.number("webhooks_max", count),
+    notificationTargets:
+      notificationTargets === undefined ? base.notificationTargets : readTargets(notificationTargets, problems),
+  };
+}
+
+function readRateLimit(value: unknown, problems: ProblemList): RateLimitConfig | null {
+  if (value === null) return null;
+  if (!isRecord(value)) {
+    problems.add({ field: "rate_limit", message: "must be an object, or null" });
+    return null;
+  }
+  const range = { min: 1, max: limitMax, whole: true };
+  const requestsPerMinute = problems.number("rate_limit.requests_per_minute", { ...range, value: value["requestsPerMinute"] });
+  const burst = problems.number("rate_limit.burst", { ...range, value: value["burst"] });
+  return requestsPerMinute === null || burst === null ? null : { requestsPerMinute, burst };
+}
+
+function readTargets(value: unknown, problems: ProblemList): readonly NotificationTarget[] {
+  if (!Array.isArray(value) || value.length > targetsMax) {
+    problems.add({ field: "notification_targets", message: `must list at most ${targetsMax} targets` });
+    return [];
+  }
+  for (const [index, target] of (value as readonly unknown[]).entries()) {
+    const field = `notification_targets[${index}]`;
+    if (!isRecord(target)) {
+      problems.add({ field, message: "must be an object with kind and address" });
+      continue;
+    }
+    problems.oneOf(`${field}.kind`, { value: target["kind"], allowed: ["email", "webhook"] });
+    problems.text(`${field}.address`, { value: target["address"], lengthMin: 3, lengthMax: addressLengthMax });
+  }
+  return value as readonly NotificationTarget[];
+}

@@ -1,0 +1,180 @@
+/** What the API does when the engine fails, drains or is slow: needs an engine that can be told to. */
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { connect } from "node:net";
+import { after, test } from "node:test";
+import type { ApiOptions } from "../../src/api/server.ts";
+import { PosthornError } from "../../src/core/errors.ts";
+import type { EventService } from "../../src/engine/services.ts";
+import { StoreUnavailableError } from "../../src/ports/store.ts";
+import { assertProblem, createClient } from "../scenarios/api/client.ts";
+import type { Client } from "../scenarios/api/client.ts";
+import { openStandIn } from "./stand-in/open.ts";
+import type { StandIn } from "./stand-in/open.ts";
+
+const event = { event_type: "shop.paid", data: { n: 1 } };
+const opened: StandIn[] = [];
+after(() => Promise.all(opened.map((standIn) => standIn.close())));
+
+async function open(change?: (options: ApiOptions) => Partial<ApiOptions>): Promise<{ readonly standIn: StandIn; readonly client: Client }> {
+  const standIn = await openStandIn(change);
+  opened.push(standIn);
+  return { standIn, client: createClient({ baseUrl: standIn.baseUrl, key: standIn.adminKey }) };
+}
+
+/** A stand-in whose `publish` can be replaced. */
+function withPublish(publish: (real: EventService["publish"]) => EventService["publish"]) {
+  return open(({ services }) => ({
+    services: { ...services, events: { ...services.events, publish: publish(services.events.publish) } },
+  }));
+}
+
+test("an unexpected error is 500 without a word of it, logged with the id that the answer names", async () => {
+  const { standIn, client } = await withPublish(() => async () => {
+    throw new Error("password=hunter2");
+  });
+  const reply = await client.post("/v1/events", event);
+  const problem = assertProblem(reply, { status: 500, code: "internal_error" });
+  assert.ok(!reply.text.includes("hunter2"));
+  const requestId = /request id (\S+)\./.exec(String(problem["detail"]))?.[1] ?? "missing";
+  assert.ok(standIn.errors.some((line) => line.includes(requestId) && line.includes("hunter2")));
+});
+
+test("an error thrown at once is answered too", async () => {
+  const { client } = await withPublish(() => () => {
+    throw new PosthornError("rate_limited", "slow down", { retryAfterSeconds: 7 });
+  });
+  const reply = await client.post("/v1/events", event);
+  assertProblem(reply, { status: 429, code: "rate_limited" });
+  assert.equal(reply.headers.get("retry-after"), "7");
+});
+
+test("a store that is away is 503 with Retry-After, for events and for keys", async () => {
+  const { client } = await withPublish(() => async () => {
+    throw new StoreUnavailableError("disk full");
+  });
+  const reply = await client.post("/v1/events", event);
+  assertProblem(reply, { status: 503, code: "unavailable" });
+  assert.equal(reply.headers.get("retry-after"), "1");
+  const { client: other } = await open(() => ({
+    idempotency: {
+      begin: async () => Promise.reject(new StoreUnavailableError("locked")),
+      finish: async () => {},
+      abandon: async () => {},
+    },
+  }));
+  const keyed = await other.post("/v1/events", event, { headers: { "idempotency-key": '"k"' } });
+  assertProblem(keyed, { status: 503, code: "unavailable" });
+});
+
+test("5xx, 409 and 429 are not kept: the same key runs again", async () => {
+  const failures = [new Error("boom"), new PosthornError("event_in_progress", "x"), new PosthornError("rate_limited", "x")];
+  const { client } = await withPublish((real) => (scope, input) => {
+    const failure = failures.shift();
+    return failure === undefined ? real(scope, input) : Promise.reject(failure);
+  });
+  const headers = { "idempotency-key": `"${randomUUID()}"` };
+  const statuses = [];
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const reply = await client.post("/v1/events", event, { headers });
+    statuses.push(`${reply.status}${reply.headers.get("idempotency-replayed") === "true" ? " replayed" : ""}`);
+  }
+  assert.deepEqual(statuses, ["500", "409", "429", "202", "202 replayed"]);
+});
+
+test("while the first runs, the second gets 409", async () => {
+  const running = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
+  const { client } = await withPublish((real) => async (scope, input) => {
+    started.resolve();
+    await running.promise;
+    return real(scope, input);
+  });
+  const headers = { "idempotency-key": `"${randomUUID()}"` };
+  const first = client.post("/v1/events", event, { headers });
+  await started.promise;
+  assertProblem(await client.post("/v1/events", event, { headers }), { status: 409, code: "idempotency_key_in_progress" });
+  running.resolve();
+  assert.equal((await first).status, 202);
+});
+
+test("an answer that could not be kept is still given", async () => {
+  const { client } = await open(({ idempotency }) => ({
+    idempotency: {
+      begin: (claim) => idempotency.begin(claim),
+      abandon: (query) => idempotency.abandon(query),
+      finish: async () => Promise.reject(new StoreUnavailableError("full")),
+    },
+  }));
+  assert.equal((await client.post("/v1/events", event, { headers: { "idempotency-key": '"k"' } })).status, 202);
+});
+
+test("secrets in kept answers are sealed", async () => {
+  const { standIn, client } = await open();
+  const headers = { "idempotency-key": '"k"' };
+  const webhook = (await client.post("/v1/webhooks", { url: "https://example.com/", events: ["a"] }, { headers })).body;
+  const key = (await client.post("/v1/api-keys", { name: "n", role: "read", tenant_id: "default" }, { headers })).body;
+  const rotated = await client.post(`/v1/webhooks/${webhook["id"]}/secret/rotate`, {}, { headers });
+  const kept = JSON.stringify([...standIn.answers.entries.values()]);
+  assert.equal(standIn.answers.entries.size, 3);
+  for (const secret of [webhook["secret"], key["key"], rotated.body["secret"]]) {
+    assert.ok(String(secret).length > 20 && !kept.includes(String(secret).slice(6)));
+  }
+});
+
+test("not ready is 503 with reasons, and still alive", async () => {
+  const { client } = await open(() => ({ readiness: () => ({ ready: false, reasons: ["migrating"] }) }));
+  const reply = await client.get("/readyz");
+  assert.equal(reply.status, 503);
+  assert.deepEqual(reply.body, { status: "unavailable", reasons: ["migrating"] });
+  assert.equal((await client.get("/livez")).status, 200);
+});
+
+test("close lets running requests finish, and cuts what is beyond the grace time", async () => {
+  const gate = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
+  const { standIn, client } = await withPublish((real) => async (scope, input) => {
+    started.resolve();
+    await gate.promise;
+    return real(scope, input);
+  });
+  const running = client.post("/v1/events", event);
+  await started.promise;
+  const closed = standIn.api.close(5_000);
+  gate.resolve();
+  const reply = await running;
+  assert.equal(reply.status, 202);
+  await closed;
+  await assert.rejects(client.get("/livez"));
+
+  const stuck = await withPublish(() => () => new Promise(() => {}));
+  const lost = stuck.client.post("/v1/events", event);
+  const socketOpen = new Promise<void>((resolve) => {
+    const socket = connect(Number(new URL(stuck.standIn.baseUrl).port), "127.0.0.1", resolve);
+    socket.on("error", () => {});
+  });
+  await socketOpen;
+  await Promise.all([assert.rejects(lost), stuck.standIn.api.close(50)]);
+});
+
+test("a caller without a key cannot make the server read a body", async () => {
+  const { standIn } = await open();
+  const { port } = new URL(standIn.baseUrl);
+  const head = "POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9999999\r\n\r\n{";
+  const answer = await new Promise<string>((resolve) => {
+    const socket = connect(Number(port), "127.0.0.1", () => socket.write(head));
+    socket.once("data", (data) => {
+      socket.destroy();
+      resolve(data.toString());
+    });
+  });
+  assert.match(answer, /^HTTP\/1\.1 401 /);
+});
+
+test("nothing tells what the server is made of", async () => {
+  const { client } = await open();
+  for (const path of ["/livez", "/v1/events", "/nothing"]) {
+    const { headers } = await client.get(path);
+    for (const name of ["server", "x-powered-by", "via"]) assert.equal(headers.get(name), null);
+  }
+});

@@ -1,0 +1,4 @@
+import { apiConformance } from "../scenarios/api/conformance.ts";
+import { openStandIn } from "./stand-in/open.ts";
+
+apiConformance("stand-in engine", openStandIn);

@@ -1,0 +1,179 @@
+/**
+ * Management as it runs: the real engine on a real SQLite file with real encryption. Only the network is made up: each
+ * URL answers with the status that a test chose, and requests are kept for looking at.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { createSchemaCompiler } from "../../src/adapters/schema/ajv/schema-compiler.ts";
+import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
+import { systemClock } from "../../src/adapters/system/clock.ts";
+import { createSystemRandom } from "../../src/adapters/system/random.ts";
+import { createKeyRing, createSecretBox } from "../../src/adapters/system/secret-box.ts";
+import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import { hashApiKey } from "../../src/engine/management/api-key-service.ts";
+import { createServices, type ManagementServices } from "../../src/engine/management/create-services.ts";
+import { loadSchemaRegistry } from "../../src/engine/management/schema-registry.ts";
+import { loadTenantDirectory } from "../../src/engine/management/tenant-directory.ts";
+import type { PublishInput, Scope, WebhookInput, WebhookView } from "../../src/engine/services.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import type { Store } from "../../src/ports/store.ts";
+import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
+import type { OutboundRequest, Transport } from "../../src/ports/transport.ts";
+
+export const admin: Scope = { tenantId: null };
+export const adminKey = "the-admin-key-of-this-test";
+
+export interface World {
+  readonly services: ManagementServices;
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly requests: OutboundRequest[];
+  /** Everything that was logged, as JSON lines. */
+  readonly log: string[];
+  /** Status by path; 200 where nothing is set. */
+  readonly statuses: Map<string, number>;
+  /** Moves the wall clock. */
+  skipTime(ms: number): void;
+  /** Ends the process side and opens it again on the same data. */
+  restart(): Promise<void>;
+  createWebhook(input?: WebhookInput): Promise<WebhookView>;
+  publish(input?: Partial<PublishInput>): Promise<string>;
+  /** Polls until the check answers something. */
+  until<Found>(check: () => Promise<Found | null | undefined | false> | Found | null | undefined | false): Promise<Found>;
+}
+
+export async function openWorld(t: TestContext, options: { readonly webhooksPerTenantMax?: number } = {}): Promise<World> {
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-management-"));
+  const random = createSystemRandom();
+  const box = { ring: createKeyRing({ current: random.bytes(32), previous: [], random }), digestKey: random.bytes(32) };
+  const requests: OutboundRequest[] = [];
+  const log: string[] = [];
+  const statuses = new Map<string, number>();
+  let skippedMs = 0;
+  const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
+
+  const open = async () => {
+    const store = await openSqliteStore({ dataDir, now: clock.now(), pid: process.pid });
+    const secretBox = createSecretBox(box);
+    const schemaCompiler = createSchemaCompiler();
+    const telemetry = { log: recordingLogger(log), metrics: silentMetrics };
+    const tenants = await loadTenantDirectory({ registry: store.registry, clock });
+    const schemas = await loadSchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
+    const engine = new Engine({
+      store,
+      transport: fakeTransport(requests, statuses),
+      secretBox,
+      clock,
+      random,
+      telemetry,
+      delivers: true,
+      userAgent: "Posthorn/test",
+      limits: engineLimits,
+      retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
+      tenantExists: (id) => tenants.has(id),
+      schemaProblems: (event) => schemas.validate(event),
+    });
+    const services = createServices({
+      access: engine,
+      store,
+      secretBox,
+      schemaCompiler,
+      clock,
+      random,
+      telemetry,
+      tenants,
+      schemas,
+      urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
+      adminKeyHash: hashApiKey(adminKey),
+      limits: { webhooksPerTenantMax: options.webhooksPerTenantMax ?? 1_000 },
+    });
+    await engine.start();
+    await services.lifecycle.start();
+    return { store, engine, services };
+  };
+  const close = async () => {
+    await running.services.lifecycle.stop();
+    await running.engine.stop({ graceMs: 1_000 });
+    await running.store.close();
+  };
+
+  let running = await open();
+  t.after(async () => {
+    await close();
+    rmSync(dataDir, { recursive: true });
+  });
+  return {
+    get services() {
+      return running.services;
+    },
+    get engine() {
+      return running.engine;
+    },
+    get store() {
+      return running.store;
+    },
+    requests,
+    log,
+    statuses,
+    skipTime: (ms) => void (skippedMs += ms),
+    async restart() {
+      await close();
+      running = await open();
+    },
+    async createWebhook(input = {}) {
+      const given = { url: "https://example.com/hook", events: ["*"], ...input };
+      return (await running.services.webhooks.create(admin, given)).view;
+    },
+    async publish(input = {}) {
+      return (await running.engine.publish(admin, { eventType: "order.created", data: { id: 1 }, ...input })).id;
+    },
+    async until(check) {
+      for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
+        const found = await check();
+        if (found !== null && found !== undefined && found !== false) return found;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      throw new Error("it did not happen within 5 s");
+    },
+  };
+}
+
+function fakeTransport(requests: OutboundRequest[], statuses: ReadonlyMap<string, number>): Transport {
+  return {
+    async send(request) {
+      requests.push(request);
+      await new Promise((resolve) => setImmediate(resolve));
+      return {
+        observation: { kind: "response", status: statuses.get(request.path) ?? 200, complete: true },
+        responseSample: null,
+        location: null,
+        errorMessage: null,
+        durationMs: 1,
+      };
+    },
+    openSockets: () => 0,
+    close: async () => undefined,
+  };
+}
+
+function recordingLogger(lines: string[]): Logger {
+  const record: Logger["info"] = (fields, message) => void lines.push(JSON.stringify({ ...fields, message }));
+  return { debug: record, info: record, warn: record, error: record };
+}
+
+const nothing = (): void => {};
+const silentMetrics = new Proxy({} as Metrics, { get: () => nothing });
+
+const dayMs = 86_400_000;
+const engineLimits = {
+  concurrency: 100,
+  webhookConcurrency: 5,
+  payloadBytesMax: 262_144,
+  commitWindowMs: 5,
+  commitWritesMax: 512,
+  bufferBytesMax: 64 * 1024 * 1024,
+  leaseMs: 300_000,
+};

@@ -1,0 +1,47 @@
+/**
+ * What every server must do at its HTTP surface, asked over real sockets: run it on the stand-in engine, on SQLite, on
+ * PostgreSQL.
+ *
+ * ```ts
+ * apiConformance("embedded", async () => ({ baseUrl, adminKey, close }));
+ * ```
+ */
+import { after, before, describe } from "node:test";
+import { accessSuite } from "./access.ts";
+import { badInputSuite } from "./bad-input.ts";
+import { createClient } from "./client.ts";
+import type { Client, OpenApi, OpenedApi } from "./client.ts";
+import { documentsSuite } from "./documents.ts";
+import { fuzzSuite } from "./fuzz.ts";
+import { idempotencySuite } from "./idempotency.ts";
+import { listingsSuite } from "./listings.ts";
+import { publishingSuite } from "./publishing.ts";
+import { sizesSuite } from "./sizes.ts";
+import { webhooksSuite } from "./webhooks.ts";
+
+export type Suite = (client: () => Client) => void;
+
+const suites: Readonly<Record<string, Suite>> = {
+  publishing: publishingSuite,
+  webhooks: webhooksSuite,
+  access: accessSuite,
+  "bad input": badInputSuite,
+  sizes: sizesSuite,
+  idempotency: idempotencySuite,
+  listings: listingsSuite,
+  documents: documentsSuite,
+  fuzz: fuzzSuite,
+};
+
+export function apiConformance(name: string, open: OpenApi): void {
+  describe(`API conformance: ${name}`, () => {
+    let opened: OpenedApi;
+    let client: Client;
+    before(async () => {
+      opened = await open();
+      client = createClient({ baseUrl: opened.baseUrl, key: opened.adminKey });
+    });
+    after(() => opened.close());
+    for (const [title, suite] of Object.entries(suites)) describe(title, () => suite(() => client));
+  });
+}

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { assertProblem, itemsOf } from "./client.ts";
+import type { Client, Json } from "./client.ts";
+
+export function listingsSuite(client: () => Client): void {
+  const publishSome = async (): Promise<string> => {
+    const type = `list${Date.now()}_${Math.floor(performance.now() * 1_000)}`;
+    const events = Array.from({ length: 7 }, (_, n) => ({ event_type: type, data: { n: n + 1 } }));
+    assert.equal((await client().post("/v1/events/batch", { events })).status, 202);
+    return type;
+  };
+
+  test("cursors walk a listing once through, newest first, also while it grows", async () => {
+    const type = await publishSome();
+    const numbers: number[] = [];
+    let cursor = "";
+    do {
+      const { status, body, text } = await client().get(`/v1/events?event_type=${type}&limit=3${cursor}`);
+      assert.equal(status, 200, text);
+      for (const event of itemsOf(body["data"])) numbers.push(Number(event["sequence_number"]));
+      await client().post("/v1/events", { event_type: type, data: { late: true } });
+      cursor = body["next_cursor"] === null ? "" : `&cursor=${body["next_cursor"]}`;
+    } while (cursor !== "" && numbers.length < 20);
+    assert.equal(numbers.length, 7);
+    assert.deepEqual(numbers, numbers.toSorted((a, b) => b - a));
+  });
+
+  test("offset skips", async () => {
+    const type = await publishSome();
+    const { body } = await client().get(`/v1/events?event_type=${type}&limit=2&offset=5`);
+    assert.equal(itemsOf(body["data"]).length, 2);
+    assert.equal(body["next_cursor"], null);
+  });
+
+  test("a cursor that was tampered with, or belongs elsewhere, is refused", async () => {
+    const type = await publishSome();
+    const path = `/v1/events?event_type=${type}&limit=2`;
+    const cursor = String((await client().get(path)).body["next_cursor"]);
+    assert.match(cursor, /^[\w-]+$/);
+    const flipped = `${cursor.slice(0, 10)}${cursor[10] === "A" ? "B" : "A"}${cursor.slice(11)}`;
+    for (const bad of [flipped, cursor.slice(1), `${cursor}A`, "", "1", "..", "%00", Buffer.from("42").toString("base64url")]) {
+      assertProblem(await client().get(`${path}&cursor=${bad}`), { status: 400, code: "invalid_cursor" });
+    }
+    assertProblem(await client().get(`/v1/events?limit=2&cursor=${cursor}`), { status: 400, code: "invalid_cursor" });
+    assertProblem(await client().get(`/v1/dlq?cursor=${cursor}`), { status: 400, code: "invalid_cursor" });
+    const other = client().withKey(await client().keyFor("read"));
+    assertProblem(await other.get(`${path}&cursor=${cursor}`), { status: 400, code: "invalid_cursor" });
+    assert.equal((await client().get(`${path}&cursor=${cursor}`)).status, 200);
+  });
+
+  test("times filter, given as dates or date-times", async () => {
+    const type = await publishSome();
+    const count = async (query: string): Promise<number> =>
+      itemsOf((await client().get(`/v1/events?event_type=${type}&${query}`)).body["data"]).length;
+    assert.equal(await count("from=2026-01-01"), 7);
+    assert.equal(await count("to=2020-01-01T00:00:00Z"), 0);
+    assert.equal(await count("from=2999-01-01T00:00:00%2B01:00"), 0);
+  });
+
+  test("webhooks are listed by activity, type and tenant (WDS-103)", async () => {
+    const type = `hook${Date.now()}`;
+    const make = async (active: boolean): Promise<Json> =>
+      (await client().post("/v1/webhooks", { url: "https://example.com/", events: [type], active })).body;
+    const [on, off] = [await make(true), await make(false)];
+    const ids = async (query: string): Promise<unknown[]> =>
+      itemsOf((await client().get(`/v1/webhooks?event_type=${type}&limit=250&${query}`)).body["data"]).map((row) => row["id"]);
+    assert.deepEqual(await ids("active=true"), [on["id"]]);
+    assert.deepEqual(await ids("active=false"), [off["id"]]);
+    assert.deepEqual((await ids("tenant_id=default")).length, 2);
+    const page = (await client().get(`/v1/webhooks?event_type=${type}&limit=1`)).body;
+    const next = await client().get(`/v1/webhooks?event_type=${type}&limit=1&cursor=${page["next_cursor"]}`);
+    assert.deepEqual([page, next.body].map((body) => itemsOf(body["data"])[0]?.["id"]), [on["id"], off["id"]]);
+    assert.equal(next.body["next_cursor"], null);
+  });
+
+  test("small listings have pages too", async () => {
+    for (const name of ["page.a", "page.b", "page.c"]) {
+      const put = await client().call("PUT", `/v1/event-types/${name}`, { body: { description: name } });
+      assert.ok([200, 201].includes(put.status), put.text);
+    }
+    const names: unknown[] = [];
+    let cursor = "";
+    do {
+      const { body } = await client().get(`/v1/event-types?limit=1${cursor}`);
+      names.push(...itemsOf(body["data"]).map((row) => row["name"]));
+      cursor = body["next_cursor"] === null ? "" : `&cursor=${body["next_cursor"]}`;
+    } while (cursor !== "");
+    assert.equal(new Set(names).size, names.length);
+    assert.ok(["page.a", "page.b", "page.c"].every((name) => names.includes(name)));
+  });
+}

@@ -1,0 +1,211 @@
+import { StoreUnavailableError } from "../../src/ports/store.ts";
+import type { Store } from "../../src/ports/store.ts";
+import type { CommitBatch } from "../../src/ports/store/deliveries.ts";
+import type { VirtualTime } from "./fake-clock.ts";
+import type { Ledger } from "./ledger.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+import type { EngineRun } from "./engine-run.ts";
+
+/** Every write of the engine and of management: a process can die right before it, or after it and unaware of it. */
+export const commitBoundaries = [
+  "commit.publish",
+  "commit.requeue",
+  "commit.settle",
+  "commit.states",
+  "claim",
+  "release",
+  "webhooks.save",
+  "webhooks.delete",
+  "webhooks.save-secrets",
+  "upkeep.expire",
+  "upkeep.cancel",
+  "upkeep.forget-payloads",
+  "upkeep.forget-history",
+  "upkeep.forget-keys",
+] as const;
+export type CommitBoundary = (typeof commitBoundaries)[number];
+export type StorePoint = CommitBoundary | "read";
+
+export interface PlannedCrash {
+  readonly point: CommitBoundary;
+  readonly phase: "before" | "after";
+  /** Dies at this call of the point. */
+  countdown: number;
+}
+
+export interface StoreFaults {
+  readonly crashes: PlannedCrash[];
+  /** Share of calls that start a time in which the store is unavailable. */
+  readonly outageChance: number;
+  readonly outageMsMax: number;
+  /** Share of commits that are refused for a reason that is not the store's health, once. */
+  readonly refusalChance: number;
+  /** Each call takes effect, and is answered, up to this much later; 0 is at once, like the embedded store. */
+  readonly latencyMsMax: number;
+}
+
+export interface CrashStoreOptions {
+  readonly inner: () => Store;
+  readonly ledger: Ledger;
+  readonly time: VirtualTime;
+  readonly random: SeededRandom;
+  readonly faults: StoreFaults;
+  readonly crash: (where: string) => void;
+  readonly trace: (line: string) => void;
+  /** After a commit took effect, before its answer is seen. */
+  readonly committed: (commit: {
+    readonly run: EngineRun;
+    readonly batch: CommitBatch;
+    readonly settled: readonly boolean[];
+  }) => void;
+}
+
+/** A process that died waits for ever. */
+const never = new Promise<never>(() => undefined);
+
+/** Wraps the store of a world: injects the faults of the seed and keeps the ledger. */
+export class CrashStore {
+  readonly #options: CrashStoreOptions;
+  readonly hits = new Map<string, number>();
+  /** No more faults from now on. */
+  healed = false;
+  #outageUntilMonotonicMs = 0;
+  lastFaultAtMonotonicMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: CrashStoreOptions) {
+    this.#options = options;
+  }
+
+  startOutage(durationMs: number): void {
+    if (this.healed) return;
+    const { time, trace } = this.#options;
+    this.#outageUntilMonotonicMs = time.monotonicMs() + durationMs;
+    trace(`outage ${durationMs}`);
+  }
+
+  heal(): void {
+    this.healed = true;
+    this.#outageUntilMonotonicMs = 0;
+  }
+
+  /** The store as one process sees it. */
+  facade(run: EngineRun): Store {
+    const { inner, ledger } = this.#options;
+    const via = <Result>(point: StorePoint, effect: () => Promise<Result>) => this.#call(run, [point], effect);
+    const swept = <Result extends { readonly changed: number }>(point: StorePoint, effect: () => Promise<Result>) =>
+      via(point, async () => {
+        const result = await effect();
+        if (result.changed > 0) await ledger.reconcile(inner());
+        return result;
+      });
+    return {
+      deliveries: {
+        commit: (batch) =>
+          this.#call(run, pointsOf(batch), async () => {
+            const result = await inner().deliveries.commit(batch);
+            this.#options.committed({ run, batch, settled: result.settled });
+            ledger.commit(batch, result);
+            return result;
+          }),
+        claim: (requests) =>
+          via("claim", async () => {
+            const results = await inner().deliveries.claim(requests);
+            ledger.claimed(requests, results);
+            return results;
+          }),
+        release: (leases) =>
+          via("release", async () => {
+            await inner().deliveries.release(leases);
+            ledger.released(leases);
+          }),
+        lanesWithWork: (page) => via("read", () => inner().deliveries.lanesWithWork(page)),
+        depth: () => via("read", () => inner().deliveries.depth()),
+      },
+      webhooks: {
+        save: (webhook) => via("webhooks.save", () => inner().webhooks.save(webhook)),
+        delete: (query) => via("webhooks.delete", () => inner().webhooks.delete(query)),
+        saveSecrets: (command) => via("webhooks.save-secrets", () => inner().webhooks.saveSecrets(command)),
+        page: (page) => via("read", () => inner().webhooks.page(page)),
+        tenantKeys: (tenantId) => via("read", () => inner().webhooks.tenantKeys(tenantId)),
+        findBySecretDigest: (digest) => via("read", () => inner().webhooks.findBySecretDigest(digest)),
+        deletedWithWork: () => via("read", () => inner().webhooks.deletedWithWork()),
+      },
+      upkeep: {
+        expire: (step) => swept("upkeep.expire", () => inner().upkeep.expire(step)),
+        cancelWebhook: (step) => swept("upkeep.cancel", () => inner().upkeep.cancelWebhook(step)),
+        forgetPayloads: (step) => via("upkeep.forget-payloads", () => inner().upkeep.forgetPayloads(step)),
+        forgetHistory: (step) => via("upkeep.forget-history", () => inner().upkeep.forgetHistory(step)),
+        forgetKeys: (step) => via("upkeep.forget-keys", () => inner().upkeep.forgetKeys(step)),
+      },
+      history: inner().history,
+      registry: inner().registry,
+      idempotency: inner().idempotency,
+      operations: inner().operations,
+      ping: () => via("read", () => inner().ping()),
+      close: () => Promise.resolve(),
+    };
+  }
+
+  async #call<Result>(run: EngineRun, points: readonly StorePoint[], effect: () => Promise<Result>): Promise<Result> {
+    const { time, random, faults, trace, crash } = this.#options;
+    // Without latency the effect comes within the call, as in the embedded store.
+    if (faults.latencyMsMax > 0) await this.#latency(run);
+    if (!run.alive) return never;
+    const planned = this.#plannedCrash(points);
+    if (planned?.phase === "before") {
+      crash(`${planned.point}:before`);
+      return never;
+    }
+    if (!this.healed && planned === undefined) {
+      if (random.chance(faults.outageChance)) this.startOutage(random.int({ min: 1, max: faults.outageMsMax }));
+      if (this.#outageUntilMonotonicMs > time.monotonicMs()) this.#refuse(points, new StoreUnavailableError("outage"));
+      if (points.some(isCommit) && random.chance(faults.refusalChance)) this.#refuse(points, new Error("refused"));
+    }
+    const result = await effect();
+    if (points[0] !== "read") trace(`${points.join("+")}`);
+    if (planned?.phase === "after" && run.alive) crash(`${planned.point}:after`);
+    if (faults.latencyMsMax > 0) await this.#latency(run);
+    return run.alive ? result : never;
+  }
+
+  #refuse(points: readonly StorePoint[], error: Error): never {
+    this.lastFaultAtMonotonicMs = this.#options.time.monotonicMs();
+    for (const point of points) this.#hit(`${point}:${error instanceof StoreUnavailableError ? "unavailable" : "refused"}`);
+    throw error;
+  }
+
+  #plannedCrash(points: readonly StorePoint[]): PlannedCrash | undefined {
+    const { crashes } = this.#options.faults;
+    if (this.healed) return undefined;
+    for (const crash of crashes) if (points.includes(crash.point)) crash.countdown -= 1;
+    const next = crashes.findIndex((crash) => crash.countdown <= 0);
+    if (next === -1) return undefined;
+    const [planned] = crashes.splice(next, 1);
+    if (planned !== undefined) this.#hit(`${planned.point}:${planned.phase}`);
+    return planned;
+  }
+
+  #hit(name: string): void {
+    this.hits.set(name, (this.hits.get(name) ?? 0) + 1);
+  }
+
+  async #latency(run: EngineRun): Promise<void> {
+    const { faults, random, time } = this.#options;
+    if (!run.alive) return;
+    const delayMs = random.int({ min: 0, max: faults.latencyMsMax });
+    if (delayMs > 0) await new Promise<void>((resolve) => time.after(delayMs, resolve));
+  }
+}
+
+function pointsOf(batch: CommitBatch): readonly StorePoint[] {
+  const points: StorePoint[] = [];
+  if (batch.publishes.length > 0) points.push("commit.publish");
+  if (batch.requeues.length > 0) points.push("commit.requeue");
+  if (batch.settlements.length > 0) points.push("commit.settle");
+  if (batch.webhookStates.length > 0) points.push("commit.states");
+  return points.length === 0 ? ["read"] : points;
+}
+
+function isCommit(point: StorePoint): boolean {
+  return point.startsWith("commit.");
+}

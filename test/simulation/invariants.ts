@@ -1,0 +1,126 @@
+import type { PublishInput, PublishReceipt } from "../../src/engine/services.ts";
+import type { EngineRun } from "./engine-run.ts";
+import { EndChecks } from "./invariants/end.ts";
+import type { EndState } from "./invariants/end.ts";
+import type { Answer, Flight } from "./invariants/flights.ts";
+import { LivenessChecks } from "./invariants/liveness.ts";
+import { Pauses } from "./invariants/pauses.ts";
+import { Rates } from "./invariants/rates.ts";
+import { RequestChecks } from "./invariants/requests.ts";
+import type { SentRequest } from "./invariants/requests.ts";
+import { SettlementChecks } from "./invariants/settlements.ts";
+import type { Commit } from "./invariants/settlements.ts";
+import type { Watched } from "./invariants/watched.ts";
+
+/**
+ * Watches a world and compares it with docs/invariants.md all the time: each request as it leaves, each settlement as
+ * it is written, the whole store at the end. It is told what happens by the world; it never asks the engine to decide.
+ */
+export class Invariants {
+  readonly #watched: Watched;
+  readonly #pauses: Pauses;
+  readonly #rates: Rates;
+  readonly #requests: RequestChecks;
+  readonly #settlements: SettlementChecks;
+  readonly #liveness: LivenessChecks;
+  readonly #end: EndChecks;
+  /** Events by `tenant\nkey`, with what was published and when. */
+  readonly #keys = new Map<string, { readonly id: string; readonly payload: string; readonly createdAt: number }>();
+
+  constructor(watched: Watched) {
+    this.#watched = watched;
+    this.#pauses = new Pauses(watched);
+    this.#rates = new Rates(watched);
+    this.#requests = new RequestChecks(watched, { pauses: this.#pauses, rates: this.#rates });
+    this.#settlements = new SettlementChecks(watched, {
+      pauses: this.#pauses,
+      attemptsMax: (webhookId) => this.#requests.attemptsMax(webhookId),
+    });
+    this.#liveness = new LivenessChecks(watched);
+    this.#end = new EndChecks(watched);
+  }
+
+  requestSent(sent: SentRequest): Flight {
+    this.#liveness.stirred(sent.webhookId);
+    return this.#requests.sent(sent);
+  }
+
+  /** The engine is about to be told. */
+  requestAnswered(flight: Flight, answer: Answer): void {
+    flight.state = "answered";
+    flight.answer = answer;
+    flight.answeredAt = this.#watched.time.now();
+    this.#liveness.stirred(flight.webhookId);
+    this.#pauses.answered(flight);
+  }
+
+  committed(commit: Commit): void {
+    this.#settlements.committed(commit);
+  }
+
+  /** A publish was answered: what it says must be in the store already (I-1), and a key must mean one event (I-3). */
+  published(tenantId: string, input: PublishInput, receipt: PublishReceipt): void {
+    const { ledger, fail, time } = this.#watched;
+    const event = ledger.events.get(receipt.id);
+    if (event === undefined) {
+      fail("I-1", `event ${receipt.id} was answered before it was committed`);
+      return;
+    }
+    if (input.idempotencyKey === undefined) return;
+    const name = `${tenantId}\n${input.idempotencyKey}`;
+    const payload = JSON.stringify([input.eventType, input.data]);
+    const known = this.#keys.get(name);
+    const isOld = known === undefined || time.wallMsMax >= known.createdAt + dedupMs;
+    if (!isOld && known.id !== receipt.id) fail("I-3", `key ${name} made a second event ${receipt.id} beside ${known.id}`);
+    if (!isOld && known.payload !== payload) fail("I-3", `key ${name} was accepted for another payload`);
+    if (isOld) this.#keys.set(name, { id: receipt.id, payload, createdAt: event.createdAt });
+  }
+
+  configured(run: EngineRun, webhookId: string): void {
+    const webhook = run.engine.webhook(webhookId);
+    if (webhook !== undefined) this.#requests.configured(webhook);
+    this.#liveness.stirred(webhookId);
+  }
+
+  reenabled(webhookId: string): void {
+    this.#pauses.forgive(webhookId);
+  }
+
+  tenantLimited(tenantId: string, limit: { readonly requestsPerMinute: number; readonly burst: number } | null): void {
+    this.#requests.tenantLimits.set(tenantId, limit);
+  }
+
+  clockJumped(): void {
+    this.#rates.reset();
+  }
+
+  processStarted(run: EngineRun): void {
+    this.#requests.tenantLimits.clear();
+    this.#rates.reset();
+    for (const webhook of run.engine.webhooks()) this.#requests.configured(webhook);
+  }
+
+  processDied(run: EngineRun): void {
+    this.#watched.flights.lose(run);
+    this.#pauses.died();
+  }
+
+  processStopped(run: EngineRun, isClean: boolean): void {
+    this.#end.stopped(run, isClean);
+  }
+
+  checkLiveness(run: EngineRun, lastFaultAtMonotonicMs: number): void {
+    this.#liveness.check(run, lastFaultAtMonotonicMs);
+  }
+
+  checkIdle(run: EngineRun, hour: { readonly timersFired: number }): void {
+    this.#end.idle(run, hour);
+  }
+
+  checkEnd(end: EndState): Promise<void> {
+    return this.#end.check(end);
+  }
+}
+
+const dedupMs = 86_400_000;
+

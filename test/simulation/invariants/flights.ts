@@ -1,0 +1,97 @@
+import type { AttemptObservation, Outcome } from "../../../src/core/outcome.ts";
+import type { EngineRun } from "../engine-run.ts";
+import { isWaiting } from "../ledger.ts";
+import type { Ledger, LedgerDelivery } from "../ledger.ts";
+
+/** What the receiver knows that it did, said without the engine's own rules. */
+export interface Answer {
+  readonly observation: AttemptObservation;
+  readonly means: Outcome;
+  /** Unix ms before which the receiver asked not to be called again; null when it asked for nothing intelligible. */
+  readonly retryNotBefore: number | null;
+}
+
+export interface Flight {
+  readonly run: EngineRun;
+  readonly webhookId: string;
+  readonly eventId: string;
+  /** Null when the request fits no delivery, which is a violation by itself. */
+  delivery: LedgerDelivery | null;
+  readonly sentAt: number;
+  state: "open" | "answered" | "settled" | "refused" | "lost";
+  answer: Answer | null;
+  answeredAt: number;
+}
+
+/** Requests from the moment they leave until their result is committed, attributed to the deliveries they are for. */
+export class Flights {
+  readonly #ledger: Ledger;
+  readonly #unsettled = new Set<Flight>();
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+  }
+
+  get all(): ReadonlySet<Flight> {
+    return this.#unsettled;
+  }
+
+  open(run: EngineRun): Flight[] {
+    return [...this.#unsettled].filter((flight) => flight.run === run && flight.state === "open");
+  }
+
+  add(flight: Flight): void {
+    this.#unsettled.add(flight);
+    if (flight.delivery !== null) flight.delivery.requests += 1;
+  }
+
+  /** Deliveries of the pair that this process may send now, as far as leases and other requests are concerned. */
+  candidates(run: EngineRun, pair: { readonly webhookId: string; readonly eventId: string }): LedgerDelivery[] {
+    return this.#ledger
+      .pair(pair.webhookId, pair.eventId)
+      .filter((delivery) => isWaiting(delivery) && delivery.lease !== null && !this.#isOnItsWay(run, delivery));
+  }
+
+  /** The answered request that a settlement reports. Requests of twins (a replay beside the original) are told apart here. */
+  settle(run: EngineRun, delivery: LedgerDelivery): Flight | undefined {
+    const answered = [...this.#unsettled].filter(
+      (flight) =>
+        flight.run === run &&
+        flight.state === "answered" &&
+        flight.webhookId === delivery.lane.webhookId &&
+        flight.eventId === delivery.event.id,
+    );
+    const found = answered.find((flight) => flight.delivery === delivery) ?? answered[0];
+    if (found === undefined) return undefined;
+    if (found.delivery !== delivery) this.#swap(found, delivery);
+    this.#unsettled.delete(found);
+    return found;
+  }
+
+  /** The process is gone: nobody will settle these. */
+  lose(run: EngineRun): Flight[] {
+    const lost = [...this.#unsettled].filter((flight) => flight.run === run);
+    for (const flight of lost) {
+      flight.state = "lost";
+      if (flight.delivery !== null) flight.delivery.lost += 1;
+      this.#unsettled.delete(flight);
+    }
+    return lost;
+  }
+
+  #isOnItsWay(run: EngineRun, delivery: LedgerDelivery): boolean {
+    for (const flight of this.#unsettled) if (flight.run === run && flight.delivery === delivery) return true;
+    return false;
+  }
+
+  #swap(flight: Flight, delivery: LedgerDelivery): void {
+    const other = [...this.#unsettled].find((candidate) => candidate.delivery === delivery);
+    const before = flight.delivery;
+    if (other !== undefined) other.delivery = before;
+    else {
+      if (before !== null) before.requests -= 1;
+      delivery.requests += 1;
+    }
+    flight.delivery = delivery;
+  }
+}

@@ -1,0 +1,62 @@
+import type { LiveWebhook } from "../../../src/engine/engine-access.ts";
+import type { EngineRun } from "../engine-run.ts";
+import type { LedgerDelivery } from "../ledger.ts";
+import type { Watched } from "./watched.ts";
+
+/** Work that could have been sent all this time, and was not, has lost its wake-up. Longer than a lease. */
+export const stalledMs = 15 * 60_000;
+
+/**
+ * Looks now and then for deliveries that are due behind open gates while nothing happens to their webhook (I-18). A
+ * later event would wake the lane and hide the mistake, so it is looked for all the time and not only at the end.
+ */
+export class LivenessChecks {
+  readonly #watched: Watched;
+  /** When a request to the webhook, or a change of it, was last seen; monotonic ms. */
+  readonly #stirredAt = new Map<string, number>();
+
+  constructor(watched: Watched) {
+    this.#watched = watched;
+  }
+
+  stirred(webhookId: string): void {
+    this.#stirredAt.set(webhookId, this.#watched.time.monotonicMs());
+  }
+
+  check(run: EngineRun, lastFaultAtMonotonicMs: number): void {
+    const { time, ledger, fail } = this.#watched;
+    const since = time.monotonicMs() - stalledMs;
+    const quietSince = Math.max(run.startedAtMonotonicMs, lastFaultAtMonotonicMs, time.lastJumpAtMonotonicMs);
+    if (!run.started || run.stopping || quietSince > since) return;
+    const isHead = heads(ledger.waiting);
+    for (const delivery of ledger.waiting) {
+      const { webhookId } = delivery.lane;
+      const webhook = run.engine.webhook(webhookId);
+      if (webhook === undefined || (this.#stirredAt.get(webhookId) ?? 0) > since) continue;
+      const isDue = delivery.progress.dueAt <= time.now() - stalledMs && isHead(delivery);
+      if (!isDue || !couldSend(webhook, time.now() - stalledMs)) continue;
+      const lease = delivery.lease === null ? "no lease" : `leased until ${delivery.lease.until}`;
+      fail("I-18", `${delivery.id} of webhook ${webhookId} (${delivery.lane.ordering}) is due since ${delivery.progress.dueAt}, now ${time.now()}, ${lease}; nothing happens`);
+      return;
+    }
+  }
+}
+
+/** In an ordered lane only the oldest waiting delivery can be due. */
+function heads(waiting: ReadonlySet<LedgerDelivery>): (delivery: LedgerDelivery) => boolean {
+  const first = new Map<string, LedgerDelivery>();
+  const name = ({ lane }: LedgerDelivery): string => `${lane.webhookId} ${lane.ordering} ${lane.eventType}`;
+  for (const delivery of waiting) {
+    const known = first.get(name(delivery));
+    if (known === undefined || delivery.ref < known.ref) first.set(name(delivery), delivery);
+  }
+  return (delivery) => delivery.lane.ordering === "none" || first.get(name(delivery)) === delivery;
+}
+
+/** Every gate has been open since `since`. */
+function couldSend(live: LiveWebhook, since: number): boolean {
+  if (live.webhook.status !== "active" || live.webhook.statusChangedAt > since) return false;
+  if (live.pausedUntil !== null && live.pausedUntil > since) return false;
+  const { circuit } = live;
+  return Math.max(circuit.halfOpenAt, circuit.forcedOpenUntil, circuit.transitionAt) <= since;
+}

@@ -1,0 +1,205 @@
+import { parseSecret } from "../../../src/core/signing/signing-key.ts";
+import { prepareVerifier } from "../../../src/core/signing/standard-webhooks.ts";
+import type { VerificationKey } from "../../../src/core/signing/standard-webhooks.ts";
+import type { LiveWebhook } from "../../../src/engine/engine-access.ts";
+import type { OutboundRequest } from "../../../src/ports/transport.ts";
+import type { EngineRun } from "../engine-run.ts";
+import { isWaiting } from "../ledger.ts";
+import type { LedgerDelivery } from "../ledger.ts";
+import { openStubSecret } from "../stub-secret-box.ts";
+import type { Flight, Flights } from "./flights.ts";
+import type { Pauses } from "./pauses.ts";
+import type { Rates } from "./rates.ts";
+import type { Watched } from "./watched.ts";
+
+export interface SentRequest {
+  readonly run: EngineRun;
+  readonly webhookId: string;
+  readonly request: OutboundRequest;
+}
+
+/** Looks at every request as it leaves (I-5 to I-13). */
+export class RequestChecks {
+  readonly #watched: Watched;
+  readonly #pauses: Pauses;
+  readonly #rates: Rates;
+  /** Most attempts each webhook ever allowed: changing a schedule does not touch deliveries that wait. */
+  readonly #attemptsMax = new Map<string, number>();
+  readonly tenantLimits = new Map<string, { readonly requestsPerMinute: number; readonly burst: number } | null>();
+
+  constructor(watched: Watched, parts: { readonly pauses: Pauses; readonly rates: Rates }) {
+    this.#watched = watched;
+    this.#pauses = parts.pauses;
+    this.#rates = parts.rates;
+  }
+
+  configured(webhook: LiveWebhook): void {
+    const { id } = webhook.webhook;
+    this.#attemptsMax.set(id, Math.max(this.#attemptsMax.get(id) ?? 0, webhook.policy.attemptsMax));
+  }
+
+  attemptsMax(webhookId: string): number {
+    return this.#attemptsMax.get(webhookId) ?? 0;
+  }
+
+  sent(sent: SentRequest): Flight {
+    const { flights, time } = this.#watched;
+    const { run, webhookId } = sent;
+    const eventId = header(sent.request, "Webhook-ID");
+    const delivery = this.#deliveryOf(flights, { run, webhookId, eventId });
+    const flight: Flight = {
+      ...{ run, webhookId, eventId, delivery },
+      sentAt: time.now(),
+      state: "open",
+      answer: null,
+      answeredAt: 0,
+    };
+    const webhook = run.engine.webhook(webhookId);
+    this.#checkGates(flight, webhook);
+    this.#checkConcurrency(flight);
+    if (delivery !== null && webhook !== undefined) {
+      this.#checkOrder(flight, delivery);
+      this.#checkBounds(delivery, webhook);
+      this.#checkMessage(sent, { delivery, webhook });
+    }
+    flights.add(flight);
+    return flight;
+  }
+
+  #deliveryOf(
+    flights: Flights,
+    { run, webhookId, eventId }: { readonly run: EngineRun; readonly webhookId: string; readonly eventId: string },
+  ): LedgerDelivery | null {
+    const { ledger, time, fail } = this.#watched;
+    const all = ledger.pair(webhookId, eventId);
+    const candidates = flights.candidates(run, { webhookId, eventId });
+    // A clock that was set back does not take back that the time had come.
+    const due = candidates.find((delivery) => delivery.progress.dueAt <= time.wallMsMax);
+    if (due !== undefined) return due;
+    const states = all.map((delivery) => `${delivery.id} ${delivery.progress.state} due ${delivery.progress.dueAt}`);
+    const detail = `event ${eventId} to webhook ${webhookId} at ${time.now()}: ${states.join(", ")}`;
+    if (all.length === 0) fail("I-1", `a request before its publish was committed: ${detail}`);
+    else if (!all.some(isWaiting)) fail("I-15", `a request after the end: ${detail}`);
+    else if (candidates.length > 0) fail("I-17", `a request before its time: ${detail}`);
+    else fail("I-5", `a request without a lease, or a second one at once: ${detail}`);
+    return null;
+  }
+
+  #checkGates({ webhookId, sentAt }: Flight, webhook: LiveWebhook | undefined): void {
+    const { fail } = this.#watched;
+    if (webhook === undefined || webhook.webhook.status !== "active") {
+      fail("I-11", `webhook ${webhookId} is ${webhook?.webhook.status ?? "deleted"} and got a request`);
+      return;
+    }
+    const pausedUntil = this.#pauses.until(webhookId);
+    if (pausedUntil > sentAt) fail("I-8", `webhook ${webhookId} asked to be left alone until ${pausedUntil}, now ${sentAt}`);
+    this.#checkCircuit(webhook, sentAt);
+    this.#rates.take(`webhook ${webhookId}`, webhook.policy.rateLimit);
+    const { tenantId } = webhook.webhook;
+    this.#rates.take(`tenant ${tenantId}`, this.tenantLimits.get(tenantId) ?? null);
+  }
+
+  #checkCircuit({ circuit, policy, webhook }: LiveWebhook, now: number): void {
+    const { fail } = this.#watched;
+    if (circuit.phase === "closed") return;
+    if (circuit.forcedOpenUntil > now) fail("I-9", `webhook ${webhook.id} got a request while forced open`);
+    if (!policy.circuitBreaker.enabled) return;
+    if (circuit.phase === "open") fail("I-9", `webhook ${webhook.id} got a request while its circuit is open`);
+    const probesMax = Math.max(1, policy.circuitBreaker.halfOpenMaxCalls);
+    if (circuit.probes.length > probesMax || circuit.probes.length === 0) {
+      fail("I-9", `webhook ${webhook.id} has ${circuit.probes.length} probes on their way, at most ${probesMax} may be`);
+    }
+  }
+
+  #checkConcurrency({ run, webhookId }: Flight): void {
+    const { flights, limits, fail } = this.#watched;
+    const open = flights.open(run);
+    const toWebhook = open.filter((flight) => flight.webhookId === webhookId).length;
+    if (open.length >= limits.concurrency) fail("I-6", `${open.length + 1} requests at once in one process`);
+    if (toWebhook >= limits.webhookConcurrency) fail("I-6", `${toWebhook + 1} requests at once to webhook ${webhookId}`);
+  }
+
+  /** In an ordered lane everything committed earlier must be final in the store, and nothing else on its way. */
+  #checkOrder({ run }: Flight, delivery: LedgerDelivery): void {
+    if (delivery.lane.ordering === "none") return;
+    const { ledger, flights, fail } = this.#watched;
+    for (const earlier of ledger.lane(delivery.lane)) {
+      if (earlier === delivery) break;
+      if (isWaiting(earlier)) {
+        fail("I-7", `delivery ${delivery.id} overtook ${earlier.id} (${earlier.progress.state}) in its lane`);
+        return;
+      }
+    }
+    for (const flight of flights.all) {
+      const isSameLane = flight.run === run && flight.delivery !== null && sameLane(flight.delivery, delivery);
+      if (isSameLane && flight.delivery !== delivery) fail("I-7", `two deliveries of one ordered lane at once: ${delivery.id}`);
+    }
+  }
+
+  #checkBounds(delivery: LedgerDelivery, { policy, webhook }: LiveWebhook): void {
+    const { time, fail } = this.#watched;
+    const { attemptCount, createdAt } = delivery.progress;
+    const attemptsMax = this.attemptsMax(webhook.id);
+    if (attemptCount >= attemptsMax) fail("I-13", `attempt ${attemptCount + 1} of ${attemptsMax}: ${delivery.id}`);
+    const ageMs = time.now() - createdAt;
+    if (ageMs > policy.ageMsMax) fail("I-13", `delivery ${delivery.id} is ${ageMs} ms old, at most ${policy.ageMsMax}`);
+  }
+
+  #checkMessage({ request }: SentRequest, to: { readonly delivery: LedgerDelivery; readonly webhook: LiveWebhook }): void {
+    const { time, fail } = this.#watched;
+    const { event } = to.delivery;
+    if (header(request, "Idempotency-Key") !== `"${event.id}"`) fail("I-12", `another key for event ${event.id}`);
+    if (header(request, "Content-Type") !== event.contentType) fail("I-12", `another content type for event ${event.id}`);
+    if (Buffer.compare(request.body, event.body) !== 0) fail("I-12", `another body for event ${event.id}`);
+    const nowSeconds = Math.floor(time.now() / 1_000);
+    if (header(request, "Webhook-Timestamp") !== String(nowSeconds)) fail("I-12", `an old timestamp for event ${event.id}`);
+    this.#checkSignature(request, to.webhook);
+  }
+
+  #checkSignature(request: OutboundRequest, { webhook, secrets }: LiveWebhook): void {
+    const { time, fail } = this.#watched;
+    const now = time.now();
+    const signatures = header(request, "Webhook-Signature").split(" ");
+    const inForce = secrets.filter((secret) => secret.expiresAt === null || secret.expiresAt > now);
+    for (const secret of inForce) {
+      const key = verificationKey(openStubSecret(secret.ciphertext));
+      const result = prepareVerifier([key])({
+        headers: { ...headersOf(request) },
+        body: request.body,
+        nowSeconds: Math.floor(now / 1_000),
+        toleranceSeconds: 0,
+      });
+      if (result.kind !== "verified") fail("I-12", `webhook ${webhook.id}: a key in force did not sign: ${result.detail}`);
+    }
+    // A key that ran out this moment is dropped by a timer, which looks again every ten seconds when the clock jumps.
+    const recent = secrets.filter((secret) => secret.expiresAt !== null && secret.expiresAt > now - 11_000);
+    const entriesMax = inForce.length + recent.filter((secret) => !inForce.includes(secret)).length;
+    if (signatures.length < inForce.length || signatures.length > entriesMax) {
+      fail("I-12", `webhook ${webhook.id}: ${signatures.length} signatures with ${inForce.length} keys in force`);
+    }
+  }
+}
+
+function sameLane(a: LedgerDelivery, b: LedgerDelivery): boolean {
+  return (
+    a.lane.webhookId === b.lane.webhookId && a.lane.ordering === b.lane.ordering && a.lane.eventType === b.lane.eventType
+  );
+}
+
+function verificationKey(secret: string): VerificationKey {
+  const key = parseSecret(secret);
+  if (key.kind === "invalid") throw new Error(`the simulation made an invalid key: ${key.reason}`);
+  return key.kind === "symmetric" ? key : { kind: "public", bytes: key.publicKey };
+}
+
+function headersOf({ headers }: OutboundRequest): Record<string, string> {
+  const byName: Record<string, string> = {};
+  for (let index = 0; index < headers.length; index += 2) {
+    byName[(headers[index] as string).toLowerCase()] = headers[index + 1] as string;
+  }
+  return byName;
+}
+
+export function header(request: OutboundRequest, name: string): string {
+  return headersOf(request)[name.toLowerCase()] ?? "";
+}

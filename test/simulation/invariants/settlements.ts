@@ -1,0 +1,112 @@
+import type { CommitBatch, Settlement } from "../../../src/ports/store/deliveries.ts";
+import type { EngineRun } from "../engine-run.ts";
+import { isWaiting } from "../ledger.ts";
+import type { LedgerDelivery } from "../ledger.ts";
+import type { Flight } from "./flights.ts";
+import type { Pauses } from "./pauses.ts";
+import type { Watched } from "./watched.ts";
+
+export interface Commit {
+  readonly run: EngineRun;
+  readonly batch: CommitBatch;
+  readonly settled: readonly boolean[];
+}
+
+/** Looks at every settlement as the store takes it, before the ledger does (I-13 to I-17). */
+export class SettlementChecks {
+  readonly #watched: Watched;
+  readonly #pauses: Pauses;
+  readonly #attemptsMax: (webhookId: string) => number;
+
+  constructor(watched: Watched, parts: { readonly pauses: Pauses; readonly attemptsMax: (webhookId: string) => number }) {
+    this.#watched = watched;
+    this.#pauses = parts.pauses;
+    this.#attemptsMax = parts.attemptsMax;
+  }
+
+  committed({ run, batch, settled }: Commit): void {
+    for (const [index, settlement] of batch.settlements.entries()) {
+      this.#settled(run, settlement, settled[index] === true);
+    }
+  }
+
+  #settled(run: EngineRun, settlement: Settlement, wasWritten: boolean): void {
+    const { ledger, flights, fail } = this.#watched;
+    const delivery = ledger.byRef(settlement.lease.ref);
+    if (delivery === undefined) {
+      fail("I-14", `a settlement of a delivery that was never committed: ${settlement.lease.ref}`);
+      return;
+    }
+    if (!wasWritten) this.#checkRefusal(delivery, settlement);
+    const flight = settlement.attempt === null ? undefined : flights.settle(run, delivery);
+    if (settlement.attempt === null) {
+      if (wasWritten) this.#checkWithoutRequest(delivery, settlement);
+      return;
+    }
+    if (flight === undefined) {
+      fail("I-14", `attempt ${settlement.attempt.number} of ${delivery.id} was settled without an answered request, or twice`);
+      return;
+    }
+    flight.state = wasWritten ? "settled" : "refused";
+    if (!wasWritten) {
+      delivery.lost += 1;
+      return;
+    }
+    this.#pauses.settled(flight);
+    this.#checkAttempt(delivery, settlement);
+    this.#checkOutcome(flight, { delivery, settlement });
+  }
+
+  /** One process holds all leases: it can lose one only when time ran out, or when upkeep or a person ended the delivery. */
+  #checkRefusal(delivery: LedgerDelivery, { lease }: Settlement): void {
+    const { time, fail } = this.#watched;
+    const ranOut = delivery.lease === null || delivery.lease.until <= time.wallMsMax;
+    const isOver = !isWaiting(delivery);
+    if (ranOut || isOver) return;
+    fail("I-14", `the store refused a settlement of ${delivery.id}, fence ${lease.fence}, lease ${delivery.lease?.fence}`);
+  }
+
+  #checkWithoutRequest(delivery: LedgerDelivery, { progress }: Settlement): void {
+    const { fail } = this.#watched;
+    const allowed = progress.reason === "expired" || progress.reason === "payload_unavailable";
+    if (progress.state !== "exhausted" || !allowed) {
+      fail("I-15", `${delivery.id} became ${progress.state} (${progress.reason}) without a request`);
+    }
+    if (progress.attemptCount !== delivery.attempts.length) fail("I-14", `${delivery.id} counted an attempt without a request`);
+  }
+
+  #checkAttempt(delivery: LedgerDelivery, { attempt, progress }: Settlement): void {
+    const { fail } = this.#watched;
+    const expected = delivery.attempts.length + 1;
+    if (attempt?.number !== expected || progress.attemptCount !== expected) {
+      fail("I-14", `attempt ${attempt?.number} (count ${progress.attemptCount}) of ${delivery.id} should be number ${expected}`);
+    }
+  }
+
+  #checkOutcome(flight: Flight, settled: { readonly delivery: LedgerDelivery; readonly settlement: Settlement }): void {
+    const { fail } = this.#watched;
+    const { progress, attempt } = settled.settlement;
+    const { id } = settled.delivery;
+    const means = flight.answer?.means;
+    if (attempt?.outcome !== means) fail("I-15", `${id}: the receiver meant ${means}, recorded ${attempt?.outcome}`);
+    if (means === "accepted" && progress.state !== "success") fail("I-15", `${id} was accepted and is ${progress.state}`);
+    if (means === "terminal" && (progress.state !== "exhausted" || progress.reason?.startsWith("permanent_") !== true)) {
+      fail("I-15", `${id} was refused for good and is ${progress.state} (${progress.reason})`);
+    }
+    if (means === "transient") this.#checkRetry(flight, settled);
+  }
+
+  #checkRetry(flight: Flight, { delivery, settlement }: { readonly delivery: LedgerDelivery; readonly settlement: Settlement }): void {
+    const { fail } = this.#watched;
+    const { progress } = settlement;
+    const attemptsMax = this.#attemptsMax(delivery.lane.webhookId);
+    if (progress.state !== "failed" && progress.state !== "exhausted") {
+      fail("I-15", `${delivery.id} failed for now and is ${progress.state}`);
+      return;
+    }
+    if (progress.state !== "failed") return;
+    if (progress.attemptCount >= attemptsMax) fail("I-13", `${delivery.id} retries after ${progress.attemptCount} of ${attemptsMax}`);
+    const notBefore = Math.max(flight.answer?.retryNotBefore ?? 0, flight.answeredAt);
+    if (progress.dueAt < notBefore) fail("I-17", `${delivery.id} retries at ${progress.dueAt}, not before ${notBefore} was asked`);
+  }
+}

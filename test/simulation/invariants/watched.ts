@@ -1,0 +1,25 @@
+import type { EngineLimits } from "../../../src/engine/engine.ts";
+import type { VirtualTime } from "../fake-clock.ts";
+import type { Ledger } from "../ledger.ts";
+import type { Flights } from "./flights.ts";
+
+/** A statement of docs/invariants.md that did not hold. */
+export class Violation extends Error {
+  override readonly name = "Violation";
+  readonly invariant: string;
+
+  constructor(invariant: string, message: string) {
+    super(`${invariant}: ${message}`);
+    this.invariant = invariant;
+  }
+}
+
+/** What every checker looks at. */
+export interface Watched {
+  readonly ledger: Ledger;
+  readonly flights: Flights;
+  readonly time: VirtualTime;
+  readonly limits: EngineLimits;
+  /** Records the violation and lets the driver stop at its next step. */
+  readonly fail: (invariant: string, message: string) => void;
+}

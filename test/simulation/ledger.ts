@@ -1,0 +1,180 @@
+import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, Priority } from "../../src/core/delivery.ts";
+import type { LaneKey } from "../../src/core/webhook.ts";
+import type { Store } from "../../src/ports/store.ts";
+import type {
+  ClaimRequest,
+  ClaimResult,
+  CommitBatch,
+  CommitResult,
+  Lease,
+  NewDelivery,
+  NewEvent,
+  PublishCommand,
+  RequeueCommand,
+  Settlement,
+} from "../../src/ports/store/deliveries.ts";
+
+export interface LedgerDelivery {
+  readonly ref: number;
+  readonly id: string;
+  readonly event: NewEvent;
+  readonly lane: LaneKey;
+  readonly priority: Priority;
+  readonly origin: DeliveryOrigin;
+  progress: DeliveryProgress;
+  supersededBy: string | null;
+  lease: { readonly fence: number; readonly until: number } | null;
+  readonly attempts: AttemptRecord[];
+  /** Requests that left for it. */
+  requests: number;
+  /** Requests whose result never reached the store, because the process died first. */
+  lost: number;
+}
+
+/**
+ * What is committed, as seen at the boundary between engine and store. It knows nothing of how a store works, so it can
+ * tell when either of them forgets something. A write counts from the moment it took effect, whether or not the engine
+ * lived to see the answer.
+ */
+export class Ledger {
+  readonly events = new Map<string, NewEvent>();
+  readonly deliveries = new Map<string, LedgerDelivery>();
+  readonly #byRef = new Map<number, LedgerDelivery>();
+  readonly #pairs = new Map<string, LedgerDelivery[]>();
+  readonly #lanes = new Map<string, LedgerDelivery[]>();
+  readonly waiting = new Set<LedgerDelivery>();
+
+  commit(batch: CommitBatch, result: CommitResult): void {
+    for (const [index, command] of batch.publishes.entries()) {
+      const answer = result.publishes[index];
+      if (answer?.kind === "accepted") this.#published(command, answer.leases);
+    }
+    for (const [index, command] of batch.requeues.entries()) {
+      const answer = result.requeues[index];
+      if (answer?.kind === "accepted") this.#requeued(command, answer.leases);
+    }
+    for (const [index, settlement] of batch.settlements.entries()) {
+      if (result.settled[index] === true) this.#settled(settlement);
+    }
+  }
+
+  claimed(requests: readonly ClaimRequest[], results: readonly ClaimResult[]): void {
+    for (const [index, result] of results.entries()) {
+      const until = requests[index]?.leaseUntil ?? 0;
+      for (const { lease } of result.deliveries) this.#lease(lease, until);
+    }
+  }
+
+  released(leases: readonly Lease[]): void {
+    for (const lease of leases) {
+      const delivery = this.#byRef.get(lease.ref);
+      if (delivery?.lease?.fence === lease.fence) delivery.lease = null;
+    }
+  }
+
+  /** The store was opened again after a crash: nobody holds anything. */
+  restarted(): void {
+    for (const delivery of this.waiting) delivery.lease = null;
+  }
+
+  /** Upkeep ended deliveries without naming them: looks up what still waits as far as is known. */
+  async reconcile(store: Store): Promise<void> {
+    for (const delivery of [...this.waiting]) {
+      const stored = await store.history.getDelivery({ tenantId: null, id: delivery.id });
+      if (stored !== null) this.#move(delivery, stored.progress);
+    }
+  }
+
+  byRef(ref: number): LedgerDelivery | undefined {
+    return this.#byRef.get(ref);
+  }
+
+  /** Deliveries of an event to a webhook, oldest first: one, and one more for each retry by hand or replay. */
+  pair(webhookId: string, eventId: string): readonly LedgerDelivery[] {
+    return this.#pairs.get(`${webhookId} ${eventId}`) ?? [];
+  }
+
+  /** Deliveries of a lane in the order they were committed. */
+  lane(key: LaneKey): readonly LedgerDelivery[] {
+    return this.#lanes.get(laneName(key)) ?? [];
+  }
+
+  heldLeases(): readonly LedgerDelivery[] {
+    return [...this.waiting].filter((delivery) => delivery.lease !== null);
+  }
+
+  #published(command: PublishCommand, leases: readonly Lease[]): void {
+    this.events.set(command.event.id, command.event);
+    for (const [index, delivery] of command.deliveries.entries()) {
+      this.#insert({ delivery, event: command.event, lease: leases[index] });
+    }
+  }
+
+  #requeued(command: RequeueCommand, leases: readonly Lease[]): void {
+    const event = this.events.get(command.eventId);
+    const first = command.deliveries[0];
+    if (event === undefined || first === undefined) return;
+    const old = command.supersedes === null ? undefined : this.deliveries.get(command.supersedes);
+    if (old !== undefined) {
+      old.supersededBy = first.id;
+      if (isWaiting(old)) this.#move(old, { ...old.progress, state: "cancelled", reason: "superseded" });
+    }
+    for (const [index, delivery] of command.deliveries.entries()) {
+      this.#insert({ delivery, event, lease: leases[index] });
+    }
+  }
+
+  #insert(row: { readonly delivery: NewDelivery; readonly event: NewEvent; readonly lease: Lease | undefined }): void {
+    const { delivery, event, lease } = row;
+    const { id, lane, priority, origin, state, createdAt, dueAt } = delivery;
+    const entry: LedgerDelivery = {
+      ...{ id, event, lane, priority, origin, ref: lease?.ref ?? -1 },
+      progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason: null },
+      supersededBy: null,
+      lease: lease === undefined || lease.fence === 0 ? null : { fence: lease.fence, until: delivery.leaseUntil },
+      attempts: [],
+      requests: 0,
+      lost: 0,
+    };
+    this.deliveries.set(id, entry);
+    this.#byRef.set(entry.ref, entry);
+    listIn(this.#pairs, `${lane.webhookId} ${event.id}`).push(entry);
+    listIn(this.#lanes, laneName(lane)).push(entry);
+    if (isWaiting(entry)) this.waiting.add(entry);
+  }
+
+  #settled(settlement: Settlement): void {
+    const delivery = this.#byRef.get(settlement.lease.ref);
+    if (delivery === undefined) return;
+    if (settlement.attempt !== null) delivery.attempts.push(settlement.attempt);
+    this.#move(delivery, settlement.progress);
+  }
+
+  #move(delivery: LedgerDelivery, progress: DeliveryProgress): void {
+    const isSame = delivery.progress.state === progress.state && delivery.progress.attemptCount === progress.attemptCount;
+    delivery.progress = progress;
+    if (!isSame) delivery.lease = null;
+    if (!isWaiting(delivery)) this.waiting.delete(delivery);
+  }
+
+  #lease(lease: Lease, until: number): void {
+    const delivery = this.#byRef.get(lease.ref);
+    if (delivery !== undefined) delivery.lease = { fence: lease.fence, until };
+  }
+}
+
+export function isWaiting(delivery: LedgerDelivery): boolean {
+  return delivery.progress.state === "pending" || delivery.progress.state === "failed";
+}
+
+function laneName(key: LaneKey): string {
+  return JSON.stringify([key.webhookId, key.ordering, key.eventType]);
+}
+
+function listIn<Item>(lists: Map<string, Item[]>, name: string): Item[] {
+  const known = lists.get(name);
+  if (known !== undefined) return known;
+  const list: Item[] = [];
+  lists.set(name, list);
+  return list;
+}

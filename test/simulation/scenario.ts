@@ -1,0 +1,75 @@
+import type { EngineLimits } from "../../src/engine/engine.ts";
+import type { RetentionOptions } from "../../src/engine/upkeep.ts";
+import { commitBoundaries } from "./crash-store.ts";
+import type { PlannedCrash, StoreFaults } from "./crash-store.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** What is drawn from the seed before a world begins. */
+export interface Scenario {
+  readonly limits: EngineLimits;
+  readonly retention: RetentionOptions;
+  readonly faults: StoreFaults;
+  /** Time in which things are published, changed and broken; afterwards everything heals. */
+  readonly troubleMs: number;
+  readonly webhooks: number;
+  readonly tenants: number;
+  /** Things that people and publishers do in that time. */
+  readonly actions: number;
+  readonly crashesAnytime: number;
+  readonly clockJumps: number;
+}
+
+export function drawScenario(random: SeededRandom): Scenario {
+  return {
+    limits: drawLimits(random),
+    retention: {
+      payloadMs: random.chance(0.2) ? dayMs : 30 * dayMs,
+      historyMs: random.chance(0.15) ? 2 * dayMs : 90 * dayMs,
+    },
+    faults: drawFaults(random),
+    troubleMs: random.pick([10 * minuteMs, hourMs, hourMs, 6 * hourMs, 30 * hourMs, 4 * dayMs]),
+    webhooks: random.int({ min: 1, max: 6 }),
+    tenants: random.int({ min: 1, max: 3 }),
+    actions: random.int({ min: 10, max: 80 }),
+    crashesAnytime: random.int({ min: 0, max: 3 }),
+    clockJumps: random.chance(0.3) ? random.int({ min: 1, max: 3 }) : 0,
+  };
+}
+
+function drawLimits(random: SeededRandom): EngineLimits {
+  return {
+    concurrency: random.pick([1, 3, 8, 100]),
+    webhookConcurrency: random.pick([1, 2, 5]),
+    payloadBytesMax: 262_144,
+    commitWindowMs: random.pick([0, 10, 20]),
+    commitWritesMax: random.pick([1, 5, 500]),
+    bufferBytesMax: random.pick([1_000, 5_000, 10_000_000]),
+    leaseMs: random.pick([120_000, 120_000, 300_000]),
+  };
+}
+
+function drawFaults(random: SeededRandom): StoreFaults {
+  const crashes = random.int({ min: 0, max: 5 });
+  const isFrail = random.chance(0.4);
+  return {
+    crashes: Array.from({ length: crashes }, () => drawCrash(random)),
+    outageChance: isFrail ? 0.003 : 0,
+    outageMsMax: random.pick([1_000, 30_000, 5 * minuteMs]),
+    refusalChance: random.chance(0.2) ? 0.005 : 0,
+    latencyMsMax: random.pick([0, 0, 5, 80]),
+  };
+}
+
+function drawCrash(random: SeededRandom): PlannedCrash {
+  const point = random.pick(commitBoundaries);
+  const isRare = point.startsWith("webhooks.") || point === "commit.requeue";
+  return {
+    point,
+    phase: random.pick(["before", "after"]),
+    countdown: random.int({ min: 1, max: isRare ? 3 : 25 }),
+  };
+}
