@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { atEnd } from "./at-end.ts";
 
 /** `statfs` type of a file system that lives in memory, where fsync does nothing. */
 const tmpfsType = 0x01021994;
@@ -15,7 +16,7 @@ export class Folders {
   constructor() {
     this.root = mkdtempSync(join(diskFolder(), "posthorn-bench-"));
     this.#memoryRoot = existsSync(memoryFolder) ? mkdtempSync(join(memoryFolder, "posthorn-bench-")) : null;
-    process.once("exit", () => this.remove());
+    atEnd(() => this.remove());
   }
 
   /** A new empty folder on disk. */
@@ -23,9 +24,9 @@ export class Folders {
     return mkdtempSync(join(this.root, `${name}-`));
   }
 
-  copy(from: string, name: string): string {
-    const to = this.fresh(name);
-    cpSync(from, to, { recursive: true });
+  copy(folder: { readonly from: string; readonly name: string }): string {
+    const to = this.fresh(folder.name);
+    cpSync(folder.from, to, { recursive: true });
     return to;
   }
 
@@ -41,7 +42,7 @@ export class Folders {
     }
     const folder = mkdtempSync(join(this.#memoryRoot, `${name}-`));
     await fill(folder);
-    const onDisk = this.copy(folder, name);
+    const onDisk = this.copy({ from: folder, name });
     rmSync(folder, { recursive: true });
     return onDisk;
   }

@@ -32,8 +32,8 @@ export function messageBody(): Buffer {
   });
 }
 
-/** Fixed keys: a benchmark has nothing to hide, and every process must sign alike. */
-export const secretTexts: Readonly<Record<SignatureSchemeName, string>> = {
+/** A benchmark has nothing to hide. */
+const secretTexts: Readonly<Record<SignatureSchemeName, string>> = {
   v1: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
   v1a: `whsk_${Buffer.alloc(32, 9).toString("base64")}`,
 };
@@ -48,7 +48,7 @@ export function messageSigner(schemes: readonly SignatureSchemeName[]): Signer {
   );
 }
 
-export const userAgent = "Posthorn/0.1.0";
+const userAgent = "Posthorn/0.1.0";
 
 /** The headers of a delivery of profile `standard`, in the product's order. */
 export function messageHeaders(message: {

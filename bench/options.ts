@@ -21,21 +21,31 @@ export const usage = `npm run bench [-- OPTIONS]
   --help`;
 
 /** Null when help was asked for. */
-export function parseOptions(args: readonly string[], names: readonly string[]): BenchOptions | null {
+export function parseOptions(
+  args: readonly string[],
+  rows: { readonly names: readonly string[]; readonly profiled: readonly string[] },
+): BenchOptions | null {
   const { values } = parse(args);
   if (values.help === true) return null;
   const only = values.only?.flatMap((list) => list.split(",")).map((name) => name.trim()) ?? null;
   const profile = values.profile ?? null;
-  for (const name of [...(only ?? []), ...(profile === null ? [] : [profile])]) {
-    if (!names.includes(name)) throw new UsageError(`no row is called ${name}; there are ${names.join(", ")}`);
-  }
-  if (profile !== null && only !== null) throw new UsageError("--profile names its row itself; leave --only out");
+  requireKnown(only ?? [], rows.names);
+  requireKnown(profile === null ? [] : [profile], rows.profiled);
+  if (profile !== null && only !== null)
+    throw new UsageError("--profile names its row itself; leave --only out");
   return {
     quick: values.quick === true,
     jsonFile: values.json ?? null,
     only: profile === null ? only : [profile],
     profile,
   };
+}
+
+function requireKnown(given: readonly string[], names: readonly string[]): void {
+  for (const name of given) {
+    if (!names.includes(name))
+      throw new UsageError(`no such row here: ${name}; there are ${names.join(", ")}`);
+  }
 }
 
 function parse(args: readonly string[]) {

@@ -11,7 +11,7 @@ import { describeEnvironment } from "./report/environment.ts";
 import { renderTable } from "./report/table.ts";
 import { RowSkippedError } from "./row.ts";
 import type { Context, Line, Row } from "./row.ts";
-import { allRows } from "./rows/all-rows.ts";
+import { allRows, unprofiledRows } from "./rows/all-rows.ts";
 import { Sink } from "./sink/sink.ts";
 
 const exitFailed = 1;
@@ -20,10 +20,11 @@ const exitWrongUsage = 2;
 async function main(): Promise<number> {
   let options: BenchOptions | null = null;
   try {
-    options = parseOptions(
-      process.argv.slice(2),
-      allRows.map(({ name }) => name),
-    );
+    const names = allRows.map(({ name }) => name);
+    options = parseOptions(process.argv.slice(2), {
+      names,
+      profiled: names.filter((name) => !unprofiledRows.includes(name)),
+    });
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(`${error.message}\n${usage}\n`);
@@ -33,7 +34,7 @@ async function main(): Promise<number> {
     process.stdout.write(`${usage}\n`);
     return 0;
   }
-  return await bench(options);
+  return bench(options);
 }
 
 async function bench(options: BenchOptions): Promise<number> {
@@ -65,7 +66,8 @@ async function bench(options: BenchOptions): Promise<number> {
   }
   process.stdout.write(`${renderTable(report.lines)}\n\n${report.notes.join("\n")}\n`);
   if (context.profileFile !== null) process.stdout.write(`\n${describeProfile(context.profileFile)}\n`);
-  if (options.jsonFile !== null) writeFileSync(options.jsonFile, `${JSON.stringify(report.lines, null, 2)}\n`);
+  if (options.jsonFile !== null)
+    writeFileSync(options.jsonFile, `${JSON.stringify(report.lines, null, 2)}\n`);
   return report.failed ? exitFailed : 0;
 }
 
@@ -89,7 +91,15 @@ class Report {
     } catch (error) {
       const skipped = error instanceof RowSkippedError;
       const reason = error instanceof Error ? error.message : String(error);
-      this.lines.push({ name: row.name, value: null, unit: "", baseline: null, ratio: null, goal: null, pass: null });
+      this.lines.push({
+        name: row.name,
+        value: null,
+        unit: "",
+        baseline: null,
+        ratio: null,
+        goal: null,
+        pass: null,
+      });
       this.notes.push(`${row.name}: ${skipped ? "skipped" : "FAILED"}: ${reason}`);
       context.progress(`${skipped ? "skipped" : "failed"}: ${error instanceof Error ? error.stack : reason}`);
       if (!skipped) this.failed = true;

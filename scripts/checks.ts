@@ -2,6 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import type { Check, CheckResult } from "./check.ts";
 import { checkImports } from "./check-imports.ts";
 import { projectRoot } from "./source-files.ts";
@@ -52,7 +53,8 @@ async function tool(script: string, args: readonly string[]): Promise<CheckResul
     if (signal !== null) output += `\nended by ${signal}`;
     resolve(code ?? 1);
   });
-  return (await promise) === 0
-    ? { problems: [] }
-    : { problems: [output.trim() || `${script} failed silently`] };
+  if ((await promise) === 0) return { problems: [] };
+  // Some tools colour their output for CI whatever they are told.
+  const report = (process.stdout.isTTY ? output : stripVTControlCharacters(output)).trim();
+  return { problems: [report === "" ? `${script} failed without a word` : report] };
 }

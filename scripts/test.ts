@@ -209,6 +209,11 @@ function record(result: FileResult): void {
   });
 }
 
+/** Colour is for terminals; a log is for searching. */
+function paint(colour: "green" | "red" | "dim", text: string): string {
+  return process.stdout.isTTY ? styleText(colour, text) : text;
+}
+
 interface Line {
   readonly isOk: boolean;
   readonly title: string;
@@ -217,9 +222,9 @@ interface Line {
 }
 
 function printLine({ isOk, title, durationMs, note }: Line): void {
-  const verdict = styleText(isOk ? "green" : "red", isOk ? "ok  " : "FAIL");
+  const verdict = paint(isOk ? "green" : "red", isOk ? "ok  " : "FAIL");
   const time = durationMs === undefined ? "" : ` ${(durationMs / 1_000).toFixed(1)} s`;
-  const remark = note === undefined ? "" : styleText("dim", `  ${note}`);
+  const remark = note === undefined ? "" : paint("dim", `  ${note}`);
   process.stdout.write(`${verdict} ${title}${time}${remark}\n`);
 }
 
@@ -228,7 +233,7 @@ function printEnd(): void {
     process.stdout.write(`\nskipped:\n${skipped.map((entry) => `  ${entry}\n`).join("")}`);
   }
   for (const { place, name, report } of failures) {
-    const heading = styleText("red", `FAIL ${name}`);
+    const heading = paint("red", `FAIL ${name}`);
     process.stdout.write(`\n${heading}\n  ${place}\n${report.replaceAll(/^(?=.)/gm, "  ")}\n`);
   }
   const counts = [`${passed} passed`, `${failures.length} failed`];

@@ -35,7 +35,11 @@ async function send(pool: Pool, job: BullmqJobData): Promise<void> {
 async function add(input: { readonly count: number }): Promise<void> {
   const ids = createUuidV7Source({ now: Date.now, randomBytes });
   const body = messageBody().toString();
-  const opts = { attempts: 10, backoff: { type: "exponential", delay: 5_000 }, removeOnComplete: true } as const;
+  const opts = {
+    attempts: 10,
+    backoff: { type: "exponential", delay: 5_000 },
+    removeOnComplete: true,
+  } as const;
   for (let added = 0; added < input.count; added += bulk) {
     const jobs = Array.from({ length: Math.min(bulk, input.count - added) }, () => ({
       name: "deliver",

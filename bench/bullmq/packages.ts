@@ -65,7 +65,9 @@ export async function installPackages(): Promise<void> {
 
 function isInstalled(marker: string): boolean {
   const lock = join(benchFolder, "package-lock.json");
-  return statSync(marker).mtimeMs >= statSync(lock).mtimeMs && readFileSync(marker, "utf8").includes("bullmq");
+  return (
+    statSync(marker).mtimeMs >= statSync(lock).mtimeMs && readFileSync(marker, "utf8").includes("bullmq")
+  );
 }
 
 export async function loadBullmq(): Promise<BullmqModule> {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createConnection, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { atEnd } from "../at-end.ts";
 import { RowSkippedError } from "../row.ts";
 
 export interface RedisServer {
@@ -20,10 +21,12 @@ export async function startRedis(dataDir: string): Promise<RedisServer> {
     ],
     { stdio: ["ignore", "ignore", 2] },
   );
+  const callOff = atEnd(() => server.kill());
   await Promise.race([started(server), answering(port)]);
   return {
     port,
     stop: async () => {
+      callOff();
       if (server.exitCode !== null) return;
       const ended = new Promise((resolve) => {
         server.once("exit", resolve);

@@ -15,7 +15,9 @@ import { profiles } from "../../src/core/profiles/index.ts";
 import type { PublishReceipt, Services } from "../../src/engine/services.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 
-const { values } = parseArgs({ options: { requests: { type: "string", default: "40000" }, client: { type: "string" } } });
+const { values } = parseArgs({
+  options: { requests: { type: "string", default: "40000" }, client: { type: "string" } },
+});
 const requests = Number(values.requests);
 const connections = 16;
 
@@ -25,7 +27,10 @@ const body = JSON.stringify({
     order_id: "ord_1234567890",
     amount: 1999,
     currency: "EUR",
-    items: [{ sku: "a-1", qty: 2 }, { sku: "b-2", qty: 1 }],
+    items: [
+      { sku: "a-1", qty: 2 },
+      { sku: "b-2", qty: 1 },
+    ],
     customer: { id: "cus_998877", email: "someone@example.com" },
   },
   idempotency_key: "k-1234567890",
@@ -48,7 +53,9 @@ else await send(Number(values.client));
 async function compare(): Promise<void> {
   const bare = await measure("bare node:http", await startBare());
   const real = await measure("POST /v1/events", await startApi());
-  console.log(`the layer costs ${(real - bare).toFixed(1)} µs more than a bare handler; the goal is 35 µs in all`);
+  console.log(
+    `the layer costs ${(real - bare).toFixed(1)} µs more than a bare handler; the goal is 35 µs in all`,
+  );
   process.exit(0);
 }
 
@@ -61,21 +68,29 @@ async function measure(name: string, port: number): Promise<number> {
   const cpuUs = (used.user + used.system) / requests;
   const userUs = used.user / requests;
   const rate = Math.round((requests / (performance.now() - startedAt)) * 1_000);
-  console.log(`${name.padEnd(16)} ${cpuUs.toFixed(1)} µs of processor a request (${userUs.toFixed(1)} user), ${rate} requests/s`);
+  console.log(
+    `${name.padEnd(16)} ${cpuUs.toFixed(1)} µs of processor a request (${userUs.toFixed(1)} user), ${rate} requests/s`,
+  );
   return cpuUs;
 }
 
 function runClient(port: number, count: number): Promise<void> {
-  const child = fork(import.meta.filename, ["--client", String(port), "--requests", String(count)], { execArgv: [] });
+  const child = fork(import.meta.filename, ["--client", String(port), "--requests", String(count)], {
+    execArgv: [],
+  });
   return new Promise((resolve, reject) => {
-    child.on("exit", (status) => (status === 0 ? resolve() : reject(new Error(`the client ended with ${status}`))));
+    child.on("exit", (status) =>
+      status === 0 ? resolve() : reject(new Error(`the client ended with ${status}`)),
+    );
   });
 }
 
 /** Sixteen connections with one request each on its way. */
 async function send(port: number): Promise<void> {
   const head = `POST /v1/events HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer phk_0123456789abcdef0123456789abcdef`;
-  const message = Buffer.from(`${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  const message = Buffer.from(
+    `${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
   let sent = 0;
   let answered = 0;
   await new Promise<void>((resolve) => {
@@ -122,7 +137,11 @@ async function startApi(): Promise<number> {
   const nothing = (): void => {};
   const api = await createApi({
     services,
-    idempotency: { begin: async () => ({ kind: "claimed" }), finish: async () => {}, abandon: async () => {} },
+    idempotency: {
+      begin: async () => ({ kind: "claimed" }),
+      finish: async () => {},
+      abandon: async () => {},
+    },
     secretBox: { seal: () => new Uint8Array(), open: () => "", digest: () => "" },
     clock,
     log: { debug: nothing, info: nothing, warn: nothing, error: console.error },

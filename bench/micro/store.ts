@@ -26,7 +26,10 @@ function newId(): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${low.slice(0, 3)}-8${low.slice(3, 6)}-${low}${low.slice(0, 4)}`;
 }
 
-function publication(index: number, options: { readonly claim: boolean; readonly webhooks: number }): PublishCommand {
+function publication(
+  index: number,
+  options: { readonly claim: boolean; readonly webhooks: number },
+): PublishCommand {
   return {
     event: {
       id: newId(),
@@ -59,14 +62,25 @@ function publication(index: number, options: { readonly claim: boolean; readonly
 }
 
 function laneOf(webhook: number): { webhookId: string; ordering: "none"; eventType: null } {
-  return { webhookId: `0197f000-0000-7000-8000-${String(webhook).padStart(12, "0")}`, ordering: "none", eventType: null };
+  return {
+    webhookId: `0197f000-0000-7000-8000-${String(webhook).padStart(12, "0")}`,
+    ordering: "none",
+    eventType: null,
+  };
 }
 
 function success(lease: Lease): Settlement {
   return {
     lease,
     settledAt: now,
-    progress: { state: "success", attemptCount: 1, createdAt: now, firstAttemptAt: now, dueAt: now, reason: null },
+    progress: {
+      state: "success",
+      attemptCount: 1,
+      createdAt: now,
+      firstAttemptAt: now,
+      dueAt: now,
+      reason: null,
+    },
     attempt: {
       id: newId(),
       number: 1,
@@ -106,24 +120,38 @@ class Meter {
   }
 }
 
-async function commit(store: Store, publishes: readonly PublishCommand[], settlements: readonly Settlement[]) {
+async function commit(
+  store: Store,
+  publishes: readonly PublishCommand[],
+  settlements: readonly Settlement[],
+) {
   return store.deliveries.commit({ publishes, requeues: [], settlements, webhookStates: [] });
 }
 
-async function publishAndSettle(store: Store, run: { readonly batch: number; readonly total: number }): Promise<void> {
+async function publishAndSettle(
+  store: Store,
+  run: { readonly batch: number; readonly total: number },
+): Promise<void> {
   const publishing = new Meter();
   const settling = new Meter();
   for (let done = 0; done < run.total; done += run.batch) {
     now += 5;
-    const commands = Array.from({ length: run.batch }, (_, offset) => publication(done + offset, { claim: true, webhooks }));
+    const commands = Array.from({ length: run.batch }, (_, offset) =>
+      publication(done + offset, { claim: true, webhooks }),
+    );
     const { publishes } = await publishing.add(run.batch, () => commit(store, commands, []));
-    const settlements = publishes.flatMap((each) => (each.kind === "accepted" ? each.leases.map(success) : []));
+    const settlements = publishes.flatMap((each) =>
+      each.kind === "accepted" ? each.leases.map(success) : [],
+    );
     await settling.add(run.batch, () => commit(store, [], settlements));
   }
   console.log(`batch ${String(run.batch).padStart(4)}   publish ${publishing}   settle ${settling}`);
 }
 
-async function claimAndSettle(store: Store, run: { readonly perLane: number; readonly total: number }): Promise<void> {
+async function claimAndSettle(
+  store: Store,
+  run: { readonly perLane: number; readonly total: number },
+): Promise<void> {
   const claiming = new Meter();
   const settling = new Meter();
   let done = 0;
@@ -145,10 +173,15 @@ async function claimAndSettle(store: Store, run: { readonly perLane: number; rea
     }
     done += leases.length;
   }
-  console.log(`  ${run.perLane} per lane: claim ${claiming}   settle from the lane ${settling}   (${done} rows)`);
+  console.log(
+    `  ${run.perLane} per lane: claim ${claiming}   settle from the lane ${settling}   (${done} rows)`,
+  );
 }
 
-async function fill(store: Store, fillTo: { readonly waiting: number; readonly webhooks: number }): Promise<void> {
+async function fill(
+  store: Store,
+  fillTo: { readonly waiting: number; readonly webhooks: number },
+): Promise<void> {
   const filling = new Meter();
   for (let done = 0; done < fillTo.waiting; done += 1_000) {
     now += 5;
@@ -176,7 +209,8 @@ try {
   await publishAndSettle(store, { batch: 1, total: 1_000 });
   for (const waiting of [1_000, 1_000_000]) {
     await fill(store, { waiting, webhooks });
-    for (const perLane of [1, 5]) await claimAndSettle(store, { perLane, total: Math.min(waiting / 2, 5_000) });
+    for (const perLane of [1, 5])
+      await claimAndSettle(store, { perLane, total: Math.min(waiting / 2, 5_000) });
     console.log(`  ${memory()}`);
   }
   const listing = new Meter();
@@ -184,7 +218,15 @@ try {
   for (const query of [{ webhookId: null }, { webhookId: laneOf(3).webhookId }]) {
     for (const tenantId of [null, "default"]) {
       await listing.add(1, () =>
-        store.history.listDeliveries({ ...query, tenantId, eventId: null, states: null, from: null, to: null, page }),
+        store.history.listDeliveries({
+          ...query,
+          tenantId,
+          eventId: null,
+          states: null,
+          from: null,
+          to: null,
+          page,
+        }),
       );
     }
   }

@@ -44,9 +44,16 @@ type SendOne = (done: () => void) => void;
 
 async function compare(seconds: number, only: string | undefined): Promise<void> {
   const sink = fork(fileURLToPath(import.meta.url), ["sink"], { execArgv: [] });
-  const { port } = await new Promise<{ port: number }>((resolve) => sink.once("message", resolve as () => void));
+  const { port } = await new Promise<{ port: number }>((resolve) =>
+    sink.once("message", resolve as () => void),
+  );
   const origin = `http://127.0.0.1:${port}`;
-  const pool = new Pool(origin, { connections: concurrency, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+  const pool = new Pool(origin, {
+    connections: concurrency,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
   const transport = createHttpTransport({
     addressPolicy: createAddressPolicy({ allow: [], allowLoopback: true }),
     clock,
@@ -84,7 +91,10 @@ async function requestOnce(pool: Pool): Promise<void> {
 
 function dispatchOnce(pool: Pool): Promise<void> {
   return new Promise((resolve, reject) => {
-    pool.dispatch({ method: "POST", path: "/hook", headers, body: payload }, new BareHandler(resolve, reject));
+    pool.dispatch(
+      { method: "POST", path: "/hook", headers, body: payload },
+      new BareHandler(resolve, reject),
+    );
   });
 }
 

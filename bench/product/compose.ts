@@ -1,94 +1,76 @@
 import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { createSystemRandom } from "../../src/adapters/system/random.ts";
-import { createKeyRing, createSecretBox } from "../../src/adapters/system/secret-box.ts";
-import { createHttpTransport } from "../../src/adapters/transport/http/http-transport.ts";
-import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
-import { Engine } from "../../src/engine/engine.ts";
-import type { EngineLimits } from "../../src/engine/engine.ts";
-import type { SecretBox } from "../../src/ports/secret-box.ts";
+import { createPrometheusMetrics } from "../../src/adapters/telemetry/prometheus/prometheus-metrics.ts";
+import { prepareDataFolder } from "../../src/app/data-folder.ts";
+import { loadKeys } from "../../src/app/keys.ts";
+import { createLog } from "../../src/app/logging.ts";
+import { assembleEngine } from "../../src/app/running-engine.ts";
+import type { AssembledEngine } from "../../src/app/running-engine.ts";
+import type { Settings } from "../../src/config/options.ts";
+import { resolveValues } from "../../src/config/resolve.ts";
 import type { Store } from "../../src/ports/store.ts";
-import type { AttemptFact, Telemetry } from "../../src/ports/telemetry.ts";
-import { userAgent } from "../message.ts";
+import type { AttemptFact, Metrics } from "../../src/ports/telemetry.ts";
 
 export interface ProductOptions {
   readonly dataDir: string;
+  /** False only publishes: deliveries wait in the store. */
   readonly delivers: boolean;
-  readonly onSettled?: (fact: AttemptFact) => void;
+  readonly onSettled: (fact: AttemptFact) => void;
 }
 
-export interface Product {
-  readonly engine: Engine;
+/** The embedded product before its start. */
+export interface Product extends AssembledEngine {
   readonly store: Store;
+  readonly stopMetrics: () => void;
 }
 
-/** What a user gets without settings (contract, Settings). */
-const limits: EngineLimits = {
-  concurrency: 100,
-  webhookConcurrency: 5,
-  payloadBytesMax: 262_144,
-  commitWindowMs: 15,
-  commitWritesMax: 2_000,
-  bufferBytesMax: 64 * 1024 * 1024,
-  leaseMs: 180_000,
-};
-const dayMs = 86_400_000;
-const socketsMax = 200;
-const idleSocketMs = 4_000;
-const keyBytes = 32;
+/** What a user gets without settings, but for loopback targets and a quiet log. */
+export function productSettings(values: Readonly<Record<string, unknown>>): Settings {
+  const resolution = resolveValues({ dev: true, logLevel: "warn", port: 0, ...values });
+  if (resolution.kind === "refused") throw new Error(resolution.problems.join("; "));
+  return resolution.settings;
+}
 
-/** The embedded product, put together from its parts: engine, SQLite store, HTTP transport, real clock. */
+/**
+ * The product put together as src/app/posthorn.ts does it, without HTTP server, and in two steps: a bench decides when
+ * deliveries begin, and learns when one is settled so that a publisher can pace itself.
+ */
 export async function openProduct(options: ProductOptions): Promise<Product> {
+  const { dataDir, delivers } = options;
+  const settings = productSettings({ dataDir, roles: delivers ? ["scheduler", "worker"] : ["api"] });
   const random = createSystemRandom();
-  const clock = systemClock;
-  const store = await openSqliteStore({ dataDir: options.dataDir, now: clock.now(), pid: process.pid });
-  const engine = new Engine({
-    store,
-    transport: createHttpTransport({
-      addressPolicy: createAddressPolicy({ allow: [], allowLoopback: true }),
-      clock,
-      socketsMax,
-      idleSocketMs,
-    }),
-    secretBox: benchSecretBox(),
-    clock,
-    random,
-    telemetry: telemetry(options.onSettled),
-    limits,
-    retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
-    delivers: options.delivers,
-    userAgent,
-    tenantExists: () => true,
-    schemaProblems: () => [],
-  });
-  return { engine, store };
+  const { folder } = prepareDataFolder(dataDir);
+  const keys = await loadKeys(settings, { folder, random });
+  const store = await openSqliteStore({ dataDir, now: systemClock.now(), pid: process.pid });
+  const prometheus = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
+  const telemetry = { log: createLog(settings), metrics: listening(prometheus.metrics, options.onSettled) };
+  const assembled = await assembleEngine({ settings, store, keys, random, telemetry });
+  return { ...assembled, store, stopMetrics: () => prometheus.stop() };
 }
 
-/** With fixed keys, so that every process can read the secrets of a folder that another one seeded. */
-export function benchSecretBox(): SecretBox {
-  return createSecretBox({
-    ring: createKeyRing({ current: Buffer.alloc(keyBytes, 3), previous: [], random: createSystemRandom() }),
-    digestKey: Buffer.alloc(keyBytes, 4),
-  });
+export async function startProduct({ engine, lifecycle }: Product): Promise<void> {
+  await engine.start();
+  await lifecycle.start();
 }
 
-function telemetry(onSettled: ProductOptions["onSettled"]): Telemetry {
-  const say = (fields: object, message: string): void => {
-    process.stderr.write(`posthorn: ${message} ${JSON.stringify(fields)}\n`);
-  };
+export async function closeProduct(product: Product): Promise<void> {
+  await product.lifecycle.stop();
+  await product.engine.stop({ graceMs: 2_000 });
+  product.stopMetrics();
+  await product.store.close();
+}
+
+function listening(metrics: Metrics, onSettled: (fact: AttemptFact) => void): Metrics {
   return {
-    log: { debug: ignore, info: ignore, warn: ignore, error: say },
-    metrics: {
-      attemptSettled: onSettled ?? ignore,
-      circuitMoved: ignore,
-      rateLimited: ignore,
-      largePayload: ignore,
-      eventPublished: ignore,
-      commitWritten: ignore,
+    attemptSettled(fact) {
+      metrics.attemptSettled(fact);
+      onSettled(fact);
     },
+    circuitMoved: (fact) => metrics.circuitMoved(fact),
+    rateLimited: (webhookId) => metrics.rateLimited(webhookId),
+    largePayload: (bytes) => metrics.largePayload(bytes),
+    eventPublished: (fact) => metrics.eventPublished(fact),
+    commitWritten: (fact) => metrics.commitWritten(fact),
   };
-}
-
-function ignore(): void {
-  // Figures come from the sink and from the database, not from the product's own telling.
 }

@@ -2,12 +2,13 @@
 
 import { machineMs, serveCalls } from "../process/serve-calls.ts";
 import { eventData } from "../message.ts";
-import { benchSecretBox, openProduct } from "./compose.ts";
+import { startPosthorn } from "../../src/app/posthorn.ts";
+import { closeProduct, openProduct, productSettings, startProduct } from "./compose.ts";
 import type { Product } from "./compose.ts";
 import { Outstanding } from "./outstanding.ts";
-import type { FloodInput, PacedEvent, PacedInput } from "./product.ts";
-import { saveWebhook } from "./webhook-seed.ts";
-import type { WebhookSeed } from "./webhook-seed.ts";
+import { park } from "./park.ts";
+import type { ParkInput } from "./park.ts";
+import type { FloodInput, PacedEvent, PacedInput, ServedProduct, WebhookSeed } from "./product.ts";
 
 const scope = { tenantId: null };
 let product: Product | null = null;
@@ -22,11 +23,22 @@ function opened(): Product {
   return product;
 }
 
-async function saveWebhooks(seeds: readonly WebhookSeed[]): Promise<string[]> {
+/** With the HTTP API, exactly as `npm start` runs it. */
+async function serve(input: { readonly dataDir: string }): Promise<ServedProduct> {
+  const running = await startPosthorn(productSettings({ dataDir: input.dataDir }));
+  if (running.url === null) throw new Error("the API does not listen");
+  return { url: running.url, adminKey: running.adminKey };
+}
+
+async function createWebhooks(seeds: readonly WebhookSeed[]): Promise<string[]> {
+  const { webhooks } = opened().services;
   const ids: string[] = [];
-  // One after the other: ids are ordered, and so are the rows.
-  // oxlint-disable-next-line no-await-in-loop
-  for (const seed of seeds) ids.push(await saveWebhook(seed, { ...opened(), secretBox: benchSecretBox() }));
+  for (const { url, eventType, schemes } of seeds) {
+    // One after the other: their ids are in order, and so are their rows.
+    // oxlint-disable-next-line no-await-in-loop
+    const { view } = await webhooks.create(scope, { url, events: [eventType], schemes });
+    ids.push(view.webhook.id);
+  }
   return ids;
 }
 
@@ -53,7 +65,10 @@ async function flood(input: FloodInput): Promise<void> {
 
 function batchOfTypes(input: FloodInput, from: number): string[] {
   const count = Math.min(input.batch, input.events - from);
-  return Array.from({ length: count }, (_, index) => input.types[(from + index) % input.types.length] as string);
+  return Array.from(
+    { length: count },
+    (_, index) => input.types[(from + index) % input.types.length] as string,
+  );
 }
 
 async function publishAll(engine: Product["engine"], types: readonly string[]): Promise<void> {
@@ -87,27 +102,13 @@ async function publishOne(engine: Product["engine"], eventType: string): Promise
   return { id, eventType, publishedAt, acceptedAt: machineMs() };
 }
 
-/** Machine time at which no more than `left` deliveries wait, all others settled and committed. */
-async function committed(input: { readonly left: number }): Promise<number> {
-  const { deliveries } = opened().store;
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop
-    const { waiting } = await deliveries.depth();
-    if (waiting.high + waiting.normal + waiting.low <= input.left) return machineMs();
-    // oxlint-disable-next-line no-await-in-loop
-    await new Promise((resolve) => setTimeout(resolve, 1));
-  }
-}
-
 serveCalls({
   open,
-  saveWebhooks,
-  start: () => opened().engine.start(),
+  serve,
+  createWebhooks,
+  start: () => startProduct(opened()),
   flood,
   paced,
-  committed,
-  close: async () => {
-    await opened().engine.stop({ graceMs: 2_000 });
-    await opened().store.close();
-  },
+  park: (input: ParkInput) => park(opened(), input),
+  close: () => closeProduct(opened()),
 });

@@ -1,6 +1,19 @@
 import { Child } from "../process/child.ts";
 import type { Usage } from "../process/serve-calls.ts";
-import type { WebhookSeed } from "./webhook-seed.ts";
+import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import type { ParkInput } from "./park.ts";
+import { committed } from "./waiting.ts";
+
+export interface WebhookSeed {
+  readonly url: string;
+  readonly eventType: string;
+  readonly schemes: readonly SignatureSchemeName[];
+}
+
+export interface ServedProduct {
+  readonly url: string;
+  readonly adminKey: string;
+}
 
 export interface FloodInput {
   readonly events: number;
@@ -31,16 +44,28 @@ export interface PacedEvent {
 /** The product in a process of its own, as the harness sees it. */
 export class ProductProcess {
   readonly #child = new Child(new URL("main.ts", import.meta.url));
+  #dataDir = "";
 
   /** Opens the store and composes the engine; nothing moves before `start`. */
   async open(input: { readonly dataDir: string; readonly delivers: boolean }): Promise<this> {
+    this.#dataDir = input.dataDir;
     await this.#child.call("open", input);
     return this;
   }
 
+  /** Starts all of it, HTTP API included. It is ended with `kill`. */
+  serve(dataDir: string): Promise<ServedProduct> {
+    this.#dataDir = dataDir;
+    return this.#child.call("serve", { dataDir });
+  }
+
   /** Returns their ids, in order. */
-  saveWebhooks(seeds: readonly WebhookSeed[]): Promise<readonly string[]> {
-    return this.#child.call("saveWebhooks", seeds);
+  createWebhooks(seeds: readonly WebhookSeed[]): Promise<readonly string[]> {
+    return this.#child.call("createWebhooks", seeds);
+  }
+
+  park(input: ParkInput): Promise<void> {
+    return this.#child.call("park", input);
   }
 
   start(): Promise<void> {
@@ -55,8 +80,9 @@ export class ProductProcess {
     return this.#child.call("paced", input);
   }
 
+  /** Machine time at which no more than `left` deliveries wait. */
   committed(left = 0): Promise<number> {
-    return this.#child.call("committed", { left });
+    return committed(this.#dataDir, left);
   }
 
   usage(): Promise<Usage> {

@@ -2,16 +2,20 @@ import { eventTypeOf } from "../message.ts";
 import type { Context } from "../row.ts";
 import type { SignatureSchemeName } from "../../src/core/profile.ts";
 import { ProductProcess } from "./product.ts";
-import type { WebhookSeed } from "./webhook-seed.ts";
+import type { WebhookSeed } from "./product.ts";
 
-/** One webhook for each event type, at a path of the sink. */
+/** Webhooks at paths of the sink: one for each event type, or all for the one given. */
 export function webhooksFor(
   origin: string,
-  options: { readonly count: number; readonly schemes?: readonly SignatureSchemeName[] },
+  options: {
+    readonly count: number;
+    readonly eventType?: string;
+    readonly schemes?: readonly SignatureSchemeName[];
+  },
 ): WebhookSeed[] {
   return Array.from({ length: options.count }, (_, index) => ({
     url: `${origin}/ok/${index}`,
-    eventType: eventTypeOf(index),
+    eventType: options.eventType ?? eventTypeOf(index),
     schemes: options.schemes ?? ["v1"],
   }));
 }
@@ -23,7 +27,7 @@ export function seedWebhooks(
 ): Promise<string> {
   return context.folders.filled(seed.name, (dataDir) =>
     withPublisher(dataDir, async (product) => {
-      await product.saveWebhooks(seed.webhooks);
+      await product.createWebhooks(seed.webhooks);
     }),
   );
 }

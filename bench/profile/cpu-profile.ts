@@ -101,7 +101,7 @@ class Totals {
 
   shares(): Share[] {
     return [...this.#entries]
-      .map(([key, time]) => ({ key, ...time }))
+      .map(([key, { selfMs, totalMs }]) => ({ key, selfMs, totalMs }))
       .toSorted((a, b) => b.selfMs - a.selfMs);
   }
 }

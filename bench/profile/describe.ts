@@ -36,7 +36,10 @@ export function describeProfile(file: string): string {
   ].join("\n");
 }
 
-function rows(shares: readonly Share[], shown: { readonly busyMs: number; readonly count: number }): string[] {
+function rows(
+  shares: readonly Share[],
+  shown: { readonly busyMs: number; readonly count: number },
+): string[] {
   return shares
     .slice(0, shown.count)
     .map(({ key, selfMs }) => `  ${((100 * selfMs) / shown.busyMs).toFixed(1).padStart(5)} %  ${key}`);

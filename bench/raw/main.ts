@@ -70,7 +70,10 @@ async function run(input: {
 }
 
 /** An open loop: requests start when their time has come, whatever became of those before. */
-async function paced(input: { readonly perSecond: number; readonly durationMs: number }): Promise<PacedResult> {
+async function paced(input: {
+  readonly perSecond: number;
+  readonly durationMs: number;
+}): Promise<PacedResult> {
   signer = messageSigner(["v1"]);
   const sent: { id: string; startedAt: number; endedAt: number }[] = [];
   const running: Promise<void>[] = [];

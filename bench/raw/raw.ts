@@ -16,7 +16,7 @@ export interface RawKind {
   readonly schemes: readonly SignatureSchemeName[];
 }
 
-export const rawDefault: RawKind = { by: "request", schemes: ["v1"] };
+const rawDefault: RawKind = { by: "request", schemes: ["v1"] };
 
 /** A stretch of raw, in requests per second, with the processor time of one request. */
 export interface RawSample {
@@ -56,6 +56,13 @@ export class Raw {
   /** Every sample of the default kind so far. */
   get samples(): readonly RawSample[] {
     return this.#seen;
+  }
+
+  /** One sample under the profiler, for comparison with the product's profile. */
+  async profile(file: string, kind: RawKind): Promise<void> {
+    await this.#child.call("startProfile");
+    await this.#run(kind, this.#sampleMs);
+    await this.#child.call("stopProfile", { file });
   }
 
   paced(input: { readonly perSecond: number; readonly durationMs: number }): Promise<PacedResult> {

@@ -1,12 +1,15 @@
 import type { Row } from "../row.ts";
+import { backlog } from "./backlog.ts";
 import { bullmq } from "./bullmq.ts";
 import { drain, drainDefaultSchemes } from "./drain.ts";
+import { httpOneToOne } from "./http-one-to-one.ts";
 import { idle } from "./idle.ts";
+import { isolation } from "./isolation.ts";
 import { latency } from "./latency.ts";
 import { raw, rawDispatch } from "./raw.ts";
 import { fanOut, through } from "./through.ts";
 
-/** Every bench, in the order of running. `postgres` and `distributed` take their places before `idle`. */
+/** Every bench, in the order of running. `postgres` and `distributed` belong between `backlog` and `idle`. */
 export const allRows: readonly Row[] = [
   raw,
   rawDispatch,
@@ -14,7 +17,13 @@ export const allRows: readonly Row[] = [
   drain,
   drainDefaultSchemes,
   through,
+  httpOneToOne,
   fanOut,
   latency,
+  isolation,
+  backlog,
   idle,
 ];
+
+/** Rows that measure a process which is not ours to improve. */
+export const unprofiledRows: readonly string[] = [bullmq.name];

@@ -1,5 +1,3 @@
-import { DatabaseSync } from "node:sqlite";
-import { join } from "node:path";
 import type { SignatureSchemeName } from "../../src/core/profile.ts";
 import { besideRaw } from "../beside-raw.ts";
 import type { Figure } from "../beside-raw.ts";
@@ -7,6 +5,7 @@ import { eventTypeOf } from "../message.ts";
 import { ProductProcess } from "../product/product.ts";
 import { seedDue, seedWebhooks, webhooksFor } from "../product/seed.ts";
 import { measureStretch } from "../product/stretch.ts";
+import { verifySettled } from "../product/waiting.ts";
 import { judged } from "../row.ts";
 import type { Context, Line, Row } from "../row.ts";
 
@@ -22,7 +21,13 @@ export const drain: Row = {
       measure: () => drainOnce(context, { ...counts, schemes: ["v1"] }),
     });
     const line = judged(
-      { name: "drain", value: figure.value, unit: "deliveries/s", baseline: figure.baseline, ratio: figure.ratio },
+      {
+        name: "drain",
+        value: figure.value,
+        unit: "deliveries/s",
+        baseline: figure.baseline,
+        ratio: figure.ratio,
+      },
       { text: "≥ 0.60 × raw", met: (ratio) => ratio >= 0.6 },
     );
     return [line, ...besideBullmq(context, line)];
@@ -74,25 +79,10 @@ async function drainOnce(context: Context, input: DrainInput): Promise<Figure> {
   try {
     const stretch = await measureStretch(context, product, { ...input, go: () => product.start() });
     await product.close();
-    verify(dataDir, total);
+    verifySettled(dataDir, total);
     return { perSecond: stretch.perSecond, cpuUs: stretch.productCpuUs, sinkCpuShare: stretch.sinkCpuShare };
   } finally {
     await product.kill();
     folders.discard(dataDir);
-  }
-}
-
-/** Reads the file itself, past the product: every delivery a success, with one attempt. */
-function verify(dataDir: string, total: number): void {
-  const db = new DatabaseSync(join(dataDir, "posthorn.db"), { readOnly: true });
-  try {
-    const success = 2;
-    const settled = db.prepare("SELECT count(*) AS n FROM deliveries WHERE state = ?").get(success)?.["n"];
-    const attempts = db.prepare("SELECT count(*) AS n FROM attempts").get()?.["n"];
-    if (settled !== total || attempts !== total) {
-      throw new Error(`of ${total} deliveries ${String(settled)} are settled with ${String(attempts)} attempts`);
-    }
-  } finally {
-    db.close();
   }
 }

@@ -5,6 +5,7 @@ import { ProductProcess } from "../product/product.ts";
 import type { FloodInput } from "../product/product.ts";
 import { seedWebhooks, webhooksFor } from "../product/seed.ts";
 import { measureStretch } from "../product/stretch.ts";
+import { verifySettled } from "../product/waiting.ts";
 import { judged } from "../row.ts";
 import type { Context, Row } from "../row.ts";
 
@@ -42,10 +43,7 @@ export const fanOut: Row = {
   async run(context) {
     const webhookCount = 1_000;
     const eventType = eventTypeOf(0);
-    const webhooks = webhooksFor(context.sink.origin, { count: webhookCount }).map((webhook) => ({
-      ...webhook,
-      eventType,
-    }));
+    const webhooks = webhooksFor(context.sink.origin, { count: webhookCount, eventType });
     const figure = await besideRaw(context, {
       name: "fan-out",
       measure: () =>
@@ -96,6 +94,7 @@ async function floodOnce(context: Context, input: FloodOnce): Promise<Figure> {
       go: () => product.flood({ ...flood, events }),
     });
     await product.close();
+    verifySettled(dataDir, warmUp + count);
     return { perSecond: stretch.perSecond, cpuUs: stretch.productCpuUs, sinkCpuShare: stretch.sinkCpuShare };
   } finally {
     await product.kill();

@@ -70,7 +70,10 @@ export class Conversation {
       this.#tally.hanging += 1;
     } else if (behaviour === slowByte) {
       this.#tally.slow += 1;
-      const delayMs = Number.parseInt(text(chunk, { from: offset + "POST /slow/".length, to: offset + 20 }), 10);
+      const delayMs = Number.parseInt(
+        text(chunk, { from: offset + "POST /slow/".length, to: offset + 20 }),
+        10,
+      );
       setTimeout(() => this.#socket.write(answers[1] as Buffer), delayMs);
     } else {
       this.#tally.failed += 1;

@@ -49,6 +49,11 @@ test("names that are not ours are clipped, and values never shown", () => {
   assert.ok(!JSON.stringify(errors).includes("secret-value"));
 });
 
+test("a flood of problems is cut off", () => {
+  const flood = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`f${index}`, 1]));
+  assert.equal(Object.keys(problems(flood)).length, 50);
+});
+
 test("queries are coerced in place", () => {
   const check = compileValidator(closed({ limit: Type.Optional(Type.Integer()), on: Type.Optional(Type.Boolean()), ids: Type.Optional(Type.Array(Type.String())) }), "query");
   const query = { limit: "5", on: "false", ids: "a" };

@@ -10,7 +10,7 @@ export interface DataFolder {
 }
 
 /** The folder cannot serve; the message says why and what to do. */
-export class DataFolderError extends Error {
+class DataFolderError extends Error {
   override readonly name = "DataFolderError";
 }
 
@@ -25,7 +25,10 @@ export function dataFolderAt(dataDir: string): DataFolder {
 }
 
 /** Makes the folder for its owner alone. One that exists keeps its mode, and a warning says so when others may look in. */
-export function prepareDataFolder(dataDir: string): { readonly folder: DataFolder; readonly warnings: readonly string[] } {
+export function prepareDataFolder(dataDir: string): {
+  readonly folder: DataFolder;
+  readonly warnings: readonly string[];
+} {
   const folder = dataFolderAt(dataDir);
   try {
     const made = mkdirSync(folder.path, { recursive: true, mode: 0o700 });
@@ -36,7 +39,9 @@ export function prepareDataFolder(dataDir: string): { readonly folder: DataFolde
     const warning = `${folder.path} can be entered by other users (mode ${mode.toString(8)}); run: chmod 700 ${folder.path}`;
     return { folder, warnings: [warning] };
   } catch (error) {
-    throw new DataFolderError(`the data folder ${folder.path} cannot be used: ${reasonOf(error)}`, { cause: error });
+    throw new DataFolderError(`the data folder ${folder.path} cannot be used: ${reasonOf(error)}`, {
+      cause: error,
+    });
   }
 }
 
@@ -44,6 +49,7 @@ function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if ("code" in error && error.code === "EACCES") return "permission denied";
   if ("code" in error && error.code === "EROFS") return "the file system is read-only";
-  if ("code" in error && (error.code === "EEXIST" || error.code === "ENOTDIR")) return "it is a file, not a folder";
+  if ("code" in error && (error.code === "EEXIST" || error.code === "ENOTDIR"))
+    return "it is a file, not a folder";
   return error.message;
 }

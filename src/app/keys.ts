@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { createDigestKeyFile, loadDigestKey } from "../adapters/system/digest-key.ts";
-import { KeyFileError, readOrCreateKeyFile } from "../adapters/system/key-file.ts";
+import { readOrCreateKeyFile } from "../adapters/system/key-file.ts";
 import { loadMasterKeyFile, parseMasterKey } from "../adapters/system/master-key.ts";
 import { createKeyRing, createSecretBox } from "../adapters/system/secret-box.ts";
 import type { Settings } from "../config/options.ts";
@@ -20,11 +20,9 @@ export interface Keys {
 }
 
 /** A key in a setting is not one; the message names the setting, never the value. */
-export class KeySettingError extends Error {
+class KeySettingError extends Error {
   override readonly name = "KeySettingError";
 }
-
-export { KeyFileError };
 
 /** Reads the keys from settings, or from files of the data folder, which are made on the first start. */
 export async function loadKeys(
@@ -32,7 +30,9 @@ export async function loadKeys(
   { folder, random }: { readonly folder: DataFolder; readonly random: Random },
 ): Promise<Keys> {
   const master = masterKeyOf(settings, { folder, random });
-  const previous = settings.masterKeyPrevious.map((text) => parsed(text, "POSTHORN_MASTER_KEY_PREVIOUS"));
+  const previous = settings.masterKeyPrevious.map((text) =>
+    parsed({ text, setting: "POSTHORN_MASTER_KEY_PREVIOUS" }),
+  );
   const ring = createKeyRing({ current: master.bytes, previous, random });
   const digestKey = await loadDigestKey({ holder: createDigestKeyFile(folder.digestKeyFile), ring, random });
   const admin = adminKeyOf(settings, { folder, random });
@@ -49,14 +49,17 @@ function masterKeyOf(
   { masterKey }: Pick<Settings, "masterKey">,
   { folder, random }: { readonly folder: DataFolder; readonly random: Random },
 ): { readonly bytes: Uint8Array; readonly warnings: readonly string[] } {
-  if (masterKey !== null) return { bytes: parsed(masterKey, "POSTHORN_MASTER_KEY"), warnings: [] };
+  if (masterKey !== null)
+    return { bytes: parsed({ text: masterKey, setting: "POSTHORN_MASTER_KEY" }), warnings: [] };
   return loadMasterKeyFile({ path: folder.masterKeyFile, random });
 }
 
-function parsed(text: string, setting: string): Uint8Array {
+function parsed({ text, setting }: { readonly text: string; readonly setting: string }): Uint8Array {
   const bytes = parseMasterKey(text);
   if (bytes !== null) return bytes;
-  throw new KeySettingError(`${setting} is not a master key: it takes 32 bytes as base64 or hex; make one with: openssl rand -base64 32`);
+  throw new KeySettingError(
+    `${setting} is not a master key: it takes 32 bytes as base64 or hex; make one with: openssl rand -base64 32`,
+  );
 }
 
 const adminKeyBytes = 32;

@@ -97,12 +97,16 @@ export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn>
   const { listen = false, log, tenantId, ...values } = options;
   const resolution = resolveValues({ logLevel: "warn", ...values });
   if (resolution.kind === "refused") throw new SettingsError(resolution.problems);
-  const running = await startPosthorn(resolution.settings, { listens: listen, ...(log !== undefined && { log }) });
+  const running = await startPosthorn(resolution.settings, {
+    listens: listen,
+    ...(log !== undefined && { log }),
+  });
   const scope: Scope = { tenantId: tenantId ?? null };
   const { services } = running;
   return {
     publish: async (event) => refuseDuplicate(await services.events.publish(scope, event)),
-    publishMany: async (events) => (await services.events.publishMany(scope, events)).map(refuseDuplicateEntry),
+    publishMany: async (events) =>
+      (await services.events.publishMany(scope, events)).map(refuseDuplicateEntry),
     events: scoped(services.events, scope),
     webhooks: scoped(services.webhooks, scope),
     deliveries: scoped(services.deliveries, scope),

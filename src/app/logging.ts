@@ -5,7 +5,7 @@ import type { Logger } from "../ports/telemetry.ts";
 /** The log of a process, on standard error: standard output is for data. */
 export function createLog(settings: Pick<Settings, "logLevel" | "logFormat">): Logger {
   const { stderr, env } = process;
-  const isTerminal = stderr.isTTY === true;
+  const isTerminal = stderr.isTTY;
   const isText = settings.logFormat === "text" || (settings.logFormat === "auto" && isTerminal);
   const noColour = env["NO_COLOR"] !== undefined && env["NO_COLOR"] !== "";
   return createPinoLogger({

@@ -33,5 +33,9 @@ export async function backupStore(
 ): Promise<{ readonly keyFiles: readonly string[] }> {
   const folder = dataFolderAt(settings.dataDir);
   await backupSqliteStore({ dataDir: folder.path, file });
-  return { keyFiles: [folder.masterKeyFile, folder.digestKeyFile, folder.adminKeyFile].filter((path) => existsSync(path)) };
+  return {
+    keyFiles: [folder.masterKeyFile, folder.digestKeyFile, folder.adminKeyFile].filter((path) =>
+      existsSync(path),
+    ),
+  };
 }

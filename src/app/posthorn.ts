@@ -60,7 +60,9 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   started.defer(() => metrics.stop());
   const telemetry = { log, metrics: metrics.metrics };
   const parts = { settings, store, keys, random, telemetry };
-  const assembled = await assembleEngine(overrides.transport === undefined ? parts : { ...parts, transport: overrides.transport });
+  const assembled = await assembleEngine(
+    overrides.transport === undefined ? parts : { ...parts, transport: overrides.transport },
+  );
   const { engine, lifecycle, services } = assembled;
   observe(metrics, { store, assembled });
   const grace = new Grace(settings.shutdownGraceMs);
@@ -69,7 +71,8 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   started.defer(() => lifecycle.stop());
   await lifecycle.start();
   let isDraining = false;
-  const readiness = (): Readiness => readinessOf({ isDraining, storeHealthy: engine.activity().storeHealthy });
+  const readiness = (): Readiness =>
+    readinessOf({ isDraining, storeHealthy: engine.activity().storeHealthy });
   let url: string | null = null;
   if (settings.roles.includes("api") && overrides.listens !== false) {
     const api = await openApi({ settings, services, store, keys, log, readiness, metrics });
@@ -130,7 +133,10 @@ function observe(
   metrics.observe({
     depth: () => store.deliveries.depth(),
     circuits: () =>
-      Iterator.from(engine.webhooks()).map(({ webhook, circuit }) => ({ webhookId: webhook.id, state: circuit.phase })),
+      Iterator.from(engine.webhooks()).map(({ webhook, circuit }) => ({
+        webhookId: webhook.id,
+        state: circuit.phase,
+      })),
     activity: () => engine.activity(),
     openSockets: () => transport.openSockets(),
   });

@@ -87,7 +87,12 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     adminKeyHash: hashApiKey(keys.adminKey),
     limits: { webhooksPerTenantMax },
   });
-  return { engine, services: { ...management, events: publishingEvents(engine, management.events) }, lifecycle, transport };
+  return {
+    engine,
+    services: { ...management, events: publishingEvents(engine, management.events) },
+    lifecycle,
+    transport,
+  };
 }
 
 function openTransport(settings: Settings, addressPolicy: AddressPolicy): Transport {
@@ -102,7 +107,8 @@ function openTransport(settings: Settings, addressPolicy: AddressPolicy): Transp
 }
 
 function limitsOf(settings: Settings) {
-  const { concurrency, webhookConcurrency, payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs } = settings;
+  const { concurrency, webhookConcurrency, payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs } =
+    settings;
   return { concurrency, webhookConcurrency, payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs };
 }
 

@@ -43,7 +43,10 @@ export class ApiClient {
     return text === "" ? {} : parse(text, url);
   }
 
-  async #send(url: URL, { method, body, headers }: CallOptions & { readonly method: string }): Promise<Response> {
+  async #send(
+    url: URL,
+    { method, body, headers }: CallOptions & { readonly method: string },
+  ): Promise<Response> {
     try {
       return await fetch(url, {
         method,
@@ -81,8 +84,10 @@ function unreachable(url: URL, error: unknown): CommandFailure {
   if (error instanceof Error && error.name === "TimeoutError") {
     return new CommandFailure(`${url.origin} did not answer within ${timeoutMs / 1_000} s`);
   }
-  const reason = cause instanceof Error ? cause.message : error instanceof Error ? error.message : String(error);
-  return new CommandFailure(`cannot reach ${url.origin}: ${reason}`);
+  const told = cause instanceof Error ? cause : error;
+  return new CommandFailure(
+    `cannot reach ${url.origin}: ${told instanceof Error ? told.message : String(told)}`,
+  );
 }
 
 function refusal(answer: { readonly status: number; readonly text: string }): CommandFailure {
@@ -91,14 +96,15 @@ function refusal(answer: { readonly status: number; readonly text: string }): Co
   const { title, detail, code, errors } = problem;
   const fields = Array.isArray(errors) ? (errors as { field: string; message: string }[]) : [];
   const hints = fields.map(({ field, message }) => `  ${field === "" ? "the request" : field} ${message}`);
-  if (code === "unauthenticated") hints.push("Set POSTHORN_KEY or --key; the admin key lies in the server's data folder.");
+  if (code === "unauthenticated")
+    hints.push("Set POSTHORN_KEY or --key; the admin key lies in the server's data folder.");
   return new CommandFailure(`${String(detail ?? title)} (${answer.status} ${String(code)})`, hints);
 }
 
 function readProblem(text: string): Json | null {
   try {
     const problem: unknown = JSON.parse(text);
-    return typeof problem === "object" && problem !== null && "code" in problem ? (problem as Json) : null;
+    return typeof problem === "object" && problem !== null && "code" in problem ? { ...problem } : null;
   } catch {
     return null;
   }

@@ -45,14 +45,15 @@ export class OptionValues {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const number = Number(text);
-    if (text.trim() === "" || !Number.isFinite(number)) throw new UsageError(`--${dashed(name)} takes a number, not "${text}"`);
+    if (text.trim() === "" || !Number.isFinite(number))
+      throw new UsageError(`--${dashed(name)} takes a number, not "${text}"`);
     return number;
   }
 
   /** `{"a": 1}` given as text. */
   json(name: string): unknown {
     const text = this.text(name);
-    return text === undefined ? undefined : parseJson(text, `--${dashed(name)}`);
+    return text === undefined ? undefined : parseJson(text, { what: `--${dashed(name)}` });
   }
 }
 
@@ -70,7 +71,8 @@ export function clientCommand(
       const options = new OptionValues(command.opts());
       const terminal = invocation.terminal({ json: options.flag("json") });
       const server = findServer({ url: options.text("url"), key: options.text("key") }, invocation.env);
-      if (server.keyFile !== null) terminal.note(terminal.errStyle("dim", `using the admin key of ${server.keyFile}`));
+      if (server.keyFile !== null)
+        terminal.note(terminal.errStyle("dim", `using the admin key of ${server.keyFile}`));
       await run({ client: new ApiClient(server), terminal, args: command.args, options, invocation });
     });
 }
@@ -83,7 +85,7 @@ export function addPageOptions(command: Command): Command {
     .option("--all", "every row, page after page");
 }
 
-export function pageQuery(options: OptionValues): { readonly limit?: number; readonly cursor?: string } {
+function pageQuery(options: OptionValues): { readonly limit?: number; readonly cursor?: string } {
   const limit = options.number("limit");
   const cursor = options.text("cursor");
   return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
@@ -125,11 +127,13 @@ export function printOne(terminal: Terminal, value: Json): void {
   else printFields(terminal, value);
 }
 
-export function parseJson(text: string, what: string): unknown {
+export function parseJson(text: string, { what }: { readonly what: string }): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`${what} is not valid JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(
+      `${what} is not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
 }
 

@@ -29,7 +29,9 @@ export function findServer(
   }
   const adminKey = nonEmpty(env["POSTHORN_ADMIN_KEY"]);
   if (adminKey !== undefined) return { url: url.href, key: adminKey, keyFile: "POSTHORN_ADMIN_KEY" };
-  const keyFile = nonEmpty(env["POSTHORN_ADMIN_KEY_FILE"]) ?? join(nonEmpty(env["POSTHORN_DATA_DIR"]) ?? "data", "admin.key");
+  const keyFile =
+    nonEmpty(env["POSTHORN_ADMIN_KEY_FILE"]) ??
+    join(nonEmpty(env["POSTHORN_DATA_DIR"]) ?? "data", "admin.key");
   return { url: url.href, key: readAdminKey(keyFile), keyFile };
 }
 
@@ -51,9 +53,12 @@ function readAdminKey(path: string): string {
     return readFileSync(path, "utf8").trim();
   } catch (error) {
     const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    throw new UsageError(`no API key: --key and POSTHORN_KEY are unset, and ${path} ${missing ? "does not exist" : "cannot be read"}`, [
-      "The server makes that file on its first start (npm start). Run this command in the same folder, or set POSTHORN_KEY.",
-    ]);
+    throw new UsageError(
+      `no API key: --key and POSTHORN_KEY are unset, and ${path} ${missing ? "does not exist" : "cannot be read"}`,
+      [
+        "The server makes that file on its first start (npm start). Run this command in the same folder, or set POSTHORN_KEY.",
+      ],
+    );
   }
 }
 

@@ -13,7 +13,8 @@ export function processInvocation(): Invocation {
   return {
     env: process.env,
     stdin: process.stdin,
-    terminal: ({ json }) => new Terminal({ json, out: process.stdout, err: process.stderr, env: process.env }),
+    terminal: ({ json }) =>
+      new Terminal({ json, out: process.stdout, err: process.stderr, env: process.env }),
     exit: (status) => process.exit(status),
   };
 }

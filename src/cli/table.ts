@@ -19,7 +19,13 @@ export function printTable<Row>(
     Math.max(title.length, ...cells.map((line) => line[index]?.length ?? 0)),
   );
   const format = (line: readonly string[]): string =>
-    cut(line.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join(gap).trimEnd(), terminal.outColumns);
+    cut(
+      line
+        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+        .join(gap)
+        .trimEnd(),
+      terminal.outColumns,
+    );
   terminal.data(terminal.outStyle("dim", format(columns.map(({ title }) => title))));
   for (const line of cells) terminal.data(format(line));
 }
@@ -35,7 +41,8 @@ export function printFields(terminal: Terminal, fields: Readonly<Record<string, 
 
 /** What a receiver or publisher chose must not move the reader's cursor. */
 export function cellText(value: unknown): string {
-  const text = value === null || value === undefined ? "-" : typeof value === "string" ? value : JSON.stringify(value);
+  if (value === null || value === undefined) return "-";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.replaceAll(/\p{Cc}/gu, "·");
 }
 
@@ -45,5 +52,7 @@ export function shortTime(instant: unknown): string {
 }
 
 function cut(line: string, columns: number | undefined): string {
-  return columns === undefined || line.length <= columns ? line : `${line.slice(0, Math.max(1, columns - 1))}…`;
+  return columns === undefined || line.length <= columns
+    ? line
+    : `${line.slice(0, Math.max(1, columns - 1))}…`;
 }

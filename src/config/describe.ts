@@ -25,7 +25,8 @@ export function describeSettings(
 
 function shownValue(option: Option, value: unknown): string {
   const text = option.kind.show(value);
-  if (text === "") return option.fallbackText === undefined ? "(empty)" : `(${option.fallbackText.replaceAll("`", "")})`;
+  if (text === "")
+    return option.fallbackText === undefined ? "(empty)" : `(${option.fallbackText.replaceAll("`", "")})`;
   return option.secret === true ? "********" : text;
 }
 
@@ -61,7 +62,10 @@ function groupSection(group: (typeof optionGroups)[number]): string {
 function optionRow(option: Option): string {
   const { kind } = option;
   const type = kind.unit === null ? kind.title : `${kind.title} (${kind.unit})`;
-  const name = option.secret === true ? `\`${option.env}\`, \`${option.env}_FILE\`` : `\`${option.env}\`, \`${flagOf(option)}\``;
+  const name =
+    option.secret === true
+      ? `\`${option.env}\`, \`${option.env}_FILE\``
+      : `\`${option.env}\`, \`${flagOf(option)}\``;
   const fallback = option.fallbackText ?? shownDefault(option);
   return `| ${name}, file: \`${fileKeyOf(option)}\` | ${type} | ${fallback} | ${option.description} |`;
 }

@@ -3,8 +3,8 @@ import type { Option, OptionGroup, ValueKind } from "./option.ts";
 import { flag, integer, listOf, oneOf, optionalText, text } from "./value-kinds.ts";
 
 /** Parts that a process may run (design, section 3). */
-export const roles = ["api", "scheduler", "worker"] as const;
-/** One of {@link roles}. */
+const roles = ["api", "scheduler", "worker"] as const;
+/** A part that a process may run. */
 export type Role = (typeof roles)[number];
 
 const embeddedOnly = (what: string): string =>
@@ -25,7 +25,8 @@ const cidr = listOf<string>({
 
 const roleList = listOf<Role>({
   title: "`api`, `scheduler`, `worker`",
-  problemOf: (word) => ((roles as readonly string[]).includes(word) ? null : `knows ${roles.join(", ")}, not "${word}"`),
+  problemOf: (word) =>
+    (roles as readonly string[]).includes(word) ? null : `knows ${roles.join(", ")}, not "${word}"`,
 });
 
 const secretList = listOf<string>({ title: "keys", problemOf: () => null });
@@ -46,7 +47,8 @@ const dayMs = 86_400_000;
 /** For retention, where nobody thinks in milliseconds. */
 const days = integer({ min: 1, max: 3_650, unit: "days" });
 /** Most durations. */
-const milliseconds = (min: number, max: number): ValueKind<number> => integer({ min, max, unit: "ms" });
+const milliseconds = (range: { readonly min: number; readonly max: number }): ValueKind<number> =>
+  integer({ ...range, unit: "ms" });
 
 function option<Value>(given: Option<Value>): Option<Value> {
   return given;
@@ -87,8 +89,9 @@ const server = {
   shutdownGraceMs: option({
     env: "POSTHORN_SHUTDOWN_GRACE_MS",
     group: "Server",
-    description: "How long running requests may take to finish at shutdown; what is left is delivered after the next start.",
-    kind: milliseconds(0, 600_000),
+    description:
+      "How long running requests may take to finish at shutdown; what is left is delivered after the next start.",
+    kind: milliseconds({ min: 0, max: 600_000 }),
     fallback: 30_000,
   }),
 } as const;
@@ -146,7 +149,8 @@ const security = {
   masterKey: option({
     env: "POSTHORN_MASTER_KEY",
     group: "Security",
-    description: "Encrypts stored secrets: 32 bytes as base64 or hex, for example from `openssl rand -base64 32`.",
+    description:
+      "Encrypts stored secrets: 32 bytes as base64 or hex, for example from `openssl rand -base64 32`.",
     kind: optionalText,
     fallback: null,
     fallbackText: "generated into `master.key` of the data folder",
@@ -163,7 +167,8 @@ const security = {
   egressAllow: option<readonly string[]>({
     env: "POSTHORN_EGRESS_ALLOW",
     group: "Security",
-    description: "Blocks of addresses that webhooks may use although they are not public, such as `10.20.0.0/16`.",
+    description:
+      "Blocks of addresses that webhooks may use although they are not public, such as `10.20.0.0/16`.",
     kind: cidr,
     fallback: [],
   }),
@@ -211,14 +216,14 @@ const delivery = {
     group: "Delivery",
     description:
       "How long a delivery belongs to a process that may have crashed. Longer than the longest request, which is 90 s.",
-    kind: milliseconds(1_000, 3_600_000),
+    kind: milliseconds({ min: 1_000, max: 3_600_000 }),
     fallback: 120_000,
   }),
   commitWindowMs: option({
     env: "POSTHORN_COMMIT_WINDOW_MS",
     group: "Delivery",
     description: "Longest time that writes wait for each other under load; idle, they never wait.",
-    kind: milliseconds(0, 1_000),
+    kind: milliseconds({ min: 0, max: 1_000 }),
     fallback: 15,
   }),
   bufferBytesMax: option({
@@ -270,7 +275,9 @@ export const options = { ...server, ...storage, ...security, ...delivery, ...ret
 /** Name of a setting in code. */
 export type OptionName = keyof typeof options;
 /** Effective settings, as {@link options} declares them. */
-export type Settings = { readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer Value> ? Value : never };
+export type Settings = {
+  readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer Value> ? Value : never;
+};
 
 /** Days of retention in the unit of the engine. */
 export function daysToMs(count: number): number {

@@ -32,7 +32,8 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
     },
     settings.shutdownGraceMs >= settings.leaseMs && {
       options: ["shutdownGraceMs", "leaseMs"],
-      problem: "the grace must be shorter than the lease, or deliveries that are still running would be taken over",
+      problem:
+        "the grace must be shorter than the lease, or deliveries that are still running would be taken over",
     },
     settings.webhookConcurrency > settings.concurrency && {
       options: ["webhookConcurrency", "concurrency"],

@@ -17,13 +17,18 @@ export interface ResolveInput {
 
 /** Settings with where each came from, or every problem at once. */
 export type Resolution =
-  | { readonly kind: "resolved"; readonly settings: Settings; readonly sources: Readonly<Record<OptionName, Source>> }
+  | {
+      readonly kind: "resolved";
+      readonly settings: Settings;
+      readonly sources: Readonly<Record<OptionName, Source>>;
+    }
   | { readonly kind: "refused"; readonly problems: readonly string[] };
 
 /** Flag, then environment, then file, then default. */
 export function resolveSettings(input: ResolveInput): Resolution {
   const readFile = input.readFile ?? ((path) => readFileSync(path, "utf8"));
-  const file = input.file ?? (input.env["POSTHORN_CONFIG"] || undefined);
+  const named = input.env["POSTHORN_CONFIG"];
+  const file = input.file ?? (named === "" ? undefined : named);
   return resolveGathered([
     gatherFlags(input.flags),
     gatherEnvironment(input.env, readFile),
@@ -62,7 +67,9 @@ function finish(found: {
   const settings = { ...defaultSettings(), ...found.values } as Settings;
   for (const { options: involved, problem } of contradictions(settings)) {
     if (involved.some((name) => !(name in found.values))) continue;
-    found.problems.push(`${involved.map((name) => nameWithSource(name, sources[name])).join(" and ")}: ${problem}`);
+    found.problems.push(
+      `${involved.map((name) => nameWithSource(name, sources[name])).join(" and ")}: ${problem}`,
+    );
   }
   if (found.problems.length > 0) return { kind: "refused", problems: found.problems };
   return { kind: "resolved", settings, sources };
@@ -82,11 +89,15 @@ function choose(option: Option, given: Given | undefined): Chosen {
     return { kind: "value", value: option.fallback, source: { kind: "default", name: "default" } };
   }
   const { source, raw } = given;
-  if (option.refused !== undefined) return { kind: "problem", problem: `${shown(source)} ${option.refused}`, source };
+  if (option.refused !== undefined)
+    return { kind: "problem", problem: `${shown(source)} ${option.refused}`, source };
   const reading = option.kind.read(raw);
   if (reading.kind === "value") return { ...reading, source };
   // What was given for a secret is never repeated, not even when it is wrong.
-  const problem = option.secret === true ? `must be ${option.kind.title === "text" ? "one line of text" : `a valid ${option.kind.title}`}` : reading.problem;
+  const problem =
+    option.secret === true
+      ? `must be ${option.kind.title === "text" ? "one line of text" : `a valid ${option.kind.title}`}`
+      : reading.problem;
   return { kind: "problem", problem: `${shown(source)} ${problem}`, source };
 }
 
@@ -105,5 +116,7 @@ function nameWithSource(name: OptionName, source: Source): string {
 }
 
 function shown(source: Source): string {
-  return source.kind === "flag" || source.kind === "environment" ? `${source.name} (${source.kind})` : source.name;
+  return source.kind === "flag" || source.kind === "environment"
+    ? `${source.name} (${source.kind})`
+    : source.name;
 }

@@ -31,7 +31,8 @@ export type ReadFile = (path: string) => string;
 const otherVariables = new Set(["POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_CONFIG"]);
 
 /** Kubernetes adds these to every container beside a service called `posthorn`. */
-const kubernetesVariable = /^POSTHORN_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
+const kubernetesVariable =
+  /^POSTHORN_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
 const kubernetesValue = /^(tcp|udp|sctp):\/\//;
 
 /** Flags as the command line parsed them, by name of the setting. */
@@ -65,17 +66,22 @@ export function gatherEnvironment(
   const given: Given[] = [];
   const problems: string[] = [];
   const present = new Map(
-    Object.entries(env).filter(([name, value]) => name.startsWith(envPrefix) && value !== undefined && value !== ""),
+    Object.entries(env).filter(
+      ([name, value]) => name.startsWith(envPrefix) && value !== undefined && value !== "",
+    ),
   );
   for (const [name, option] of optionEntries) {
     const raw = present.get(option.env);
-    if (raw !== undefined && !isFromKubernetes(option.env, raw)) {
+    if (raw !== undefined && !isFromKubernetes({ name: option.env, raw })) {
       given.push({ option: name, raw, source: { kind: "environment", name: option.env } });
     }
     if (option.secret !== true) continue;
     const path = present.get(`${option.env}_FILE`);
     if (path === undefined) continue;
-    addSecretFile({ given, problems }, { name, key: `${option.env}_FILE`, path, kind: "environment", readFile });
+    addSecretFile(
+      { given, problems },
+      { name, key: `${option.env}_FILE`, path, kind: "environment", readFile },
+    );
   }
   const known = optionEntries.flatMap(([, option]) => namesOf(option, (base) => option.env + base));
   for (const name of present.keys()) {
@@ -86,8 +92,8 @@ export function gatherEnvironment(
   return { given, problems };
 }
 
-function isFromKubernetes(env: string, raw: string): boolean {
-  return env === "POSTHORN_PORT" && kubernetesValue.test(raw);
+function isFromKubernetes({ name, raw }: { readonly name: string; readonly raw: string }): boolean {
+  return name === "POSTHORN_PORT" && kubernetesValue.test(raw);
 }
 
 /** A YAML file: one key a setting, `max_payload_bytes: 100000`. */
@@ -97,7 +103,9 @@ export function gatherFile(path: string, readFile: ReadFile): Gathered {
   const given: Given[] = [];
   const problems: string[] = [];
   const byKey = new Map(optionEntries.map(([name, option]) => [fileKeyOf(option), { name, option }]));
-  const known = optionEntries.flatMap(([, option]) => namesOf(option, (ending) => fileKeyOf(option) + ending.toLowerCase()));
+  const known = optionEntries.flatMap(([, option]) =>
+    namesOf(option, (ending) => fileKeyOf(option) + ending.toLowerCase()),
+  );
   for (const [key, raw] of Object.entries(content)) {
     if (raw === null) continue;
     const plain = byKey.get(key);
@@ -105,7 +113,13 @@ export function gatherFile(path: string, readFile: ReadFile): Gathered {
     if (plain !== undefined) {
       given.push({ option: plain.name, raw, source: { kind: "file", name: `${path}: ${key}` } });
     } else if (behindFile?.option.secret === true) {
-      const secret = { name: behindFile.name, key: `${path}: ${key}`, path: String(raw), kind: "file" as const, readFile };
+      const secret = {
+        name: behindFile.name,
+        key: `${path}: ${key}`,
+        path: textOf(raw),
+        kind: "file" as const,
+        readFile,
+      };
       addSecretFile({ given, problems }, secret);
     } else {
       problems.push(`${key} (${path}) is not a setting${didYouMean(key, known)}`);
@@ -116,7 +130,7 @@ export function gatherFile(path: string, readFile: ReadFile): Gathered {
 
 function readYaml(path: string, readFile: ReadFile): Record<string, unknown> | string {
   try {
-    const content: unknown = parse(readFile(path)) ?? {};
+    const content: unknown = parse(readFile(path), { logLevel: "error" }) ?? {};
     if (typeof content === "object" && !Array.isArray(content)) return content as Record<string, unknown>;
     return `${path} (--config) must hold one "name: value" a line`;
   } catch (error) {
@@ -146,6 +160,10 @@ function addSecretFile(
   } catch (error) {
     into.problems.push(`${secret.key} names ${secret.path}, which cannot be read: ${reasonOf(error)}`);
   }
+}
+
+function textOf(raw: unknown): string {
+  return typeof raw === "string" ? raw : JSON.stringify(raw);
 }
 
 function namesOf(option: Option, withEnding: (ending: string) => string): readonly string[] {

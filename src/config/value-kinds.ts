@@ -48,7 +48,7 @@ export const flag: ValueKind<boolean> = {
   title: "boolean",
   unit: null,
   read: (raw) => {
-    const word = typeof raw === "boolean" ? String(raw) : typeof raw === "string" ? raw.trim().toLowerCase() : "";
+    const word = typeof raw === "boolean" || typeof raw === "string" ? String(raw).trim().toLowerCase() : "";
     if (truthy.has(word)) return { kind: "value", value: true };
     if (falsy.has(word)) return { kind: "value", value: false };
     return problem(`must be true or false, not ${quote(raw)}`);
@@ -63,16 +63,19 @@ export function oneOf<const Word extends string>(words: readonly Word[]): ValueK
     unit: null,
     read: (raw) => {
       const found = words.find((word) => word === String(raw).trim().toLowerCase());
-      return found === undefined ? problem(`must be one of ${words.join(", ")}, not ${quote(raw)}`) : value(found);
+      return found === undefined
+        ? problem(`must be one of ${words.join(", ")}, not ${quote(raw)}`)
+        : valid(found);
     },
     show: (word) => word,
   };
 }
 
 /** Several texts: separated by commas, or a list in YAML. Each is judged alone, so that an error names the entry. */
-export function listOf<Entry extends string>(
-  entry: { readonly title: string; readonly problemOf: (text: string) => string | null },
-): ValueKind<readonly Entry[]> {
+export function listOf<Entry extends string>(entry: {
+  readonly title: string;
+  readonly problemOf: (text: string) => string | null;
+}): ValueKind<readonly Entry[]> {
   return {
     title: `list of ${entry.title}, separated by commas`,
     unit: null,
@@ -83,7 +86,7 @@ export function listOf<Entry extends string>(
         const wrong = entry.problemOf(one);
         if (wrong !== null) return problem(wrong);
       }
-      return value(texts as Entry[]);
+      return valid(texts as Entry[]);
     },
     show: (entries) => entries.join(","),
   };
@@ -92,10 +95,10 @@ export function listOf<Entry extends string>(
 function readText(raw: unknown): Reading<string> {
   if (typeof raw !== "string" && typeof raw !== "number") return problem(`must be a text, not ${quote(raw)}`);
   const given = String(raw);
-  return /\p{Cc}/u.test(given) ? problem("must not hold control characters or line breaks") : value(given);
+  return /\p{Cc}/u.test(given) ? problem("must not hold control characters or line breaks") : valid(given);
 }
 
-function value<Value>(given: Value): Reading<Value> {
+function valid<Value>(given: Value): Reading<Value> {
   return { kind: "value", value: given };
 }
 

@@ -6,13 +6,28 @@ test("names are dotted words of at most 128 characters", () => {
   for (const name of ["a", "order.created", "Order_2.v1.X", "x".repeat(128), "posthorn.test"]) {
     assert.equal(isEventTypeName(name), true, name);
   }
-  for (const name of ["", ".", "a.", ".a", "a..b", "a b", "a-b", "a.*", "*", "é", "a\n", "a.b\n", "x".repeat(129)]) {
+  for (const name of [
+    "",
+    ".",
+    "a.",
+    ".a",
+    "a..b",
+    "a b",
+    "a-b",
+    "a.*",
+    "*",
+    "é",
+    "a\n",
+    "a.b\n",
+    "x".repeat(129),
+  ]) {
     assert.equal(isEventTypeName(name), false, JSON.stringify(name));
   }
 });
 
 test("patterns are names, prefixes ending in `.*`, or `*` alone", () => {
-  for (const pattern of ["*", "a", "a.*", "a.b.*", "posthorn.*"]) assert.equal(isEventTypePattern(pattern), true);
+  for (const pattern of ["*", "a", "a.*", "a.b.*", "posthorn.*"])
+    assert.equal(isEventTypePattern(pattern), true);
   for (const pattern of ["", "**", ".*", "a*", "*.a", "a.*.b", "a.**", "*.*", `${"x".repeat(127)}.*`]) {
     assert.equal(isEventTypePattern(pattern), false, pattern);
   }
@@ -34,7 +49,8 @@ test("matching", () => {
     ["*", "posthorn", true],
     ["*", "posthornx.y", true],
   ];
-  for (const [pattern, type, expected] of table) assert.equal(matches(pattern, type), expected, `${pattern} ${type}`);
+  for (const [pattern, type, expected] of table)
+    assert.equal(matches(pattern, type), expected, `${pattern} ${type}`);
   assert.equal(isSystemEventType("posthorn.test"), true);
   assert.equal(isSystemEventType("posthorn"), false);
 });

@@ -14,7 +14,7 @@
 export const eventTypeLengthMax = 128;
 
 /** Types that Posthorn publishes itself. A webhook receives them only when it names them (`posthorn.*`, or exactly). */
-export const systemEventPrefix = "posthorn.";
+const systemEventPrefix = "posthorn.";
 
 const namePattern = /^[a-zA-Z0-9_]+(?:\.[a-zA-Z0-9_]+)*$/;
 

@@ -126,16 +126,24 @@ export class Dispatcher {
    * left in the store, so that order and priority hold, and while there is room.
    */
   reserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
-    if (!this.#running || lane.claiming) return false;
+    if (this.#mayReserve(lane, delivery)) {
+      lane.reserved += 1;
+      return true;
+    }
+    // The store will hold this one, so nothing later of the same commit may be kept in memory and overtake it.
+    if (lane.ordered) lane.markMore(0);
+    return false;
+  }
+
+  #mayReserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
+    if (!this.#running || lane.claiming || lane.releasing > 0) return false;
     for (let tier = lane.ordered ? 0 : delivery.tier; tier <= delivery.tier; tier += 1) {
       if (lane.more[tier as 0 | 1 | 2]) return false;
     }
     if (lane.ordered && lane.wakeAt !== null) return false;
     if (lane.buffered + lane.reserved >= laneBufferMax) return false;
     if (!this.#buffers.hasRoom(delivery.bytes)) return false;
-    if (closedGate(lane.endpoint, this.#options.clock.now()) !== null) return false;
-    lane.reserved += 1;
-    return true;
+    return closedGate(lane.endpoint, this.#options.clock.now()) === null;
   }
 
   /** The reserved delivery was committed. */

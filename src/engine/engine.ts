@@ -4,16 +4,9 @@ import { standard } from "../core/profiles/standard.ts";
 import { UnavailableError } from "../core/errors.ts";
 import { createUuidV7Source } from "../core/uuid.ts";
 import type { LaneKey, Webhook } from "../core/webhook.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Random } from "../ports/random.ts";
-import type { SecretBox } from "../ports/secret-box.ts";
-import type { FieldProblem } from "../ports/schema-compiler.ts";
-import type { Store } from "../ports/store.ts";
 import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
-import type { Transport } from "../ports/transport.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { createDeliver } from "./deliver.ts";
 import { Directory } from "./directory.ts";
@@ -22,6 +15,7 @@ import type { Flight } from "./dispatcher.ts";
 import type { EngineAccess, LiveWebhook, SystemEvent } from "./engine-access.ts";
 import { laneKeyFor } from "./endpoint.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { EngineActivity, EngineOptions } from "./engine-options.ts";
 import { explain } from "./explain.ts";
 import { Publisher } from "./publish.ts";
 import { BacklogReader, loadWebhooks } from "./recovery.ts";
@@ -29,44 +23,8 @@ import { markUnwrittenSuccesses, takeChangedStates } from "./runtime-state.ts";
 import type { DeliveryView, PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
 import { Settler } from "./settle.ts";
 import { Upkeep } from "./upkeep.ts";
-import type { RetentionOptions } from "./upkeep.ts";
 import { Wakeups } from "./wakeups.ts";
 import { WebhookLifecycle } from "./webhook-lifecycle.ts";
-
-export interface EngineOptions {
-  readonly store: Store;
-  readonly transport: Transport;
-  readonly secretBox: SecretBox;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly telemetry: Telemetry;
-  readonly limits: EngineLimits;
-  readonly retention: RetentionOptions;
-  /** False for a process that only publishes: deliveries stay in the store. */
-  readonly delivers: boolean;
-  readonly userAgent: string;
-  readonly tenantExists: (tenantId: string) => boolean;
-  readonly schemaProblems: (event: { readonly tenantId: string; readonly eventType: string; readonly data: unknown }) => readonly FieldProblem[];
-}
-
-export interface EngineLimits {
-  readonly concurrency: number;
-  readonly webhookConcurrency: number;
-  readonly payloadBytesMax: number;
-  readonly commitWindowMs: number;
-  readonly commitWritesMax: number;
-  readonly bufferBytesMax: number;
-  /** Longer than the longest request; see `attemptTimeoutMsMax`. */
-  readonly leaseMs: number;
-}
-
-export interface EngineActivity {
-  readonly inFlight: number;
-  readonly concurrency: number;
-  readonly uncommitted: number;
-  readonly storeHealthy: boolean;
-  readonly webhooks: number;
-}
 
 /**
  * The running system: publish, dispatch, deliver, settle, upkeep, wired to one store and one transport.
@@ -91,42 +49,68 @@ export class Engine implements EngineAccess {
 
   constructor(options: EngineOptions) {
     this.#options = options;
-    const { store, clock, random, telemetry, limits } = options;
+    const { clock, random } = options;
     const ids = createUuidV7Source({ now: () => clock.now(), randomBytes: (count) => random.bytes(count) });
     this.nextId = () => ids.next();
     this.#wakeups = new Wakeups(clock);
-    this.#directory = new Directory({
-      clock,
-      telemetry,
-      secretBox: options.secretBox,
+    this.#directory = this.#makeDirectory();
+    this.#commits = this.#makeCommitGroup();
+    this.#lifecycle = this.#makeLifecycle();
+    this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
+    this.#publisher = this.#makePublisher();
+    this.#backlog = new BacklogReader({
+      ...this.#common(),
+      store: options.store.deliveries,
+      directory: this.#directory,
+      consider: (lane) => this.#dispatcher.consider(lane),
+    });
+    this.#upkeep = this.#makeUpkeep();
+  }
+
+  // ---- the parts ----------------------------------------------------------------------------------------------
+
+  #common(): Pick<EngineOptions, "clock" | "random" | "telemetry"> {
+    const { clock, random, telemetry } = this.#options;
+    return { clock, random, telemetry };
+  }
+
+  #makeDirectory(): Directory {
+    return new Directory({
+      ...this.#common(),
+      secretBox: this.#options.secretBox,
       wakeups: this.#wakeups,
-      userAgent: options.userAgent,
+      userAgent: this.#options.userAgent,
       wakes: {
         endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
         laneWoke: (lane) => this.#dispatcher.consider(lane),
       },
     });
-    this.#commits = new CommitGroup({
+  }
+
+  #makeCommitGroup(): CommitGroup {
+    const { store, limits } = this.#options;
+    return new CommitGroup({
+      ...this.#common(),
       store: store.deliveries,
-      clock,
-      random,
-      telemetry,
       changedStates: () => takeChangedStates(this.#dirty),
       recovered: () => this.#dispatcher.schedulePump(),
       windowMs: limits.commitWindowMs,
       writesMax: limits.commitWritesMax,
     });
-    this.#lifecycle = new WebhookLifecycle({
-      store: store.webhooks,
-      clock,
-      telemetry,
+  }
+
+  #makeLifecycle(): WebhookLifecycle {
+    return new WebhookLifecycle({
+      ...this.#common(),
+      store: this.#options.store.webhooks,
       apply: (webhook) => this.#applyStatus(webhook),
       announce: async (event) => void (await this.publishSystemEvent({ ...event, onlyWebhookId: null })),
     });
-    const settler = new Settler({
-      clock,
-      random,
-      telemetry,
+  }
+
+  #makeSettler(): Settler {
+    return new Settler({
+      ...this.#common(),
       commits: this.#commits,
       dispatcher: () => this.#dispatcher,
       nextId: this.nextId,
@@ -134,25 +118,16 @@ export class Engine implements EngineAccess {
       healthDecided: (endpoint, decision) => this.#lifecycle.decided(endpoint, decision),
       failed: (endpoint) => this.#dirty.add(endpoint),
     });
-    const deliver = createDeliver({
-      transport: options.transport,
-      clock,
-      settle: (flight, result) => {
-        if (!this.#flights.delete(flight.delivery.id)) return;
-        settler.attempted(flight, result);
-        if (this.#flights.size === 0) this.#quiet?.();
-      },
-      log: telemetry.log,
-    });
-    this.#dispatcher = new Dispatcher({
+  }
+
+  #makeDispatcher(settler: Settler): Dispatcher {
+    const { store, limits } = this.#options;
+    const deliver = this.#makeDeliver(settler);
+    return new Dispatcher({
+      ...this.#common(),
+      ...limits,
       store: store.deliveries,
-      clock,
-      telemetry,
       wakeups: this.#wakeups,
-      concurrency: limits.concurrency,
-      webhookConcurrency: limits.webhookConcurrency,
-      leaseMs: limits.leaseMs,
-      bufferBytesMax: limits.bufferBytesMax,
       send: (flight) => {
         this.#flights.set(flight.delivery.id, flight);
         deliver(flight);
@@ -162,32 +137,46 @@ export class Engine implements EngineAccess {
       circuitMoved: (endpoint, move) => this.#circuitMoved(endpoint, move),
       congested: () => this.#commits.backlog > uncommittedMax || !this.#commits.healthy,
     });
-    this.#publisher = new Publisher({
+  }
+
+  #makeDeliver(settler: Settler): (flight: Flight) => void {
+    const { transport, clock, telemetry } = this.#options;
+    return createDeliver({
+      transport,
       clock,
-      telemetry,
+      log: telemetry.log,
+      settle: (flight, result) => {
+        // A flight that was given back at the end of the grace time is no longer ours to settle.
+        if (!this.#flights.delete(flight.delivery.id)) return;
+        settler.attempted(flight, result);
+        if (this.#flights.size === 0) this.#quiet?.();
+      },
+    });
+  }
+
+  #makePublisher(): Publisher {
+    const { limits, tenantExists, schemaProblems } = this.#options;
+    return new Publisher({
+      ...this.#common(),
       commits: this.#commits,
       dispatcher: () => this.#dispatcher,
       subscriptions: this.#directory.subscriptions,
-      tenantExists: options.tenantExists,
-      schemaProblems: options.schemaProblems,
+      tenantExists,
+      schemaProblems,
       nextId: this.nextId,
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
     });
-    this.#backlog = new BacklogReader({
-      store: store.deliveries,
-      clock,
-      telemetry,
-      directory: this.#directory,
-      consider: (lane) => this.#dispatcher.consider(lane),
-    });
-    this.#upkeep = new Upkeep({
+  }
+
+  #makeUpkeep(): Upkeep {
+    const { store, retention } = this.#options;
+    return new Upkeep({
+      ...this.#common(),
       store: store.upkeep,
       deletedWebhooks: () => store.webhooks.deletedWithWork(),
-      clock,
-      telemetry,
       directory: this.#directory,
-      retention: options.retention,
+      retention,
       ageMsDefault: standard.ageMsMax,
       suspensionElapsed: (endpoint) => this.#lifecycle.suspensionElapsed(endpoint),
       writeStates: () => this.#writeStates(),

@@ -59,17 +59,34 @@ export class LaneBuffers {
     return lane.empty();
   }
 
+  /**
+   * Gives the leases of a lane back. The lane is not refilled before the store has them: a claim that overtook the
+   * release would find nothing, or in an ordered lane what comes after them.
+   */
   giveBack(lane: Lane): void {
     const leases = this.empty(lane);
     if (leases.length === 0) return;
-    this.#options.store.release(leases).catch((error: unknown) => {
-      this.#options.telemetry.log.warn({ err: String(error) }, "leases could not be given back; they run out by themselves");
-    });
+    lane.releasing += 1;
+    void this.#release(lane, leases);
+  }
+
+  async #release(lane: Lane, leases: readonly Lease[]): Promise<void> {
+    const { store, clock, telemetry, wakeups } = this.#options;
+    try {
+      await store.release(leases);
+    } catch (error) {
+      telemetry.log.warn({ err: String(error), leases: leases.length }, "leases could not be given back; trying again");
+      wakeups.at({ wakeAt: null, wake: () => void this.#release(lane, leases) }, clock.now() + retryMs);
+      return;
+    }
+    lane.releasing -= 1;
+    lane.markAllMore();
+    this.#options.refilled(lane);
   }
 
   /** Asks for a refill with the next `claim`. */
   request(lane: Lane): void {
-    if (lane.claiming) return;
+    if (lane.claiming || lane.releasing > 0) return;
     lane.claiming = true;
     this.#wanted.push(lane);
   }
@@ -120,7 +137,7 @@ export class LaneBuffers {
   #failed(lanes: readonly Lane[], error: unknown): void {
     const { clock, telemetry, wakeups } = this.#options;
     telemetry.log.error({ err: String(error), lanes: lanes.length }, "claiming deliveries failed; trying again");
-    const again = clock.now() + claimRetryMs;
+    const again = clock.now() + retryMs;
     for (const lane of lanes) {
       lane.claiming = false;
       wakeups.at(lane, again);
@@ -133,4 +150,4 @@ const claimMax = 128;
 const orderedClaimMax = 16;
 /** Lanes that may be refilling at the same time. */
 const claimsMax = 64;
-const claimRetryMs = 500;
+const retryMs = 500;

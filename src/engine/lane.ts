@@ -31,6 +31,8 @@ export class Lane implements Sleeper {
   /** A claim is on its way; what is published meanwhile sets `more` again when it returns. */
   claiming = false;
   readonly moreWhileClaiming: [boolean, boolean, boolean] = [false, false, false];
+  /** Releases on their way to the store; nothing is claimed meanwhile. */
+  releasing = 0;
   /** Publishes that will be appended after the running commit. */
   reserved = 0;
   inFlight = 0;

@@ -13,6 +13,7 @@ export interface Clock {
   defer(callback: () => void): void;
 }
 
+/** A call back that has not happened yet. */
 export interface Timer {
   /** Safe to call twice and after it fired. */
   cancel(): void;

@@ -11,6 +11,7 @@ export interface SecretBox {
   digest(plaintext: string): string;
 }
 
+/** The ciphertext was made with a master key that is not known, or it was altered. */
 export class SecretUnreadableError extends Error {
   override readonly name = "SecretUnreadableError";
 }

@@ -45,6 +45,7 @@ export interface PageRequest {
   readonly offset: number;
 }
 
+/** Rows of one page and where the next one starts. */
 export interface Page<Row> {
   readonly rows: readonly Row[];
   /** Position to continue from, null when there is nothing older. */

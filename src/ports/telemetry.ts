@@ -9,6 +9,7 @@ export interface Logger {
   warn(fields: LogFields, message: string): void;
   error(fields: LogFields, message: string): void;
 }
+/** Names and values of a log line; values are small and never secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** What happened, told as facts; the adapter decides names and labels (WDS-227 to 235). Calls never throw. */
@@ -22,6 +23,7 @@ export interface Metrics {
   commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void;
 }
 
+/** One settled attempt. */
 export interface AttemptFact {
   /** State of the delivery after this attempt. */
   readonly status: DeliveryState;
@@ -33,6 +35,7 @@ export interface AttemptFact {
   readonly attemptNumber: number;
 }
 
+/** Log and metrics, which always travel together. */
 export interface Telemetry {
   readonly log: Logger;
   readonly metrics: Metrics;

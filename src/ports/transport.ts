@@ -20,6 +20,7 @@ export interface Transport {
   close(): Promise<void>;
 }
 
+/** One POST, ready to send. */
 export interface OutboundRequest {
   /** `https://host:port`, as normalised by the URL policy. */
   readonly origin: string;
@@ -31,6 +32,7 @@ export interface OutboundRequest {
   readonly timeoutMs: number;
 }
 
+/** What one request saw; small enough to keep. */
 export interface TransportResult {
   readonly observation: AttemptObservation;
   /** The first bytes of the response body, at most `responseSampleBytesMax`. */

@@ -13,7 +13,8 @@ async function problemsOf(work: Promise<unknown>): Promise<readonly FieldError[]
   return error.fields;
 }
 
-const code = (expected: string) => (error: unknown) => error instanceof PosthornError && error.code === expected;
+const code = (expected: string) => (error: unknown) =>
+  error instanceof PosthornError && error.code === expected;
 
 async function attempted(world: World, webhookId: string, count = 1) {
   return world.until(async () => {
@@ -30,7 +31,10 @@ async function attempted(world: World, webhookId: string, count = 1) {
 
 test("a webhook has the defaults of its profile, a secret that is shown once, and receives what it asked for", async (t) => {
   const world = await openWorld(t);
-  const { view, secret } = await world.services.webhooks.create(admin, { url: "https://example.com/a?b=c", events: ["order.*"] });
+  const { view, secret } = await world.services.webhooks.create(admin, {
+    url: "https://example.com/a?b=c",
+    events: ["order.*"],
+  });
   assert.match(secret ?? "", /^whsec_/);
   assert.equal(view.webhook.tenantId, "default");
   assert.equal(view.webhook.status, "active");
@@ -60,30 +64,71 @@ test("every bad field is reported at once, under its path, and nothing is done",
     schemes: ["v1", "v9"],
     secret: "whsec_c2hvcnQ=",
     bearerToken: "with space\r\nX: y",
-    retry: { scheduleMs: [1, -1, "x"], maxAttempts: 3, maxAgeMs: 1, timeoutMs: 10_000_000, timeoutGrowthFactor: 9 },
+    retry: {
+      scheduleMs: [1, -1, "x"],
+      maxAttempts: 3,
+      maxAgeMs: 1,
+      timeoutMs: 10_000_000,
+      timeoutGrowthFactor: 9,
+    },
     timeoutMs: 0,
-    circuitBreaker: { enabled: "no", errorThresholdPercentage: 0, minimumThroughput: 1.5, windowSizeMs: 1, sleepWindowMs: -1, halfOpenMaxCalls: 0 },
+    circuitBreaker: {
+      enabled: "no",
+      errorThresholdPercentage: 0,
+      minimumThroughput: 1.5,
+      windowSizeMs: 1,
+      sleepWindowMs: -1,
+      halfOpenMaxCalls: 0,
+    },
     rateLimit: { requestsPerMinute: 0, burst: -1 },
     ordering: "chaos",
     headers: { "Webhook-Id": "x", "X-Fine": "ok", "X-Bad": "a\r\nb" },
     metadata: [],
   } as unknown as WebhookInput;
   const problems = await problemsOf(world.services.webhooks.create(admin, bad));
-  assert.deepEqual(
-    [...new Set(problems.map((problem) => problem.field))].toSorted(),
-    [
-      "active", "bearer_token", "circuit_breaker_config.enabled", "circuit_breaker_config.error_threshold_percentage",
-      "circuit_breaker_config.half_open_max_calls", "circuit_breaker_config.minimum_throughput",
-      "circuit_breaker_config.sleep_window_ms", "circuit_breaker_config.window_size_ms", "description", "events[1]",
-      "events[2]", "events[3]", "headers.Webhook-Id", "headers.X-Bad", "metadata", "ordering_guarantee", "owner_id",
-      "profile", "rate_limit.burst", "rate_limit.requests_per_minute", "retry_config.max_age_ms",
-      "retry_config.schedule_ms", "retry_config.schedule_ms[1]", "retry_config.schedule_ms[2]",
-      "retry_config.timeout_growth_factor", "retry_config.timeout_ms", "secret", "signing.schemes[1]", "timeout_ms", "url",
-    ],
-  );
+  assert.deepEqual([...new Set(problems.map((problem) => problem.field))].toSorted(), [
+    "active",
+    "bearer_token",
+    "circuit_breaker_config.enabled",
+    "circuit_breaker_config.error_threshold_percentage",
+    "circuit_breaker_config.half_open_max_calls",
+    "circuit_breaker_config.minimum_throughput",
+    "circuit_breaker_config.sleep_window_ms",
+    "circuit_breaker_config.window_size_ms",
+    "description",
+    "events[1]",
+    "events[2]",
+    "events[3]",
+    "headers.Webhook-Id",
+    "headers.X-Bad",
+    "metadata",
+    "ordering_guarantee",
+    "owner_id",
+    "profile",
+    "rate_limit.burst",
+    "rate_limit.requests_per_minute",
+    "retry_config.max_age_ms",
+    "retry_config.schedule_ms",
+    "retry_config.schedule_ms[1]",
+    "retry_config.schedule_ms[2]",
+    "retry_config.timeout_growth_factor",
+    "retry_config.timeout_ms",
+    "secret",
+    "signing.schemes[1]",
+    "timeout_ms",
+    "url",
+  ]);
   assert.deepEqual([...world.engine.webhooks()], []);
-  assert.deepEqual((await problemsOf(world.services.webhooks.create(admin, {}))).map(({ field }) => field), ["url", "events"]);
-  assert.deepEqual((await problemsOf(world.services.webhooks.create(admin, { url: "https://e.example", events: [] }))).map(({ field }) => field), ["events"]);
+  assert.deepEqual(
+    (await problemsOf(world.services.webhooks.create(admin, {}))).map(({ field }) => field),
+    ["url", "events"],
+  );
+  assert.deepEqual(
+    (await problemsOf(world.services.webhooks.create(admin, { url: "https://e.example", events: [] }))).map(
+      ({ field }) => field,
+    ),
+    ["events"],
+  );
 });
 
 test("an update merges: what is absent stays, null goes back to the profile", async (t) => {
@@ -100,7 +145,12 @@ test("an update merges: what is absent stays, null goes back to the profile", as
     input: { retry: { maxDelayMs: 50 }, circuitBreaker: { sleepWindowMs: 1_000 }, description: "new" },
   });
   assert.deepEqual(first.webhook.retry.schedule, {
-    kind: "exponential", attemptsMax: 3, baseDelayMs: 10, multiplier: 2, delayMsMax: 50, jitter: { from: 0.75, to: 1.25 },
+    kind: "exponential",
+    attemptsMax: 3,
+    baseDelayMs: 10,
+    multiplier: 2,
+    delayMsMax: 50,
+    jitter: { from: 0.75, to: 1.25 },
   });
   assert.equal(first.webhook.retry.timeoutMs, 5_000);
   assert.deepEqual(first.webhook.circuitBreaker, { minimumThroughput: 5, sleepWindowMs: 1_000 });
@@ -110,9 +160,17 @@ test("an update merges: what is absent stays, null goes back to the profile", as
     id: webhook.id,
     input: { retry: null, circuitBreaker: null, retryless: 1 } as WebhookInput,
   });
-  assert.deepEqual(second.webhook.retry, { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null });
+  assert.deepEqual(second.webhook.retry, {
+    schedule: null,
+    ageMsMax: null,
+    timeoutMs: null,
+    timeoutGrowthFactor: null,
+  });
   assert.deepEqual(second.webhook.circuitBreaker, {});
-  const list = await world.services.webhooks.update(admin, { id: webhook.id, input: { retry: { scheduleMs: [10, 20] } } });
+  const list = await world.services.webhooks.update(admin, {
+    id: webhook.id,
+    input: { retry: { scheduleMs: [10, 20] } },
+  });
   assert.equal(list.policy.attemptsMax, 3);
   await world.restart();
   const restarted = await world.services.webhooks.get(admin, webhook.id);
@@ -124,9 +182,15 @@ test("a refused update changes nothing; the tenant and the secret are not change
   const before = await world.createWebhook();
   const { id } = before.webhook;
   const fields = await problemsOf(
-    world.services.webhooks.update(admin, { id, input: { description: "x", url: "https://10.0.0.1/", tenantId: "other", secret: "whsec_x" } }),
+    world.services.webhooks.update(admin, {
+      id,
+      input: { description: "x", url: "https://10.0.0.1/", tenantId: "other", secret: "whsec_x" },
+    }),
   );
-  assert.deepEqual(fields.map(({ field }) => field), ["tenant_id", "secret", "url"]);
+  assert.deepEqual(
+    fields.map(({ field }) => field),
+    ["tenant_id", "secret", "url"],
+  );
   assert.deepEqual(await world.services.webhooks.get(admin, id), before);
 });
 
@@ -137,12 +201,21 @@ test("updates of one webhook at the same time all count", async (t) => {
   await Promise.all([
     webhooks.update(admin, { id: webhook.id, input: { description: "a" } }),
     webhooks.update(admin, { id: webhook.id, input: { ownerId: "b" } }),
-    webhooks.rotateSecret(admin, { id: webhook.id, mode: "graceful", overlapSeconds: 60, secret: null, force: false }),
+    webhooks.rotateSecret(admin, {
+      id: webhook.id,
+      mode: "graceful",
+      overlapSeconds: 60,
+      secret: null,
+      force: false,
+    }),
     webhooks.update(admin, { id: webhook.id, input: { bearerToken: "token" } }),
     webhooks.disable(admin, webhook.id),
   ]);
   const view = await webhooks.get(admin, webhook.id);
-  assert.deepEqual([view.webhook.description, view.webhook.ownerId, view.hasBearerToken, view.webhook.status], ["a", "b", true, "disabled"]);
+  assert.deepEqual(
+    [view.webhook.description, view.webhook.ownerId, view.hasBearerToken, view.webhook.status],
+    ["a", "b", true, "disabled"],
+  );
   assert.notEqual((await webhooks.secret(admin, webhook.id)).previous, null);
 });
 
@@ -165,15 +238,36 @@ test("other tenants' webhooks do not exist", async (t) => {
     () => webhooks.test(other, { id, eventType: null }),
     () => webhooks.circuit(other, { id, action: "reset", durationSeconds: 1 }),
     () => webhooks.rotateSecret(other, { id, mode: "revoke", overlapSeconds: 1, secret: null, force: false }),
-    () => webhooks.recover(other, { id, since: 0, until: null, states: null, requestsPerSecond: null, dryRun: true }),
-    () => deliveries.list(other, { webhookId: id, status: null, from: null, to: null, page: { limit: 1, before: null, offset: 0 } }),
+    () =>
+      webhooks.recover(other, {
+        id,
+        since: 0,
+        until: null,
+        states: null,
+        requestsPerSecond: null,
+        dryRun: true,
+      }),
+    () =>
+      deliveries.list(other, {
+        webhookId: id,
+        status: null,
+        from: null,
+        to: null,
+        page: { limit: 1, before: null, offset: 0 },
+      }),
   ]) {
     await assert.rejects(work(), absent);
   }
   assert.equal((await webhooks.list(other, listQuery)).views.length, 0);
   assert.equal((await webhooks.list({ tenantId: "acme" }, listQuery)).views.length, 1);
-  await assert.rejects(webhooks.create(other, { tenantId: "acme", url: "https://e.example", events: ["*"] }), code("invalid_request"));
-  await assert.rejects(webhooks.create(admin, { tenantId: "ghost", url: "https://e.example", events: ["*"] }), /tenant_id does not exist/);
+  await assert.rejects(
+    webhooks.create(other, { tenantId: "acme", url: "https://e.example", events: ["*"] }),
+    code("invalid_request"),
+  );
+  await assert.rejects(
+    webhooks.create(admin, { tenantId: "ghost", url: "https://e.example", events: ["*"] }),
+    /tenant_id does not exist/,
+  );
   await assert.rejects(world.publish({ tenantId: "ghost" }), code("invalid_request"));
 });
 
@@ -182,10 +276,12 @@ const listQuery = { active: null, eventType: null, tenantId: null, limit: 50, of
 test("listings filter and page in the order of creation", async (t) => {
   const world = await openWorld(t);
   const made = [];
-  for (const events of [["order.*"], ["user.created"], ["*"]]) made.push((await world.createWebhook({ events })).webhook.id);
+  for (const events of [["order.*"], ["user.created"], ["*"]])
+    made.push((await world.createWebhook({ events })).webhook.id);
   const { webhooks } = world.services;
   await webhooks.disable(admin, made[1] ?? "");
-  const ids = async (query: object) => (await webhooks.list(admin, { ...listQuery, ...query })).views.map((view) => view.webhook.id);
+  const ids = async (query: object) =>
+    (await webhooks.list(admin, { ...listQuery, ...query })).views.map((view) => view.webhook.id);
   assert.deepEqual(await ids({}), made);
   assert.deepEqual(await ids({ eventType: "order.created" }), [made[0], made[2]]);
   assert.deepEqual(await ids({ eventType: "posthorn.test" }), []);
@@ -201,7 +297,8 @@ test("the limit of webhooks holds, also for creations at the same time", async (
   const world = await openWorld(t, { webhooksPerTenantMax: 3 });
   const results = await Promise.allSettled(Array.from({ length: 6 }, () => world.createWebhook()));
   assert.equal(results.filter((result) => result.status === "fulfilled").length, 3);
-  for (const result of results) if (result.status === "rejected") assert.ok(code("limit_reached")(result.reason));
+  for (const result of results)
+    if (result.status === "rejected") assert.ok(code("limit_reached")(result.reason));
   await world.services.tenants.put(admin, { id: "default", input: { webhooksMax: 4 } });
   await world.createWebhook();
   await assert.rejects(world.createWebhook(), code("limit_reached"));
@@ -215,7 +312,14 @@ test("a disabled webhook records what it skips; enabling sends nothing of it; re
   assert.deepEqual([disabled.webhook.status, disabled.webhook.statusReason], ["disabled", "owner"]);
   const skipped = [];
   for (let count = 0; count < 5; count += 1) skipped.push(await world.publish());
-  const recover = { id: webhook.id, since: 0, until: null, states: null, requestsPerSecond: 200, dryRun: true };
+  const recover = {
+    id: webhook.id,
+    since: 0,
+    until: null,
+    states: null,
+    requestsPerSecond: 200,
+    dryRun: true,
+  };
   assert.deepEqual(await webhooks.recover(admin, recover), { operation: null, count: 5 });
   await assert.rejects(webhooks.recover(admin, { ...recover, dryRun: false }), /enable it first/);
   const enabled = await webhooks.enable(admin, webhook.id);
@@ -225,7 +329,9 @@ test("a disabled webhook records what it skips; enabling sends nothing of it; re
   assert.equal(world.requests.length, 1, "only what was published after enabling");
   const { operation } = await webhooks.recover(admin, { ...recover, dryRun: false });
   await attempted(world, webhook.id, 6);
-  const sent = world.requests.map(({ headers }) => headers[headers.findIndex((name) => name.toLowerCase() === "webhook-id") + 1]);
+  const sent = world.requests.map(
+    ({ headers }) => headers[headers.findIndex((name) => name.toLowerCase() === "webhook-id") + 1],
+  );
   assert.deepEqual(sent, [later, ...skipped]);
   const done = await world.until(async () => {
     const now = await world.services.deadLetters.operation(admin, operation?.id ?? "");
@@ -243,7 +349,11 @@ test("a deleted webhook is gone, receives nothing, and its secret is free again"
   await assert.rejects(webhooks.get(admin, view.webhook.id), code("not_found"));
   await assert.rejects(webhooks.delete(admin, view.webhook.id), code("not_found"));
   await world.publish();
-  const again = await webhooks.create(admin, { url: "https://example.com/", events: ["*"], secret: secret ?? "" });
+  const again = await webhooks.create(admin, {
+    url: "https://example.com/",
+    events: ["*"],
+    secret: secret ?? "",
+  });
   assert.equal(again.secret, secret);
   assert.equal(world.requests.length, 0);
   await world.restart();
@@ -254,17 +364,36 @@ test("the circuit is opened, closed and reset by hand, within bounds, and surviv
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook();
   const { id } = webhook;
-  for (const durationSeconds of [0, 0.5, 604_801, NaN]) {
-    await assert.rejects(world.services.webhooks.circuit(admin, { id, action: "force_open", durationSeconds }), code("invalid_request"));
+  for (const durationSeconds of [0, 0.5, 604_801, Number.NaN]) {
+    await assert.rejects(
+      world.services.webhooks.circuit(admin, { id, action: "force_open", durationSeconds }),
+      code("invalid_request"),
+    );
   }
-  const opened = await world.services.webhooks.circuit(admin, { id, action: "force_open", durationSeconds: 3_600 });
+  const opened = await world.services.webhooks.circuit(admin, {
+    id,
+    action: "force_open",
+    durationSeconds: 3_600,
+  });
   assert.equal(opened.state, "open");
   assert.equal((await world.services.webhooks.get(admin, id)).forcedOpenUntil, opened.forcedOpenUntil);
   await world.publish();
   const blocked = await world.until(async () => {
     const page = { limit: 10, before: null, offset: 0 };
-    const { rows } = await world.services.deliveries.list(admin, { webhookId: id, status: "circuit_blocked", from: null, to: null, page });
-    const pending = await world.services.deliveries.list(admin, { webhookId: id, status: "pending", from: null, to: null, page });
+    const { rows } = await world.services.deliveries.list(admin, {
+      webhookId: id,
+      status: "circuit_blocked",
+      from: null,
+      to: null,
+      page,
+    });
+    const pending = await world.services.deliveries.list(admin, {
+      webhookId: id,
+      status: "pending",
+      from: null,
+      to: null,
+      page,
+    });
     assert.deepEqual(pending.rows, []);
     return rows[0];
   });
@@ -283,15 +412,28 @@ test("a test event goes to this webhook alone, with the example of its type", as
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook({ url: "https://example.com/one", events: ["user.*"] });
   await world.createWebhook({ url: "https://example.com/two", events: ["*"] });
-  await world.services.eventTypes.put(admin, { tenantId: null, name: "order.created", examples: [{ example: 1 }] });
+  await world.services.eventTypes.put(admin, {
+    tenantId: null,
+    name: "order.created",
+    examples: [{ example: 1 }],
+  });
   const { webhooks } = world.services;
   const sent = await webhooks.test(admin, { id: webhook.id, eventType: "order.created" });
   await webhooks.test(admin, { id: webhook.id, eventType: null });
   await attempted(world, webhook.id, 2);
-  assert.deepEqual(world.requests.map(({ path }) => path), ["/one", "/one"]);
+  assert.deepEqual(
+    world.requests.map(({ path }) => path),
+    ["/one", "/one"],
+  );
   assert.deepEqual(JSON.parse(Buffer.from(world.requests[0]?.body ?? []).toString()).data, { example: 1 });
-  assert.equal((await world.services.deliveries.get(admin, sent.deliveryId)).view.delivery.eventId, sent.eventId);
-  await assert.rejects(webhooks.test(admin, { id: webhook.id, eventType: "no type" }), code("invalid_request"));
+  assert.equal(
+    (await world.services.deliveries.get(admin, sent.deliveryId)).view.delivery.eventId,
+    sent.eventId,
+  );
+  await assert.rejects(
+    webhooks.test(admin, { id: webhook.id, eventType: "no type" }),
+    code("invalid_request"),
+  );
   await webhooks.disable(admin, webhook.id);
   await assert.rejects(webhooks.test(admin, { id: webhook.id, eventType: null }), code("conflict"));
 });

@@ -27,6 +27,7 @@ export const admin: Scope = { tenantId: null };
 export const adminKey = "the-admin-key-of-this-test";
 
 export interface World {
+  readonly dataDir: string;
   readonly services: ManagementServices;
   readonly engine: Engine;
   readonly store: Store;
@@ -42,13 +43,21 @@ export interface World {
   createWebhook(input?: WebhookInput): Promise<WebhookView>;
   publish(input?: Partial<PublishInput>): Promise<string>;
   /** Polls until the check answers something. */
-  until<Found>(check: () => Promise<Found | null | undefined | false> | Found | null | undefined | false): Promise<Found>;
+  until<Found>(
+    check: () => Promise<Found | null | undefined | false> | Found | null | undefined | false,
+  ): Promise<Found>;
 }
 
-export async function openWorld(t: TestContext, options: { readonly webhooksPerTenantMax?: number } = {}): Promise<World> {
+export async function openWorld(
+  t: TestContext,
+  options: { readonly webhooksPerTenantMax?: number } = {},
+): Promise<World> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-management-"));
   const random = createSystemRandom();
-  const box = { ring: createKeyRing({ current: random.bytes(32), previous: [], random }), digestKey: random.bytes(32) };
+  const box = {
+    ring: createKeyRing({ current: random.bytes(32), previous: [], random }),
+    digestKey: random.bytes(32),
+  };
   const requests: OutboundRequest[] = [];
   const log: string[] = [];
   const statuses = new Map<string, number>();
@@ -106,6 +115,7 @@ export async function openWorld(t: TestContext, options: { readonly webhooksPerT
     rmSync(dataDir, { recursive: true });
   });
   return {
+    dataDir,
     get services() {
       return running.services;
     },
@@ -128,7 +138,8 @@ export async function openWorld(t: TestContext, options: { readonly webhooksPerT
       return (await running.services.webhooks.create(admin, given)).view;
     },
     async publish(input = {}) {
-      return (await running.engine.publish(admin, { eventType: "order.created", data: { id: 1 }, ...input })).id;
+      return (await running.engine.publish(admin, { eventType: "order.created", data: { id: 1 }, ...input }))
+        .id;
     },
     async until(check) {
       for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {
@@ -145,9 +156,10 @@ function fakeTransport(requests: OutboundRequest[], statuses: ReadonlyMap<string
   return {
     async send(request) {
       requests.push(request);
+      const status = statuses.get(request.path) ?? 200;
       await new Promise((resolve) => setImmediate(resolve));
       return {
-        observation: { kind: "response", status: statuses.get(request.path) ?? 200, complete: true },
+        observation: { kind: "response", status, complete: true },
         responseSample: null,
         location: null,
         errorMessage: null,

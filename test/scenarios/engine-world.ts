@@ -13,7 +13,7 @@ import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
 import { generateSymmetricSecret } from "../../src/core/signing/signing-key.ts";
 import type { Webhook } from "../../src/core/webhook.ts";
 import { Engine } from "../../src/engine/engine.ts";
-import type { EngineLimits } from "../../src/engine/engine.ts";
+import type { EngineLimits } from "../../src/engine/engine-options.ts";
 import type { PublishInput } from "../../src/engine/services.ts";
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 import type { Store } from "../../src/ports/store.ts";

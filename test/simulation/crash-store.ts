@@ -1,6 +1,6 @@
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import type { Store } from "../../src/ports/store.ts";
-import type { CommitBatch } from "../../src/ports/store/deliveries.ts";
+import type { ClaimRequest, ClaimResult, CommitBatch } from "../../src/ports/store/deliveries.ts";
 import type { VirtualTime } from "./fake-clock.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -111,6 +111,7 @@ export class CrashStore {
           via("claim", async () => {
             const results = await inner().deliveries.claim(requests);
             ledger.claimed(requests, results);
+            for (const [index, result] of results.entries()) this.#options.trace(`  ${describeClaim(requests[index], result)}`);
             return results;
           }),
         release: (leases) =>
@@ -125,6 +126,7 @@ export class CrashStore {
         save: (webhook) => via("webhooks.save", () => inner().webhooks.save(webhook)),
         delete: (query) => via("webhooks.delete", () => inner().webhooks.delete(query)),
         saveSecrets: (command) => via("webhooks.save-secrets", () => inner().webhooks.saveSecrets(command)),
+        saveTenantKeys: (command) => via("read", () => inner().webhooks.saveTenantKeys(command)),
         page: (page) => via("read", () => inner().webhooks.page(page)),
         tenantKeys: (tenantId) => via("read", () => inner().webhooks.tenantKeys(tenantId)),
         findBySecretDigest: (digest) => via("read", () => inner().webhooks.findBySecretDigest(digest)),
@@ -204,6 +206,12 @@ function pointsOf(batch: CommitBatch): readonly StorePoint[] {
   if (batch.settlements.length > 0) points.push("commit.settle");
   if (batch.webhookStates.length > 0) points.push("commit.states");
   return points.length === 0 ? ["read"] : points;
+}
+
+function describeClaim(request: ClaimRequest | undefined, result: ClaimResult): string {
+  const { high, normal, low } = result.more;
+  const lane = `${request?.lane.webhookId.slice(-6)} ${request?.lane.ordering}`;
+  return `${lane}: ${result.deliveries.length}, more ${[high, normal, low].map(Number).join("")}, next ${result.nextDueAt}`;
 }
 
 function isCommit(point: StorePoint): boolean {

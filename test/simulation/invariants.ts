@@ -105,8 +105,8 @@ export class Invariants {
     this.#pauses.died();
   }
 
-  processStopped(run: EngineRun, isClean: boolean): void {
-    this.#end.stopped(run, isClean);
+  processStopped(run: EngineRun, stop: Parameters<EndChecks["stopped"]>[1]): void {
+    this.#end.stopped(run, stop);
   }
 
   checkLiveness(run: EngineRun, lastFaultAtMonotonicMs: number): void {

@@ -1,4 +1,4 @@
-import type { EngineLimits } from "../../src/engine/engine.ts";
+import type { EngineLimits } from "../../src/engine/engine-options.ts";
 import type { RetentionOptions } from "../../src/engine/upkeep.ts";
 import { commitBoundaries } from "./crash-store.ts";
 import type { PlannedCrash, StoreFaults } from "./crash-store.ts";

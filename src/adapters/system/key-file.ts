@@ -30,7 +30,10 @@ export class KeyFileError extends Error {
  * The file appears whole or not at all (written beside, then linked), and the first of two processes that start
  * together wins: both end up with the same key.
  */
-export function readOrCreateKeyFile(input: { readonly path: string; readonly generate: () => string }): KeyFile {
+export function readOrCreateKeyFile(input: {
+  readonly path: string;
+  readonly generate: () => string;
+}): KeyFile {
   const found = readKeyFile(input.path);
   if (found !== null) return found;
   const created = createKeyFile({ path: input.path, text: input.generate() });
@@ -49,7 +52,9 @@ export function readKeyFile(path: string): KeyFile | null {
     throw new KeyFileError(`cannot read the key file ${path}: ${reasonOf(error)}`, { cause: error });
   }
   if (text === "") {
-    throw new KeyFileError(`the key file ${path} is empty; restore it from a backup, or delete it to start afresh`);
+    throw new KeyFileError(
+      `the key file ${path} is empty; restore it from a backup, or delete it to start afresh`,
+    );
   }
   const mode = statSync(path).mode & 0o777;
   const open = (mode & 0o077) !== 0;

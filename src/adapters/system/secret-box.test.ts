@@ -69,13 +69,19 @@ test("after a change of the master key old ciphertexts open and the digest is th
   const ring = createKeyRing({ current: keyB, previous: [keyA], random });
   assert.equal(ring.isCurrent(ciphertext), false);
   assert.equal(ring.isCurrent(after.seal({ plaintext: "", context: "w" })), true);
-  assert.throws(() => before.open({ ciphertext: after.seal({ plaintext: "s", context: "w" }), context: "w" }));
+  assert.throws(() =>
+    before.open({ ciphertext: after.seal({ plaintext: "s", context: "w" }), context: "w" }),
+  );
 });
 
 test("the digest key survives a change of the master key, and a wrong master key is named at start", async (t) => {
   const path = join(folderOf(t), "digest.key");
   const load = (current: Uint8Array, ...previous: readonly Uint8Array[]) =>
-    loadDigestKey({ holder: createDigestKeyFile(path), ring: createKeyRing({ current, previous, random }), random });
+    loadDigestKey({
+      holder: createDigestKeyFile(path),
+      ring: createKeyRing({ current, previous, random }),
+      random,
+    });
   const first = Buffer.from(await load(keyA));
   assert.deepEqual(Buffer.from(await load(keyA)), first);
   assert.ok(!readFileSync(path, "utf8").includes(first.toString("base64")));
@@ -89,10 +95,22 @@ test("the digest key survives a change of the master key, and a wrong master key
 
 test("a master key is 32 bytes as hex or base64, nothing else", () => {
   const bytes = Buffer.from(keyA);
-  for (const text of [bytes.toString("hex"), bytes.toString("base64"), bytes.toString("base64url"), `${bytes.toString("hex")}\n`]) {
+  for (const text of [
+    bytes.toString("hex"),
+    bytes.toString("base64"),
+    bytes.toString("base64url"),
+    `${bytes.toString("hex")}\n`,
+  ]) {
     assert.deepEqual(parseMasterKey(text), keyA);
   }
-  for (const text of ["", "secret", "0".repeat(63), "0".repeat(65), "é".repeat(43), bytes.toString("base64").slice(4)]) {
+  for (const text of [
+    "",
+    "secret",
+    "0".repeat(63),
+    "0".repeat(65),
+    "é".repeat(43),
+    bytes.toString("base64").slice(4),
+  ]) {
     assert.equal(parseMasterKey(text), null, text);
   }
 });

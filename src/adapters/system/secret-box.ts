@@ -47,9 +47,12 @@ export function createKeyRing(input: {
   readonly random: Random;
 }): KeyRing {
   const current = deriveKey(input.current);
-  const known = new Map([...input.previous.map(deriveKey), current].map((key) => [key.id.toString("hex"), key]));
+  const known = new Map(
+    [...input.previous.map(deriveKey), current].map((key) => [key.id.toString("hex"), key]),
+  );
   return {
-    seal: ({ plaintext, context }) => sealWith(current, { plaintext, context, nonce: input.random.bytes(nonceBytes) }),
+    seal: ({ plaintext, context }) =>
+      sealWith(current, { plaintext, context, nonce: input.random.bytes(nonceBytes) }),
     open({ ciphertext, context }) {
       const key = known.get(keyIdOf(ciphertext));
       if (key === undefined) throw new SecretUnreadableError("no known master key made this ciphertext");
@@ -60,7 +63,10 @@ export function createKeyRing(input: {
 }
 
 /** `digestKey` stays the same for the life of the store. */
-export function createSecretBox(input: { readonly ring: KeyRing; readonly digestKey: Uint8Array }): SecretBox {
+export function createSecretBox(input: {
+  readonly ring: KeyRing;
+  readonly digestKey: Uint8Array;
+}): SecretBox {
   const { ring } = input;
   const digestKey = Buffer.from(input.digestKey);
   return {
@@ -107,7 +113,10 @@ function openWith(
   decipher.setAAD(Buffer.concat([header, Buffer.from(input.context, "utf8")]));
   decipher.setAuthTag(bytes.subarray(bytes.length - tagBytes));
   try {
-    return Buffer.concat([decipher.update(bytes.subarray(headerBytes, bytes.length - tagBytes)), decipher.final()]);
+    return Buffer.concat([
+      decipher.update(bytes.subarray(headerBytes, bytes.length - tagBytes)),
+      decipher.final(),
+    ]);
   } catch (cause) {
     throw new SecretUnreadableError("the ciphertext was changed, or belongs to something else", { cause });
   }

@@ -57,7 +57,9 @@ async function follow({ client, terminal }: ClientCall, started: Json): Promise<
   }
   progress.end(operation);
   if (operation["status"] !== "completed") {
-    throw new CommandFailure(`the operation ended as ${String(operation["status"])}`, [`See operation ${String(started["id"])}.`]);
+    throw new CommandFailure(`the operation ended as ${String(operation["status"])}`, [
+      `See operation ${String(started["id"])}.`,
+    ]);
   }
   return operation;
 }

@@ -8,10 +8,9 @@ import { deliveryColumns } from "./deliveries.ts";
 export function addDeadLetterCommands(program: Command, invocation: Invocation): void {
   const dlq = program.command("dlq").description("dead letters: deliveries that were given up");
 
-  const list = addFilters(addPageOptions(dlq.command("list").description("list dead letters, newest first"))).option(
-    "--tenant <id>",
-    "only this tenant, for administrators",
-  );
+  const list = addFilters(
+    addPageOptions(dlq.command("list").description("list dead letters, newest first")),
+  ).option("--tenant <id>", "only this tenant, for administrators");
   clientCommand(list, invocation, (call) =>
     printList(call, {
       path: "/v1/dlq",
@@ -28,10 +27,9 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
     }),
   );
 
-  const retry = addBulkOptions(addFilters(dlq.command("retry").description("deliver dead letters again; all of them without a filter"))).option(
-    "--priority <priority>",
-    "high, normal or low",
-  );
+  const retry = addBulkOptions(
+    addFilters(dlq.command("retry").description("deliver dead letters again; all of them without a filter")),
+  ).option("--priority <priority>", "high, normal or low");
   clientCommand(retry, invocation, (call) => {
     const filter = filterBody(call.options);
     return runBulk(call, {
@@ -46,7 +44,10 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
     printOne(terminal, await client.get(`/v1/dlq/batch-operations/${encodeURIComponent(id)}`));
   });
 
-  const cancel = dlq.command("cancel").description("stop a bulk retry; what it has queued stays queued").argument("<operation-id>");
+  const cancel = dlq
+    .command("cancel")
+    .description("stop a bulk retry; what it has queued stays queued")
+    .argument("<operation-id>");
   clientCommand(cancel, invocation, async ({ client, terminal, args: [id = ""] }) => {
     const path = `/v1/dlq/batch-operations/${encodeURIComponent(id)}`;
     printOne(terminal, await client.call("DELETE", { path }));

@@ -27,9 +27,11 @@ const attemptColumns: readonly Column<Json>[] = [
 ];
 
 function waitText(row: Json): string {
-  if (row["waiting_for"] === null) return "-";
+  const { waiting_for: what } = row;
   const until = row["waiting_until"] ?? row["next_attempt_at"];
-  return typeof until === "string" ? `${String(row["waiting_for"])} until ${shortTime(until)}` : String(row["waiting_for"]);
+  return typeof until === "string" && what !== null
+    ? `${cellText(what)} until ${shortTime(until)}`
+    : cellText(what);
 }
 
 /** A delivery and every attempt, for people. */
@@ -45,7 +47,9 @@ export function printDelivery(terminal: Terminal, delivery: Json): void {
 export function addDeliveryCommands(program: Command, invocation: Invocation): void {
   const deliveries = program.command("deliveries").description("what became of an event at one webhook");
 
-  const list = addPageOptions(deliveries.command("list").description("list the deliveries of a webhook, newest first"))
+  const list = addPageOptions(
+    deliveries.command("list").description("list the deliveries of a webhook, newest first"),
+  )
     .argument("<webhook-id>")
     .option("--status <status>", "pending, failed, success, exhausted, skipped, cancelled or circuit_blocked")
     .option("--from <time>", "made at or after this time or date")
@@ -63,7 +67,10 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
     }),
   );
 
-  const get = deliveries.command("get").description("show a delivery with every attempt").argument("<delivery-id>");
+  const get = deliveries
+    .command("get")
+    .description("show a delivery with every attempt")
+    .argument("<delivery-id>");
   clientCommand(get, invocation, async ({ client, terminal, args: [id = ""] }) => {
     const delivery = await client.get(`/v1/deliveries/${encodeURIComponent(id)}`);
     if (terminal.json) terminal.object(delivery);

@@ -41,9 +41,9 @@ export function addEventCommands(program: Command, invocation: Invocation): void
     printOne(terminal, await client.get(`/v1/events/${encodeURIComponent(id)}`));
   });
 
-  const deliveries = addPageOptions(events.command("deliveries").description("list the deliveries of an event")).argument(
-    "<event-id>",
-  );
+  const deliveries = addPageOptions(
+    events.command("deliveries").description("list the deliveries of an event"),
+  ).argument("<event-id>");
   clientCommand(deliveries, invocation, (call) =>
     printList(call, {
       path: `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/deliveries`,

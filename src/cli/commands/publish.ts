@@ -10,7 +10,10 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
     .command("publish")
     .description("publish an event")
     .argument("<type>", "event type, such as order.completed")
-    .argument("[data]", 'data as a JSON object, or - to read it from standard input; {"test":true} when left out')
+    .argument(
+      "[data]",
+      'data as a JSON object, or - to read it from standard input; {"test":true} when left out',
+    )
     .option("--idempotency-key <key>", "publishing the same key again within 24 h makes no second event")
     .option("--priority <priority>", "high, normal or low")
     .option("--source <name>", "which application published it")
@@ -36,14 +39,20 @@ async function publish({ client, terminal, args, options, invocation }: ClientCa
   });
   printOne(terminal, receipt);
   if (receipt["duplicate"] === true) terminal.note("this key was used before: no new event was published");
-  else if (receipt["deliveries"] === 0) terminal.note(`no webhook asks for ${type ?? ""}; see: posthorn webhooks list`);
+  else if (receipt["deliveries"] === 0)
+    terminal.note(`no webhook asks for ${type ?? ""}; see: posthorn webhooks list`);
 }
 
 async function readData(given: string | undefined, invocation: Invocation): Promise<unknown> {
   if (given === undefined) return { test: true };
-  const data = given === "-" ? parseJson(await readInput(invocation.stdin), "standard input") : parseJson(given, "the data");
+  const data =
+    given === "-"
+      ? parseJson(await readInput(invocation.stdin), { what: "standard input" })
+      : parseJson(given, { what: "the data" });
   if (typeof data !== "object" || data === null || Array.isArray(data)) {
-    throw new UsageError("the data must be a JSON object", [`For example: posthorn publish order.completed '{"order_id":"4711"}'`]);
+    throw new UsageError("the data must be a JSON object", [
+      `For example: posthorn publish order.completed '{"order_id":"4711"}'`,
+    ]);
   }
   return data;
 }

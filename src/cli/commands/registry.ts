@@ -32,13 +32,20 @@ const keyColumns: readonly Column<Json>[] = [
 ];
 
 export function addRegistryCommands(program: Command, invocation: Invocation): void {
-  addEventTypeCommands(program.command("event-types").description("the catalogue of event types"), invocation);
-  addTenantCommands(program.command("tenants").description("whose webhooks and events these are"), invocation);
+  addEventTypeCommands(
+    program.command("event-types").description("the catalogue of event types"),
+    invocation,
+  );
+  addTenantCommands(
+    program.command("tenants").description("whose webhooks and events these are"),
+    invocation,
+  );
   addKeyCommands(program.command("keys").description("API keys"), invocation);
 }
 
 function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void {
-  const withTenant = (command: Command): Command => command.option("--tenant <id>", "tenant, for administrators");
+  const withTenant = (command: Command): Command =>
+    command.option("--tenant <id>", "tenant, for administrators");
   const list = withTenant(addPageOptions(eventTypes.command("list").description("list event types")));
   clientCommand(list, invocation, (call) =>
     printList(call, {
@@ -49,28 +56,44 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
     }),
   );
 
-  const get = withTenant(eventTypes.command("get").description("show an event type with its schema").argument("<name>"));
+  const get = withTenant(
+    eventTypes.command("get").description("show an event type with its schema").argument("<name>"),
+  );
   clientCommand(get, invocation, async ({ client, terminal, args: [name = ""], options }) => {
     const query = { tenant_id: options.text("tenant") };
     printOne(terminal, await client.get(`/v1/event-types/${encodeURIComponent(name)}`, { query }));
   });
 
-  const put = withTenant(eventTypes.command("put").description("register or change an event type").argument("<name>"))
+  const put = withTenant(
+    eventTypes.command("put").description("register or change an event type").argument("<name>"),
+  )
     .option("--description <text>", "for people")
     .option("--schema <json>", "JSON Schema 2020-12 of the data, or - to read it from standard input")
     .option("--deprecated", "mark it");
-  clientCommand(put, invocation, async ({ client, terminal, args: [name = ""], options, invocation: { stdin } }) => {
-    const schema = options.text("schema");
-    const body = {
-      description: options.text("description"),
-      schema: schema === "-" ? parseJson(await readInput(stdin), "standard input") : options.json("schema"),
-      deprecated: options.flag("deprecated") || undefined,
-    };
-    const path = `/v1/event-types/${encodeURIComponent(name)}`;
-    printOne(terminal, await client.call("PUT", { path, body, query: { tenant_id: options.text("tenant") } }));
-  });
+  clientCommand(
+    put,
+    invocation,
+    async ({ client, terminal, args: [name = ""], options, invocation: { stdin } }) => {
+      const schema = options.text("schema");
+      const body = {
+        description: options.text("description"),
+        schema:
+          schema === "-"
+            ? parseJson(await readInput(stdin), { what: "standard input" })
+            : options.json("schema"),
+        deprecated: options.flag("deprecated") || undefined,
+      };
+      const path = `/v1/event-types/${encodeURIComponent(name)}`;
+      printOne(
+        terminal,
+        await client.call("PUT", { path, body, query: { tenant_id: options.text("tenant") } }),
+      );
+    },
+  );
 
-  const remove = withTenant(eventTypes.command("delete").description("forget an event type").argument("<name>"));
+  const remove = withTenant(
+    eventTypes.command("delete").description("forget an event type").argument("<name>"),
+  );
   clientCommand(remove, invocation, async ({ client, terminal, args: [name = ""], options }) => {
     const path = `/v1/event-types/${encodeURIComponent(name)}`;
     await client.call("DELETE", { path, query: { tenant_id: options.text("tenant") } });
@@ -101,7 +124,10 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
     const limit = options.text("rateLimit") === "none" ? null : options.number("rateLimit");
     const body = {
       name: options.text("name"),
-      rate_limit: typeof limit === "number" ? { requests_per_minute: limit, burst: Math.max(1, Math.ceil(limit / 5)) } : limit,
+      rate_limit:
+        typeof limit === "number"
+          ? { requests_per_minute: limit, burst: Math.max(1, Math.ceil(limit / 5)) }
+          : limit,
       webhooks_max: options.number("webhooksMax"),
     };
     printOne(terminal, await client.call("PUT", { path: `/v1/tenants/${encodeURIComponent(id)}`, body }));
@@ -131,7 +157,11 @@ function addKeyCommands(keys: Command, invocation: Invocation): void {
 
   const list = addPageOptions(keys.command("list").description("list API keys, without the keys themselves"));
   clientCommand(list, invocation, (call) =>
-    printList(call, { path: "/v1/api-keys", columns: keyColumns, none: "no API keys beside the admin key of the server" }),
+    printList(call, {
+      path: "/v1/api-keys",
+      columns: keyColumns,
+      none: "no API keys beside the admin key of the server",
+    }),
   );
 
   const revoke = keys.command("revoke").description("make an API key useless at once").argument("<key-id>");

@@ -17,20 +17,32 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
     terminal.note(`see what became of it: posthorn deliveries get ${String(result["delivery_id"])}`);
   });
 
-  onWebhook(webhooks.command("health").description("how the endpoint is doing"), invocation, async ({ client, terminal }, path) => {
-    printOne(terminal, await client.get(`${path}/health`));
-  });
+  onWebhook(
+    webhooks.command("health").description("how the endpoint is doing"),
+    invocation,
+    async ({ client, terminal }, path) => {
+      printOne(terminal, await client.get(`${path}/health`));
+    },
+  );
 
   for (const action of ["enable", "disable"] as const) {
     const description = action === "enable" ? "send to a webhook again" : "stop sending to a webhook";
-    onWebhook(webhooks.command(action).description(description), invocation, async ({ client, terminal }, path) => {
-      printOne(terminal, await client.post(`${path}/${action}`));
-    });
+    onWebhook(
+      webhooks.command(action).description(description),
+      invocation,
+      async ({ client, terminal }, path) => {
+        printOne(terminal, await client.post(`${path}/${action}`));
+      },
+    );
   }
 
-  onWebhook(webhooks.command("secret").description("show the signing secret in clear"), invocation, async ({ client, terminal }, path) => {
-    printOne(terminal, await client.get(`${path}/secret`));
-  });
+  onWebhook(
+    webhooks.command("secret").description("show the signing secret in clear"),
+    invocation,
+    async ({ client, terminal }, path) => {
+      printOne(terminal, await client.get(`${path}/secret`));
+    },
+  );
 
   const rotate = webhooks
     .command("rotate")
@@ -61,13 +73,20 @@ function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
     .argument("<action>", "reset, open or close")
     .option("--seconds <seconds>", "how long it is forced", "3600");
   clientCommand(circuit, invocation, async ({ client, terminal, args: [id = "", action = ""], options }) => {
-    const actions: Readonly<Record<string, string>> = { reset: "reset", open: "force_open", close: "force_close" };
+    const actions: Readonly<Record<string, string>> = {
+      reset: "reset",
+      open: "force_open",
+      close: "force_close",
+    };
     if (actions[action] === undefined) throw new UsageError(`"${action}" is not one of reset, open, close`);
     const body = {
       action: actions[action],
       ...(action !== "reset" && { duration_seconds: options.number("seconds") }),
     };
-    printOne(terminal, await client.call("PATCH", { path: `/v1/webhooks/${encodeURIComponent(id)}/circuit-breaker`, body }));
+    printOne(
+      terminal,
+      await client.call("PATCH", { path: `/v1/webhooks/${encodeURIComponent(id)}/circuit-breaker`, body }),
+    );
   });
 }
 
@@ -76,7 +95,9 @@ export function addRecoverCommand(parent: Command, invocation: Invocation): void
   const recover = addBulkOptions(
     parent
       .command("recover")
-      .description("deliver again what a webhook missed: dead letters and events skipped while it was not active")
+      .description(
+        "deliver again what a webhook missed: dead letters and events skipped while it was not active",
+      )
       .requiredOption("--since <time>", "deliveries made at or after this time or date")
       .option("--until <time>", "deliveries made before this time or date")
       .option("--status <status>", "exhausted and skipped when left out; may be repeated", collect),

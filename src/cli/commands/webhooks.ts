@@ -18,11 +18,20 @@ const columns: readonly Column<Json>[] = [
 export function addWebhookCommands(webhooks: Command, invocation: Invocation): void {
   const create = addWebhookOptions(webhooks.command("create").description("subscribe a URL to events"))
     .argument("<url>", "where to send, https")
-    .requiredOption("--events <types>", "event types, such as order.*; separated by commas or repeated", collect)
+    .requiredOption(
+      "--events <types>",
+      "event types, such as order.*; separated by commas or repeated",
+      collect,
+    )
     .option("--secret <secret>", "whsec_… or whsk_…; generated when left out")
     .option("--tenant <id>", "tenant, for administrators");
   clientCommand(create, invocation, async ({ client, terminal, args: [url], options }) => {
-    const body = { url, ...webhookBody(options), secret: options.text("secret"), tenant_id: options.text("tenant") };
+    const body = {
+      url,
+      ...webhookBody(options),
+      secret: options.text("secret"),
+      tenant_id: options.text("tenant"),
+    };
     printOne(terminal, await client.post("/v1/webhooks", { body }));
     terminal.note("the secret is shown in full this once; later: posthorn webhooks secret ID");
   });
@@ -44,24 +53,35 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
     }),
   );
 
-  onWebhook(webhooks.command("get").description("show a webhook"), invocation, async ({ client, terminal }, path) => {
-    printOne(terminal, await client.get(path));
-  });
+  onWebhook(
+    webhooks.command("get").description("show a webhook"),
+    invocation,
+    async ({ client, terminal }, path) => {
+      printOne(terminal, await client.get(path));
+    },
+  );
 
-  const update = addWebhookOptions(webhooks.command("update").description("change a webhook; what is left out stays"))
+  const update = addWebhookOptions(
+    webhooks.command("update").description("change a webhook; what is left out stays"),
+  )
     .option("--webhook-url <url>", "where to send")
     .option("--events <types>", "event types", collect);
   onWebhook(update, invocation, async ({ client, terminal, options }, path) => {
     const body = { url: options.text("webhookUrl"), ...webhookBody(options) };
-    if (Object.values(body).every((value) => value === undefined)) throw new UsageError("nothing to change was given; see --help");
+    if (Object.values(body).every((value) => value === undefined))
+      throw new UsageError("nothing to change was given; see --help");
     printOne(terminal, await client.call("PATCH", { path, body }));
   });
 
-  onWebhook(webhooks.command("delete").description("delete a webhook; waiting deliveries are cancelled"), invocation, async ({ client, terminal, args }, path) => {
-    await client.call("DELETE", { path });
-    if (terminal.json) terminal.object({ id: args[0], deleted: true });
-    else terminal.note(`deleted ${args[0] ?? ""}`);
-  });
+  onWebhook(
+    webhooks.command("delete").description("delete a webhook; waiting deliveries are cancelled"),
+    invocation,
+    async ({ client, terminal, args }, path) => {
+      await client.call("DELETE", { path });
+      if (terminal.json) terminal.object({ id: args[0], deleted: true });
+      else terminal.note(`deleted ${args[0] ?? ""}`);
+    },
+  );
 }
 
 function addWebhookOptions(command: Command): Command {
@@ -73,7 +93,10 @@ function addWebhookOptions(command: Command): Command {
     .option("--rate-limit <per-minute>", "requests per minute")
     .option("--active <boolean>", "false to make it without sending")
     .option("--header <name:value>", "sent with every request; may be repeated", collect)
-    .option("--set <json>", 'any other field of the API, such as {"retry_config":{"schedule_ms":[5000,60000]}}');
+    .option(
+      "--set <json>",
+      'any other field of the API, such as {"retry_config":{"schedule_ms":[5000,60000]}}',
+    );
 }
 
 function webhookBody(options: OptionValues): Record<string, unknown> {
@@ -85,16 +108,20 @@ function webhookBody(options: OptionValues): Record<string, unknown> {
     profile: options.text("profile"),
     ordering_guarantee: options.text("ordering"),
     timeout_ms: options.number("timeoutMs"),
-    rate_limit: perMinute === undefined ? undefined : { requests_per_minute: perMinute, burst: Math.max(1, Math.ceil(perMinute / 5)) },
+    rate_limit:
+      perMinute === undefined
+        ? undefined
+        : { requests_per_minute: perMinute, burst: Math.max(1, Math.ceil(perMinute / 5)) },
     active: activeOf(options.text("active")),
     headers: headersOf(options.list("header")),
-    ...(more === undefined ? {} : (parseJson(more, "--set") as object)),
+    ...(more === undefined ? {} : (parseJson(more, { what: "--set" }) as object)),
   };
 }
 
 function activeOf(text: string | undefined): boolean | undefined {
   if (text === undefined) return undefined;
-  if (text !== "true" && text !== "false") throw new UsageError(`--active takes true or false, not "${text}"`);
+  if (text !== "true" && text !== "false")
+    throw new UsageError(`--active takes true or false, not "${text}"`);
   return text === "true";
 }
 

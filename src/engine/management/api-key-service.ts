@@ -73,7 +73,10 @@ export class ApiKeys implements ApiKeyService {
       hash: hashApiKey(key),
       hint: key.slice(-4),
       role: input.role,
-      tenantId: input.role === "admin" ? null : resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId }),
+      tenantId:
+        input.role === "admin"
+          ? null
+          : resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId }),
       createdAt: now,
       expiresAt: input.expiresAt,
     };
@@ -110,7 +113,10 @@ function validate(input: Parameters<ApiKeyService["create"]>[1], now: number): v
   problems.text("name", { value: input.name, lengthMin: 1, lengthMax: nameLengthMax });
   const role = problems.oneOf("role", { value: input.role, allowed: roles });
   if (role === "admin" && input.tenantId !== null) {
-    problems.add({ field: "tenant_id", message: "must be left out: an administrator's key is for all tenants" });
+    problems.add({
+      field: "tenant_id",
+      message: "must be left out: an administrator's key is for all tenants",
+    });
   }
   if (input.expiresAt !== null && !(Number.isFinite(input.expiresAt) && input.expiresAt > now)) {
     problems.add({ field: "expires_at", message: "must lie in the future" });

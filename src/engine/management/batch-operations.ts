@@ -65,9 +65,14 @@ export class BatchOperations {
   }
 
   async create(order: NewOperation): Promise<BatchOperation> {
-    const underWay = [...this.#runs.values()].filter((run) => run.operation.tenantId === order.tenantId).length;
+    const underWay = [...this.#runs.values()].filter(
+      (run) => run.operation.tenantId === order.tenantId,
+    ).length;
     if (underWay >= unfinishedMax) {
-      throw new PosthornError("limit_reached", `${underWay} batch operations are under way; wait for one or cancel it`);
+      throw new PosthornError(
+        "limit_reached",
+        `${underWay} batch operations are under way; wait for one or cancel it`,
+      );
     }
     const now = this.#options.clock.now();
     const operation: BatchOperation = {
@@ -145,14 +150,21 @@ class Run {
 
   /** Never rejects: while the store is away it waits, longer each time. */
   async #work(): Promise<void> {
-    for (let delayMs = retryDelayMsMin; !this.#isInterrupted; delayMs = Math.min(2 * delayMs, retryDelayMsMax)) {
+    for (
+      let delayMs = retryDelayMsMin;
+      !this.#isInterrupted;
+      delayMs = Math.min(2 * delayMs, retryDelayMsMax)
+    ) {
       try {
         await this.#workOff();
         if (!this.#isInterrupted) await this.#save("completed");
         return;
       } catch (error) {
         const { id } = this.operation;
-        this.#options.log.warn({ operationId: id, err: String(error), delayMs }, "a batch operation stalled; trying again");
+        this.#options.log.warn(
+          { operationId: id, err: String(error), delayMs },
+          "a batch operation stalled; trying again",
+        );
         this.operation = { ...this.operation, failed: 0 };
         await this.#pause(delayMs);
       }
@@ -179,7 +191,11 @@ class Run {
       const results = await Promise.all(group.map((delivery) => this.#redeliver(delivery)));
       const count = (wanted: string) => results.filter((result) => result === wanted).length;
       const { queued, failed } = this.operation;
-      this.operation = { ...this.operation, queued: queued + count("queued"), failed: failed + count("failed") };
+      this.operation = {
+        ...this.operation,
+        queued: queued + count("queued"),
+        failed: failed + count("failed"),
+      };
       if (this.#options.clock.monotonicMs() - this.#savedAt >= saveIntervalMs) await this.#save("running");
     }
   }
@@ -191,7 +207,13 @@ class Run {
     const origin = this.operation.kind === "recover" ? "recover" : "retry";
     const { eventId, eventType } = delivery;
     const { priority } = this.operation;
-    const made = newRedelivery(access, { webhook: live.webhook, eventType, priority, origin, now: clock.now() });
+    const made = newRedelivery(access, {
+      webhook: live.webhook,
+      eventType,
+      priority,
+      origin,
+      now: clock.now(),
+    });
     const result = await access.requeue({ eventId, deliveries: [made], supersedes: delivery.id });
     if (result.kind === "accepted") return "queued";
     // Somebody retried it by hand a moment ago.

@@ -59,12 +59,28 @@ export function createServices(options: ServicesOptions): ManagementServices {
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
-  const apiKeys = new ApiKeys({ registry, tenants, access, clock, random, adminKeyHash: options.adminKeyHash });
+  const apiKeys = new ApiKeys({
+    registry,
+    tenants,
+    access,
+    clock,
+    random,
+    adminKeyHash: options.adminKeyHash,
+  });
   const { webhooksPerTenantMax } = options.limits;
   const { urlRules } = options;
   return {
     events: new Events({ access, history, clock }),
-    webhooks: new Webhooks({ access, store, clock, secrets, recovery, tenants, urlRules, webhooksPerTenantMax }),
+    webhooks: new Webhooks({
+      access,
+      store,
+      clock,
+      secrets,
+      recovery,
+      tenants,
+      urlRules,
+      webhooksPerTenantMax,
+    }),
     deliveries: new Deliveries({ access, history, clock }),
     deadLetters: new DeadLetters({ access, history, operations }),
     eventTypes: new EventTypes({ registry, compiler: options.schemaCompiler, schemas, tenants, clock }),

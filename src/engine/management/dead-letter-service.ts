@@ -41,7 +41,15 @@ export class DeadLetters implements DeadLetterService {
     validate(command);
     const { webhookIds, eventTypes, categories, from, to, requestsPerSecond, priority } = command;
     const { tenantId } = scope;
-    const selection: Selection = { kind: "dead_letters", tenantId, webhookIds, eventTypes, categories, from, to };
+    const selection: Selection = {
+      kind: "dead_letters",
+      tenantId,
+      webhookIds,
+      eventTypes,
+      categories,
+      from,
+      to,
+    };
     const { count, before } = await measureSelection(this.#options.history, selection);
     if (command.dryRun) return { operation: null, count };
     const operation = await this.#options.operations.create({
@@ -84,6 +92,9 @@ function validate(command: RetryBatchCommand): void {
     problems.add({ field: "filter.to", message: "must be after from" });
   }
   problems.oneOf("priority", { value: command.priority, allowed: priorities });
-  checkRate(problems, { field: "rate_limit.requests_per_second", requestsPerSecond: command.requestsPerSecond });
+  checkRate(problems, {
+    field: "rate_limit.requests_per_second",
+    requestsPerSecond: command.requestsPerSecond,
+  });
   problems.throwIfAny("the batch retry");
 }

@@ -1,10 +1,23 @@
-import { type AttemptRecord, deliveryStates, type DeliveryState, priorities, type Priority } from "../../core/delivery.ts";
+import {
+  type AttemptRecord,
+  deliveryStates,
+  type DeliveryState,
+  priorities,
+  type Priority,
+} from "../../core/delivery.ts";
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import type { Page } from "../../ports/store.ts";
 import type { EngineAccess } from "../engine-access.ts";
-import type { DeliveryHandle, DeliveryListQuery, DeliveryService, DeliveryStatus, DeliveryView, Scope } from "../services.ts";
+import type {
+  DeliveryHandle,
+  DeliveryListQuery,
+  DeliveryService,
+  DeliveryStatus,
+  DeliveryView,
+  Scope,
+} from "../services.ts";
 import { ProblemList } from "./problem-list.ts";
 import { newRedelivery, requireAccepted } from "./redelivery.ts";
 import { requireWebhook } from "./scope.ts";
@@ -26,9 +39,15 @@ export class Deliveries implements DeliveryService {
     this.#options = options;
   }
 
-  async get(scope: Scope, id: string): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }> {
+  async get(
+    scope: Scope,
+    id: string,
+  ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }> {
     const delivery = await this.#require(scope, id);
-    return { view: this.#options.access.explain(delivery), attempts: await this.#options.history.listAttempts(id) };
+    return {
+      view: this.#options.access.explain(delivery),
+      attempts: await this.#options.history.listAttempts(id),
+    };
   }
 
   async list(scope: Scope, query: DeliveryListQuery): Promise<Page<DeliveryView>> {
@@ -54,10 +73,14 @@ export class Deliveries implements DeliveryService {
     const delivery = await this.#require(scope, command.deliveryId);
     if (delivery.webhookId !== webhook.id) throw new NotFoundError("the delivery");
     const problems = new ProblemList();
-    if (command.priority !== null) problems.oneOf("priority", { value: command.priority, allowed: priorities });
+    if (command.priority !== null)
+      problems.oneOf("priority", { value: command.priority, allowed: priorities });
     problems.throwIfAny("the retry");
     if (delivery.supersededBy !== null) {
-      throw new PosthornError("conflict", `the delivery was retried before; delivery ${delivery.supersededBy} took over`);
+      throw new PosthornError(
+        "conflict",
+        `the delivery was retried before; delivery ${delivery.supersededBy} took over`,
+      );
     }
     const priority: Priority = command.priority ?? delivery.priority;
     const { eventId, eventType } = delivery;

@@ -35,10 +35,16 @@ export class Events implements Omit<EventService, "publish" | "publishMany"> {
   }
 
   async list(scope: Scope, query: EventListQuery): Promise<Page<StoredEvent>> {
-    return this.#options.history.listEvents({ ...query, tenantId: tenantFilter({ scope, tenantId: query.tenantId }) });
+    return this.#options.history.listEvents({
+      ...query,
+      tenantId: tenantFilter({ scope, tenantId: query.tenantId }),
+    });
   }
 
-  async deliveries(scope: Scope, query: Parameters<EventService["deliveries"]>[1]): Promise<Page<DeliveryView>> {
+  async deliveries(
+    scope: Scope,
+    query: Parameters<EventService["deliveries"]>[1],
+  ): Promise<Page<DeliveryView>> {
     const event = await this.get(scope, query.eventId);
     const page = await this.#options.history.listDeliveries({
       tenantId: event.tenantId,
@@ -53,10 +59,15 @@ export class Events implements Omit<EventService, "publish" | "publishMany"> {
   }
 
   /** Replays keep the event's id, so that receivers who have it already recognise it (C-21). */
-  async replay(scope: Scope, command: Parameters<EventService["replay"]>[1]): Promise<readonly DeliveryHandle[]> {
+  async replay(
+    scope: Scope,
+    command: Parameters<EventService["replay"]>[1],
+  ): Promise<readonly DeliveryHandle[]> {
     const event = await this.get(scope, command.eventId);
-    if (event.body === null) throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
-    const targets = command.webhookIds === null ? this.#subscribers(event) : this.#named(event, command.webhookIds);
+    if (event.body === null)
+      throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
+    const targets =
+      command.webhookIds === null ? this.#subscribers(event) : this.#named(event, command.webhookIds);
     const handles: DeliveryHandle[] = [];
     for (let index = 0; index < targets.length; index += requeueSizeMax) {
       handles.push(...(await this.#requeue(event, targets.slice(index, index + requeueSizeMax))));
@@ -68,7 +79,9 @@ export class Events implements Omit<EventService, "publish" | "publishMany"> {
     const { access, clock } = this.#options;
     const { eventType, priority } = event;
     const now = clock.now();
-    const deliveries = targets.map((webhook) => newRedelivery(access, { webhook, eventType, priority, origin: "replay", now }));
+    const deliveries = targets.map((webhook) =>
+      newRedelivery(access, { webhook, eventType, priority, origin: "replay", now }),
+    );
     requireAccepted(await access.requeue({ eventId: event.id, deliveries, supersedes: null }));
     return deliveries.map(({ id, lane }) => ({ deliveryId: id, webhookId: lane.webhookId }));
   }
@@ -76,14 +89,17 @@ export class Events implements Omit<EventService, "publish" | "publishMany"> {
   /** Those that would receive it now; a webhook that is not active would only pile it up. */
   #subscribers(event: StoredEvent): readonly Webhook[] {
     return this.#ofTenant(event.tenantId).filter(
-      ({ status, events }) => status === "active" && events.some((pattern) => matches(pattern, event.eventType)),
+      ({ status, events }) =>
+        status === "active" && events.some((pattern) => matches(pattern, event.eventType)),
     );
   }
 
   /** Named ones need not subscribe: a replay by hand is its own consent. */
   #named(event: StoredEvent, webhookIds: readonly string[]): readonly Webhook[] {
     if (webhookIds.length === 0 || webhookIds.length > webhookIdsMax) {
-      throw invalidWebhooks([{ field: "webhook_ids", message: `must list 1 to ${webhookIdsMax} webhooks, or be left out` }]);
+      throw invalidWebhooks([
+        { field: "webhook_ids", message: `must list 1 to ${webhookIdsMax} webhooks, or be left out` },
+      ]);
     }
     const known = new Map(this.#ofTenant(event.tenantId).map((webhook) => [webhook.id, webhook]));
     const problems = webhookIds.flatMap((id, index) => {
@@ -97,10 +113,14 @@ export class Events implements Omit<EventService, "publish" | "publishMany"> {
   }
 
   #ofTenant(tenantId: string): readonly Webhook[] {
-    return [...this.#options.access.webhooks()].map(({ webhook }) => webhook).filter((webhook) => webhook.tenantId === tenantId);
+    return [...this.#options.access.webhooks()]
+      .map(({ webhook }) => webhook)
+      .filter((webhook) => webhook.tenantId === tenantId);
   }
 }
 
-function invalidWebhooks(problems: readonly { readonly field: string; readonly message: string }[]): InvalidRequestError {
+function invalidWebhooks(
+  problems: readonly { readonly field: string; readonly message: string }[],
+): InvalidRequestError {
   return new InvalidRequestError("the event cannot be replayed to these webhooks", problems);
 }

@@ -38,28 +38,41 @@ export class EventTypes implements EventTypeService {
     return all.filter((eventType) => tenantId === null || eventType.tenantId === tenantId);
   }
 
-  async get(scope: Scope, query: { readonly tenantId: string | null; readonly name: string }): Promise<EventType> {
+  async get(
+    scope: Scope,
+    query: { readonly tenantId: string | null; readonly name: string },
+  ): Promise<EventType> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
     const found = (await this.#ofTenant(tenantId)).find(({ name }) => name === query.name);
     if (found === undefined) throw new NotFoundError("the event type");
     return found;
   }
 
-  async put(scope: Scope, command: EventTypeInput): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
+  async put(
+    scope: Scope,
+    command: EventTypeInput,
+  ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: command.tenantId });
     return this.#changes.run(tenantId, () => this.#put(tenantId, command));
   }
 
-  async delete(scope: Scope, query: { readonly tenantId: string | null; readonly name: string }): Promise<void> {
+  async delete(
+    scope: Scope,
+    query: { readonly tenantId: string | null; readonly name: string },
+  ): Promise<void> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
     await this.#changes.run(tenantId, async () => {
       const eventType = { tenantId, name: query.name };
-      if (!(await this.#options.registry.deleteEventType(eventType))) throw new NotFoundError("the event type");
+      if (!(await this.#options.registry.deleteEventType(eventType)))
+        throw new NotFoundError("the event type");
       this.#options.schemas.delete(eventType);
     });
   }
 
-  async #put(tenantId: string, input: EventTypeInput): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
+  async #put(
+    tenantId: string,
+    input: EventTypeInput,
+  ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
     const { registry, schemas, clock } = this.#options;
     const existing = await this.#ofTenant(tenantId);
     const before = existing.find(({ name }) => name === input.name);
@@ -76,7 +89,10 @@ export class EventTypes implements EventTypeService {
     };
     this.#validate(eventType);
     if (before === undefined && existing.length >= eventTypesMax) {
-      throw new PosthornError("limit_reached", `the tenant has ${existing.length} event types; its limit is ${eventTypesMax}`);
+      throw new PosthornError(
+        "limit_reached",
+        `the tenant has ${existing.length} event types; its limit is ${eventTypesMax}`,
+      );
     }
     await registry.saveEventType(eventType);
     schemas.put(eventType);
@@ -87,20 +103,26 @@ export class EventTypes implements EventTypeService {
     const problems = new ProblemList();
     const { name, description, deprecated } = eventType;
     if (typeof name !== "string" || !isEventTypeName(name)) {
-      const message = "must be words of letters, digits and _ joined by dots, such as user.created (128 characters at most)";
+      const message =
+        "must be words of letters, digits and _ joined by dots, such as user.created (128 characters at most)";
       problems.add({ field: "name", message });
     } else if (isSystemEventType(name)) {
       problems.add({ field: "name", message: "types that start with posthorn. are the system's own" });
     }
     problems.text("description", { value: description, lengthMin: 0, lengthMax: descriptionLengthMax });
-    if (typeof deprecated !== "boolean") problems.add({ field: "deprecated", message: "must be true or false" });
+    if (typeof deprecated !== "boolean")
+      problems.add({ field: "deprecated", message: "must be true or false" });
     this.#checkSchema(eventType, problems);
     problems.throwIfAny("the event type");
   }
 
   /** Examples must match the schema: they are what receivers build on. */
   #checkSchema({ schema, examples }: EventType, problems: ProblemList): void {
-    if (!Array.isArray(examples) || examples.length > examplesMax || (jsonBytes(examples) ?? Infinity) > examplesBytesMax) {
+    if (
+      !Array.isArray(examples) ||
+      examples.length > examplesMax ||
+      (jsonBytes(examples) ?? Infinity) > examplesBytesMax
+    ) {
       const message = `must be a list of at most ${examplesMax} objects, ${examplesBytesMax} bytes in all as JSON`;
       problems.add({ field: "examples", message });
       return;
@@ -111,7 +133,10 @@ export class EventTypes implements EventTypeService {
       return;
     }
     for (const [index, example] of examples.entries()) {
-      if (!isRecord(example)) problems.add({ field: `examples[${index}]`, message: "must be an object" });
+      if (!isRecord(example)) {
+        problems.add({ field: `examples[${index}]`, message: "must be an object" });
+        continue;
+      }
       for (const { field, message } of compiled?.validate(example) ?? []) {
         problems.add({ field: field.replace(/^data/, `examples[${index}]`), message });
       }

@@ -7,7 +7,7 @@ export type Selection = BatchOperation["selection"];
 /** Rows read at once. */
 const pageRows = 200;
 /** Counting stops here: nobody needs to know whether it is one or two million. */
-export const countMax = 100_000;
+const countMax = 100_000;
 
 /** Positions: `below` is excluded, `from` too. Slices are worked off from the oldest. */
 export interface Slice {
@@ -45,7 +45,11 @@ export async function sliceSelection(
 ): Promise<readonly Slice[]> {
   const slices: Slice[] = [];
   for (let below: number | null = work.before; below !== null && !work.isCancelled(); ) {
-    const page: Page<StoredDelivery> = await readPage(history, { selection: work.selection, before: below, limit: pageRows });
+    const page: Page<StoredDelivery> = await readPage(history, {
+      selection: work.selection,
+      before: below,
+      limit: pageRows,
+    });
     const oldest = page.rows.at(-1);
     if (oldest === undefined) break;
     slices.push({ from: oldest.position - 1, below });

@@ -26,7 +26,8 @@ export class ProblemList {
   /** The value when it is a number in the range, else null and a problem. */
   number(field: string, range: NumberRange): number | null {
     const { value, min, max, whole } = range;
-    if (typeof value === "number" && value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
+    if (typeof value === "number" && value >= min && value <= max && (!whole || Number.isInteger(value)))
+      return value;
     this.add({ field, message: `must be a ${whole ? "whole " : ""}number from ${min} to ${max}` });
     return null;
   }
@@ -36,12 +37,18 @@ export class ProblemList {
     const { value, lengthMin, lengthMax } = bounds;
     const fits = typeof value === "string" && value.length >= lengthMin && value.length <= lengthMax;
     if (fits && !controlCharacter.test(value)) return value;
-    this.add({ field, message: `must be a text of ${lengthMin} to ${lengthMax} characters without control characters` });
+    this.add({
+      field,
+      message: `must be a text of ${lengthMin} to ${lengthMax} characters without control characters`,
+    });
     return null;
   }
 
   /** The value when it is one of those allowed, else null and a problem. */
-  oneOf<Choice extends string>(field: string, choice: { readonly value: unknown; readonly allowed: readonly Choice[] }): Choice | null {
+  oneOf<Choice extends string>(
+    field: string,
+    choice: { readonly value: unknown; readonly allowed: readonly Choice[] },
+  ): Choice | null {
     const found = choice.allowed.find((allowed) => allowed === choice.value);
     if (found === undefined) this.add({ field, message: `must be one of ${choice.allowed.join(", ")}` });
     return found ?? null;

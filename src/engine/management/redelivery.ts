@@ -38,8 +38,12 @@ export function requireAccepted(result: RequeueResult): void {
     case "payload_gone":
       throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
     case "in_flight":
-      throw new PosthornError("delivery_in_flight", "an attempt of this delivery is in flight; try again when it ended", {
-        retryAfterSeconds: 1,
-      });
+      throw new PosthornError(
+        "delivery_in_flight",
+        "an attempt of this delivery is in flight; try again when it ended",
+        {
+          retryAfterSeconds: 1,
+        },
+      );
   }
 }

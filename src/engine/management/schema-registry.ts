@@ -19,7 +19,11 @@ export class SchemaRegistry {
   }
 
   /** Empty when the type has no schema, or the data matches it. */
-  validate(event: { readonly tenantId: string; readonly eventType: string; readonly data: unknown }): readonly FieldProblem[] {
+  validate(event: {
+    readonly tenantId: string;
+    readonly eventType: string;
+    readonly data: unknown;
+  }): readonly FieldProblem[] {
     const key = keyOf({ tenantId: event.tenantId, name: event.eventType });
     if (!this.#schemas.has(key)) return [];
     const known = this.#compiled.get(key);

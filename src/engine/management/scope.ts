@@ -9,7 +9,10 @@ export function isVisible(scope: Scope, owner: { readonly tenantId: string | nul
 }
 
 /** The webhook, or the same error whether it does not exist or belongs to somebody else. */
-export function requireWebhook(access: Pick<EngineAccess, "webhook">, query: { readonly scope: Scope; readonly id: string }): LiveWebhook {
+export function requireWebhook(
+  access: Pick<EngineAccess, "webhook">,
+  query: { readonly scope: Scope; readonly id: string },
+): LiveWebhook {
   const live = access.webhook(query.id);
   if (live === undefined || !isVisible(query.scope, live.webhook)) throw new NotFoundError("the webhook");
   return live;
@@ -30,7 +33,10 @@ export function resolveTenant(
 }
 
 /** Limits a listing to what the caller may see; null is everything. */
-export function tenantFilter(request: { readonly scope: Scope; readonly tenantId: string | null }): string | null {
+export function tenantFilter(request: {
+  readonly scope: Scope;
+  readonly tenantId: string | null;
+}): string | null {
   const { scope, tenantId } = request;
   if (scope.tenantId !== null && tenantId !== null && tenantId !== scope.tenantId) {
     throw invalidTenant("is not the tenant of this API key");

@@ -27,7 +27,10 @@ export class TenantDirectory {
 }
 
 /** Reads the tenants, and makes `default` on the first start. */
-export async function loadTenantDirectory(from: { readonly registry: RegistryStore; readonly clock: Clock }): Promise<TenantDirectory> {
+export async function loadTenantDirectory(from: {
+  readonly registry: RegistryStore;
+  readonly clock: Clock;
+}): Promise<TenantDirectory> {
   const directory = new TenantDirectory();
   for (const tenant of await from.registry.tenants()) directory.set(tenant);
   if (directory.has(defaultTenantId)) return directory;

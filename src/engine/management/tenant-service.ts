@@ -36,7 +36,8 @@ export class Tenants implements TenantService {
 
   async get(scope: Scope, id: string): Promise<Tenant> {
     const tenant = this.#options.tenants.get(id);
-    if (tenant === undefined || (scope.tenantId !== null && scope.tenantId !== id)) throw new NotFoundError("the tenant");
+    if (tenant === undefined || (scope.tenantId !== null && scope.tenantId !== id))
+      throw new NotFoundError("the tenant");
     return tenant;
   }
 
@@ -55,7 +56,10 @@ export class Tenants implements TenantService {
     const now = clock.now();
     const problems = new ProblemList();
     if (!tenantId.test(id)) {
-      problems.add({ field: "id", message: "must be 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit" });
+      problems.add({
+        field: "id",
+        message: "must be 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit",
+      });
     }
     const tenant = { ...mergeTenant(existing ?? newTenant(id, now), { input, problems }), updatedAt: now };
     problems.throwIfAny("the tenant");
@@ -66,18 +70,31 @@ export class Tenants implements TenantService {
   }
 }
 
-function mergeTenant(base: Tenant, change: { readonly input: TenantInput; readonly problems: ProblemList }): Tenant {
+function mergeTenant(
+  base: Tenant,
+  change: { readonly input: TenantInput; readonly problems: ProblemList },
+): Tenant {
   const { input, problems } = change;
   const { name, rateLimit, webhooksMax, notificationTargets } = input;
-  const count = { value: webhooksMax, min: 0, max: limitMax, whole: true };
   return {
     ...base,
-    name: name === undefined ? base.name : (problems.text("name", { value: name, lengthMin: 1, lengthMax: nameLengthMax }) ?? ""),
+    name:
+      name === undefined
+        ? base.name
+        : (problems.text("name", { value: name, lengthMin: 1, lengthMax: nameLengthMax }) ?? ""),
     rateLimit: rateLimit === undefined ? base.rateLimit : readRateLimit(rateLimit, problems),
-    webhooksMax: webhooksMax === undefined ? base.webhooksMax : webhooksMax === null ? null : problems.number("webhooks_max", count),
+    webhooksMax: webhooksMax === undefined ? base.webhooksMax : readWebhooksMax(webhooksMax, problems),
     notificationTargets:
-      notificationTargets === undefined ? base.notificationTargets : readTargets(notificationTargets, problems),
+      notificationTargets === undefined
+        ? base.notificationTargets
+        : readTargets(notificationTargets, problems),
   };
+}
+
+function readWebhooksMax(value: unknown, problems: ProblemList): number | null {
+  return value === null
+    ? null
+    : problems.number("webhooks_max", { value, min: 0, max: limitMax, whole: true });
 }
 
 function readRateLimit(value: unknown, problems: ProblemList): RateLimitConfig | null {
@@ -87,7 +104,10 @@ function readRateLimit(value: unknown, problems: ProblemList): RateLimitConfig |
     return null;
   }
   const range = { min: 1, max: limitMax, whole: true };
-  const requestsPerMinute = problems.number("rate_limit.requests_per_minute", { ...range, value: value["requestsPerMinute"] });
+  const requestsPerMinute = problems.number("rate_limit.requests_per_minute", {
+    ...range,
+    value: value["requestsPerMinute"],
+  });
   const burst = problems.number("rate_limit.burst", { ...range, value: value["burst"] });
   return requestsPerMinute === null || burst === null ? null : { requestsPerMinute, burst };
 }
@@ -104,7 +124,11 @@ function readTargets(value: unknown, problems: ProblemList): readonly Notificati
       continue;
     }
     problems.oneOf(`${field}.kind`, { value: target["kind"], allowed: ["email", "webhook"] });
-    problems.text(`${field}.address`, { value: target["address"], lengthMin: 3, lengthMax: addressLengthMax });
+    problems.text(`${field}.address`, {
+      value: target["address"],
+      lengthMin: 3,
+      lengthMax: addressLengthMax,
+    });
   }
   return value as readonly NotificationTarget[];
 }

@@ -1,11 +1,15 @@
-import { type CircuitSnapshot, forceClose, forceMsMax, forceOpen, resetCircuit, snapshotCircuit } from "../../core/circuit-breaker.ts";
+import {
+  type CircuitSnapshot,
+  forceClose,
+  forceMsMax,
+  forceOpen,
+  resetCircuit,
+  snapshotCircuit,
+} from "../../core/circuit-breaker.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EngineAccess, LiveWebhook } from "../engine-access.ts";
 import type { WebhookService } from "../services.ts";
 import { ProblemList } from "./problem-list.ts";
-
-/** WDS-107, where the request names no duration. */
-export const circuitForceSecondsDefault = 3_600;
 
 export type CircuitCommand = Parameters<WebhookService["circuit"]>[1];
 

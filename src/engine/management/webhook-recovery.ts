@@ -9,7 +9,7 @@ import { measureSelection, type Selection } from "./operation-selection.ts";
 import { ProblemList } from "./problem-list.ts";
 
 /** Fastest rate of a bulk retry. */
-export const requestsPerSecondMax = 1_000;
+const requestsPerSecondMax = 1_000;
 const requestsPerSecondDefault = 50;
 const statesDefault: readonly DeliveryState[] = ["exhausted", "skipped"];
 /** What waits is delivered anyway. */
@@ -43,7 +43,10 @@ export class WebhookRecovery {
     const { count, before } = await measureSelection(this.#history, selection);
     if (command.dryRun) return { operation: null, count };
     if (status !== "active") {
-      throw new PosthornError("conflict", `the webhook is ${status}; enable it first, then recover what it missed`);
+      throw new PosthornError(
+        "conflict",
+        `the webhook is ${status}; enable it first, then recover what it missed`,
+      );
     }
     const operation = await this.#operations.create({
       tenantId,
@@ -68,7 +71,10 @@ function validate(command: RecoverCommand): void {
   for (const [index, state] of (states ?? []).entries()) {
     const known = problems.oneOf(`statuses[${index}]`, { value: state, allowed: deliveryStates });
     if (known !== null && !statesRecoverable.includes(known)) {
-      problems.add({ field: `statuses[${index}]`, message: `must be one of ${statesRecoverable.join(", ")}` });
+      problems.add({
+        field: `statuses[${index}]`,
+        message: `must be one of ${statesRecoverable.join(", ")}`,
+      });
     }
   }
   if (states?.length === 0) problems.add({ field: "statuses", message: "must not be empty" });

@@ -83,7 +83,9 @@ function mergeRetryConfig(
     schedule: readSchedule(base.schedule, { retry, problems }),
     ageMsMax: maxAgeMs === undefined ? base.ageMsMax : problems.number("retry_config.max_age_ms", age),
     timeoutMs:
-      timeoutMs === undefined ? base.timeoutMs : readTimeout("retry_config.timeout_ms", { value: timeoutMs, problems }),
+      timeoutMs === undefined
+        ? base.timeoutMs
+        : readTimeout("retry_config.timeout_ms", { value: timeoutMs, problems }),
     timeoutGrowthFactor:
       timeoutGrowthFactor === undefined
         ? base.timeoutGrowthFactor
@@ -91,8 +93,16 @@ function mergeRetryConfig(
   };
 }
 
-function readTimeout(field: string, from: { readonly value: unknown; readonly problems: ProblemList }): number | null {
-  return from.problems.number(field, { value: from.value, min: timeoutMsMin, max: attemptTimeoutMsMax, whole: true });
+function readTimeout(
+  field: string,
+  from: { readonly value: unknown; readonly problems: ProblemList },
+): number | null {
+  return from.problems.number(field, {
+    value: from.value,
+    min: timeoutMsMin,
+    max: attemptTimeoutMsMax,
+    whole: true,
+  });
 }
 
 /** One exponential field is enough to choose the exponential form; `schedule_ms` chooses the list. */
@@ -104,14 +114,18 @@ function readSchedule(
   const asked = Object.entries(exponentialFields).filter(([name]) => retry[name] !== undefined);
   if (retry["scheduleMs"] !== undefined) {
     if (asked.length > 0) {
-      const message = "cannot be combined with max_attempts, base_delay_ms, max_delay_ms or backoff_multiplier";
+      const message =
+        "cannot be combined with max_attempts, base_delay_ms, max_delay_ms or backoff_multiplier";
       problems.add({ field: "retry_config.schedule_ms", message });
     }
     return checked({ kind: "list", delaysMs: retry["scheduleMs"], jitter: listJitter }, problems);
   }
   if (asked.length === 0) return base;
   const start = base?.kind === "exponential" ? base : exponentialDefaults;
-  return checked({ ...start, ...Object.fromEntries(asked.map(([name, field]) => [field, retry[name]])) }, problems);
+  return checked(
+    { ...start, ...Object.fromEntries(asked.map(([name, field]) => [field, retry[name]])) },
+    problems,
+  );
 }
 
 function checked(candidate: unknown, problems: ProblemList): RetrySchedule | null {

@@ -28,7 +28,7 @@ export interface WebhookSecretsOptions {
 }
 
 /** The longest overlap of a graceful rotation. */
-export const overlapSecondsMax = 7 * 86_400;
+const overlapSecondsMax = 7 * 86_400;
 
 type SigningKind = "symmetric" | "ed25519";
 
@@ -67,9 +67,13 @@ export class WebhookSecrets {
   async refuseReuse(key: PlainKey): Promise<void> {
     const user = await this.#options.store.findBySecretDigest(this.#options.secretBox.digest(key.text));
     if (user === null) return;
-    throw new PosthornError("secret_in_use", "the secret is in use elsewhere; leave it out and one is generated", {
-      fields: [{ field: "secret", message: "is already in use" }],
-    });
+    throw new PosthornError(
+      "secret_in_use",
+      "the secret is in use elsewhere; leave it out and one is generated",
+      {
+        fields: [{ field: "secret", message: "is already in use" }],
+      },
+    );
   }
 
   /** The webhook's keys with those added that its schemes need, and the tenant's key made when that is needed. */
@@ -79,7 +83,8 @@ export class WebhookSecrets {
   ): Promise<readonly StoredSecret[]> {
     const { signatureSchemes } = keys.policy;
     const has = (kind: StoredSecret["kind"]) => keys.secrets.some((secret) => secret.kind === kind);
-    if (signatureSchemes.includes("v1a") && !has("ed25519")) await this.#options.tenantKeys.ensure(webhook.tenantId);
+    if (signatureSchemes.includes("v1a") && !has("ed25519"))
+      await this.#options.tenantKeys.ensure(webhook.tenantId);
     if (!signatureSchemes.includes("v1") || has("symmetric")) return keys.secrets;
     return [this.seal(webhook.id, this.#generate("symmetric")), ...keys.secrets];
   }
@@ -136,7 +141,8 @@ export class WebhookSecrets {
       throw new NotFoundError("a public key of this webhook (it does not sign with v1a)");
     }
     const own = this.#inForce(live.secrets, "ed25519")[0];
-    const shared = own === undefined ? (await this.#options.tenantKeys.ensure(webhook.tenantId))[0] : undefined;
+    const shared =
+      own === undefined ? (await this.#options.tenantKeys.ensure(webhook.tenantId))[0] : undefined;
     const text = own === undefined ? this.#open(webhook.tenantId, shared) : this.#open(webhook.id, own);
     const { publicKey } = parseSecret(text) as AsymmetricKey;
     return { publicKey: publicKeyText(publicKey), jwk: { ...publicKeyJwk(publicKey) } };
@@ -169,7 +175,12 @@ export class WebhookSecrets {
   #readRotation(command: RotateSecretCommand, policy: DeliveryPolicy): PlainKey {
     const problems = new ProblemList();
     problems.oneOf("mode", { value: command.mode, allowed: ["graceful", "revoke"] });
-    problems.number("overlap_seconds", { value: command.overlapSeconds, min: 1, max: overlapSecondsMax, whole: true });
+    problems.number("overlap_seconds", {
+      value: command.overlapSeconds,
+      min: 1,
+      max: overlapSecondsMax,
+      whole: true,
+    });
     const supplied = command.secret === null ? null : this.readSupplied(command.secret, problems);
     if (supplied !== null) requireScheme(supplied, { policy, problems });
     problems.throwIfAny("the rotation");
@@ -195,7 +206,10 @@ export class WebhookSecrets {
 
   #generate(kind: SigningKind): PlainKey {
     const bytes = (count: number) => this.#options.random.bytes(count);
-    return { kind, text: kind === "symmetric" ? generateSymmetricSecret(bytes) : generateEd25519Key(bytes).secret };
+    return {
+      kind,
+      text: kind === "symmetric" ? generateSymmetricSecret(bytes) : generateEd25519Key(bytes).secret,
+    };
   }
 
   #open(context: string, secret: StoredSecret | undefined): string {
@@ -211,5 +225,8 @@ export function requireScheme(
 ): void {
   const scheme = key.kind === "symmetric" ? "v1" : "v1a";
   if (context.policy.signatureSchemes.includes(scheme)) return;
-  context.problems.add({ field: "secret", message: `is a key for ${scheme}, with which this webhook does not sign` });
+  context.problems.add({
+    field: "secret",
+    message: `is a key for ${scheme}, with which this webhook does not sign`,
+  });
 }

@@ -8,7 +8,14 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { EngineAccess, LiveWebhook } from "../engine-access.ts";
-import type { RotateSecretCommand, Scope, WebhookInput, WebhookListQuery, WebhookService, WebhookView } from "../services.ts";
+import type {
+  RotateSecretCommand,
+  Scope,
+  WebhookInput,
+  WebhookListQuery,
+  WebhookService,
+  WebhookView,
+} from "../services.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { ProblemList } from "./problem-list.ts";
 import { requireWebhook, resolveTenant, tenantFilter } from "./scope.ts";
@@ -44,20 +51,30 @@ export class Webhooks implements WebhookService {
     this.#options = options;
   }
 
-  async create(scope: Scope, input: WebhookInput): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
+  async create(
+    scope: Scope,
+    input: WebhookInput,
+  ): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
     // One line for all: besides the tenant's limit, two creations may bring the same secret.
     return this.#changes.run(creationLine, () => this.#create(tenantId, input));
   }
 
-  async #create(tenantId: string, input: WebhookInput): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
+  async #create(
+    tenantId: string,
+    input: WebhookInput,
+  ): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
     const { access, clock, secrets, urlRules } = this.#options;
     const problems = new ProblemList();
     const now = clock.now();
     for (const field of ["url", "events"] as const) {
       if (input[field] === undefined) problems.add({ field, message: "is required" });
     }
-    const webhook = mergeWebhook(blankWebhook({ id: access.nextId(), tenantId, now }), input, { urlRules, now, problems });
+    const webhook = mergeWebhook(blankWebhook({ id: access.nextId(), tenantId, now }), input, {
+      urlRules,
+      now,
+      problems,
+    });
     const supplied = input.secret === undefined ? null : secrets.readSupplied(input.secret, problems);
     const policy = policyOf(webhook);
     if (supplied !== null && policy !== null) requireScheme(supplied, { policy, problems });
@@ -65,7 +82,10 @@ export class Webhooks implements WebhookService {
     this.#requireRoom(tenantId);
     if (supplied !== null) await secrets.refuseReuse(supplied);
     const own = supplied === null ? [] : [secrets.seal(webhook.id, supplied)];
-    const live = await this.#save(webhook, secrets.withBearerToken(webhook.id, { secrets: own, token: input.bearerToken }));
+    const live = await this.#save(
+      webhook,
+      secrets.withBearerToken(webhook.id, { secrets: own, token: input.bearerToken }),
+    );
     return { view: this.#view(live), secret: secrets.view(live).secret };
   }
 
@@ -73,7 +93,10 @@ export class Webhooks implements WebhookService {
     return this.#view(this.#require(scope, id));
   }
 
-  async list(scope: Scope, query: WebhookListQuery): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }> {
+  async list(
+    scope: Scope,
+    query: WebhookListQuery,
+  ): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }> {
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
     const found = [...this.#options.access.webhooks()]
       .filter(({ webhook }) => tenantId === null || webhook.tenantId === tenantId)
@@ -83,10 +106,16 @@ export class Webhooks implements WebhookService {
       .toSorted((left, right) => (left.webhook.id < right.webhook.id ? -1 : 1));
     const shown = found.slice(query.offset, query.offset + query.limit);
     const hasMore = found.length > query.offset + query.limit;
-    return { views: shown.map((live) => this.#view(live)), next: hasMore ? (shown.at(-1)?.webhook.id ?? null) : null };
+    return {
+      views: shown.map((live) => this.#view(live)),
+      next: hasMore ? (shown.at(-1)?.webhook.id ?? null) : null,
+    };
   }
 
-  async update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView> {
+  async update(
+    scope: Scope,
+    command: { readonly id: string; readonly input: WebhookInput },
+  ): Promise<WebhookView> {
     return this.#change(scope, command.id, async (live) => {
       const { clock, secrets, urlRules } = this.#options;
       const { input } = command;
@@ -99,7 +128,10 @@ export class Webhooks implements WebhookService {
       }
       const webhook = mergeWebhook(live.webhook, input, { urlRules, now: clock.now(), problems });
       problems.throwIfAny("the webhook");
-      return this.#save(webhook, secrets.withBearerToken(webhook.id, { secrets: live.secrets, token: input.bearerToken }));
+      return this.#save(
+        webhook,
+        secrets.withBearerToken(webhook.id, { secrets: live.secrets, token: input.bearerToken }),
+      );
     });
   }
 
@@ -122,10 +154,16 @@ export class Webhooks implements WebhookService {
   }
 
   async health(scope: Scope, id: string): ReturnType<WebhookService["health"]> {
-    return webhookHealth(this.#require(scope, id), { history: this.#options.store.history, clock: this.#options.clock });
+    return webhookHealth(this.#require(scope, id), {
+      history: this.#options.store.history,
+      clock: this.#options.clock,
+    });
   }
 
-  async circuit(scope: Scope, command: Parameters<WebhookService["circuit"]>[1]): ReturnType<WebhookService["circuit"]> {
+  async circuit(
+    scope: Scope,
+    command: Parameters<WebhookService["circuit"]>[1],
+  ): ReturnType<WebhookService["circuit"]> {
     return changeCircuit(this.#require(scope, command.id), command, this.#options);
   }
 
@@ -149,17 +187,29 @@ export class Webhooks implements WebhookService {
     return this.#options.secrets.publicKey(this.#require(scope, id));
   }
 
-  async test(scope: Scope, command: Parameters<WebhookService["test"]>[1]): ReturnType<WebhookService["test"]> {
-    return sendTestEvent(this.#require(scope, command.id), { ...this.#options, eventType: command.eventType });
+  async test(
+    scope: Scope,
+    command: Parameters<WebhookService["test"]>[1],
+  ): ReturnType<WebhookService["test"]> {
+    return sendTestEvent(this.#require(scope, command.id), {
+      ...this.#options,
+      eventType: command.eventType,
+    });
   }
 
-  async recover(scope: Scope, command: Parameters<WebhookService["recover"]>[1]): ReturnType<WebhookService["recover"]> {
+  async recover(
+    scope: Scope,
+    command: Parameters<WebhookService["recover"]>[1],
+  ): ReturnType<WebhookService["recover"]> {
     return this.#options.recovery.recover(this.#require(scope, command.id), command);
   }
 
   // ---- inside -------------------------------------------------------------------------------------------------
 
-  async #setActive(scope: Scope, change: { readonly id: string; readonly active: boolean }): Promise<WebhookView> {
+  async #setActive(
+    scope: Scope,
+    change: { readonly id: string; readonly active: boolean },
+  ): Promise<WebhookView> {
     return this.#change(scope, change.id, async (live) => {
       const now = this.#options.clock.now();
       const context = { now, problems: new ProblemList() };
@@ -169,7 +219,11 @@ export class Webhooks implements WebhookService {
     });
   }
 
-  async #change(scope: Scope, id: string, work: (live: LiveWebhook) => Promise<LiveWebhook>): Promise<WebhookView> {
+  async #change(
+    scope: Scope,
+    id: string,
+    work: (live: LiveWebhook) => Promise<LiveWebhook>,
+  ): Promise<WebhookView> {
     this.#require(scope, id);
     return this.#changes.run(id, async () => this.#view(await work(this.#require(scope, id))));
   }
@@ -207,7 +261,8 @@ export class Webhooks implements WebhookService {
       lastSuccessAt: live.lastSuccessAt,
       hasBearerToken: live.secrets.some((secret) => secret.kind === "bearer"),
       secretHint: this.#options.secrets.hint(live),
-      forcedOpenUntil: live.circuit.forcedOpenUntil > this.#options.clock.now() ? live.circuit.forcedOpenUntil : null,
+      forcedOpenUntil:
+        live.circuit.forcedOpenUntil > this.#options.clock.now() ? live.circuit.forcedOpenUntil : null,
     };
   }
 }
@@ -222,7 +277,8 @@ function policyOf(webhook: Webhook) {
 
 function requirePolicy(webhook: Webhook) {
   const policy = policyOf(webhook);
-  if (policy === null) throw new PosthornError("internal_error", `the profile of webhook ${webhook.id} is not known`);
+  if (policy === null)
+    throw new PosthornError("internal_error", `the profile of webhook ${webhook.id} is not known`);
   return policy;
 }
 

@@ -20,16 +20,27 @@ export async function sendTestEvent(
   const { webhook } = live;
   const eventType = how.eventType ?? testEventType;
   if (!isEventTypeName(eventType)) {
-    throw new InvalidRequestError("event_type is not an event type", [{ field: "event_type", message: "must be an event type" }]);
+    throw new InvalidRequestError("event_type is not an event type", [
+      { field: "event_type", message: "must be an event type" },
+    ]);
   }
   if (webhook.status !== "active") {
-    throw new PosthornError("conflict", "the webhook is not active, so it would not receive the test; enable it first");
+    throw new PosthornError(
+      "conflict",
+      "the webhook is not active, so it would not receive the test; enable it first",
+    );
   }
   const types = await how.store.registry.eventTypes();
-  const example = types.find((type) => type.tenantId === webhook.tenantId && type.name === eventType)?.examples[0];
+  const example = types.find((type) => type.tenantId === webhook.tenantId && type.name === eventType)
+    ?.examples[0];
   const fallback = { test: true, webhook_id: webhook.id, sent_at: new Date(how.clock.now()).toISOString() };
   const data = (example ?? fallback) as Readonly<Record<string, unknown>>;
-  const sent = await how.access.publishSystemEvent({ tenantId: webhook.tenantId, eventType, data, onlyWebhookId: webhook.id });
+  const sent = await how.access.publishSystemEvent({
+    tenantId: webhook.tenantId,
+    eventType,
+    data,
+    onlyWebhookId: webhook.id,
+  });
   const deliveryId = sent.deliveryIds[0];
   if (deliveryId === undefined) throw new PosthornError("conflict", "the webhook was removed meanwhile");
   return { eventId: sent.eventId, deliveryId };

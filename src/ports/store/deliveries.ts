@@ -21,6 +21,7 @@ export interface DeliveryStore {
   depth(): Promise<StoreDepth>;
 }
 
+/** Everything that goes into one transaction; empty lists are fine. */
 export interface CommitBatch {
   readonly publishes: readonly PublishCommand[];
   readonly requeues: readonly RequeueCommand[];
@@ -28,6 +29,7 @@ export interface CommitBatch {
   readonly webhookStates: readonly WebhookRuntimeState[];
 }
 
+/** What became of each command of a batch. */
 export interface CommitResult {
   /** In the order of the commands. */
   readonly publishes: readonly PublishResult[];
@@ -36,6 +38,7 @@ export interface CommitResult {
   readonly settled: readonly boolean[];
 }
 
+/** One event with the deliveries it causes. Stored whole or, as a duplicate, not at all. */
 export interface PublishCommand {
   readonly event: NewEvent;
   readonly deliveries: readonly NewDelivery[];
@@ -43,6 +46,7 @@ export interface PublishCommand {
   readonly dedupUntil: number | null;
 }
 
+/** An event to store. Times are Unix milliseconds. */
 export interface NewEvent {
   readonly id: string;
   readonly tenantId: string;
@@ -59,6 +63,7 @@ export interface NewEvent {
   readonly body: Uint8Array;
 }
 
+/** A delivery to store, waiting or skipped. Times are Unix milliseconds. */
 export interface NewDelivery {
   readonly id: string;
   readonly lane: LaneKey;
@@ -72,6 +77,7 @@ export interface NewDelivery {
   readonly leaseUntil: number;
 }
 
+/** Stored, seen before, or refused because the key stands for something else. */
 export type PublishResult =
   | {
       readonly kind: "accepted";
@@ -83,6 +89,7 @@ export type PublishResult =
   /** The key was used for another payload. */
   | { readonly kind: "key_conflict"; readonly eventId: string };
 
+/** The event that was published first with this key, as it was answered then. */
 export interface DuplicateOriginal {
   readonly id: string;
   readonly eventType: string;
@@ -102,6 +109,7 @@ export interface RequeueCommand {
   readonly supersedes: string | null;
 }
 
+/** Stored, or why nothing was. */
 export type RequeueResult =
   | { readonly kind: "accepted"; readonly leases: readonly Lease[] }
   | { readonly kind: "event_not_found" }
@@ -109,6 +117,7 @@ export type RequeueResult =
   /** The superseded delivery is leased: a request is in flight. */
   | { readonly kind: "in_flight" };
 
+/** The right to settle one delivery. `ref` is the adapter's own handle; a higher fence replaces a lower one. */
 export interface Lease {
   readonly ref: number;
   readonly fence: number;
@@ -134,6 +143,7 @@ export interface WebhookRuntimeState {
   readonly health: string | null;
 }
 
+/** How much of one lane to lease. Times are Unix milliseconds. */
 export interface ClaimRequest {
   readonly lane: LaneKey;
   readonly now: number;
@@ -155,6 +165,7 @@ export interface ClaimResult {
   readonly nextDueAt: number | null;
 }
 
+/** A leased delivery with everything an attempt needs, so that no other read follows. */
 export interface ClaimedDelivery {
   readonly lease: Lease;
   readonly id: string;
@@ -169,11 +180,13 @@ export interface ClaimedDelivery {
   readonly body: Uint8Array | null;
 }
 
+/** Names of lanes; `next` is the `after` of the next page, null at the end. */
 export interface LanePage {
   readonly lanes: readonly LaneKey[];
   readonly next: string | null;
 }
 
+/** How much waits and how much is dead-lettered; tenants without dead letters may be missing. */
 export interface StoreDepth {
   readonly waiting: Readonly<Record<Priority, number>>;
   readonly deadLetters: ReadonlyMap<string, number>;

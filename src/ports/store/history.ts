@@ -24,6 +24,7 @@ export interface HistoryStore {
   attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats>;
 }
 
+/** An event as it is kept, with its place in listings. */
 export interface StoredEvent extends PublishedEvent {
   readonly contentType: string;
   /** The rendered body; null once retention removed it. */
@@ -32,6 +33,7 @@ export interface StoredEvent extends PublishedEvent {
   readonly deliveries: number;
 }
 
+/** A delivery as it is kept, with its place in listings. Times are Unix milliseconds. */
 export interface StoredDelivery {
   readonly id: string;
   readonly position: number;
@@ -50,6 +52,7 @@ export interface StoredDelivery {
   readonly supersededBy: string | null;
 }
 
+/** Events by type and time of acceptance (`from` inclusive, `to` exclusive); null leaves a filter out. */
 export interface EventQuery {
   readonly tenantId: string | null;
   readonly eventType: string | null;
@@ -58,6 +61,7 @@ export interface EventQuery {
   readonly page: PageRequest;
 }
 
+/** Deliveries by webhook, event, state and time; null leaves a filter out. */
 export interface DeliveryQuery {
   readonly tenantId: string | null;
   readonly webhookId: string | null;
@@ -69,6 +73,7 @@ export interface DeliveryQuery {
   readonly page: PageRequest;
 }
 
+/** Dead letters by webhook, type, category and time; null leaves a filter out. */
 export interface DeadLetterQuery {
   readonly tenantId: string | null;
   readonly webhookIds: readonly string[] | null;
@@ -79,6 +84,7 @@ export interface DeadLetterQuery {
   readonly page: PageRequest;
 }
 
+/** Counts and durations of recent attempts; percentiles are null without attempts. */
 export interface AttemptStats {
   readonly total: number;
   readonly accepted: number;

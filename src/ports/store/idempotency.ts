@@ -10,6 +10,7 @@ export interface IdempotencyStore {
   abandon(query: { readonly scope: string; readonly key: string }): Promise<void>;
 }
 
+/** A call that wants to run under a key. Times are Unix milliseconds. */
 export interface IdempotencyClaim {
   /** Key holder and route; keys of one holder never meet those of another (IDK-30). */
   readonly scope: string;
@@ -22,12 +23,14 @@ export interface IdempotencyClaim {
   readonly expiresAt: number;
 }
 
+/** Whether the call may run; `finished` carries the answer to repeat. */
 export type IdempotencyState =
   | { readonly kind: "claimed" }
   | { readonly kind: "running" }
   | { readonly kind: "mismatch" }
   | { readonly kind: "finished"; readonly status: number; readonly body: string };
 
+/** The answer that repeats will get. */
 export interface IdempotencyAnswer {
   readonly scope: string;
   readonly key: string;

@@ -9,6 +9,7 @@ export interface OperationStore {
   unfinished(): Promise<readonly BatchOperation[]>;
 }
 
+/** One bulk operation with its progress; `queued` and `failed` count towards `total`. */
 export interface BatchOperation {
   readonly id: string;
   readonly tenantId: string | null;

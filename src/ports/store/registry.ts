@@ -13,6 +13,7 @@ export interface RegistryStore {
   eventTypes(): Promise<readonly EventType[]>;
 }
 
+/** Whose webhooks and events these are. `default` always exists. */
 export interface Tenant {
   readonly id: string;
   readonly name: string;
@@ -30,8 +31,10 @@ export interface NotificationTarget {
   readonly address: string;
 }
 
+/** What a key may do: `read` looks, `publish` publishes, `manage` does both and edits, `admin` does all for all tenants. */
 export type ApiKeyRole = "admin" | "manage" | "publish" | "read";
 
+/** A key as it is kept: never the key itself. Times are Unix milliseconds. */
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
@@ -46,6 +49,7 @@ export interface ApiKey {
   readonly expiresAt: number | null;
 }
 
+/** A registered event type; types that are not registered can be published too. */
 export interface EventType {
   readonly tenantId: string;
   readonly name: string;

@@ -15,6 +15,7 @@ export interface UpkeepStore {
   forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
 }
 
+/** Which waiting deliveries are too old. */
 export interface ExpireStep {
   readonly now: number;
   readonly limit: number;
@@ -23,6 +24,7 @@ export interface ExpireStep {
   readonly ageMsDefault: number;
 }
 
+/** What one step did. */
 export interface StepResult {
   /** Rows changed. */
   readonly changed: number;

@@ -20,6 +20,7 @@ export interface WebhookStore {
   deletedWithWork(): Promise<readonly string[]>;
 }
 
+/** A webhook with its keys; `runtime` is null until its first failure or success was written. */
 export interface StoredWebhook {
   readonly webhook: Webhook;
   readonly secrets: readonly StoredSecret[];

@@ -13,7 +13,7 @@ type Document = {
 type Operation = {
   readonly operationId: string;
   readonly security?: readonly unknown[];
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, object>> }>>;
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Readonly<Record<string, object>> }>>;
 };
 
 export function documentsSuite(client: () => Client): void {
@@ -38,6 +38,16 @@ export function documentsSuite(client: () => Client): void {
       const others = ["POST", "PUT", "PATCH", "DELETE"].filter((other) => !(other.toLowerCase() in (document.paths[path] ?? {})));
       for (const other of others) {
         assertProblem(await client().call(other, url), { status: 405, code: "method_not_allowed" });
+      }
+    }
+  });
+
+  test("every POST documents the answers of Idempotency-Key", async () => {
+    for (const { method, path, operation } of operationsOf(await read())) {
+      if (method !== "POST") continue;
+      assert.ok(JSON.stringify(operation).includes('"Idempotency-Key"'), path);
+      for (const [status, code] of [["400", "malformed"], ["409", "in_progress"], ["422", "reused"]] as const) {
+        assert.ok(operation.responses[status]?.description.includes(`idempotency_key_${code}`), `${path} ${status}`);
       }
     }
   });

@@ -30,12 +30,14 @@ export class EndChecks {
   }
 
   /** After a graceful stop: no request, no timer, no lease (I-20). */
-  stopped(run: EngineRun, isClean: boolean): void {
+  stopped(run: EngineRun, stop: { readonly isClean: boolean; readonly tookMs: number; readonly graceMs: number }): void {
     const { flights, ledger, fail } = this.#watched;
-    const open = [...flights.all].filter((flight) => flight.run === run);
-    // A store that could not write leaves settlements behind; everything else must be clean all the same.
-    if (open.length > 0 && isClean) fail("I-20", `${open.length} requests were left when the engine had stopped`);
-    if (open.some((flight) => flight.state === "open")) fail("I-20", "a request is in flight after the engine had stopped");
+    const { isClean } = stop;
+    const left = [...flights.all].filter((flight) => flight.run === run);
+    // A store that could not write leaves settlements behind, and requests that outlast the grace time are given up.
+    const mayLeave = !isClean || stop.tookMs >= stop.graceMs;
+    if (left.length > 0 && !mayLeave) fail("I-20", `${left.length} requests were left when the engine had stopped`);
+    if (left.some((flight) => flight.state === "open")) fail("I-20", "a request is in flight after the engine had stopped");
     const held = ledger.heldLeases();
     if (held.length > 0 && isClean) fail("I-20", `${held.length} leases are held after the engine had stopped: ${held[0]?.id}`);
     if (run.clock.pendingTimers > 0) fail("I-20", `${run.clock.pendingTimers} timers are left after the engine had stopped`);

@@ -1,4 +1,4 @@
-import type { EngineLimits } from "../../../src/engine/engine.ts";
+import type { EngineLimits } from "../../../src/engine/engine-options.ts";
 import type { VirtualTime } from "../fake-clock.ts";
 import type { Ledger } from "../ledger.ts";
 import type { Flights } from "./flights.ts";

@@ -2,7 +2,7 @@ import type { ErrorObject } from "ajv/dist/2020.js";
 import type { FieldProblem } from "../../../ports/schema-compiler.ts";
 
 /** Reported of one value. */
-export const fieldProblemsMax = 10;
+const fieldProblemsMax = 10;
 /** Names come from the data, which may hold a name of a megabyte. */
 const fieldLengthMax = 200;
 
@@ -28,9 +28,14 @@ function pathOf(error: ErrorObject, root: { readonly name: string; readonly valu
   let value: unknown = root.value;
   for (const segment of error.instancePath.split("/").slice(1).map(unescapePointer)) {
     path += Array.isArray(value) ? `[${segment}]` : `.${segment}`;
-    value = typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[segment] : undefined;
+    value =
+      typeof value === "object" && value !== null
+        ? (value as Readonly<Record<string, unknown>>)[segment]
+        : undefined;
   }
-  const { missingProperty, additionalProperty, unevaluatedProperty } = error.params as Readonly<Record<string, unknown>>;
+  const { missingProperty, additionalProperty, unevaluatedProperty } = error.params as Readonly<
+    Record<string, unknown>
+  >;
   const named = missingProperty ?? additionalProperty ?? unevaluatedProperty ?? error.propertyName;
   return typeof named === "string" ? `${path}.${named}` : path;
 }

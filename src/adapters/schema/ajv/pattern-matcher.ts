@@ -68,7 +68,8 @@ class StateSet {
     this.#visits += alive.length;
     for (const at of alive) {
       const instruction = this.#instructions[at];
-      if (instruction?.kind === "character" && instruction.accepts(position.before)) this.enter(at + 1, position);
+      if (instruction?.kind === "character" && instruction.accepts(position.before))
+        this.enter(at + 1, position);
     }
   }
 
@@ -98,6 +99,8 @@ function holds(assertion: Assertion, { before, after }: Position): boolean {
       return isWord(before) !== isWord(after);
     case "not_word_boundary":
       return isWord(before) === isWord(after);
+    default:
+      throw new TypeError("an unknown assertion", { cause: assertion satisfies never });
   }
 }
 

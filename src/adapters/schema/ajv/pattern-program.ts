@@ -13,7 +13,7 @@
 /** Longest pattern, in characters. */
 export const patternLengthMax = 200;
 /** Counted repeats are written out, so `(a{99}){99}` is short and yet large. */
-export const patternInstructionsMax = 4_000;
+const patternInstructionsMax = 4_000;
 
 export type Instruction =
   | { readonly kind: "character"; readonly accepts: (codePoint: number) => boolean }
@@ -31,12 +31,7 @@ export type PatternProgram =
 /** The pattern as JSON Schema means it: ECMA-262 with the `u` flag, matching anywhere unless anchored. */
 export function compilePattern(pattern: string): PatternProgram {
   if (pattern.length > patternLengthMax) return refused(`is longer than ${patternLengthMax} characters`);
-  try {
-    // Syntax only: it is never run.
-    new RegExp(pattern, "u");
-  } catch {
-    return refused("is not a valid regular expression");
-  }
+  if (!isValidSyntax(pattern)) return refused("is not a valid regular expression");
   try {
     const writer = new ProgramWriter();
     writer.write(new PatternReader(pattern).read());
@@ -45,6 +40,15 @@ export function compilePattern(pattern: string): PatternProgram {
   } catch (error) {
     if (error instanceof UnsupportedPattern) return refused(error.message);
     throw error;
+  }
+}
+
+/** The expression is made and thrown away, never run. */
+function isValidSyntax(pattern: string): boolean {
+  try {
+    return new RegExp(pattern, "u").unicode;
+  } catch {
+    return false;
   }
 }
 
@@ -98,7 +102,8 @@ class PatternReader {
     if (assertion !== null) return { kind: "assertion", assertion: assertionOf(assertion[0]) };
     if (this.#source[this.#at] === "(") return this.#readGroup();
     const source = this.#take(atomToken)?.[0] ?? "";
-    if (/^\\(?:[1-9]|k)/.test(source)) throw new UnsupportedPattern("uses a backreference, which is not supported");
+    if (/^\\(?:[1-9]|k)/.test(source))
+      throw new UnsupportedPattern("uses a backreference, which is not supported");
     return { kind: "atom", accepts: characterTest(source) };
   }
 
@@ -170,19 +175,18 @@ class ProgramWriter {
         return;
       case "repeat":
         this.#writeRepeat(node);
-        return;
     }
   }
 
   #writeChoice(branches: readonly Node[]): void {
     const exits: Extract<Instruction, { kind: "split" }>[] = [];
-    branches.forEach((branch, index) => {
+    for (const [index, branch] of branches.entries()) {
       const fork = index < branches.length - 1 ? this.#addSplit() : null;
       this.write(branch);
-      if (fork === null) return;
+      if (fork === null) break;
       exits.push(this.#addSplit());
       fork.second = this.instructions.length;
-    });
+    }
     for (const exit of exits) {
       exit.first = this.instructions.length;
       exit.second = this.instructions.length;

@@ -33,7 +33,7 @@ export const safeFormats: ReadonlyMap<string, (text: string) => boolean> = new M
 /** ajv-formats writes a format as an expression, a function, or an object that holds one of them. */
 function testOf(source: unknown): (text: string) => boolean {
   if (source instanceof RegExp) return (text) => source.test(text);
-  if (typeof source === "function") return (text) => source(text) === true;
+  if (typeof source === "function") return (text) => Reflect.apply(source, undefined, [text]) === true;
   if (typeof source === "object" && source !== null && "validate" in source) return testOf(source.validate);
   throw new TypeError("ajv-formats changed the shape of a format");
 }

@@ -43,7 +43,9 @@ const order = {
     state: { enum: ["open", "closed", { other: [1, null] }] },
   },
   additionalProperties: false,
-  $defs: { item: { type: "object", required: ["sku"], properties: { sku: { type: "string" }, "a/b": { const: 1 } } } },
+  $defs: {
+    item: { type: "object", required: ["sku"], properties: { sku: { type: "string" }, "a/b": { const: 1 } } },
+  },
 };
 
 test("valid data has no problems", () => {
@@ -66,9 +68,18 @@ test("every problem is named by its path in the event, and no value is shown", (
     state: "canary",
     extra: "canary",
   });
-  assert.deepEqual(new Set(problems.map((problem) => problem.field)), new Set([
-    "data.id", "data.items", "data.items[1].sku", "data.items[1].a/b", "data.note", "data.state", "data.extra",
-  ]));
+  assert.deepEqual(
+    new Set(problems.map((problem) => problem.field)),
+    new Set([
+      "data.id",
+      "data.items",
+      "data.items[1].sku",
+      "data.items[1].a/b",
+      "data.note",
+      "data.state",
+      "data.extra",
+    ]),
+  );
   assert.ok(!JSON.stringify(problems).includes("canary"));
   assert.deepEqual(compiled(order).validate([]), [{ field: "data", message: "must be object" }]);
 });
@@ -80,7 +91,10 @@ test("names that every object inherits are not mistaken for properties", () => {
 });
 
 test("at most ten problems are reported, also of a hundred thousand", () => {
-  const problems = validateWithinBound({ items: { type: "string" } }, Array.from({ length: 100_000 }, () => 1));
+  const problems = validateWithinBound(
+    { items: { type: "string" } },
+    Array.from({ length: 100_000 }, () => 1),
+  );
   assert.ok(problems.length > 0);
 });
 
@@ -113,12 +127,18 @@ test("schemas that are not understood in full are refused at the keyword", () =>
     [{ pattern: "x".repeat(201) }, "schema.pattern"],
   ];
   for (const [schema, field] of table) {
-    assert.ok(refusalOf(schema).some((problem) => problem.field === field), `${JSON.stringify(schema)} at ${field}: ${JSON.stringify(refusalOf(schema))}`);
+    assert.ok(
+      refusalOf(schema).some((problem) => problem.field === field),
+      `${JSON.stringify(schema)} at ${field}: ${JSON.stringify(refusalOf(schema))}`,
+    );
   }
 });
 
 test("schemas are bounded in bytes, depth and number of subschemas", () => {
-  assert.match(refusalOf({ description: "x".repeat(65_536) })[0]?.message ?? "", /65\d{3} bytes; the limit is 65536/);
+  assert.match(
+    refusalOf({ description: "x".repeat(65_536) })[0]?.message ?? "",
+    /65\d{3} bytes; the limit is 65536/,
+  );
   let deep: unknown = {};
   for (let depth = 0; depth < 40; depth += 1) deep = { not: deep };
   assert.match(refusalOf(deep)[0]?.message ?? "", /32 deep/);
@@ -131,15 +151,24 @@ test("schemas are bounded in bytes, depth and number of subschemas", () => {
 
 test("references that never take a step into the data are refused", () => {
   assert.match(refusalOf({ $ref: "#" })[0]?.message ?? "", /without end/);
-  const circle = { $defs: { a: { allOf: [{ $ref: "#/$defs/b" }] }, b: { not: { $ref: "#/$defs/a" } } }, $ref: "#/$defs/a" };
+  const circle = {
+    $defs: { a: { allOf: [{ $ref: "#/$defs/b" }] }, b: { not: { $ref: "#/$defs/a" } } },
+    $ref: "#/$defs/a",
+  };
   assert.match(refusalOf(circle)[0]?.message ?? "", /without end/);
 });
 
 test("recursive schemas follow deep data", () => {
-  const tree = { type: "object", properties: { next: { $ref: "#" }, value: { type: "integer" } }, additionalProperties: false };
+  const tree = {
+    type: "object",
+    properties: { next: { $ref: "#" }, value: { type: "integer" } },
+    additionalProperties: false,
+  };
   let data: Record<string, unknown> = { value: "no" };
   for (let depth = 0; depth < 62; depth += 1) data = { next: data };
-  assert.deepEqual(validateWithinBound(tree, data), [{ field: `data${".next".repeat(62)}.value`.slice(0, 200) + "…", message: "must be integer" }]);
+  assert.deepEqual(validateWithinBound(tree, data), [
+    { field: `data${".next".repeat(62)}.value`.slice(0, 200) + "…", message: "must be integer" },
+  ]);
   for (let depth = 0; depth < 100_000; depth += 1) data = { next: data };
   assert.match(validateWithinBound(tree, data)[0]?.message ?? "", /too costly/);
 });
@@ -148,19 +177,30 @@ test("recursive schemas follow deep data", () => {
 function doubling(keyword: "allOf" | "anyOf", last: unknown) {
   const $defs: Record<string, unknown> = { d30: last };
   for (let index = 29; index >= 0; index -= 1) {
-    $defs[`d${index}`] = { [keyword]: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] };
+    $defs[`d${index}`] = {
+      [keyword]: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }],
+    };
   }
   return { $defs, properties: { deep: { $ref: "#/$defs/d0" } } };
 }
 
 const attacks: Readonly<Record<string, { readonly schema: unknown; readonly data: unknown }>> = {
-  "doubling references, all of them true": { schema: doubling("allOf", { type: "integer" }), data: { deep: 1 } },
-  "doubling references, none of them true": { schema: doubling("anyOf", { type: "string" }), data: { deep: 1 } },
+  "doubling references, all of them true": {
+    schema: doubling("allOf", { type: "integer" }),
+    data: { deep: 1 },
+  },
+  "doubling references, none of them true": {
+    schema: doubling("anyOf", { type: "string" }),
+    data: { deep: 1 },
+  },
   "doubling through recursion": {
     schema: { properties: { a: { anyOf: [{ $ref: "#" }, { $ref: "#" }] } }, required: ["z"] },
     data: Array.from({ length: 60 }).reduce<unknown>((inner) => ({ a: inner }), {}),
   },
-  "doubling references to a text": { schema: doubling("allOf", { minLength: 1 }), data: { deep: "x".repeat(200_000) } },
+  "doubling references to a text": {
+    schema: doubling("allOf", { minLength: 1 }),
+    data: { deep: "x".repeat(200_000) },
+  },
   "doubling references to a large constant": {
     schema: doubling("allOf", { const: Array.from({ length: 10_000 }, () => 1) }),
     data: { deep: Array.from({ length: 10_000 }, () => 1) },
@@ -171,7 +211,10 @@ const attacks: Readonly<Record<string, { readonly schema: unknown; readonly data
   },
   "a runaway pattern": { schema: { pattern: "^(a+)+$" }, data: `${"a".repeat(200_000)}!` },
   "a runaway pattern with choices": { schema: { pattern: "^(a|a)*$" }, data: `${"a".repeat(200_000)}!` },
-  "a runaway pattern that looks far back": { schema: { pattern: "(.*a){20}$" }, data: `${"a".repeat(200_000)}!` },
+  "a runaway pattern that looks far back": {
+    schema: { pattern: "(.*a){20}$" },
+    data: `${"a".repeat(200_000)}!`,
+  },
   "a pattern over every name": {
     schema: { patternProperties: { "(x+x+)+y": { type: "string" }, ".*.*.*=": true } },
     data: Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`${"x".repeat(100)}${index}`, 1])),
@@ -185,11 +228,15 @@ const attacks: Readonly<Record<string, { readonly schema: unknown; readonly data
     data: Array.from({ length: 100_000 }, () => 9_999),
   },
   "many names over a long list": {
-    schema: { items: { properties: Object.fromEntries(Array.from({ length: 490 }, (_, index) => [`n${index}`, {}])) } },
+    schema: {
+      items: { properties: Object.fromEntries(Array.from({ length: 490 }, (_, index) => [`n${index}`, {}])) },
+    },
     data: Array.from({ length: 80_000 }, () => ({})),
   },
   "formats on long text": {
-    schema: { allOf: ["email", "uri", "uri-reference", "hostname", "ipv6", "duration"].map((format) => ({ format })) },
+    schema: {
+      allOf: ["email", "uri", "uri-reference", "hostname", "ipv6", "duration"].map((format) => ({ format })),
+    },
     data: `${"a.".repeat(100_000)}@`,
   },
   "a text measured hundreds of times": {
@@ -203,7 +250,9 @@ for (const [name, { schema, data }] of Object.entries(attacks)) {
 }
 
 test("the largest schemas compile in bounded time", () => {
-  const properties = Object.fromEntries(Array.from({ length: 490 }, (_, index) => [`p${index}`, { type: "string", maxLength: 9 }]));
+  const properties = Object.fromEntries(
+    Array.from({ length: 490 }, (_, index) => [`p${index}`, { type: "string", maxLength: 9 }]),
+  );
   const large = { properties, required: Object.keys(properties) };
   const start = performance.now();
   assert.equal(compiled(large).validate({}).length, 10);

@@ -1,5 +1,10 @@
 import { Ajv2020, type Options, type ValidateFunction } from "ajv/dist/2020.js";
-import type { CompiledSchema, FieldProblem, SchemaCompiler, SchemaRefusal } from "../../../ports/schema-compiler.ts";
+import type {
+  CompiledSchema,
+  FieldProblem,
+  SchemaCompiler,
+  SchemaRefusal,
+} from "../../../ports/schema-compiler.ts";
 import { toFieldProblems } from "./field-problems.ts";
 import { matchesAnywhere } from "./pattern-matcher.ts";
 import { compilePattern, type Instruction } from "./pattern-program.ts";
@@ -43,7 +48,13 @@ export function createSchemaCompiler(): SchemaCompiler {
         return refusal([{ field: "schema.$schema", message: `must be ${dialect}, or absent` }]);
       }
       if (metaSchema.validateSchema(copy) !== true) {
-        return refusal(toFieldProblems(metaSchema.errors ?? [], { name: "schema", value: copy }));
+        const problems = toFieldProblems(metaSchema.errors ?? [], { name: "schema", value: copy });
+        // Alternatives of one keyword each say their piece; the first is the one to show.
+        return refusal(
+          problems.filter(
+            ({ field }, index) => problems.findIndex((other) => other.field === field) === index,
+          ),
+        );
       }
       return compileSurveyed(copy, survey.subschemas);
     },
@@ -86,7 +97,9 @@ function compileMarked(schema: Record<string, unknown>, patterns: Patterns): Com
     const reason = error instanceof Error ? error.message.slice(0, reasonLengthMax) : "unknown";
     return refusal([{ field: "schema", message: `cannot be compiled: ${reason}` }]);
   }
-  if (trialValues.some((value) => run(first, { data: value, budget, unitsMax: validationUnitsMax }) === null)) {
+  if (
+    trialValues.some((value) => run(first, { data: value, budget, unitsMax: validationUnitsMax }) === null)
+  ) {
     return refusal([{ field: "schema", message: "refers to itself without end" }]);
   }
   let listing: ValidateFunction | undefined;
@@ -206,8 +219,11 @@ function readPatternsAndFormats(subschemas: readonly Subschema[]): {
       readPattern({ pattern, field: `${field}.patternProperties` });
     }
     const format = schema["format"];
-    if (format !== undefined && !safeFormats.has(String(format))) {
-      problems.push({ field: `${field}.format`, message: `must be one of ${[...safeFormats.keys()].join(", ")}` });
+    if (format !== undefined && !(typeof format === "string" && safeFormats.has(format))) {
+      problems.push({
+        field: `${field}.format`,
+        message: `must be one of ${[...safeFormats.keys()].join(", ")}`,
+      });
     }
   }
   return { patterns, problems: problems.slice(0, 10) };

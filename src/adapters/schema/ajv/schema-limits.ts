@@ -1,10 +1,10 @@
 import type { FieldProblem } from "../../../ports/schema-compiler.ts";
 
 /** A registered schema is hostile input; these bound what reading it may cost. */
-export const schemaBytesMax = 64 * 1024;
-export const schemaDepthMax = 32;
+const schemaBytesMax = 64 * 1024;
+const schemaDepthMax = 32;
 /** Subschemas in all. Each becomes code: five hundred take about 0.2 s to compile, once. */
-export const subschemasMax = 500;
+const subschemasMax = 500;
 /** Problems reported of one schema. */
 const problemsMax = 10;
 
@@ -13,10 +13,19 @@ type KeywordShape = "value" | "schema" | "schema_list" | "schema_map";
 
 /** Every keyword that is understood (JSON Schema 2020-12). A keyword that is not here would silently check nothing. */
 const keywordShapes: ReadonlyMap<string, KeywordShape> = new Map([
-  ...shaped("value", "$schema $id $comment $ref title description default deprecated readOnly writeOnly examples"),
+  ...shaped(
+    "value",
+    "$schema $id $comment $ref title description default deprecated readOnly writeOnly examples",
+  ),
   ...shaped("value", "type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum"),
-  ...shaped("value", "maxLength minLength pattern format maxItems minItems uniqueItems maxContains minContains"),
-  ...shaped("value", "maxProperties minProperties required dependentRequired contentEncoding contentMediaType"),
+  ...shaped(
+    "value",
+    "maxLength minLength pattern format maxItems minItems uniqueItems maxContains minContains",
+  ),
+  ...shaped(
+    "value",
+    "maxProperties minProperties required dependentRequired contentEncoding contentMediaType",
+  ),
   ...shaped("schema", "items contains additionalProperties propertyNames not if then else"),
   ...shaped("schema", "unevaluatedItems unevaluatedProperties contentSchema"),
   ...shaped("schema_list", "prefixItems allOf anyOf oneOf"),
@@ -29,7 +38,9 @@ function shaped(shape: KeywordShape, names: string): readonly (readonly [string,
 
 const notSupported: ReadonlyMap<string, string> = new Map([
   ["$anchor", "is not supported; refer by path, such as #/$defs/address"],
-  ...["$dynamicAnchor", "$dynamicRef", "$vocabulary", "$async"].map((name) => [name, "is not supported"] as const),
+  ...["$dynamicAnchor", "$dynamicRef", "$vocabulary", "$async"].map(
+    (name) => [name, "is not supported"] as const,
+  ),
 ]);
 
 /** A subschema, with its path for people and its JSON pointer. */
@@ -50,7 +61,9 @@ export function surveySchema(schema: Readonly<Record<string, unknown>>): SchemaS
   surveyor.visit({ value: schema, field: "schema", pointer: "#" });
   surveyor.checkReferences();
   const problems = surveyor.problems.slice(0, problemsMax);
-  return problems.length === 0 ? { kind: "fits", subschemas: surveyor.subschemas } : { kind: "refused", problems };
+  return problems.length === 0
+    ? { kind: "fits", subschemas: surveyor.subschemas }
+    : { kind: "refused", problems };
 }
 
 /** What is wrong with its size or depth. Depth first: serialising something bottomless would not return. */
@@ -63,7 +76,13 @@ export function sizeProblemOf(schema: unknown): FieldProblem | null {
   return { field: "schema", message: `has ${bytes} bytes; the limit is ${schemaBytesMax} bytes` };
 }
 
-function isWithinDepth({ value, depthLeft }: { readonly value: unknown; readonly depthLeft: number }): boolean {
+function isWithinDepth({
+  value,
+  depthLeft,
+}: {
+  readonly value: unknown;
+  readonly depthLeft: number;
+}): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (depthLeft === 0) return false;
   return Object.values(value).every((inner) => isWithinDepth({ value: inner, depthLeft: depthLeft - 1 }));
@@ -83,16 +102,23 @@ class Surveyor {
   visit({ value, field, pointer }: Visited): void {
     this.#pointers.add(pointer);
     if (typeof value === "boolean") return;
-    if (!isRecord(value)) return void this.problems.push({ field, message: "must be a schema: an object or a boolean" });
+    if (!isRecord(value))
+      return void this.problems.push({ field, message: "must be a schema: an object or a boolean" });
     if (this.subschemas.length === subschemasMax) {
       this.problems.push({ field: "schema", message: `has more than ${subschemasMax} subschemas` });
     }
     if (this.subschemas.length > subschemasMax) return;
     this.subschemas.push({ schema: value, field, pointer });
     for (const [keyword, inner] of Object.entries(value)) {
-      this.#visitKeyword({ keyword, value: inner, field: `${field}.${keyword}`, pointer: `${pointer}/${escape(keyword)}` });
+      this.#visitKeyword({
+        keyword,
+        value: inner,
+        field: `${field}.${keyword}`,
+        pointer: `${pointer}/${escape(keyword)}`,
+      });
     }
-    if (pointer !== "#" && "$id" in value) this.problems.push({ field: `${field}.$id`, message: "is allowed at the top only" });
+    if (pointer !== "#" && "$id" in value)
+      this.problems.push({ field: `${field}.$id`, message: "is allowed at the top only" });
   }
 
   /** References may only lead to subschemas of this very schema. */
@@ -101,7 +127,10 @@ class Surveyor {
       const reference = schema["$ref"];
       if (reference === undefined) continue;
       if (typeof reference !== "string" || !/^#(?:\/|$)/.test(reference)) {
-        this.problems.push({ field: `${field}.$ref`, message: "must be a path inside this schema, such as #/$defs/address" });
+        this.problems.push({
+          field: `${field}.$ref`,
+          message: "must be a path inside this schema, such as #/$defs/address",
+        });
       } else if (!this.#pointers.has(decodePointer(reference))) {
         this.problems.push({ field: `${field}.$ref`, message: "leads to nothing in this schema" });
       }
@@ -116,15 +145,18 @@ class Surveyor {
     } else if (shape === "schema") {
       this.visit({ value, field, pointer });
     } else if (shape === "schema_list" && Array.isArray(value)) {
-      value.forEach((inner: unknown, index) => {
+      for (const [index, inner] of (value as readonly unknown[]).entries()) {
         this.visit({ value: inner, field: `${field}[${index}]`, pointer: `${pointer}/${index}` });
-      });
+      }
     } else if (shape === "schema_map" && isRecord(value)) {
       for (const [name, inner] of Object.entries(value)) {
         this.visit({ value: inner, field: `${field}.${name}`, pointer: `${pointer}/${escape(name)}` });
       }
     } else if (shape !== "value") {
-      this.problems.push({ field, message: shape === "schema_list" ? "must be a list of schemas" : "must be an object" });
+      this.problems.push({
+        field,
+        message: shape === "schema_list" ? "must be a list of schemas" : "must be an object",
+      });
     }
   }
 }

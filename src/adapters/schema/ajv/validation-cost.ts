@@ -21,7 +21,7 @@ export class ValidationBudget implements Purse {
   }
 }
 
-export class ValidationTooCostly extends Error {
+class ValidationTooCostly extends Error {
   override readonly name = "ValidationTooCostly";
 }
 
@@ -50,8 +50,12 @@ const charactersPerUnit = 16;
 export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost {
   const patterns = entriesOf(schema["patternProperties"]);
   const constant = "const" in schema ? JSON.stringify(schema["const"]).length / charactersPerUnit : 0;
-  const named = entriesOf(schema["properties"]) + entriesOf(schema["required"]) + entriesOf(schema["dependentSchemas"]);
-  const dependents = Object.values(asObject(schema["dependentRequired"])).reduce<number>((sum, list) => sum + 1 + entriesOf(list), 0);
+  const named =
+    entriesOf(schema["properties"]) + entriesOf(schema["required"]) + entriesOf(schema["dependentSchemas"]);
+  const dependents = Object.values(asObject(schema["dependentRequired"])).reduce<number>(
+    (sum, list) => sum + 1 + entriesOf(list),
+    0,
+  );
   return {
     base: Math.ceil(1 + named + dependents + constant),
     perKey: keyKeywords.some((keyword) => keyword in schema) ? 1 + patterns : 0,
@@ -60,11 +64,15 @@ export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost
 }
 
 /** Charges for applying a subschema to a value. */
-export function chargeFor(cost: SubschemaCost, application: { readonly data: unknown; readonly purse: Purse }): void {
+export function chargeFor(
+  cost: SubschemaCost,
+  application: { readonly data: unknown; readonly purse: Purse },
+): void {
   const { data, purse } = application;
   let units = cost.base;
   if (cost.readsText && typeof data === "string") units += Math.floor(data.length / charactersPerUnit);
-  if (cost.perKey > 0 && typeof data === "object" && data !== null) units += cost.perKey * Object.keys(data).length;
+  if (cost.perKey > 0 && typeof data === "object" && data !== null)
+    units += cost.perKey * Object.keys(data).length;
   purse.spend(units);
 }
 

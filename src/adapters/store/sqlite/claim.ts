@@ -1,12 +1,13 @@
 import type { StatementSync } from "node:sqlite";
 import type { Priority } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult } from "../../../ports/store/deliveries.ts";
-import { decode, priorityCodes, stateCodes } from "./codes.ts";
+import { decode, priorityCodes, stateCodes, waitingMax } from "./codes.ts";
+import type { EntryRow, LaneEntry } from "./lane-queue.ts";
 import { rankMax, tierSpan, withinTier } from "./rank.ts";
 import type { StoreState } from "./state.ts";
 import type { StoredLane } from "./words.ts";
 
-type PlaceRow = [seq: number, rank: number];
+type HeadRow = [priority: number, dueAt: number, state: number];
 type ClaimRow = [
   id: string,
   webhook: number,
@@ -32,28 +33,23 @@ interface ClaimDraft {
 }
 
 /**
- * Takes leases. A claim reads one stretch of the lane's index, from its head, and stops as soon as it has enough: what
- * waits behind costs nothing. It steps over the lane's leased rows, which are as many as the engine has in hand.
+ * Takes leases. A claim reads one stretch of the lane, from its head, and stops as soon as it has enough: what waits
+ * behind costs nothing. It steps over what is leased, which is as much as the engine has in hand of this lane.
  */
 export class Claimer {
   readonly #state: StoreState;
-  readonly #places: StatementSync;
   readonly #row: StatementSync;
   readonly #head: StatementSync;
 
   constructor(state: StoreState) {
     const { connection } = state;
     this.#state = state;
-    // With a bare `LIMIT ?` SQLite plans the statement anew on every call, as its plan may depend on the limit: 3 µs.
-    this.#places = connection.prepare(
-      "SELECT seq, rank FROM deliveries WHERE lane = ? AND rank >= ? AND rank <= ? ORDER BY rank, seq LIMIT ? + 0",
-    );
     this.#row = connection.prepare(
       `SELECT d.id, d.webhook, d.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count, d.created_at,
          d.first_attempt_at, d.due_at, d.reason, e.content_type, e.body
        FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
     );
-    this.#head = connection.prepare("SELECT priority, due_at FROM deliveries WHERE seq = ?");
+    this.#head = connection.prepare("SELECT priority, due_at, state FROM deliveries WHERE seq = ?");
   }
 
   claim(requests: readonly ClaimRequest[]): readonly ClaimResult[] {
@@ -81,81 +77,89 @@ export class Claimer {
   }
 
   #claimByDueTime(work: LaneWork): void {
-    const leased = this.#state.leases.indexedIn(work.lane.ref);
     for (const priority of priorityCodes.decode) {
       const tier = priorityCodes.encode[priority];
       // Counts every lane, but most stores use one priority, and then two thirds of the seeks are saved.
-      if (this.#state.tally.waiting[tier as 0 | 1 | 2] === 0) continue;
-      this.#claimTier(work, { priority, base: tier * tierSpan, leased });
+      if (this.#state.tally.waiting[tier as 0 | 1 | 2] > 0) this.#claimTier(work, priority);
     }
   }
 
-  #claimTier(work: LaneWork, tier: Tier): void {
+  #claimTier(work: LaneWork, priority: Priority): void {
     const { request, draft } = work;
-    const dueMax = tier.base + withinTier(request.now);
+    const base = priorityCodes.encode[priority] * tierSpan;
+    const dueMax = base + withinTier(request.now);
     const wanted = isFull(work) ? 0 : request.limit - draft.deliveries.length;
-    for (const [seq, rank] of this.#placesOf(work.lane, { from: tier.base, to: tierEnd(tier), limit: wanted + tier.leased + 1 })) {
-      if (this.#state.leases.isHeld(seq, request.now)) continue;
+    for (const [seq, rank] of this.#free(work, { from: base, to: base + tierSpan - 1, wanted: wanted + 1 })) {
       if (rank > dueMax) {
-        noteDue(draft, rank - tier.base);
+        noteDue(draft, rank - base);
         return;
       }
       if (isFull(work)) {
-        draft.more[tier.priority] = true;
-        this.#noteNextDue(work, tier);
+        draft.more[priority] = true;
+        // One seek past everything that is due.
+        for (const [, later] of this.#free(work, { from: dueMax + 1, to: base + tierSpan - 1, wanted: 1 })) {
+          noteDue(draft, later - base);
+          return;
+        }
         return;
       }
-      this.#take(work, seq);
-    }
-  }
-
-  /** One seek past everything that is due. */
-  #noteNextDue(work: LaneWork, tier: Tier): void {
-    const from = tier.base + withinTier(work.request.now) + 1;
-    for (const [seq, rank] of this.#placesOf(work.lane, { from, to: tierEnd(tier), limit: tier.leased + 1 })) {
-      if (this.#state.leases.isHeld(seq, work.request.now)) continue;
-      noteDue(work.draft, rank - tier.base);
-      return;
+      this.#take(work, { lane: work.lane.ref, rank, seq });
     }
   }
 
   #claimOrdered(work: LaneWork): void {
-    const { request, draft, lane } = work;
-    const limit = request.limit + this.#state.leases.indexedIn(lane.ref) + 1;
-    for (const [seq] of this.#placesOf(lane, { from: 0, to: rankMax, limit })) {
-      if (this.#state.leases.isHeld(seq, request.now)) continue;
+    const { request, draft } = work;
+    for (const [seq, rank] of this.#free(work, { from: 0, to: rankMax, wanted: request.limit + 1 })) {
       if (!isFull(work)) {
-        this.#take(work, seq);
+        this.#take(work, { lane: work.lane.ref, rank, seq });
         continue;
       }
-      const [priority, dueAt] = this.#head.get(seq) as unknown as [priority: number, dueAt: number];
+      const [priority, dueAt, state] = this.#head.get(seq) as unknown as HeadRow;
+      if (state > waitingMax) continue;
       draft.more[decode(priorityCodes, priority)] = true;
       if (dueAt > request.now) noteDue(draft, dueAt);
       return;
     }
   }
 
-  #placesOf(
-    lane: StoredLane,
-    stretch: { readonly from: number; readonly to: number; readonly limit: number },
-  ): readonly PlaceRow[] {
-    return this.#places.all(lane.ref, stretch.from, stretch.to, stretch.limit) as unknown as readonly PlaceRow[];
+  /** Entries of the lane that are neither leased nor known to be spent, in order. */
+  *#free(
+    work: LaneWork,
+    stretch: { readonly from: number; readonly to: number; readonly wanted: number },
+  ): Iterable<EntryRow> {
+    const { leases, queue } = this.#state;
+    const lane = work.lane.ref;
+    const limit = stretch.wanted + leases.placedIn(lane) + queue.spentIn(lane);
+    let place = { lane, rank: stretch.from, seq: 0 };
+    for (;;) {
+      const rows = queue.after(place, { rankMax: stretch.to, limit });
+      for (const row of rows) {
+        if (!queue.isSpent(lane, row[0]) && !leases.isHeld(row[0], work.request.now)) yield row;
+      }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < limit) return;
+      place = { lane, rank: last[1], seq: last[0] };
+    }
   }
 
-  #take(work: LaneWork, seq: number): void {
-    const row = this.#row.get(seq) as unknown as ClaimRow | undefined;
-    if (row === undefined) throw new Error(`waiting delivery ${seq} has no event`);
-    const { leases } = this.#state;
-    leases.drop(seq);
-    const fence = leases.grant(seq, {
+  #take(work: LaneWork, entry: LaneEntry): void {
+    const { leases, queue } = this.#state;
+    const row = this.#row.get(entry.seq) as unknown as ClaimRow | undefined;
+    // An entry that a crash left behind, or one whose delivery retention has removed since.
+    if (row === undefined || row[6] > waitingMax) {
+      queue.foundSpent(entry);
+      return;
+    }
+    leases.drop(entry.seq);
+    const fence = leases.grant(entry.seq, {
       until: work.request.leaseUntil,
-      lane: work.lane.ref,
+      lane: entry.lane,
       priority: row[5],
-      fresh: false,
+      rank: entry.rank,
     });
-    work.granted.push(seq);
+    work.granted.push(entry.seq);
     work.bodyBytes += row[13]?.byteLength ?? 0;
-    work.draft.deliveries.push(this.#delivery(row, { ref: seq, fence }));
+    work.draft.deliveries.push(this.#delivery(row, { ref: entry.seq, fence }));
   }
 
   #delivery(row: ClaimRow, lease: ClaimedDelivery["lease"]): ClaimedDelivery {
@@ -189,17 +193,6 @@ interface LaneWork {
   /** Every lease of the call, to be taken back when a later lane fails. */
   readonly granted: number[];
   bodyBytes: number;
-}
-
-interface Tier {
-  readonly priority: Priority;
-  readonly base: number;
-  /** Rows of the lane that a scan may have to step over. */
-  readonly leased: number;
-}
-
-function tierEnd(tier: Tier): number {
-  return tier.base + tierSpan - 1;
 }
 
 function isFull({ request, draft, bodyBytes }: LaneWork): boolean {

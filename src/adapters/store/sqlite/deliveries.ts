@@ -18,9 +18,9 @@ import { SettleWriter } from "./settle.ts";
 import type { StoreState } from "./state.ts";
 
 /**
- * The path of an event. A delivery that is leased as it is written stays out of the lane index ("fresh") and never
- * enters it when its first request succeeds, which saves two index writes of the common case. It is put there when it
- * is released, rescheduled, or when its lease ran out; after a crash, when the store is opened.
+ * The path of an event. A delivery that is leased as it is written ("fresh") takes no place in its lane, and never
+ * does when its first request succeeds, which saves two writes of the common case. It is put there when it is released,
+ * rescheduled, or when its lease ran out; after a crash, when the store is opened.
  */
 export class SqliteDeliveries implements DeliveryStore {
   readonly #state: StoreState;
@@ -29,8 +29,7 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #settlements: SettleWriter;
   readonly #claimer: Claimer;
   readonly #enterLane: StatementSync;
-  readonly #nextLane: StatementSync;
-  readonly #recover: StatementSync;
+  readonly #recover: readonly StatementSync[];
 
   constructor(state: StoreState) {
     const deliveries = new DeliveryWriter(state);
@@ -40,13 +39,15 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#requeues = new RequeueWriter(state, deliveries);
     this.#settlements = new SettleWriter(state);
     this.#claimer = new Claimer(state);
-    this.#enterLane = connection.prepare(`UPDATE deliveries SET rank = ${rankSql("?")} WHERE seq = ?`);
-    this.#nextLane = connection.prepare("SELECT min(lane) FROM deliveries WHERE rank IS NOT NULL AND lane > ?");
-    this.#recover = connection.prepare(
-      `UPDATE deliveries
-       SET rank = ${rankSql("(SELECT ordering > 0 FROM lanes WHERE ref = deliveries.lane)")}
-       WHERE seq >= ? AND state <= ${waitingMax} AND rank IS NULL`,
+    this.#enterLane = connection.prepare(
+      `UPDATE deliveries SET rank = ${rankSql("?")} WHERE seq = ? RETURNING rank`,
     );
+    const place = rankSql("(SELECT ordering > 0 FROM lanes WHERE ref = deliveries.lane)");
+    const fresh = `seq >= ? AND state <= ${waitingMax} AND rank IS NULL`;
+    this.#recover = [
+      `INSERT INTO lane_entries SELECT lane, ${place}, seq FROM deliveries WHERE ${fresh}`,
+      `UPDATE deliveries SET rank = ${place} WHERE ${fresh}`,
+    ].map((sql) => connection.prepare(sql));
   }
 
   async commit(batch: CommitBatch): Promise<CommitResult> {
@@ -66,7 +67,7 @@ export class SqliteDeliveries implements DeliveryStore {
 
   async release(leases: readonly Lease[]): Promise<void> {
     const held = leases.filter((lease) => this.#state.leases.get(lease.ref)?.fence === lease.fence);
-    this.#enterLanes(held.filter(({ ref }) => this.#state.leases.get(ref)?.fresh).map(({ ref }) => ref));
+    this.#enterLanes(held.map(({ ref }) => ref).filter((seq) => this.#state.leases.get(seq)?.rank === null));
     for (const { ref } of held) this.#state.leases.drop(ref);
   }
 
@@ -103,17 +104,20 @@ export class SqliteDeliveries implements DeliveryStore {
     connection.write(() => {
       tally.opens += 1;
       tally.touch();
-      this.#recover.run(tally.freshFloor);
+      const floor = tally.freshFloor;
+      for (const statement of this.#recover) statement.run(floor);
     });
   }
 
   #enterLanes(seqs: readonly number[]): void {
     if (seqs.length === 0) return;
-    const { connection, leases, lanes, tally } = this.#state;
+    const { connection, leases, lanes, queue, tally } = this.#state;
     connection.write(() => {
       for (const seq of seqs) {
         const held = leases.take(seq, null);
-        if (held !== undefined) this.#enterLane.run(lanes.get(held.lane).ordered ? 1 : 0, seq);
+        if (held === undefined) continue;
+        const row = this.#enterLane.get(lanes.get(held.lane).ordered ? 1 : 0, seq) as unknown as [rank: number];
+        queue.insert({ lane: held.lane, rank: row[0], seq });
       }
       tally.touch();
     });
@@ -126,9 +130,9 @@ export class SqliteDeliveries implements DeliveryStore {
       .sort((a, b) => a - b);
     const found: number[] = [];
     for (let last = after; found.length < limit; ) {
-      const [indexed] = this.#nextLane.get(last) as unknown as [lane: number | null];
+      const queued = this.#state.queue.laneAfter(last) ?? Number.POSITIVE_INFINITY;
       while (fresh[0] !== undefined && fresh[0] <= last) fresh.shift();
-      const lane = Math.min(indexed ?? Number.POSITIVE_INFINITY, fresh[0] ?? Number.POSITIVE_INFINITY);
+      const lane = Math.min(queued, fresh[0] ?? Number.POSITIVE_INFINITY);
       if (lane === Number.POSITIVE_INFINITY) break;
       found.push(lane);
       last = lane;

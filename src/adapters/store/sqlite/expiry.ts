@@ -5,8 +5,16 @@ import { cancelled, exhausted, waitingMax } from "./codes.ts";
 import type { StoreState } from "./state.ts";
 import type { SweepVisit, Sweeps, SweepWindow } from "./sweeps.ts";
 
-type WaitingRow = [seq: number, webhook: number, tenant: number, priority: number, createdAt: number];
-type LaneRow = [seq: number, priority: number];
+type WaitingRow = [
+  seq: number,
+  priority: number,
+  lane: number,
+  rank: number | null,
+  webhook: number,
+  tenant: number,
+  createdAt: number,
+];
+type LaneRow = [seq: number, priority: number, lane: number, rank: number];
 
 const windowRows = 4096;
 
@@ -26,7 +34,7 @@ export class Expiry {
     this.#state = state;
     this.#sweeps = sweeps;
     this.#old = connection.prepare(
-      `SELECT seq, webhook, tenant, priority, created_at FROM deliveries
+      `SELECT seq, priority, lane, rank, webhook, tenant, created_at FROM deliveries
        WHERE seq >= ? AND seq <= ? AND state <= ${waitingMax} AND created_at < ? ORDER BY seq LIMIT ?`,
     );
     this.#firstWaiting = connection.prepare(
@@ -37,7 +45,8 @@ export class Expiry {
     );
     this.#lanesOf = connection.prepare("SELECT ref FROM lanes WHERE webhook = ?");
     this.#waitingIn = connection.prepare(
-      "SELECT seq, priority FROM deliveries WHERE lane = ? AND rank IS NOT NULL ORDER BY rank LIMIT ?",
+      `SELECT d.seq, d.priority, d.lane, d.rank FROM lane_entries e JOIN deliveries d ON d.seq = e.delivery
+       WHERE e.lane = ? AND d.state <= ${waitingMax} ORDER BY e.rank, e.delivery LIMIT ?`,
     );
     this.#cancelDone = connection.prepare("UPDATE webhooks SET cancel_due = 0 WHERE id = ?");
   }
@@ -64,14 +73,14 @@ export class Expiry {
     let changed = 0;
     let leased = 0;
     for (const [ref] of refs) {
-      const rows = this.#waitingIn.all(ref, step.limit - changed + leases.indexedIn(ref) + 1);
-      for (const [seq, priority] of rows as unknown as LaneRow[]) {
+      const rows = this.#waitingIn.all(ref, step.limit - changed + leases.placedIn(ref) + 1);
+      for (const [seq, priority, lane, rank] of rows as unknown as LaneRow[]) {
         if (leases.isHeld(seq, step.now)) {
           leased += 1;
           continue;
         }
         if (changed === step.limit) return { changed, more: true };
-        this.#end({ seq, priority, state: cancelled, reason: "webhook_deleted", now: step.now });
+        this.#end({ seq, priority, lane, rank, state: cancelled, reason: "webhook_deleted", now: step.now });
         changed += 1;
       }
     }
@@ -87,10 +96,10 @@ export class Expiry {
     const { words, leases, tally } = this.#state;
     const rows = this.#old.all(window.from, window.to, createdBefore, window.limit) as unknown as WaitingRow[];
     let changed = 0;
-    for (const [seq, webhook, tenant, priority, createdAt] of rows) {
+    for (const [seq, priority, lane, rank, webhook, tenant, createdAt] of rows) {
       const ageMsMax = step.ageMsByWebhook.get(words.text(webhook)) ?? step.ageMsDefault;
       if (step.now - createdAt <= ageMsMax || leases.isHeld(seq, step.now)) continue;
-      this.#end({ seq, priority, state: exhausted, reason: "expired", now: step.now });
+      this.#end({ seq, priority, lane, rank, state: exhausted, reason: "expired", now: step.now });
       tally.addDeadLetter(tenant, 1);
       changed += 1;
     }
@@ -100,13 +109,17 @@ export class Expiry {
   #end(end: {
     readonly seq: number;
     readonly priority: number;
+    readonly lane: number;
+    readonly rank: number | null;
     readonly state: number;
     readonly reason: string;
     readonly now: number;
   }): void {
     // One that ran out but was never taken: its holder must not settle any more.
-    this.#state.leases.take(end.seq, null);
+    const { leases, queue, tally } = this.#state;
+    leases.take(end.seq, null);
     this.#finish.run(end.state, end.reason, end.now, end.seq);
-    this.#state.tally.addWaiting(end.priority, -1);
+    if (end.rank !== null) queue.remove({ lane: end.lane, rank: end.rank, seq: end.seq });
+    tally.addWaiting(end.priority, -1);
   }
 }

@@ -6,8 +6,8 @@ export interface LeaseRecord {
   readonly until: number;
   readonly lane: number;
   readonly priority: number;
-  /** Written and leased in one step, so it is in no lane index yet. */
-  readonly fresh: boolean;
+  /** Its place in the lane; null when it was leased as it was written ("fresh") and has none. */
+  readonly rank: number | null;
 }
 
 /**
@@ -18,8 +18,8 @@ export interface LeaseRecord {
  */
 export class Leases {
   readonly #fresh = new Map<number, LeaseRecord>();
-  readonly #indexed = new Map<number, LeaseRecord>();
-  readonly #indexedPerLane = new Map<number, number>();
+  readonly #placed = new Map<number, LeaseRecord>();
+  readonly #placedPerLane = new Map<number, number>();
   #fence = 0;
   /** No fresh lease runs out before this. */
   #freshUntilMin = Number.POSITIVE_INFINITY;
@@ -39,11 +39,11 @@ export class Leases {
   }
 
   get size(): number {
-    return this.#fresh.size + this.#indexed.size;
+    return this.#fresh.size + this.#placed.size;
   }
 
   get(seq: number): LeaseRecord | undefined {
-    return this.#fresh.get(seq) ?? this.#indexed.get(seq);
+    return this.#fresh.get(seq) ?? this.#placed.get(seq);
   }
 
   /** Leased at `now`: a lease that ran out counts until somebody else takes it, but no longer protects. */
@@ -52,9 +52,9 @@ export class Leases {
     return lease !== undefined && lease.until > now;
   }
 
-  /** How many rows of the lane's index a claim may have to step over. */
-  indexedIn(lane: number): number {
-    return this.#indexedPerLane.get(lane) ?? 0;
+  /** How many entries of the lane a scan may have to step over. */
+  placedIn(lane: number): number {
+    return this.#placedPerLane.get(lane) ?? 0;
   }
 
   grant(seq: number, terms: Omit<LeaseRecord, "fence">): number {
@@ -64,10 +64,10 @@ export class Leases {
       until: terms.until,
       lane: terms.lane,
       priority: terms.priority,
-      fresh: terms.fresh,
+      rank: terms.rank,
     };
     this.#put(seq, lease);
-    if (terms.fresh) {
+    if (terms.rank === null) {
       this.#journal.push({ seq, lease: null });
       if (terms.until < this.#freshUntilMin) this.#freshUntilMin = terms.until;
     }
@@ -83,13 +83,13 @@ export class Leases {
     return lease;
   }
 
-  /** Ends the lease of a row that is in the index already; nothing needs to be written for it. */
+  /** Ends the lease of a delivery that has its place already; nothing needs to be written for it. */
   drop(seq: number): void {
-    const lease = this.#indexed.get(seq);
+    const lease = this.#placed.get(seq);
     if (lease !== undefined) this.#remove(seq, lease);
   }
 
-  /** The oldest delivery that is leased and in no index; null when there is none. */
+  /** The oldest delivery that is leased and has no place; null when there is none. */
   freshFirst(): number | null {
     const first = this.#fresh.keys().next();
     return first.done === true ? null : first.value;
@@ -114,23 +114,23 @@ export class Leases {
   }
 
   #put(seq: number, lease: LeaseRecord): void {
-    if (lease.fresh) {
+    if (lease.rank === null) {
       this.#fresh.set(seq, lease);
       return;
     }
-    if (!this.#indexed.has(seq)) this.#indexedPerLane.set(lease.lane, this.indexedIn(lease.lane) + 1);
-    this.#indexed.set(seq, lease);
+    if (!this.#placed.has(seq)) this.#placedPerLane.set(lease.lane, this.placedIn(lease.lane) + 1);
+    this.#placed.set(seq, lease);
   }
 
   #remove(seq: number, lease: LeaseRecord): void {
-    if (lease.fresh) {
+    if (lease.rank === null) {
       this.#fresh.delete(seq);
       return;
     }
-    this.#indexed.delete(seq);
-    const left = this.indexedIn(lease.lane) - 1;
-    if (left > 0) this.#indexedPerLane.set(lease.lane, left);
-    else this.#indexedPerLane.delete(lease.lane);
+    this.#placed.delete(seq);
+    const left = this.placedIn(lease.lane) - 1;
+    if (left > 0) this.#placedPerLane.set(lease.lane, left);
+    else this.#placedPerLane.delete(lease.lane);
   }
 
   #undo(): void {

@@ -32,12 +32,13 @@ export class DeliveryWriter {
   }
 
   write(delivery: NewDelivery, event: EventRef): Lease {
-    const { lanes, tally, chunks } = this.#state;
+    const { lanes, tally, chunks, queue, leases } = this.#state;
     const seq = tally.nextDelivery();
     const lane = lanes.intern(delivery.lane);
     const priority = priorityCodes.encode[delivery.priority];
     const waits = delivery.state === "pending";
     const leased = waits && delivery.claim;
+    const rank = waits && !leased ? rankIn(lane, { seq, priority, dueAt: delivery.dueAt }) : null;
     this.#insert.run(
       seq,
       delivery.id,
@@ -45,7 +46,7 @@ export class DeliveryWriter {
       event.tenant,
       lane.webhook,
       lane.ref,
-      waits && !leased ? rankIn(lane, { seq, priority, dueAt: delivery.dueAt }) : null,
+      rank,
       stateCodes.encode[delivery.state],
       priority,
       originCodes.encode[delivery.origin],
@@ -54,8 +55,9 @@ export class DeliveryWriter {
     );
     chunks.note(chunkKinds.deliveries, { seq, createdAt: delivery.createdAt });
     if (waits) tally.addWaiting(priority, 1);
+    if (rank !== null) queue.insert({ lane: lane.ref, rank, seq });
     if (!leased) return { ref: seq, fence: 0 };
-    return { ref: seq, fence: this.#state.leases.grant(seq, { until: delivery.leaseUntil, lane: lane.ref, priority, fresh: true }) };
+    return { ref: seq, fence: leases.grant(seq, { until: delivery.leaseUntil, lane: lane.ref, priority, rank }) };
   }
 }
 

@@ -12,6 +12,8 @@ type SupersededRow = [
   state: number,
   priority: number,
   supersededBy: string | null,
+  lane: number,
+  rank: number | null,
 ];
 
 /** Writes new deliveries of stored events. Only inside a write. */
@@ -33,7 +35,7 @@ export class RequeueWriter {
     this.#countRequeues = connection.prepare("UPDATE events SET requeue_count = requeue_count + ? WHERE seq = ?");
     this.#saveRequeue = connection.prepare("INSERT INTO event_requeues VALUES (?, ?)");
     this.#superseded = connection.prepare(
-      "SELECT seq, event, tenant, state, priority, superseded_by FROM deliveries WHERE id = ?",
+      "SELECT seq, event, tenant, state, priority, superseded_by, lane, rank FROM deliveries WHERE id = ?",
     );
     this.#cancel = connection.prepare(
       `UPDATE deliveries SET state = ${cancelled}, reason = 'superseded', rank = NULL, completed_at = ?,
@@ -68,14 +70,15 @@ export class RequeueWriter {
 
   /** False when a request is in flight, or when another delivery took over before: there is one live schedule. */
   #replace(id: string, change: { readonly event: number; readonly by: NewDelivery }): boolean {
-    const { leases, tally } = this.#state;
+    const { leases, queue, tally } = this.#state;
     const row = this.#superseded.get(id) as unknown as SupersededRow | undefined;
     if (row === undefined || row[1] !== change.event) return true;
-    const [seq, , tenant, state, priority, supersededBy] = row;
+    const [seq, , tenant, state, priority, supersededBy, lane, rank] = row;
     const now = change.by.createdAt;
     if (supersededBy !== null || leases.isHeld(seq, now)) return false;
     if (state <= waitingMax) {
       leases.take(seq, null);
+      if (rank !== null) queue.remove({ lane, rank, seq });
       this.#cancel.run(now, change.by.id, seq);
       tally.addWaiting(priority, -1);
       return true;

@@ -2,6 +2,7 @@ import type { StatementSync } from "node:sqlite";
 import type { AttemptRecord } from "../../../core/delivery.ts";
 import type { Settlement, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
 import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "./codes.ts";
+import type { LeaseRecord } from "./leases.ts";
 import { rankIn } from "./rank.ts";
 import type { StoreState } from "./state.ts";
 
@@ -30,16 +31,14 @@ export class SettleWriter {
 
   /** False when the lease was lost: then nothing is written. */
   write(settlement: Settlement): boolean {
-    const { leases, lanes, tally } = this.#state;
     const { lease, progress, attempt } = settlement;
     const seq = lease.ref;
-    const held = leases.take(seq, lease.fence);
+    const held = this.#state.leases.take(seq, lease.fence);
     if (held === undefined) return false;
     const state = stateCodes.encode[progress.state];
     const waits = state <= waitingMax;
-    const place = { seq, priority: held.priority, dueAt: progress.dueAt };
     this.#update.run(
-      waits ? rankIn(lanes.get(held.lane), place) : null,
+      waits ? this.#requeue(seq, { held, dueAt: progress.dueAt }) : null,
       state,
       progress.attemptCount,
       progress.dueAt,
@@ -49,10 +48,25 @@ export class SettleWriter {
       attempt === null || attempt.category === null ? null : categoryCodes.encode[attempt.category],
       seq,
     );
-    if (!waits) tally.addWaiting(held.priority, -1);
+    if (!waits) this.#leaveLane(seq, held);
     if (state === exhausted) this.#countDeadLetter(seq);
     if (attempt !== null) this.#writeAttempt(seq, attempt);
     return true;
+  }
+
+  /** Gives a delivery that waits on its new place, and returns it. */
+  #requeue(seq: number, { held, dueAt }: { readonly held: LeaseRecord; readonly dueAt: number }): number {
+    const { lanes, queue } = this.#state;
+    const rank = rankIn(lanes.get(held.lane), { seq, priority: held.priority, dueAt });
+    if (rank === held.rank) return rank;
+    if (held.rank !== null) queue.remove({ lane: held.lane, rank: held.rank, seq });
+    queue.insert({ lane: held.lane, rank, seq });
+    return rank;
+  }
+
+  #leaveLane(seq: number, held: LeaseRecord): void {
+    this.#state.tally.addWaiting(held.priority, -1);
+    if (held.rank !== null) this.#state.queue.spend({ lane: held.lane, rank: held.rank, seq });
   }
 
   writeWebhookState(webhook: WebhookRuntimeState): void {

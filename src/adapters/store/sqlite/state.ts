@@ -1,5 +1,6 @@
 import { Chunks } from "./chunks.ts";
 import type { Connection } from "./connection.ts";
+import { LaneQueue } from "./lane-queue.ts";
 import { Leases } from "./leases.ts";
 import { Tally } from "./tally.ts";
 import { Lanes, Words } from "./words.ts";
@@ -11,6 +12,7 @@ export interface StoreState {
   readonly lanes: Lanes;
   readonly chunks: Chunks;
   readonly leases: Leases;
+  readonly queue: LaneQueue;
   readonly tally: Tally;
 }
 
@@ -29,6 +31,7 @@ export function loadState(connection: Connection): StoreState {
     lanes: new Lanes(connection, words),
     chunks: new Chunks(connection),
     leases,
+    queue: new LaneQueue(connection),
     tally,
   };
 }

@@ -18,7 +18,15 @@ export function createPinoLogger(options: LoggerOptions): Logger {
   const destination: DestinationStream = {
     write: format === "json" ? write : (line) => write(formatLine(line, { colour })),
   };
-  const log = pino({ level: options.level, base: null, formatters: levelNames(format) }, destination);
+  const log = pino(
+    {
+      level: options.level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: levelNames(format),
+    },
+    destination,
+  );
   const at =
     (level: LoggerOptions["level"]) =>
     (fields: LogFields, message: string): void => {

@@ -24,13 +24,17 @@ export function redact(fields: Readonly<Record<string, unknown>>): Record<string
 export function redactText(text: string): string {
   // Most lines hold none of these, and this test is the cheapest way to know.
   if (!/_|:\/\/|earer/.test(text)) return text;
-  return text.replaceAll(secretText, hidden).replaceAll(credentials, `$1${hidden}@`).replaceAll(query, `$1?${hidden}`);
+  return text
+    .replaceAll(secretText, hidden)
+    .replaceAll(credentials, `$1${hidden}@`)
+    .replaceAll(query, `$1?${hidden}`);
 }
 
 function redactObject(object: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {
   const safe: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(object)) {
-    safe[name] = secretField.test(name) && value !== null && value !== undefined ? hidden : redactValue(value, depth);
+    safe[name] =
+      secretField.test(name) && value !== null && value !== undefined ? hidden : redactValue(value, depth);
   }
   return safe;
 }

@@ -15,8 +15,10 @@ const levels: Readonly<Record<number, { readonly label: string; readonly code: n
 export function formatLine(json: string, style: LineStyle): string {
   const { level, time, msg, stack, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const { label, code } = levels[Number(level)] ?? { label: String(level), code: 0 };
-  const clock = new Date(Number(time)).toISOString().slice(11, 23);
-  const rest = Object.entries(fields).map(([name, value]) => paint(` ${name}=${shown(value)}`, { code: 90, style }));
+  const clock = String(time).slice(11, 23);
+  const rest = Object.entries(fields).map(([name, value]) =>
+    paint(` ${name}=${shown(value)}`, { code: 90, style }),
+  );
   const below = typeof stack === "string" ? `\n${stack.replaceAll(/^/gm, "    ")}` : "";
   return `${paint(clock, { code: 90, style })} ${paint(label, { code, style })} ${plain(String(msg))}${rest.join("")}${below}\n`;
 }

@@ -1,4 +1,4 @@
-import type { Sample } from "./plain-metric.ts";
+import type { Sample } from "./sample.ts";
 
 /** A histogram with fixed upper bounds, counted in an array and made into samples when somebody asks. */
 export class Buckets {

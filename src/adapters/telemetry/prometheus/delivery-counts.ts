@@ -4,7 +4,7 @@ import { failureCategories } from "../../../core/outcome.ts";
 import type { FailureCategory } from "../../../core/outcome.ts";
 import type { AttemptFact } from "../../../ports/telemetry.ts";
 import { LabelValues, otherValue } from "./label-values.ts";
-import type { Sample } from "./plain-metric.ts";
+import type { Sample } from "./sample.ts";
 
 /** Distinct values of one label, and of the pair: each costs up to a few dozen time series. */
 const eventTypesMax = 200;
@@ -13,7 +13,10 @@ const pairsMax = 1_000;
 
 const noCategory = "none";
 const categories = [noCategory, ...failureCategories] as const;
-const stateIndex = Object.fromEntries(deliveryStates.map((state, index) => [state, index])) as Record<DeliveryState, number>;
+const stateIndex = Object.fromEntries(deliveryStates.map((state, index) => [state, index])) as Record<
+  DeliveryState,
+  number
+>;
 const categoryIndex = Object.fromEntries(categories.map((category, index) => [category, index])) as Record<
   FailureCategory | typeof noCategory,
   number
@@ -50,11 +53,14 @@ export class DeliveryCounts {
   }
 
   #counts(labels: { readonly tenantId: string; readonly eventType: string }): Float64Array {
-    const byType = this.#byTenant.getOrInsertComputed(labels.tenantId, () => new Map<string, Float64Array>());
-    return byType.getOrInsertComputed(labels.eventType, () => {
-      this.#pairs += 1;
-      return new Float64Array(deliveryStates.length * categories.length);
-    });
+    const byType = this.#byTenant.get(labels.tenantId) ?? new Map<string, Float64Array>();
+    this.#byTenant.set(labels.tenantId, byType);
+    const found = byType.get(labels.eventType);
+    if (found !== undefined) return found;
+    this.#pairs += 1;
+    const counts = new Float64Array(deliveryStates.length * categories.length);
+    byType.set(labels.eventType, counts);
+    return counts;
   }
 }
 

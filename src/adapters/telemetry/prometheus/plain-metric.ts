@@ -1,12 +1,6 @@
 import type { Metric, Registry } from "@prometheus-io/client";
-
-/** One line of the exposition. */
-export interface Sample {
-  /** Defaults to the metric's name. */
-  readonly metricName?: string;
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-}
+import type { Buckets } from "./buckets.ts";
+import type { Sample } from "./sample.ts";
 
 export interface PlainMetric {
   readonly name: string;
@@ -34,4 +28,20 @@ async function samplesOrNone(samples: PlainMetric["samples"]): Promise<readonly 
     // The store is down, say. The scrape must still tell the rest.
     return [];
   }
+}
+
+/** A metric with one value and no labels. */
+export function single(
+  name: string,
+  metric: { readonly type: "counter" | "gauge"; readonly help: string; readonly read: () => number },
+): PlainMetric {
+  const { type, help, read } = metric;
+  return { name, help, type, samples: () => [{ labels: {}, value: read() }] };
+}
+
+export function histogram(
+  name: string,
+  metric: { readonly help: string; readonly buckets: Buckets },
+): PlainMetric {
+  return { name, help: metric.help, type: "histogram", samples: () => metric.buckets.samples(name) };
 }

@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
+import { single } from "./plain-metric.ts";
 import type { PlainMetric } from "./plain-metric.ts";
 
 /** Coarse on purpose: an idle server should not wake up a hundred times a second to measure how idle it is. */
@@ -15,15 +16,39 @@ export function processMetrics(): { readonly metrics: readonly PlainMetric[]; re
   lag.enable();
   const startedAtSeconds = Date.now() / 1_000 - process.uptime();
   const metrics: readonly PlainMetric[] = [
-    gauge("process_start_time_seconds", "Start of the process, Unix time.", () => startedAtSeconds),
-    counter("process_cpu_seconds_total", "Processor time, user and system.", () => {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1e6;
+    single("process_start_time_seconds", {
+      type: "gauge",
+      help: "Start of the process, Unix time.",
+      read: () => startedAtSeconds,
     }),
-    gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss()),
-    gauge("process_open_fds", "Open file descriptors.", () => readdirSync("/proc/self/fd").length),
-    gauge("nodejs_heap_size_used_bytes", "Heap in use.", () => process.memoryUsage().heapUsed),
-    gauge("nodejs_external_memory_bytes", "Memory of buffers.", () => process.memoryUsage().external),
+    single("process_cpu_seconds_total", {
+      type: "counter",
+      help: "Processor time, user and system.",
+      read: () => {
+        const { user, system } = process.cpuUsage();
+        return (user + system) / 1e6;
+      },
+    }),
+    single("process_resident_memory_bytes", {
+      type: "gauge",
+      help: "Resident memory.",
+      read: () => process.memoryUsage.rss(),
+    }),
+    single("process_open_fds", {
+      type: "gauge",
+      help: "Open file descriptors.",
+      read: () => readdirSync("/proc/self/fd").length,
+    }),
+    single("nodejs_heap_size_used_bytes", {
+      type: "gauge",
+      help: "Heap in use.",
+      read: () => process.memoryUsage().heapUsed,
+    }),
+    single("nodejs_external_memory_bytes", {
+      type: "gauge",
+      help: "Memory of buffers.",
+      read: () => process.memoryUsage().external,
+    }),
     {
       name: "posthorn_event_loop_lag_seconds",
       help: "Delay of the event loop since the last scrape.",
@@ -40,12 +65,4 @@ export function processMetrics(): { readonly metrics: readonly PlainMetric[]; re
     },
   ];
   return { metrics, stop: () => void lag.disable() };
-}
-
-function gauge(name: string, help: string, read: () => number): PlainMetric {
-  return { name, help, type: "gauge", samples: () => [{ labels: {}, value: read() }] };
-}
-
-function counter(name: string, help: string, read: () => number): PlainMetric {
-  return { name, help, type: "counter", samples: () => [{ labels: {}, value: read() }] };
 }

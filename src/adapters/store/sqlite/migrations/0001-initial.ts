@@ -3,8 +3,8 @@ import type { Migration } from "../migrations.ts";
 /**
  * The first schema. Three ideas keep a publish cheap:
  *
- * - A delivery that is leased when it is written (the normal case) is in no lane index: `rank` stays null until it is
- *   released, rescheduled or found at start. `tally.fresh_floor` bounds where such rows can be.
+ * - A delivery that is leased when it is written (the normal case) gets no place in its lane: `rank` stays null until
+ *   it is released, rescheduled or found at start. `tally.fresh_floor` bounds where such rows can be.
  * - History is listed through indexes on (seq >> 12, owner). Their insertions stay within the newest few pages, where
  *   an index on the owner alone would dirty one random page for every webhook of a batch.
  * - Webhook ids, event types and other repeated words are numbers here; `words` holds the text.
@@ -81,7 +81,7 @@ CREATE TABLE deliveries (
   tenant INTEGER NOT NULL,
   webhook INTEGER NOT NULL,
   lane INTEGER NOT NULL,
-  rank INTEGER, -- place in the lane; null when nobody waits for it or a lease was taken as it was written
+  rank INTEGER, -- place in the lane; null when it has none: done, or a lease was taken as it was written
   state INTEGER NOT NULL,
   priority INTEGER NOT NULL,
   origin INTEGER NOT NULL,
@@ -96,9 +96,16 @@ CREATE TABLE deliveries (
 );
 CREATE INDEX deliveries_id ON deliveries (id);
 CREATE INDEX deliveries_owner ON deliveries (seq >> 12, tenant, webhook);
-CREATE INDEX deliveries_waiting ON deliveries (lane, rank) WHERE rank IS NOT NULL;
 -- 3 is "exhausted" in codes.ts.
 CREATE INDEX deliveries_dead ON deliveries (tenant) WHERE state = 3 AND superseded_by IS NULL;
+
+-- Waiting deliveries in the order of their lanes, and for a while some that have ended (lane-queue.ts).
+CREATE TABLE lane_entries (
+  lane INTEGER,
+  rank INTEGER,
+  delivery INTEGER,
+  PRIMARY KEY (lane, rank, delivery)
+) WITHOUT ROWID;
 
 -- key = delivery << 16 | number: unique per executed attempt (C-40) and in delivery order without a second index.
 CREATE TABLE attempts (

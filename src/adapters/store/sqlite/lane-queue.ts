@@ -1,0 +1,135 @@
+import type { StatementSync } from "node:sqlite";
+import type { Connection, TransactionListener } from "./connection.ts";
+
+/** The place of one waiting delivery in its lane. */
+export interface LaneEntry {
+  readonly lane: number;
+  readonly rank: number;
+  readonly seq: number;
+}
+
+export type EntryRow = [seq: number, rank: number];
+
+/** Spent entries of a lane that are removed together: they lie side by side, so it costs one page instead of this many. */
+const spentPerLane = 16;
+/** Over all lanes; then everything goes, in the order of the lanes. */
+const spentMax = 8192;
+
+/**
+ * The waiting deliveries of every lane in the order in which they are claimed.
+ *
+ * An entry is removed some time after its delivery has ended: removing the heads of a hundred lanes with every commit
+ * would rewrite a hundred pages for it. Until then it is "spent": known in memory, and after a crash by its delivery,
+ * which no longer waits. So an entry is a hint and the delivery's row the truth, but every delivery that waits and has
+ * a rank has its entry.
+ */
+export class LaneQueue {
+  readonly #insert: StatementSync;
+  readonly #remove: StatementSync;
+  readonly #entries: StatementSync;
+  readonly #nextLane: StatementSync;
+  /** Lane to position to rank. */
+  readonly #spent = new Map<number, Map<number, number>>();
+  #spentCount = 0;
+  /** Of the running transaction. */
+  #spending: LaneEntry[] = [];
+  #swept: number[] = [];
+
+  constructor(connection: Connection) {
+    this.#insert = connection.prepare("INSERT INTO lane_entries VALUES (?, ?, ?)");
+    this.#remove = connection.prepare("DELETE FROM lane_entries WHERE lane = ? AND rank = ? AND delivery = ?");
+    // With a bare `LIMIT ?` SQLite plans the statement anew on every call, as its plan may depend on the limit: 3 µs.
+    this.#entries = connection.prepare(
+      `SELECT delivery, rank FROM lane_entries WHERE lane = ? AND (rank, delivery) > (?, ?) AND rank <= ?
+       ORDER BY rank, delivery LIMIT ? + 0`,
+    );
+    this.#nextLane = connection.prepare("SELECT min(lane) FROM lane_entries WHERE lane > ?");
+    connection.join(this.#listener);
+  }
+
+  readonly #listener: TransactionListener = {
+    beforeCommit: () => this.#sweep(),
+    afterCommit: () => this.#settleMemory(),
+    afterRollback: () => {
+      this.#spending = [];
+      this.#swept = [];
+    },
+  };
+
+  /** Only inside a write, like `remove` and `spend`. */
+  insert(entry: LaneEntry): void {
+    this.#insert.run(entry.lane, entry.rank, entry.seq);
+  }
+
+  remove(entry: LaneEntry): void {
+    this.#remove.run(entry.lane, entry.rank, entry.seq);
+  }
+
+  /** The delivery ended: its entry goes with a later commit. */
+  spend(entry: LaneEntry): void {
+    this.#spending.push(entry);
+  }
+
+  /** A claim met an entry whose delivery had ended before a crash. */
+  foundSpent(entry: LaneEntry): void {
+    this.#remember(entry);
+  }
+
+  isSpent(lane: number, seq: number): boolean {
+    return this.#spent.get(lane)?.has(seq) === true;
+  }
+
+  /** How many entries of the lane a scan may have to step over. */
+  spentIn(lane: number): number {
+    return this.#spent.get(lane)?.size ?? 0;
+  }
+
+  /** Entries behind a place, in order, spent ones included. */
+  after(
+    place: LaneEntry,
+    stretch: { readonly rankMax: number; readonly limit: number },
+  ): readonly EntryRow[] {
+    const rows = this.#entries.all(place.lane, place.rank, place.seq, stretch.rankMax, stretch.limit);
+    return rows as unknown as readonly EntryRow[];
+  }
+
+  /** The next lane that has entries; seeks, however many they are. */
+  laneAfter(lane: number): number | null {
+    return (this.#nextLane.get(lane) as unknown as [lane: number | null])[0];
+  }
+
+  #sweep(): void {
+    if (this.#spending.length === 0 && this.#spentCount === 0) return;
+    const all = this.#spentCount + this.#spending.length >= spentMax;
+    const lanes = all ? [...this.#spent.keys()].sort((a, b) => a - b) : this.#fullLanes();
+    for (const lane of lanes) {
+      for (const [seq, rank] of this.#spent.get(lane) ?? []) this.#remove.run(lane, rank, seq);
+    }
+    this.#swept = lanes;
+  }
+
+  /** Among the lanes of this transaction; others did not grow. */
+  #fullLanes(): number[] {
+    const full = new Set<number>();
+    for (const { lane } of this.#spending) if (this.spentIn(lane) >= spentPerLane) full.add(lane);
+    return [...full].sort((a, b) => a - b);
+  }
+
+  #settleMemory(): void {
+    for (const lane of this.#swept) {
+      this.#spentCount -= this.spentIn(lane);
+      this.#spent.delete(lane);
+    }
+    for (const entry of this.#spending) this.#remember(entry);
+    if (this.#swept.length > 0) this.#swept = [];
+    if (this.#spending.length > 0) this.#spending = [];
+  }
+
+  #remember({ lane, rank, seq }: LaneEntry): void {
+    const known = this.#spent.get(lane);
+    if (known === undefined) this.#spent.set(lane, new Map([[seq, rank]]));
+    else if (known.has(seq)) return;
+    else known.set(seq, rank);
+    this.#spentCount += 1;
+  }
+}

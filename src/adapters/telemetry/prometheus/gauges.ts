@@ -1,0 +1,100 @@
+import type { CircuitState } from "../../../core/circuit-breaker.ts";
+import { priorities } from "../../../core/delivery.ts";
+import type { StoreDepth } from "../../../ports/store/deliveries.ts";
+import { otherValue } from "./label-values.ts";
+import { single } from "./plain-metric.ts";
+import type { PlainMetric } from "./plain-metric.ts";
+import type { Sample } from "./sample.ts";
+
+/** What is read when somebody scrapes, from parts that are made after the metrics. */
+export interface MetricSources {
+  readonly depth: () => Promise<StoreDepth>;
+  readonly circuits: () => Iterable<{ readonly webhookId: string; readonly state: CircuitState }>;
+  readonly activity: () => Activity;
+  readonly openSockets: () => number;
+}
+
+interface Activity {
+  readonly inFlight: number;
+  readonly concurrency: number;
+  readonly uncommitted: number;
+  readonly webhooks: number;
+}
+
+const tenantsMax = 200;
+/** Webhooks whose circuit is not closed; beyond this many, which ones hardly matters. */
+const circuitsMax = 1_000;
+
+/** Values that are looked up instead of counted. */
+export function gauges(sources: MetricSources): readonly PlainMetric[] {
+  return [
+    {
+      name: "webhook_queue_depth",
+      help: "Deliveries that wait, by priority.",
+      type: "gauge",
+      samples: async () => {
+        const { waiting } = await sources.depth();
+        return priorities.map((priority) => ({ labels: { priority }, value: waiting[priority] }));
+      },
+    },
+    {
+      name: "webhook_dlq_size",
+      help: "Dead letters by tenant; the smallest tenants beyond a bound are added up as other.",
+      type: "gauge",
+      samples: async () => deadLetterSamples((await sources.depth()).deadLetters),
+    },
+    {
+      name: "webhook_circuit_breaker_state",
+      help: "1 for the state of a circuit that is not closed; closed ones are left out.",
+      type: "gauge",
+      samples: () => circuitSamples(sources.circuits()),
+    },
+    {
+      name: "webhook_worker_pool_utilization",
+      help: "Share of the allowed requests that are in flight, 0 to 1.",
+      type: "gauge",
+      samples: () => {
+        const { inFlight, concurrency } = sources.activity();
+        return [{ labels: { pool_id: "deliveries" }, value: inFlight / concurrency }];
+      },
+    },
+    single("posthorn_requests_in_flight", {
+      type: "gauge",
+      help: "Requests in flight.",
+      read: () => sources.activity().inFlight,
+    }),
+    single("posthorn_writes_uncommitted", {
+      type: "gauge",
+      help: "Results that wait for a commit.",
+      read: () => sources.activity().uncommitted,
+    }),
+    single("posthorn_webhooks", {
+      type: "gauge",
+      help: "Webhooks that are not deleted.",
+      read: () => sources.activity().webhooks,
+    }),
+    single("posthorn_open_sockets", {
+      type: "gauge",
+      help: "Sockets to receivers, idle ones included.",
+      read: sources.openSockets,
+    }),
+  ];
+}
+
+function deadLetterSamples(deadLetters: ReadonlyMap<string, number>): readonly Sample[] {
+  const bySize = [...deadLetters].toSorted(([, a], [, b]) => b - a);
+  const shown = bySize.slice(0, tenantsMax);
+  const rest = bySize.slice(tenantsMax).reduce((sum, [, count]) => sum + count, 0);
+  const all = rest === 0 ? shown : [...shown, [otherValue, rest] as const];
+  return all.map(([tenantId, value]) => ({ labels: { tenant_id: tenantId }, value }));
+}
+
+function circuitSamples(circuits: ReturnType<MetricSources["circuits"]>): readonly Sample[] {
+  const samples: Sample[] = [];
+  for (const { webhookId, state } of circuits) {
+    if (state === "closed") continue;
+    if (samples.length >= circuitsMax) break;
+    samples.push({ labels: { webhook_id: webhookId, state }, value: 1 });
+  }
+  return samples;
+}

@@ -1,0 +1,37 @@
+import type { Command } from "commander";
+import { configurationPage, describeSettings } from "../../config/describe.ts";
+import { commandReference } from "../reference.ts";
+import type { Invocation } from "../invocation.ts";
+import { addSettingsOptions, resolveFor, settingsProblem } from "../settings-options.ts";
+import { printTable } from "../table.ts";
+
+export function addConfigCommand(program: Command, invocation: Invocation): void {
+  const command = addSettingsOptions(
+    program.command("config").description("print the settings in force and where each came from"),
+  )
+    .option("--docs", "print docs/configuration.md instead")
+    .option("--commands", "print docs/cli.md instead")
+    .option("--json", "print JSON, one setting a line");
+  command.action(() => {
+    const { docs, commands, json } = command.opts<{ docs?: true; commands?: true; json?: true }>();
+    const terminal = invocation.terminal({ json: json === true });
+    if (docs === true) return terminal.data(configurationPage().trimEnd());
+    if (commands === true) return terminal.data(commandReference(program).trimEnd());
+    const resolution = resolveFor(command, invocation);
+    if (resolution.kind === "refused") throw settingsProblem(resolution.problems);
+    const rows = describeSettings(resolution.settings, resolution.sources);
+    if (terminal.json) {
+      for (const { name, value, source } of rows)
+        terminal.object({ name, value, source: source.kind, from: source.name });
+      return;
+    }
+    printTable(terminal, {
+      columns: [
+        { title: "SETTING", value: ({ name }) => name },
+        { title: "VALUE", value: ({ value }) => value },
+        { title: "FROM", value: ({ source }) => source.name },
+      ],
+      rows,
+    });
+  });
+}

@@ -1,0 +1,181 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Command } from "commander";
+import { defaultSettings } from "../../config/resolve.ts";
+import { ApiClient } from "../api-client.ts";
+import type { Json } from "../api-client.ts";
+import { CommandFailure } from "../failures.ts";
+import type { Invocation } from "../invocation.ts";
+import { startLocalReceiver } from "../receiver/local-receiver.ts";
+import type { ReceivedDelivery, ReceiverAnswer } from "../receiver/local-receiver.ts";
+import { createCheck } from "../receiver/verification.ts";
+import type { Check } from "../receiver/verification.ts";
+import { startFailure } from "../start-failure.ts";
+import type { Terminal } from "../terminal.ts";
+import { printDelivery } from "./deliveries.ts";
+
+export function addDemoCommand(program: Command, invocation: Invocation): void {
+  const command = program
+    .command("demo")
+    .description(
+      "see it work: a server, a receiver that fails at first, retries and their history; ends by itself",
+    );
+  command.option("--json", "print JSON, one line for each thing that happens").action(async () => {
+    const { json } = command.opts<{ json?: true }>();
+    try {
+      await demo(invocation.terminal({ json: json === true }));
+    } catch (error) {
+      throw startFailure(error);
+    }
+  });
+}
+
+const events = [
+  { event_type: "order.completed", data: { order_id: "4711", total: 19.9 } },
+  { event_type: "order.completed", data: { order_id: "4712", total: 5 } },
+  { event_type: "order.refunded", data: { order_id: "4711" } },
+] as const;
+const failuresFirst = 2;
+const doneWithinMs = 12_000;
+const pollMs = 100;
+
+async function demo(terminal: Terminal): Promise<void> {
+  const story = new Story(terminal);
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-demo-"));
+  await using cleanup = new AsyncDisposableStack();
+  cleanup.defer(() => rmSync(dataDir, { recursive: true, force: true }));
+  const settings = {
+    ...defaultSettings(),
+    dataDir,
+    dev: true,
+    port: 0,
+    logLevel: "error" as const,
+    shutdownGraceMs: 2_000,
+  };
+  const { startPosthorn } = await import("../../app/posthorn.ts");
+  const running = await startPosthorn(settings);
+  cleanup.defer(() => running.stop());
+  story.tell("server", `listening on ${running.url ?? ""}, data in ${dataDir}`);
+
+  const flaky = new FlakyReceiver(story);
+  const receiver = await startLocalReceiver({ port: 0, answer: (delivery) => flaky.answer(delivery) });
+  cleanup.defer(() => receiver.close());
+  story.tell(
+    "receiver",
+    `listening on ${receiver.url}; its first ${failuresFirst} answers will be 503 with Retry-After: 1`,
+  );
+
+  const client = new ApiClient({ url: running.url ?? "", key: running.adminKey });
+  const webhook = await client.post("/v1/webhooks", {
+    body: { url: receiver.url, events: ["order.*"], retry_config: { schedule_ms: [1_000, 1_000, 2_000] } },
+  });
+  flaky.check = createCheck([String(webhook["secret"])]);
+  story.tell("server", `webhook ${String(webhook["id"])} subscribes to order.*`);
+  const eventIds: string[] = [];
+  for (const event of events) {
+    const receipt = await client.post("/v1/events", { body: event });
+    eventIds.push(String(receipt["id"]));
+    story.tell(
+      "publish",
+      `${event.event_type} accepted as ${String(receipt["id"])}, stored, ${String(receipt["deliveries"])} delivery`,
+    );
+  }
+  const deliveries = await untilDelivered({ client, webhookId: String(webhook["id"]), story });
+  await showHistory({ terminal, client, deliveries });
+  story.tell(
+    "done",
+    `${eventIds.length} events, ${deliveries.length} delivered, ${flaky.requests} requests; nothing was lost. Next: npm start`,
+  );
+}
+
+/** Fails at first, as receivers do while they are deployed, and recovers. */
+class FlakyReceiver {
+  readonly #story: Story;
+  check: Check = () => null;
+  requests = 0;
+
+  constructor(story: Story) {
+    this.#story = story;
+  }
+
+  async answer(delivery: ReceivedDelivery): Promise<ReceiverAnswer> {
+    this.requests += 1;
+    const id = String(delivery.headers["webhook-id"]);
+    const result = this.check(delivery);
+    const signature = result?.kind === "verified" ? "signature verified" : "signature not verified";
+    if (this.requests <= failuresFirst) {
+      this.#story.tell("receiver", `${id}  ${signature}  answers 503, Retry-After: 1`);
+      return { status: 503, headers: { "retry-after": "1" }, body: "being deployed" };
+    }
+    this.#story.tell("receiver", `${id}  ${signature}  answers 200`);
+    return { status: 200, body: "thank you" };
+  }
+}
+
+async function untilDelivered(search: {
+  readonly client: ApiClient;
+  readonly webhookId: string;
+  readonly story: Story;
+}): Promise<readonly Json[]> {
+  const { client, webhookId, story } = search;
+  const told = new Set<string>();
+  const endsAt = performance.now() + doneWithinMs;
+  while (performance.now() < endsAt) {
+    const { data } = await client.get(`/v1/webhooks/${webhookId}/deliveries`);
+    const deliveries = data as readonly Json[];
+    if (
+      deliveries.length === events.length &&
+      deliveries.every((delivery) => delivery["status"] === "success")
+    )
+      return deliveries;
+    for (const delivery of deliveries) {
+      const { event_id: eventId, waiting_for: waitingFor, attempt_count: attempts } = delivery;
+      const line = `${String(eventId)}  waits: ${String(waitingFor)}, attempts so far: ${String(attempts)}`;
+      if (waitingFor === null || waitingFor === "in_flight" || told.has(line)) continue;
+      told.add(line);
+      story.tell("waiting", line);
+    }
+    await sleep(pollMs);
+  }
+  throw new CommandFailure(
+    `not everything was delivered within ${doneWithinMs / 1_000} s; this is a defect, please report it`,
+  );
+}
+
+async function showHistory(show: {
+  readonly terminal: Terminal;
+  readonly client: ApiClient;
+  readonly deliveries: readonly Json[];
+}): Promise<void> {
+  const { terminal, client, deliveries } = show;
+  const most = deliveries.toSorted((a, b) => Number(b["attempt_count"]) - Number(a["attempt_count"]))[0];
+  const delivery = await client.get(`/v1/deliveries/${String(most?.["id"])}`);
+  if (terminal.json) return terminal.object({ what: "history", delivery });
+  terminal.data("");
+  terminal.data(terminal.outStyle("bold", "The history of one delivery"));
+  terminal.data("");
+  printDelivery(terminal, delivery);
+  terminal.data("");
+}
+
+type Teller = "server" | "receiver" | "publish" | "waiting" | "done";
+
+/** What happens, as it happens, with seconds since the start. */
+class Story {
+  readonly #terminal: Terminal;
+  readonly #startedAt = performance.now();
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  tell(who: Teller, what: string): void {
+    const seconds = ((performance.now() - this.#startedAt) / 1_000).toFixed(2);
+    if (this.#terminal.json) return this.#terminal.object({ seconds: Number(seconds), who, what });
+    this.#terminal.data(
+      `${this.#terminal.outStyle("dim", `${seconds.padStart(5)} s`)}  ${who.padEnd(8)}  ${what}`,
+    );
+  }
+}

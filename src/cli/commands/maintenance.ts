@@ -1,0 +1,67 @@
+import type { Command } from "commander";
+import type { MigrationReport } from "../../app/maintenance.ts";
+import type { Invocation } from "../invocation.ts";
+import { addSettingsOptions, settingsFor } from "../settings-options.ts";
+import { ownerOnly } from "../owner-only.ts";
+import { startFailure } from "../start-failure.ts";
+import type { Terminal } from "../terminal.ts";
+
+export function addMaintenanceCommands(program: Command, invocation: Invocation): void {
+  addMigrateCommand(program, invocation);
+  addBackupCommand(program, invocation);
+}
+
+function addMigrateCommand(program: Command, invocation: Invocation): void {
+  const command = addSettingsOptions(
+    program.command("migrate").description("bring the database up to date, which starting does as well"),
+  )
+    .option("--plan", "only say what would be done")
+    .option("--json", "print JSON");
+  command.action(async () => {
+    const { plan, json } = command.opts<{ plan?: true; json?: true }>();
+    const settings = settingsFor(command, invocation);
+    const terminal = invocation.terminal({ json: json === true });
+    process.umask(ownerOnly);
+    const { migrateStore, planMigrations } = await import("../../app/maintenance.ts");
+    try {
+      const report = plan === true ? planMigrations(settings) : await migrateStore(settings);
+      printReport(terminal, { report, verb: plan === true ? "would apply" : "applied" });
+    } catch (error) {
+      throw startFailure(error);
+    }
+  });
+}
+
+function printReport(
+  terminal: Terminal,
+  { report, verb }: { readonly report: MigrationReport; readonly verb: string },
+): void {
+  if (terminal.json) return terminal.object({ from: report.from, steps: report.steps });
+  if (report.steps.length === 0) return terminal.data(`the database is up to date (version ${report.from})`);
+  for (const { number, name } of report.steps) terminal.data(`${verb} ${number} ${name}`);
+}
+
+function addBackupCommand(program: Command, invocation: Invocation): void {
+  const command = addSettingsOptions(
+    program
+      .command("backup")
+      .description("copy the database into a new file, also while the server runs")
+      .argument("<file>"),
+  ).option("--json", "print JSON");
+  command.action(async (file: string) => {
+    const settings = settingsFor(command, invocation);
+    const terminal = invocation.terminal({ json: command.opts<{ json?: true }>().json === true });
+    process.umask(ownerOnly);
+    const { backupStore } = await import("../../app/maintenance.ts");
+    try {
+      const { keyFiles } = await backupStore(settings, file);
+      if (terminal.json) terminal.object({ file, key_files: keyFiles });
+      else terminal.data(file);
+      if (keyFiles.length === 0) return;
+      terminal.note("Keep these files too, apart from the copy: without them its secrets cannot be read.");
+      for (const path of keyFiles) terminal.note(`  ${path}`);
+    } catch (error) {
+      throw startFailure(error);
+    }
+  });
+}

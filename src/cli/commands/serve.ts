@@ -1,0 +1,95 @@
+import type { Command } from "commander";
+import { relative } from "node:path";
+import type { RunningPosthorn } from "../../app/posthorn.ts";
+import { version } from "../../app/version.ts";
+import type { Invocation } from "../invocation.ts";
+import { addSettingsOptions, settingsFor } from "../settings-options.ts";
+import { startFailure } from "../start-failure.ts";
+import { ownerOnly } from "../owner-only.ts";
+import { untilStopped } from "../stop-signal.ts";
+import type { Terminal } from "../terminal.ts";
+
+export function addServeCommand(program: Command, invocation: Invocation): void {
+  const command = addSettingsOptions(program.command("serve").description("run the server"));
+  command.action(async () => {
+    const settings = settingsFor(command, invocation);
+    process.umask(ownerOnly);
+    const terminal = invocation.terminal({ json: false });
+    // Loaded here, because client commands should not wait for a server that they never start.
+    const { startPosthorn } = await import("../../app/posthorn.ts");
+    let running: RunningPosthorn;
+    try {
+      running = await startPosthorn(settings);
+    } catch (error) {
+      throw startFailure(error);
+    }
+    reportUnhandled(running, invocation);
+    if (settings.dev) printWelcome(terminal, running);
+    else
+      running.log.info(
+        { url: running.url, dataDir: running.dataDir, roles: settings.roles, version },
+        "posthorn is running",
+      );
+    const signal = await untilStopped(invocation);
+    running.log.info({ signal, graceMs: settings.shutdownGraceMs }, "stopping; a second signal ends at once");
+    await running.stop();
+    running.log.info({}, "stopped");
+  });
+}
+
+/** A crash loses nothing: what was not settled is delivered again after the next start. Going on could. */
+function reportUnhandled({ log }: RunningPosthorn, invocation: Invocation): void {
+  const end = (error: unknown): void => {
+    log.error(
+      { err: error instanceof Error ? error : String(error) },
+      "an error that nobody handled; ending",
+    );
+    invocation.exit(1);
+  };
+  process.on("uncaughtException", end);
+  process.on("unhandledRejection", end);
+}
+
+function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
+  const { url, adminKeyFile, dataDir, settings } = running;
+  const strong = (text: string): string => terminal.errStyle("bold", text);
+  const keyPlace = adminKeyFile === null ? "from POSTHORN_ADMIN_KEY" : shownPath(adminKeyFile);
+  const flags = serverFlags(running);
+  const lines = [
+    "",
+    `${strong("Posthorn")} ${version}, development mode: http URLs and targets on this machine are allowed`,
+    "",
+    `  address    ${strong(url ?? "no HTTP server: the role api is off")}`,
+    `  admin key  ${keyPlace}`,
+    ...(url === null ? [] : [`  API docs   ${url}/docs`]),
+    `  data       ${shownPath(dataDir)}`,
+    "",
+    "Try next, in another terminal:",
+    "",
+    `  ${strong(`npm run posthorn -- listen --register 'order.*'${flags}`)}`,
+    "      a receiver on this machine that subscribes, verifies and prints every delivery",
+    `  ${strong(`npm run posthorn -- publish order.completed '{"order_id":"4711"}'${flags}`)}`,
+    "      publish an event, and see it arrive",
+    `  ${strong("npm run demo")}`,
+    "      watch retries with a receiver that fails at first",
+    "",
+    `Stop with Ctrl-C. ${settings.dev ? "Nothing here is meant for the open internet; see docs/operations.md." : ""}`,
+    "",
+  ];
+  for (const line of lines) terminal.note(line);
+}
+
+/** What a client needs to find a server that does not run where clients look. */
+function serverFlags({ url, adminKeyFile, settings }: RunningPosthorn): string {
+  const elsewhere = url !== null && settings.port !== 8080 ? ` --url ${url}` : "";
+  const otherFolder =
+    adminKeyFile !== null && shownPath(adminKeyFile) !== "data/admin.key"
+      ? ` --key "$(cat ${shownPath(adminKeyFile)})"`
+      : "";
+  return elsewhere + otherFolder;
+}
+
+function shownPath(path: string): string {
+  const near = relative(process.cwd(), path);
+  return near.startsWith("..") ? path : near;
+}

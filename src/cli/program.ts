@@ -1,0 +1,73 @@
+import { Command, CommanderError } from "commander";
+import { version } from "../app/version.ts";
+import { addConfigCommand } from "./commands/config.ts";
+import { addDeadLetterCommands } from "./commands/dead-letters.ts";
+import { addDeliveryCommands } from "./commands/deliveries.ts";
+import { addDemoCommand } from "./commands/demo.ts";
+import { addEventCommands } from "./commands/events.ts";
+import { addListenCommand } from "./commands/listen.ts";
+import { addMaintenanceCommands } from "./commands/maintenance.ts";
+import { addPublishCommand } from "./commands/publish.ts";
+import { addRegistryCommands } from "./commands/registry.ts";
+import { addServeCommand } from "./commands/serve.ts";
+import { addRecoverCommand, addWebhookActions } from "./commands/webhook-actions.ts";
+import { addWebhookCommands } from "./commands/webhooks.ts";
+import { CommandFailure, exitStatus } from "./failures.ts";
+import type { Invocation } from "./invocation.ts";
+
+/** Every command of the program, in the order of its help. */
+export function createProgram(invocation: Invocation): Command {
+  const program = new Command("posthorn")
+    .description("Webhook delivery that keeps its promises.")
+    .version(version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print help")
+    .helpCommand("help [command]", "print help for a command")
+    .showSuggestionAfterError(true)
+    .addHelpText("after", helpEnd);
+  addServeCommand(program, invocation);
+  addDemoCommand(program, invocation);
+  addListenCommand(program, invocation);
+  addPublishCommand(program, invocation);
+  addEventCommands(program, invocation);
+  const webhooks = program.command("webhooks").description("subscriptions: where events go, and how");
+  addWebhookCommands(webhooks, invocation);
+  addWebhookActions(webhooks, invocation);
+  addDeliveryCommands(program, invocation);
+  addDeadLetterCommands(program, invocation);
+  addRecoverCommand(program, invocation);
+  addRegistryCommands(program, invocation);
+  addConfigCommand(program, invocation);
+  addMaintenanceCommands(program, invocation);
+  return program;
+}
+
+const helpEnd = `
+Exit status: 0 done, 1 failed, 2 wrong usage. Data goes to standard output, everything else to standard error.`;
+
+/** Runs one command line and returns the exit status. */
+export async function runProgram(args: readonly string[], invocation: Invocation): Promise<number> {
+  const terminal = invocation.terminal({ json: false });
+  const program = createProgram(invocation);
+  configure(program, invocation);
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return exitStatus.done;
+  } catch (error) {
+    // Commander has printed its own message.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitStatus.done : exitStatus.usage;
+    if (!(error instanceof CommandFailure)) throw error;
+    terminal.note(`${terminal.errStyle("red", "posthorn:")} ${error.message}`);
+    for (const hint of error.hints) terminal.note(hint);
+    return error.status;
+  }
+}
+
+/** Commander passes these on to commands only when they are made after, so they are set on all of them. */
+function configure(command: Command, invocation: Invocation): void {
+  const terminal = invocation.terminal({ json: false });
+  command.exitOverride().configureOutput({
+    writeOut: (text) => terminal.data(text.replace(/\n$/, "")),
+    writeErr: (text) => terminal.note(text.replace(/\n$/, "").replace(/^error: /, "posthorn: ")),
+  });
+  for (const child of command.commands) configure(child, invocation);
+}

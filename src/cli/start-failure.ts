@@ -1,0 +1,39 @@
+import { CommandFailure } from "./failures.ts";
+
+/** Errors of a start that a person can do something about, by name: their classes belong to adapters. */
+const advice: Readonly<Record<string, readonly string[]>> = {
+  DataFolderInUseError: ["Another server runs on this folder. Stop it, or use another folder: --data-dir."],
+  DataFolderError: [],
+  SchemaTooNewError: [],
+  MigrationMismatchError: ["Restore the database from a backup, or use the version that made it."],
+  ForeignDatabaseError: ["Use another folder: --data-dir."],
+  StoreUnavailableError: [],
+  KeyFileError: [],
+  KeySettingError: [],
+};
+
+/** What to tell a person about a failed start; anything unknown stays what it is, with its stack. */
+export function startFailure(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const code = "code" in error ? error.code : undefined;
+  if (code === "EADDRINUSE") return portTaken(error);
+  if (code === "EACCES" && "port" in error) {
+    return new CommandFailure(`port ${String(error.port)} needs more rights than this user has`, [
+      "Use a port from 1024 on: --port.",
+    ]);
+  }
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
+    return new CommandFailure(`this machine cannot listen on that host: ${error.message}`, [
+      "Use --host 127.0.0.1, or 0.0.0.0 for all addresses.",
+    ]);
+  }
+  const hints = advice[error.name];
+  return hints === undefined ? error : new CommandFailure(`cannot start: ${error.message}`, hints);
+}
+
+function portTaken(error: Error): CommandFailure {
+  const port = "port" in error ? String(error.port) : "?";
+  return new CommandFailure(`port ${port} is taken by another program, perhaps by another Posthorn`, [
+    "Stop that one, or use another port: npm start -- --port 9000",
+  ]);
+}

@@ -1,0 +1,18 @@
+import type { Invocation } from "./invocation.ts";
+
+const signals = ["SIGINT", "SIGTERM"] as const;
+/** What a shell reports for a program that a signal ended: 128 and its number. */
+const statusOf: Readonly<Record<(typeof signals)[number], number>> = { SIGINT: 130, SIGTERM: 143 };
+
+/** Resolves at the first signal; a second one ends the process at once, for those who cannot wait. */
+export function untilStopped(invocation: Invocation): Promise<string> {
+  return new Promise((resolve) => {
+    let isFirst = true;
+    const receive = (signal: (typeof signals)[number]): void => {
+      if (!isFirst) invocation.exit(statusOf[signal]);
+      isFirst = false;
+      resolve(signal);
+    };
+    for (const signal of signals) process.on(signal, receive);
+  });
+}

@@ -1,0 +1,43 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { FieldProblem } from "../ports/schema-compiler.ts";
+import type { SecretBox } from "../ports/secret-box.ts";
+import type { Store } from "../ports/store.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Transport } from "../ports/transport.ts";
+import type { RetentionOptions } from "./upkeep.ts";
+
+export interface EngineOptions {
+  readonly store: Store;
+  readonly transport: Transport;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  readonly limits: EngineLimits;
+  readonly retention: RetentionOptions;
+  /** False for a process that only publishes: deliveries stay in the store. */
+  readonly delivers: boolean;
+  readonly userAgent: string;
+  readonly tenantExists: (tenantId: string) => boolean;
+  readonly schemaProblems: (event: { readonly tenantId: string; readonly eventType: string; readonly data: unknown }) => readonly FieldProblem[];
+}
+
+export interface EngineLimits {
+  readonly concurrency: number;
+  readonly webhookConcurrency: number;
+  readonly payloadBytesMax: number;
+  readonly commitWindowMs: number;
+  readonly commitWritesMax: number;
+  readonly bufferBytesMax: number;
+  /** Longer than the longest request; see `attemptTimeoutMsMax`. */
+  readonly leaseMs: number;
+}
+
+export interface EngineActivity {
+  readonly inFlight: number;
+  readonly concurrency: number;
+  readonly uncommitted: number;
+  readonly storeHealthy: boolean;
+  readonly webhooks: number;
+}

@@ -1,0 +1,294 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PosthornError } from "../../src/core/errors.ts";
+import type { DeliveryStatus, RetryBatchCommand } from "../../src/engine/services.ts";
+import { admin, openWorld, type World } from "./world.ts";
+
+const code = (expected: string) => (error: unknown) =>
+  error instanceof PosthornError && error.code === expected;
+const page = { limit: 50, before: null, offset: 0 };
+const everyDeadLetter = {
+  tenantId: null,
+  webhookIds: null,
+  eventTypes: null,
+  categories: null,
+  from: null,
+  to: null,
+  page,
+};
+const batch: RetryBatchCommand = {
+  webhookIds: null,
+  eventTypes: null,
+  categories: null,
+  from: null,
+  to: null,
+  requestsPerSecond: 500,
+  priority: "normal",
+  dryRun: false,
+};
+
+async function withStatus(
+  world: World,
+  query: { readonly webhookId: string; readonly status: DeliveryStatus; readonly count: number },
+) {
+  return world.until(async () => {
+    const { rows } = await world.services.deliveries.list(admin, { ...query, from: null, to: null, page });
+    return rows.length >= query.count && rows;
+  });
+}
+
+/** A webhook whose receiver refuses everything, with that many dead letters. */
+async function deadLetters(world: World, count: number) {
+  world.statuses.set("/dead", 400);
+  const { webhook } = await world.createWebhook({ url: "https://example.com/dead" });
+  for (let index = 0; index < count; index += 1) await world.publish({ data: { index } });
+  await withStatus(world, { webhookId: webhook.id, status: "exhausted", count });
+  await world.services.webhooks.enable(admin, webhook.id);
+  return webhook;
+}
+
+test("a retry by hand is a new delivery of the same event and takes the dead letter's place", async (t) => {
+  const world = await openWorld(t);
+  const webhook = await deadLetters(world, 1);
+  const { deliveries, deadLetters: letters } = world.services;
+  const [dead] = await withStatus(world, { webhookId: webhook.id, status: "exhausted", count: 1 });
+  const deliveryId = dead?.delivery.id ?? "";
+  assert.equal((await letters.list(admin, everyDeadLetter)).rows.length, 1);
+  world.statuses.clear();
+  const made = await deliveries.retry(admin, { webhookId: webhook.id, deliveryId, priority: "high" });
+  const [view] = await withStatus(world, { webhookId: webhook.id, status: "success", count: 1 });
+  assert.equal(view?.delivery.id, made.deliveryId);
+  assert.equal(view?.delivery.eventId, dead?.delivery.eventId);
+  assert.deepEqual([view?.delivery.origin, view?.delivery.priority], ["retry", "high"]);
+  assert.equal((await letters.list(admin, everyDeadLetter)).rows.length, 0);
+  const old = await deliveries.get(admin, deliveryId);
+  assert.equal(old.view.delivery.supersededBy, made.deliveryId);
+  assert.equal(old.attempts.length, 1);
+  await assert.rejects(
+    deliveries.retry(admin, { webhookId: webhook.id, deliveryId, priority: null }),
+    code("conflict"),
+  );
+  const again = { webhookId: webhook.id, deliveryId: made.deliveryId, priority: null };
+  await deliveries.retry(admin, again);
+  await deliveries.retry(admin, again);
+  await withStatus(world, { webhookId: webhook.id, status: "success", count: 3 });
+});
+
+test("a retry names a delivery of this webhook and tenant, or nothing happens", async (t) => {
+  const world = await openWorld(t);
+  const webhook = await deadLetters(world, 1);
+  const other = await world.createWebhook({ events: ["nothing"] });
+  await world.services.tenants.put(admin, { id: "acme", input: {} });
+  const { deliveries } = world.services;
+  const [dead] = await withStatus(world, { webhookId: webhook.id, status: "exhausted", count: 1 });
+  const deliveryId = dead?.delivery.id ?? "";
+  const retry = { webhookId: webhook.id, deliveryId, priority: null };
+  await assert.rejects(deliveries.retry({ tenantId: "acme" }, retry), code("not_found"));
+  await assert.rejects(deliveries.get({ tenantId: "acme" }, deliveryId), code("not_found"));
+  await assert.rejects(deliveries.retry(admin, { ...retry, webhookId: other.webhook.id }), code("not_found"));
+  await assert.rejects(deliveries.retry(admin, { ...retry, deliveryId: "nonsense" }), code("not_found"));
+  await assert.rejects(
+    deliveries.retry(admin, { ...retry, priority: "urgent" as "high" }),
+    code("invalid_request"),
+  );
+  await assert.rejects(
+    deliveries.list(admin, {
+      webhookId: webhook.id,
+      status: "lost" as DeliveryStatus,
+      from: null,
+      to: null,
+      page,
+    }),
+    code("invalid_request"),
+  );
+  assert.equal(world.requests.length, 1);
+});
+
+test("listings by status page without gaps, also where the status is derived", async (t) => {
+  const world = await openWorld(t);
+  const { webhook } = await world.createWebhook();
+  const webhookId = webhook.id;
+  await world.services.webhooks.circuit(admin, { id: webhookId, action: "force_open", durationSeconds: 60 });
+  for (let count = 0; count < 7; count += 1) await world.publish();
+  for (const status of ["circuit_blocked", "pending"] as const) {
+    const seen: string[] = [];
+    for (let before: number | null = null, rounds = 0; rounds < 10; rounds += 1) {
+      const query = { webhookId, status, from: null, to: null, page: { limit: 3, before, offset: 0 } };
+      const { rows, next } = await world.services.deliveries.list(admin, query);
+      seen.push(...rows.map((view) => view.delivery.id));
+      before = next;
+      if (next === null) break;
+    }
+    assert.equal(new Set(seen).size, status === "pending" ? 0 : 7);
+    assert.equal(seen.length, new Set(seen).size);
+  }
+  const offset = {
+    webhookId,
+    status: "circuit_blocked" as const,
+    from: null,
+    to: null,
+    page: { limit: 3, before: null, offset: 5 },
+  };
+  assert.equal((await world.services.deliveries.list(admin, offset)).rows.length, 2);
+});
+
+test("a batch retry delivers what it selects, at its rate, and nothing twice", async (t) => {
+  const world = await openWorld(t);
+  const webhook = await deadLetters(world, 12);
+  const { deadLetters: letters } = world.services;
+  assert.deepEqual(await letters.retryBatch(admin, { ...batch, dryRun: true }), {
+    operation: null,
+    count: 12,
+  });
+  assert.equal((await letters.retryBatch(admin, { ...batch, dryRun: true, eventTypes: ["other"] })).count, 0);
+  assert.equal(
+    (await letters.retryBatch(admin, { ...batch, dryRun: true, categories: ["client_error"] })).count,
+    12,
+  );
+  world.statuses.clear();
+  const sentBefore = world.requests.length;
+  const start = performance.now();
+  const { operation } = await letters.retryBatch(admin, { ...batch, requestsPerSecond: 40 });
+  assert.equal(operation?.status, "pending");
+  await withStatus(world, { webhookId: webhook.id, status: "success", count: 12 });
+  assert.ok(
+    performance.now() - start >= 11 * 25 - 10,
+    "twelve at forty a second take more than a quarter of a second",
+  );
+  const done = await world.until(async () => {
+    const now = await letters.operation(admin, operation?.id ?? "");
+    return now.status === "completed" && now;
+  });
+  assert.deepEqual([done.total, done.queued, done.failed], [12, 12, 0]);
+  assert.equal(world.requests.length - sentBefore, 12);
+  assert.equal((await letters.retryBatch(admin, { ...batch, dryRun: true })).count, 0);
+});
+
+test("a batch retry never chases its own work: what fails again waits for the next one", async (t) => {
+  const world = await openWorld(t);
+  const webhook = await deadLetters(world, 3);
+  const sentBefore = world.requests.length;
+  const { operation } = await world.services.deadLetters.retryBatch(admin, batch);
+  await world.until(
+    async () =>
+      (await world.services.deadLetters.operation(admin, operation?.id ?? "")).status === "completed",
+  );
+  await world.until(
+    async () => (await world.services.deadLetters.list(admin, everyDeadLetter)).rows.length === 3,
+  );
+  assert.equal(world.requests.length - sentBefore, 3);
+  assert.equal(
+    (await world.services.deadLetters.list(admin, { ...everyDeadLetter, webhookIds: [webhook.id] })).rows
+      .length,
+    3,
+  );
+});
+
+test("a restart goes on with an unfinished operation and repeats nothing", async (t) => {
+  const world = await openWorld(t);
+  const webhook = await deadLetters(world, 10);
+  world.statuses.clear();
+  const sentBefore = world.requests.length;
+  const { operation } = await world.services.deadLetters.retryBatch(admin, {
+    ...batch,
+    requestsPerSecond: 50,
+  });
+  await world.until(() => world.requests.length - sentBefore >= 3);
+  await world.restart();
+  assert.notEqual(
+    (await world.services.deadLetters.operation(admin, operation?.id ?? "")).status,
+    "cancelled",
+  );
+  await withStatus(world, { webhookId: webhook.id, status: "success", count: 10 });
+  await world.until(
+    async () =>
+      (await world.services.deadLetters.operation(admin, operation?.id ?? "")).status === "completed",
+  );
+  assert.equal(world.requests.length - sentBefore, 10);
+});
+
+test("a cancelled operation stops, stays cancelled, and cannot be cancelled by others", async (t) => {
+  const world = await openWorld(t);
+  const webhook = await deadLetters(world, 10);
+  world.statuses.clear();
+  const { deadLetters: letters } = world.services;
+  const { operation } = await letters.retryBatch({ tenantId: "default" }, { ...batch, requestsPerSecond: 5 });
+  const id = operation?.id ?? "";
+  await withStatus(world, { webhookId: webhook.id, status: "success", count: 1 });
+  await assert.rejects(letters.cancel({ tenantId: "acme" }, id), code("not_found"));
+  const cancelled = await letters.cancel({ tenantId: "default" }, id);
+  assert.equal(cancelled.status, "cancelled");
+  assert.ok(cancelled.queued < 10);
+  assert.equal((await letters.cancel(admin, id)).status, "cancelled");
+  await world.restart();
+  assert.equal((await world.services.deadLetters.operation(admin, id)).status, "cancelled");
+  await assert.rejects(world.services.deadLetters.operation({ tenantId: "acme" }, id), code("not_found"));
+});
+
+test("a batch retry is checked as a whole", async (t) => {
+  const world = await openWorld(t);
+  const bad = {
+    webhookIds: [],
+    categories: ["nope"],
+    requestsPerSecond: 0,
+    priority: "urgent",
+    from: 2,
+    to: 1,
+  };
+  await assert.rejects(
+    world.services.deadLetters.retryBatch(admin, { ...batch, ...bad } as unknown as RetryBatchCommand),
+    (error: unknown) => {
+      assert.ok(error instanceof PosthornError);
+      assert.deepEqual(
+        error.fields.map(({ field }) => field),
+        [
+          "filter.webhook_ids",
+          "filter.failure_categories[0]",
+          "filter.to",
+          "priority",
+          "rate_limit.requests_per_second",
+        ],
+      );
+      return true;
+    },
+  );
+});
+
+test("a replay goes to those who subscribe now, or to those named", async (t) => {
+  const world = await openWorld(t);
+  const first = await world.createWebhook({ url: "https://example.com/first" });
+  const eventId = await world.publish();
+  await withStatus(world, { webhookId: first.webhook.id, status: "success", count: 1 });
+  const second = await world.createWebhook({ url: "https://example.com/second", events: ["order.*"] });
+  const third = await world.createWebhook({ url: "https://example.com/third", events: ["user.*"] });
+  const { events } = world.services;
+  const all = await events.replay(admin, { eventId, webhookIds: null });
+  assert.deepEqual(
+    all.map(({ webhookId }) => webhookId),
+    [first.webhook.id, second.webhook.id],
+  );
+  await events.replay(admin, { eventId, webhookIds: [third.webhook.id, third.webhook.id] });
+  await world.until(() => world.requests.length === 4);
+  assert.deepEqual(world.requests.map(({ path }) => path).toSorted(), [
+    "/first",
+    "/first",
+    "/second",
+    "/third",
+  ]);
+  const listed = await events.deliveries(admin, { eventId, page });
+  assert.equal(listed.rows.length, 4);
+  await assert.rejects(events.replay({ tenantId: "acme" }, { eventId, webhookIds: null }), code("not_found"));
+  await assert.rejects(
+    events.replay(admin, { eventId, webhookIds: [first.webhook.id, "ghost"] }),
+    (error: unknown) => {
+      return error instanceof PosthornError && error.fields[0]?.field === "webhook_ids[1]";
+    },
+  );
+  await assert.rejects(events.replay(admin, { eventId, webhookIds: [] }), code("invalid_request"));
+  await assert.rejects(events.get({ tenantId: "acme" }, eventId), code("not_found"));
+  assert.equal(
+    (await events.list(admin, { eventType: "order.created", from: null, to: null, tenantId: null, page }))
+      .rows.length,
+    1,
+  );
+});

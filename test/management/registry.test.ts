@@ -1,0 +1,218 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { PosthornError } from "../../src/core/errors.ts";
+import type { ApiKeyRole } from "../../src/ports/store/registry.ts";
+import { admin, adminKey, openWorld } from "./world.ts";
+
+const code = (expected: string) => (error: unknown) =>
+  error instanceof PosthornError && error.code === expected;
+const schema = { type: "object", required: ["id"], properties: { id: { type: "integer" } } };
+const fieldsOf = (expected: readonly string[]) => (error: unknown) => {
+  assert.ok(error instanceof PosthornError);
+  assert.deepEqual(
+    error.fields.map(({ field }) => field),
+    expected,
+  );
+  return true;
+};
+
+test("a registered schema holds events to it, from the moment it is put until it is deleted", async (t) => {
+  const world = await openWorld(t);
+  const { eventTypes } = world.services;
+  await world.publish({ data: { id: "text" } });
+  const put = await eventTypes.put(admin, {
+    tenantId: null,
+    name: "order.created",
+    schema,
+    description: "An order",
+    examples: [{ id: 1 }],
+  });
+  assert.equal(put.created, true);
+  await assert.rejects(world.publish({ data: { id: "canary" } }), (error: unknown) => {
+    assert.ok(error instanceof PosthornError && error.code === "schema_violation");
+    assert.deepEqual(error.fields, [{ field: "data.id", message: "must be integer" }]);
+    return true;
+  });
+  await world.publish({ data: { id: 2 } });
+  await world.restart();
+  await assert.rejects(world.publish({ data: {}, eventType: "order.created" }), code("invalid_request"));
+  await assert.rejects(world.publish({ data: { id: null } }), code("schema_violation"));
+  const { eventTypes: again } = world.services;
+  const merged = await again.put(admin, { tenantId: null, name: "order.created", deprecated: true });
+  assert.deepEqual(
+    [merged.created, merged.eventType.description, merged.eventType.deprecated],
+    [false, "An order", true],
+  );
+  assert.deepEqual(merged.eventType.schema, schema);
+  await again.put(admin, { tenantId: null, name: "order.created", schema: null, examples: [] });
+  await world.publish({ data: { id: "text" } });
+  await again.delete(admin, { tenantId: null, name: "order.created" });
+  await assert.rejects(again.get(admin, { tenantId: null, name: "order.created" }), code("not_found"));
+  await assert.rejects(again.delete(admin, { tenantId: null, name: "order.created" }), code("not_found"));
+});
+
+test("event types are checked: names, schemas, and examples against their schema", async (t) => {
+  const world = await openWorld(t);
+  const { eventTypes } = world.services;
+  for (const name of ["", "a..b", "a b", "*", "posthorn.test", "x".repeat(129)]) {
+    await assert.rejects(eventTypes.put(admin, { tenantId: null, name }), fieldsOf(["name"]));
+  }
+  await assert.rejects(
+    eventTypes.put(admin, { tenantId: null, name: "a", schema: { properties: { x: { type: "nope" } } } }),
+    fieldsOf(["schema.properties.x.type"]),
+  );
+  await assert.rejects(
+    eventTypes.put(admin, { tenantId: null, name: "a", schema: { $ref: "http://169.254.169.254/" } }),
+    fieldsOf(["schema.$ref"]),
+  );
+  await assert.rejects(
+    eventTypes.put(admin, { tenantId: null, name: "a", schema, examples: [{ id: 1 }, { id: "x" }, 3] }),
+    fieldsOf(["examples[1].id", "examples[2]"]),
+  );
+  assert.deepEqual(await eventTypes.list(admin, { tenantId: null }), []);
+});
+
+test("event types and their schemas belong to one tenant", async (t) => {
+  const world = await openWorld(t);
+  const { eventTypes, tenants } = world.services;
+  await tenants.put(admin, { id: "acme", input: {} });
+  await eventTypes.put({ tenantId: "acme" }, { tenantId: null, name: "order.created", schema });
+  await world.publish({ data: { id: "text" } });
+  await assert.rejects(world.publish({ tenantId: "acme", data: { id: "text" } }), code("schema_violation"));
+  const other = { tenantId: "default" };
+  await assert.rejects(eventTypes.get(other, { tenantId: null, name: "order.created" }), code("not_found"));
+  await assert.rejects(
+    eventTypes.get(other, { tenantId: "acme", name: "order.created" }),
+    code("invalid_request"),
+  );
+  await assert.rejects(
+    eventTypes.delete(other, { tenantId: null, name: "order.created" }),
+    code("not_found"),
+  );
+  assert.equal((await eventTypes.list(other, { tenantId: null })).length, 0);
+  assert.equal((await eventTypes.list(admin, { tenantId: null })).length, 1);
+});
+
+test("`default` exists from the start; ids and limits of tenants are checked; tenants cannot lift their limits", async (t) => {
+  const world = await openWorld(t);
+  const { tenants } = world.services;
+  assert.deepEqual(
+    (await tenants.list(admin)).map(({ id }) => id),
+    ["default"],
+  );
+  for (const id of ["", "Upper", "-a", "a b", "a/b", "x".repeat(64), "é"]) {
+    await assert.rejects(tenants.put(admin, { id, input: {} }), fieldsOf(["id"]));
+  }
+  const rateLimit = { requestsPerMinute: 60, burst: 5 };
+  const { tenant, created } = await tenants.put(admin, { id: "acme", input: { name: "Acme", rateLimit } });
+  assert.deepEqual([created, tenant.name, tenant.rateLimit], [true, "Acme", rateLimit]);
+  const merged = await tenants.put(admin, { id: "acme", input: { webhooksMax: 5 } });
+  assert.deepEqual(
+    [merged.created, merged.tenant.rateLimit, merged.tenant.webhooksMax],
+    [false, rateLimit, 5],
+  );
+  await assert.rejects(
+    tenants.put(admin, {
+      id: "acme",
+      input: {
+        name: "",
+        rateLimit: { requestsPerMinute: 0, burst: 0.5 },
+        webhooksMax: -1,
+        notificationTargets: [{ kind: "fax" as "email", address: "x" }],
+      },
+    }),
+    fieldsOf([
+      "name",
+      "rate_limit.requests_per_minute",
+      "rate_limit.burst",
+      "webhooks_max",
+      "notification_targets[0].kind",
+      "notification_targets[0].address",
+    ]),
+  );
+  const acme = { tenantId: "acme" };
+  assert.deepEqual(
+    (await tenants.list(acme)).map(({ id }) => id),
+    ["acme"],
+  );
+  await assert.rejects(tenants.get(acme, "default"), code("not_found"));
+  await assert.rejects(tenants.put(acme, { id: "default", input: { name: "x" } }), code("not_found"));
+  await assert.rejects(tenants.put(acme, { id: "acme", input: { rateLimit: null } }), code("forbidden"));
+  await assert.rejects(tenants.put(acme, { id: "acme", input: { webhooksMax: null } }), code("forbidden"));
+  assert.equal((await tenants.put(acme, { id: "acme", input: { name: "New" } })).tenant.name, "New");
+  await world.restart();
+  assert.deepEqual((await world.services.tenants.get(admin, "acme")).webhooksMax, 5);
+});
+
+test("a key authenticates its holder until it is revoked or expires, and survives a restart", async (t) => {
+  const world = await openWorld(t);
+  await world.services.tenants.put(admin, { id: "acme", input: {} });
+  const { apiKeys } = world.services;
+  const made = await apiKeys.create(admin, {
+    name: "ci",
+    role: "publish",
+    tenantId: "acme",
+    expiresAt: null,
+  });
+  assert.match(made.key, /^phk_[A-Za-z0-9_-]{43}$/);
+  assert.equal(made.apiKey.hint, made.key.slice(-4));
+  assert.ok(!JSON.stringify(made.apiKey).includes(made.key));
+  const principal = { keyId: made.apiKey.id, role: "publish", tenantId: "acme" };
+  assert.deepEqual(apiKeys.authenticate(made.key), principal);
+  for (const wrong of [
+    "",
+    "phk_",
+    `${made.key}x`,
+    made.key.slice(0, -1),
+    made.apiKey.hash,
+    "x".repeat(100_000),
+  ]) {
+    assert.equal(apiKeys.authenticate(wrong), null);
+  }
+  assert.deepEqual(apiKeys.authenticate(adminKey), { keyId: "admin", role: "admin", tenantId: null });
+  await world.restart();
+  const { apiKeys: again } = world.services;
+  assert.deepEqual(again.authenticate(made.key), principal);
+  await again.revoke(admin, made.apiKey.id);
+  assert.equal(again.authenticate(made.key), null);
+  await assert.rejects(again.revoke(admin, made.apiKey.id), code("not_found"));
+  const expiring = await again.create(admin, {
+    name: "soon",
+    role: "read",
+    tenantId: null,
+    expiresAt: Date.now() + 60_000,
+  });
+  assert.equal(again.authenticate(expiring.key)?.tenantId, "default");
+  world.skipTime(60_001);
+  assert.equal(again.authenticate(expiring.key), null);
+});
+
+test("a tenant makes, sees and revokes keys of its own only, and never an administrator's", async (t) => {
+  const world = await openWorld(t);
+  await world.services.tenants.put(admin, { id: "acme", input: {} });
+  const { apiKeys } = world.services;
+  const acme = { tenantId: "acme" };
+  const key = { name: "k", role: "manage" as ApiKeyRole, tenantId: null, expiresAt: null };
+  const root = await apiKeys.create(admin, { ...key, role: "admin" });
+  assert.equal(apiKeys.authenticate(root.key)?.tenantId, null);
+  const own = await apiKeys.create(acme, key);
+  assert.equal(own.apiKey.tenantId, "acme");
+  await assert.rejects(apiKeys.create(acme, { ...key, role: "admin" }), code("forbidden"));
+  await assert.rejects(apiKeys.create(acme, { ...key, tenantId: "default" }), code("invalid_request"));
+  await assert.rejects(apiKeys.create(admin, { ...key, tenantId: "ghost" }), code("invalid_request"));
+  await assert.rejects(
+    apiKeys.create(admin, { name: "", role: "boss" as ApiKeyRole, tenantId: null, expiresAt: 1 }),
+    fieldsOf(["name", "role", "expires_at"]),
+  );
+  await assert.rejects(
+    apiKeys.create(admin, { ...key, role: "admin", tenantId: "acme" }),
+    fieldsOf(["tenant_id"]),
+  );
+  assert.deepEqual(
+    (await apiKeys.list(acme)).map(({ id }) => id),
+    [own.apiKey.id],
+  );
+  assert.equal((await apiKeys.list(admin)).length, 2);
+  await assert.rejects(apiKeys.revoke({ tenantId: "default" }, own.apiKey.id), code("not_found"));
+  await assert.rejects(apiKeys.revoke(acme, root.apiKey.id), code("not_found"));
+});

@@ -1,0 +1,41 @@
+import type { CircuitState } from "../../src/core/circuit-breaker.ts";
+import type { DeliveryState } from "../../src/core/delivery.ts";
+import type { LogFields, Telemetry } from "../../src/ports/telemetry.ts";
+
+/** What the engine tells about itself: traced, counted, and searched for things that must never be said. */
+export class RecordedTelemetry {
+  readonly states = new Map<DeliveryState, number>();
+  readonly circuits = new Map<CircuitState, number>();
+  readonly messages = new Map<string, number>();
+  readonly #trace: (line: string) => void;
+
+  constructor(trace: (line: string) => void) {
+    this.#trace = trace;
+  }
+
+  readonly telemetry: Telemetry = {
+    log: {
+      debug: (fields, message) => this.#line("debug", fields, message),
+      info: (fields, message) => this.#line("info", fields, message),
+      warn: (fields, message) => this.#line("warn", fields, message),
+      error: (fields, message) => this.#line("error", fields, message),
+    },
+    metrics: {
+      attemptSettled: ({ status }) => count(this.states, status),
+      circuitMoved: ({ to }) => count(this.circuits, to),
+      rateLimited: () => undefined,
+      largePayload: () => undefined,
+      eventPublished: () => undefined,
+      commitWritten: () => undefined,
+    },
+  };
+
+  #line(level: string, fields: LogFields, message: string): void {
+    count(this.messages, message);
+    this.#trace(`${level} ${message} ${JSON.stringify(fields)}`);
+  }
+}
+
+export function count<Name>(counts: Map<Name, number>, name: Name): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}

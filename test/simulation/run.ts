@@ -1,0 +1,66 @@
+// `npm run simulate`: many seeds, or one seed in full.
+//
+//   npm run simulate -- --seeds 10000             seeds 1 to 10,000; goes on after a violation
+//   npm run simulate -- --seeds 500 --from 2000   another stretch
+//   npm run simulate -- --seed 4711 --trace       one world, with everything that happens in it
+//   npm run simulate -- --seeds 200 --sqlite      on the embedded store instead of the model
+
+import { parseArgs } from "node:util";
+import { addCoverage, emptyCoverage, missingBoundaries, simulate } from "./simulate.ts";
+import type { Coverage, SimulationResult } from "./simulate.ts";
+import { modelDisk, sqliteDisk } from "./stores.ts";
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "200" },
+    from: { type: "string", default: "1" },
+    seed: { type: "string" },
+    trace: { type: "boolean", default: false },
+    sqlite: { type: "boolean", default: false },
+  },
+});
+
+const disk = values.sqlite ? sqliteDisk : modelDisk;
+const first = Number(values.seed ?? values.from);
+const seeds = values.seed === undefined ? Number(values.seeds) : 1;
+const onTrace = values.trace ? (line: string) => process.stdout.write(`${line}\n`) : undefined;
+const total = emptyCoverage();
+const failed: SimulationResult[] = [];
+const startedAt = performance.now();
+let reportedAt = startedAt;
+
+for (let seed = first; seed < first + seeds; seed += 1) {
+  const result = await simulate({ seed, disk, onTrace });
+  addCoverage(total, result.coverage);
+  if (result.violation !== null) {
+    failed.push(result);
+    process.stderr.write(`seed ${seed}: ${result.violation.message}\n`);
+  }
+  if (performance.now() - reportedAt < 5_000) continue;
+  reportedAt = performance.now();
+  process.stderr.write(`${seed - first + 1} of ${seeds} seeds, ${failed.length} violations\n`);
+}
+printSummary(total);
+process.exitCode = failed.length === 0 ? 0 : 1;
+
+function printSummary(coverage: Coverage): void {
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const rate = (seeds / seconds).toFixed(1);
+  const lines = [
+    `${seeds} seeds from ${first}, ${failed.length} with a violation; ${seconds.toFixed(1)} s, ${rate} seeds/s`,
+    `${(coverage.virtualHours / 24).toFixed(0)} virtual days, ${coverage.steps} steps`,
+    `crashes: ${table(coverage.crashes)}`,
+    `never died at: ${missingBoundaries(coverage).join(", ") || "none, every boundary was met"}`,
+    `store faults: ${table(coverage.storeFaults)}`,
+    `receivers: ${table(coverage.moods)}`,
+    `settled as: ${table(coverage.states)}`,
+    `circuits: ${table(coverage.circuits)}`,
+    `log: ${table(coverage.messages)}`,
+  ];
+  process.stderr.write(`${lines.join("\n")}\n`);
+  for (const { seed, violation } of failed.slice(0, 50)) process.stderr.write(`seed ${seed}: ${violation?.message}\n`);
+}
+
+function table(counts: ReadonlyMap<string, number>): string {
+  return [...counts].toSorted((a, b) => b[1] - a[1]).map(([name, hits]) => `${name} ${hits}`).join(", ");
+}

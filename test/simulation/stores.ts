@@ -1,0 +1,38 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { createModelStore } from "./model-store.ts";
+
+/** What survives the processes of a world: a store that can be opened again and again. */
+export interface Disk {
+  /** The store as the running process has it open. */
+  readonly store: () => Store;
+  /** The process died or ended; the next one opens the same contents. */
+  readonly reopen: () => Promise<void>;
+  readonly remove: () => Promise<void>;
+}
+
+export function modelDisk(): Disk {
+  const store = createModelStore();
+  return { store: () => store, reopen: async () => store.restart(), remove: async () => undefined };
+}
+
+/** The embedded store in a folder of its own. A crash closes the file without asking the engine. */
+export async function sqliteDisk(now: () => number): Promise<Disk> {
+  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-simulation-"));
+  const open = (): Promise<Store> => openSqliteStore({ dataDir, now: now(), pid: process.pid });
+  let store = await open();
+  return {
+    store: () => store,
+    reopen: async () => {
+      await store.close();
+      store = await open();
+    },
+    remove: async () => {
+      await store.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,306 @@
+import { createHash } from "node:crypto";
+import { Engine } from "../../src/engine/engine.ts";
+import { CrashStore } from "./crash-store.ts";
+import { EngineRun } from "./engine-run.ts";
+import { microtasksDone, VirtualTime } from "./fake-clock.ts";
+import { HostileReceiver } from "./hostile-receiver.ts";
+import { Invariants } from "./invariants.ts";
+import { Flights } from "./invariants/flights.ts";
+import { Violation } from "./invariants/watched.ts";
+import { Ledger } from "./ledger.ts";
+import { RecordedTelemetry } from "./recorded-telemetry.ts";
+import { drawScenario } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
+import { SeededRandom } from "./seeded-random.ts";
+import type { Disk } from "./stores.ts";
+import { stubSecretBox } from "./stub-secret-box.ts";
+import { Workload } from "./workload.ts";
+import type { Target } from "./workload.ts";
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const startUnixMs = Date.UTC(2026, 2, 15, 9);
+/** Longest wait that a schedule of the simulation can ask for, with jitter, and time to be noticed after it. */
+const healMsMax = 31 * hourMs;
+const livenessCheckMs = 5 * minuteMs;
+const stopGraceMs = 10_000;
+
+export interface WorldOptions {
+  readonly seed: number;
+  readonly disk: (now: () => number) => Promise<Disk> | Disk;
+  /** Called with each line of the trace. */
+  readonly onTrace?: ((line: string) => void) | undefined;
+  /** Changes the engine that is composed, to prove that a mistake is found. */
+  readonly sabotage?: ((engine: Engine) => void) | undefined;
+}
+
+/** A whole system in virtual time: engine, store, receivers, people, and everything that can happen to them. */
+export class World {
+  readonly #options: WorldOptions;
+  readonly #random: SeededRandom;
+  readonly #hash = createHash("sha256");
+  readonly #ledger = new Ledger();
+  readonly #flights = new Flights(this.#ledger);
+  readonly #invariants: Invariants;
+  readonly #workload: Workload;
+  readonly #disk: Disk;
+  #run: EngineRun | null = null;
+  #runs = 0;
+  #healing = false;
+  #pendingReopen: Promise<void> = Promise.resolve();
+  readonly time = new VirtualTime(startUnixMs);
+  readonly scenario: Scenario;
+  readonly store: CrashStore;
+  readonly receiver: HostileReceiver;
+  readonly recorded: RecordedTelemetry;
+  readonly crashes = new Map<string, number>();
+  violation: Violation | null = null;
+  steps = 0;
+
+  static async create(options: WorldOptions): Promise<World> {
+    const time = { now: () => startUnixMs };
+    return new World(options, await options.disk(() => time.now()));
+  }
+
+  private constructor(options: WorldOptions, disk: Disk) {
+    this.#options = options;
+    this.#disk = disk;
+    this.#random = new SeededRandom(`seed ${options.seed}`);
+    this.scenario = drawScenario(this.#random.fork("scenario"));
+    const { time } = this;
+    const trace = (line: string): void => this.#trace(line);
+    const fail = (invariant: string, message: string): void => this.#fail(invariant, message);
+    this.recorded = new RecordedTelemetry(trace);
+    this.#invariants = new Invariants({
+      ...{ ledger: this.#ledger, flights: this.#flights, time, fail },
+      limits: this.scenario.limits,
+    });
+    this.store = new CrashStore({
+      ...{ ledger: this.#ledger, time, trace },
+      inner: () => disk.store(),
+      random: this.#random.fork("store"),
+      faults: this.scenario.faults,
+      crash: (where) => this.#crash(where),
+      committed: (commit) => this.#invariants.committed(commit),
+    });
+    this.receiver = new HostileReceiver({
+      ...{ time, trace },
+      random: this.#random.fork("receiver"),
+      sent: (sent) => this.#invariants.requestSent(sent),
+      answered: (flight, answer) => this.#invariants.requestAnswered(flight, answer),
+    });
+    this.#workload = new Workload({
+      ...{ ledger: this.#ledger, invariants: this.#invariants, trace, fail },
+      random: this.#random.fork("workload"),
+      tenants: this.scenario.tenants,
+      now: () => time.now(),
+      restart: () => this.#restart(),
+      startOutage: (durationMs) => this.store.startOutage(durationMs),
+    });
+  }
+
+  /** Lives through trouble, heals, comes to rest, and is compared with the ledger. Stops at the first violation. */
+  async live(): Promise<void> {
+    const { time, scenario } = this;
+    this.#planTrouble();
+    this.#boot();
+    this.#watch();
+    await this.#runUntil(scenario.troubleMs);
+    this.#heal();
+    const healedAtMs = time.monotonicMs();
+    await this.#runUntil(healedAtMs + healMsMax, () => this.#ledger.waiting.size === 0);
+    // A request that was settled a moment ago may still have to be announced.
+    await this.#runUntil(time.monotonicMs() + 10 * minuteMs);
+    await this.#checkRest();
+    await this.#disk.remove();
+  }
+
+  traceHash(): string {
+    return this.#hash.copy().digest("hex");
+  }
+
+  // ---- time ---------------------------------------------------------------------------------------------------
+
+  async #runUntil(monotonicMs: number, isDone: () => boolean = () => false): Promise<void> {
+    while (this.violation === null && !isDone()) {
+      this.steps += 1;
+      await microtasksDone();
+      if (this.time.runDeferred()) continue;
+      if (!this.time.runTimer(monotonicMs)) return;
+    }
+  }
+
+  #planTrouble(): void {
+    const { scenario, time } = this;
+    const random = this.#random.fork("plan");
+    const sometime = (run: () => void): void => {
+      time.after(random.int({ min: 1, max: scenario.troubleMs }), () => !this.#healing && run());
+    };
+    for (let index = 0; index < scenario.webhooks; index += 1) {
+      time.after(10 + index, () => this.#withTarget((target) => void this.#workload.create(target).catch(() => undefined)));
+    }
+    for (let index = 0; index < scenario.actions; index += 1) {
+      sometime(() => this.#withTarget((target) => this.#workload.act(target)));
+    }
+    for (let index = 0; index < scenario.crashesAnytime; index += 1) sometime(() => this.#crash("anytime"));
+    for (let index = 0; index < scenario.clockJumps; index += 1) {
+      const jumpMs = random.pick([-hourMs, -5_000, 5_000, hourMs]);
+      sometime(() => this.#jump(jumpMs));
+    }
+  }
+
+  #jump(byMs: number): void {
+    this.#trace(`clock jumps ${byMs}`);
+    this.time.jump(byMs);
+    this.#invariants.clockJumped();
+  }
+
+  #watch(): void {
+    this.time.after(livenessCheckMs, () => {
+      if (this.#run !== null) this.#invariants.checkLiveness(this.#run, this.store.lastFaultAtMonotonicMs);
+      this.#watch();
+    });
+  }
+
+  // ---- processes ----------------------------------------------------------------------------------------------
+
+  #boot(): void {
+    const { time, scenario } = this;
+    this.#runs += 1;
+    const run = new EngineRun(this.#runs, time);
+    this.#trace(`boot ${run.number}`);
+    const random = this.#random.fork(`engine ${run.number}`);
+    run.engine = new Engine({
+      store: this.store.facade(run),
+      transport: this.receiver.transport(run),
+      secretBox: stubSecretBox,
+      clock: run.clock,
+      random,
+      telemetry: this.recorded.telemetry,
+      limits: scenario.limits,
+      retention: scenario.retention,
+      delivers: true,
+      userAgent: "posthorn-simulation",
+      tenantExists: () => true,
+      schemaProblems: () => [],
+    });
+    this.#options.sabotage?.(run.engine);
+    this.#run = run;
+    run.engine.start().then(
+      () => {
+        run.started = true;
+        this.#invariants.processStarted(run);
+      },
+      (error: unknown) => this.#bootFailed(run, error),
+    );
+  }
+
+  /** A supervisor starts it again, as long as the store is what kept it from starting. */
+  #bootFailed(run: EngineRun, error: unknown): void {
+    this.#trace(`boot ${run.number} failed: ${String(error)}`);
+    if (!String(error).includes("outage")) this.#fail("I-21", `the engine does not start: ${String(error)}`);
+    this.#crash("start");
+  }
+
+  #crash(where: string): void {
+    const run = this.#run;
+    if (run === null) return;
+    this.#trace(`crash ${where}`);
+    this.crashes.set(where, (this.crashes.get(where) ?? 0) + 1);
+    this.#end(run);
+    this.time.after(this.#random.int({ min: 1, max: 5_000 }), () => this.#boot());
+  }
+
+  /** Nothing of the process has an effect any more, and the store is opened again. */
+  #end(run: EngineRun): void {
+    run.die();
+    this.#run = null;
+    this.#invariants.processDied(run);
+    this.#ledger.restarted();
+    this.#pendingReopen = this.#disk.reopen().catch((error: unknown) => this.#fail("I-21", `reopening: ${String(error)}`));
+  }
+
+  #restart(): void {
+    const run = this.#run;
+    if (run === null || !run.started || run.stopping) return;
+    run.stopping = true;
+    this.#trace("stop");
+    const stoppedAtMs = this.time.monotonicMs();
+    const faultsBefore = this.store.lastFaultAtMonotonicMs;
+    run.engine.stop({ graceMs: stopGraceMs }).then(
+      () => {
+        if (!run.alive) return;
+        const isClean = this.store.lastFaultAtMonotonicMs === faultsBefore;
+        const tookMs = this.time.monotonicMs() - stoppedAtMs;
+        this.#invariants.processStopped(run, { isClean, tookMs, graceMs: stopGraceMs });
+        this.#end(run);
+        this.time.after(this.#random.int({ min: 1, max: 60_000 }), () => this.#boot());
+      },
+      (error: unknown) => this.#stopFailed(run, error),
+    );
+  }
+
+  #stopFailed(run: EngineRun, error: unknown): void {
+    if (!run.alive) return;
+    if (this.store.healed) this.#fail("I-20", `stopping failed: ${String(error)}`);
+    this.#crash("stop");
+  }
+
+  #withTarget(use: (target: Target) => void): void {
+    const run = this.#run;
+    if (run === null || !run.started || run.stopping || !run.alive) return;
+    use({ run, engine: run.engine, store: this.store.facade(run) });
+  }
+
+  // ---- the end ------------------------------------------------------------------------------------------------
+
+  #heal(): void {
+    this.#trace("heal");
+    this.#healing = true;
+    this.store.heal();
+    this.receiver.healed = true;
+    // A process may be starting just now.
+    const whenUp = (): void => {
+      if (this.#run === null || !this.#run.started || this.#run.stopping) {
+        this.time.after(1_000, whenUp);
+        return;
+      }
+      this.#withTarget((target) => {
+        this.#workload.heal(target).catch((error: unknown) => this.#fail("I-21", `healing: ${String(error)}`));
+      });
+    };
+    whenUp();
+  }
+
+  async #checkRest(): Promise<void> {
+    const run = this.#run;
+    if (this.violation !== null || run === null) return;
+    await this.#pendingReopen;
+    const { payloadMs, historyMs } = this.scenario.retention;
+    const historyFrom = this.time.now() - Math.min(payloadMs, historyMs);
+    await this.#invariants.checkEnd({ store: this.#disk.store(), historyFrom });
+    const firedBefore = run.clock.firedTimers;
+    await this.#runUntil(this.time.monotonicMs() + hourMs);
+    this.#invariants.checkIdle(run, { timersFired: run.clock.firedTimers - firedBefore });
+    this.#restart();
+    await this.#runUntil(this.time.monotonicMs() + minuteMs / 2, () => !run.alive);
+    if (run.alive) this.#fail("I-20", "the engine does not stop");
+  }
+
+  /** From outside the world: an exception that nobody caught. */
+  uncaught(error: unknown): void {
+    this.#fail("I-21", `uncaught: ${error instanceof Error ? error.stack : String(error)}`);
+  }
+
+  #fail(invariant: string, message: string): void {
+    if (this.violation !== null) return;
+    this.violation = new Violation(invariant, message);
+    this.#trace(`VIOLATION ${this.violation.message}`);
+  }
+
+  #trace(line: string): void {
+    const stamped = `${this.time.monotonicMs()} ${line}`;
+    this.#hash.update(stamped).update("\n");
+    this.#options.onTrace?.(stamped);
+  }
+}
