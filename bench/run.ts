@@ -40,7 +40,7 @@ async function main(): Promise<number> {
 async function bench(options: BenchOptions): Promise<number> {
   const folders = new Folders();
   const sink = await Sink.start();
-  const raw = await Raw.start({ origin: sink.origin, sampleMs: options.quick ? 1_000 : 3_000 });
+  const raw = await Raw.start({ origin: sink.origin, sampleMs: options.quick ? 700 : 3_000 });
   const report = new Report();
   const context: Context = {
     sink,
@@ -54,7 +54,7 @@ async function bench(options: BenchOptions): Promise<number> {
     progress: (text) => process.stderr.write(`  ${text}\n`),
   };
   try {
-    process.stderr.write(`${describeEnvironment(folders.root).join("\n")}\n`);
+    process.stdout.write(`${describeEnvironment(folders.root).join("\n")}\n`);
     for (const row of allRows) {
       // oxlint-disable-next-line no-await-in-loop
       if (options.only === null || options.only.includes(row.name)) await report.add(row, context);
@@ -64,7 +64,7 @@ async function bench(options: BenchOptions): Promise<number> {
     await sink.stop();
     folders.remove();
   }
-  process.stdout.write(`${renderTable(report.lines)}\n\n${report.notes.join("\n")}\n`);
+  process.stdout.write(`\n${renderTable(report.lines)}\n\n${report.notes.join("\n")}\n`);
   if (context.profileFile !== null) process.stdout.write(`\n${describeProfile(context.profileFile)}\n`);
   if (options.jsonFile !== null)
     writeFileSync(options.jsonFile, `${JSON.stringify(report.lines, null, 2)}\n`);

@@ -1,5 +1,5 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
-import { arch, availableParallelism, cpus, platform, release, totalmem } from "node:os";
+import { arch, availableParallelism, cpus, loadavg, platform, release, totalmem } from "node:os";
 import { join } from "node:path";
 import { median, percentile } from "../statistics.ts";
 
@@ -11,7 +11,7 @@ export function describeEnvironment(folder: string): string[] {
     `${cpus()[0]?.model.trim() ?? "unknown processor"}, ${availableParallelism()} cores, ${gib.toFixed(0)} GiB`,
     `${platform()} ${release()} ${arch()}, Node ${process.versions.node}, SQLite ${process.versions["sqlite"] ?? "?"}`,
     `data in ${folder}: fsync of a page takes ${median(sync).toFixed(2)} ms, p95 ${percentile(sync, 0.95).toFixed(2)} ms`,
-    new Date().toISOString(),
+    `${new Date().toISOString()}, load average ${(loadavg()[0] ?? 0).toFixed(2)} before the start`,
   ];
 }
 

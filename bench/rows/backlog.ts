@@ -21,8 +21,8 @@ const otherTypes = Array.from({ length: otherWebhooks }, (_, index) => eventType
 export const backlog: Row = {
   name: "backlog",
   async run(context) {
-    // A tenth in a quick run, where writing the rows would take longer than the rest.
-    const eventsPerWebhook = context.quick ? 100 : 1_000;
+    // A twentieth in a quick run, where writing the rows would take longer than the rest.
+    const eventsPerWebhook = context.quick ? 50 : 1_000;
     const left = idleWebhooks * eventsPerWebhook;
     const { empty, loaded } = await seedStores(context, eventsPerWebhook);
     const figures: Pair<Stretch>[] = [];
@@ -116,7 +116,7 @@ async function drainOthers(
   store: { readonly dataDir: string; readonly left: number },
 ): Promise<Stretch> {
   const { dataDir, left } = store;
-  const counts = context.quick ? { warmUp: 2_000, count: 8_000 } : { warmUp: 3_000, count: 30_000 };
+  const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 3_000, count: 30_000 };
   await seedDue(dataDir, { events: counts.warmUp + counts.count, types: otherTypes });
   const product = await new ProductProcess().open({ dataDir, delivers: true });
   try {

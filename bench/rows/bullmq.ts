@@ -15,7 +15,7 @@ export const bullmq: Row = {
       await installPackages();
       const { value, baseline, ratio } = await besideRaw(context, {
         name: "bullmq",
-        measure: () => drainOnce(context, { port: redis.port, count: context.quick ? 8_000 : 20_000 }),
+        measure: () => drainOnce(context, { port: redis.port, count: context.quick ? 5_000 : 20_000 }),
       });
       return [{ name: "bullmq", value, unit: "deliveries/s", baseline, ratio, goal: null, pass: null }];
     } finally {

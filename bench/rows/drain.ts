@@ -15,7 +15,7 @@ const webhookCount = 100;
 export const drain: Row = {
   name: "drain",
   async run(context) {
-    const counts = context.quick ? { warmUp: 3_000, count: 15_000 } : { warmUp: 5_000, count: 50_000 };
+    const counts = context.quick ? { warmUp: 2_000, count: 10_000 } : { warmUp: 5_000, count: 50_000 };
     const figure = await besideRaw(context, {
       name: "drain",
       measure: () => drainOnce(context, { ...counts, schemes: ["v1"] }),
@@ -42,7 +42,7 @@ export const drainDefaultSchemes: Row = {
     const figure = await besideRaw(context, {
       name: "drain-v1a-v1",
       kind: { by: "request", schemes },
-      measure: () => drainOnce(context, { warmUp: 2_000, count: context.quick ? 8_000 : 20_000, schemes }),
+      measure: () => drainOnce(context, { warmUp: 1_500, count: context.quick ? 5_000 : 20_000, schemes }),
     });
     const { value, baseline, ratio } = figure;
     return [{ name: "drain-v1a-v1", value, unit: "deliveries/s", baseline, ratio, goal: null, pass: null }];

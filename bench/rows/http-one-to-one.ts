@@ -14,7 +14,7 @@ const webhookCount = 100;
 export const httpOneToOne: Row = {
   name: "http-1to1",
   async run(context) {
-    const counts = context.quick ? { warmUp: 2_000, count: 8_000 } : { warmUp: 3_000, count: 30_000 };
+    const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 3_000, count: 30_000 };
     const figure = await besideRaw(context, { name: "http-1to1", measure: () => httpOnce(context, counts) });
     const { value, baseline, ratio } = figure;
     return [

@@ -75,7 +75,7 @@ async function othersOnce(context: Context, bad: "answers" | "hangs"): Promise<O
   try {
     await product.start();
     // One event of a hundred is for the bad webhook.
-    const rounds = context.quick ? { warmUp: 20, count: 100 } : { warmUp: 30, count: 400 };
+    const rounds = context.quick ? { warmUp: 20, count: 60 } : { warmUp: 30, count: 400 };
     const events = (rounds.warmUp + rounds.count) * webhookCount;
     const stretch = await measureStretch(context, product, {
       warmUp: rounds.warmUp * badWebhook,
@@ -95,7 +95,7 @@ async function othersOnce(context: Context, bad: "answers" | "hangs"): Promise<O
     await sink.record();
     const paced = await product.paced({
       perSecond: pacedPerSecond,
-      durationMs: context.quick ? 2_000 : 6_000,
+      durationMs: context.quick ? 1_500 : 6_000,
       types,
     });
     const others = paced.filter(({ eventType }) => eventType !== badType);

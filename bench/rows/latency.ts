@@ -9,14 +9,14 @@ import { median, percentile } from "../statistics.ts";
 
 const perSecond = 200;
 const webhookCount = 100;
-const warmUpMs = 1_500;
+const warmUpMs = 1_000;
 const p95 = 0.95;
 
 /** 200 events/s in an open loop: from accepted (the publish resolved) to received (the sink read the request). */
 export const latency: Row = {
   name: "latency",
   async run(context) {
-    const durationMs = context.quick ? 2_000 : 10_000;
+    const durationMs = context.quick ? 1_500 : 10_000;
     const raws = [await rawOnce(context, durationMs)];
     const products: DelayP95[] = [];
     const ratios: number[] = [];

@@ -23,7 +23,7 @@ export const through: Row = {
           name: "through",
           webhooks,
           warmUp: 3_000,
-          count: context.quick ? 15_000 : 50_000,
+          count: context.quick ? 10_000 : 50_000,
           flood: { types, batch: 100, deliveriesPerEvent: 1, outstandingMax: 2_000, uncountedType: null },
         }),
     });
@@ -51,7 +51,7 @@ export const fanOut: Row = {
           name: "fan-out",
           webhooks,
           warmUp: 3 * webhookCount,
-          count: (context.quick ? 15 : 50) * webhookCount,
+          count: (context.quick ? 10 : 50) * webhookCount,
           flood: {
             types: [eventType],
             batch: 1,

@@ -39,7 +39,9 @@ test("a cursor is bound to tenant, route, filters and key", () => {
 });
 
 test("it does not show the position", () => {
-  const texts = [1_000_001, 1_000_002].map((position) => Buffer.from(codec.encode(listing, position), "base64url"));
+  const texts = [1_000_001, 1_000_002].map((position) =>
+    Buffer.from(codec.encode(listing, position), "base64url"),
+  );
   assert.ok(texts.every((bytes) => !bytes.includes("100000")));
 });
 

@@ -40,7 +40,9 @@ export function createCursorCodec(key: Uint8Array): CursorCodec {
       const cipher = createCipheriv("aes-256-gcm", encryptionKey, nonce.subarray(0, nonceBytes));
       cipher.setAAD(Buffer.from(context));
       const sealed = Buffer.concat([cipher.update(plain, "utf8"), cipher.final()]);
-      return Buffer.concat([nonce.subarray(0, nonceBytes), sealed, cipher.getAuthTag()]).toString("base64url");
+      return Buffer.concat([nonce.subarray(0, nonceBytes), sealed, cipher.getAuthTag()]).toString(
+        "base64url",
+      );
     },
     decode: (listing, cursor) => {
       const position = open(cursor, { context: contextOf(listing), encryptionKey });
@@ -73,7 +75,8 @@ function open(
   decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(bytes.subarray(-tagBytes));
   try {
-    const plain = decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, "utf8") + decipher.final("utf8");
+    const plain =
+      decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, "utf8") + decipher.final("utf8");
     return JSON.parse(plain) as CursorPosition;
   } catch {
     return null;

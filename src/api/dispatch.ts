@@ -68,7 +68,9 @@ function once(
     answerIsSecret: route.answerIsSecret === true,
   };
   const produce = (): Promise<Rendered> =>
-    run(route, call).catch((error: unknown) => renderError(error, { log: dependencies.log, requestId: request.id }));
+    run(route, call).catch((error: unknown) =>
+      renderError(error, { log: dependencies.log, requestId: request.id }),
+    );
   return runOnce(idempotent, produce, dependencies);
 }
 
@@ -91,7 +93,8 @@ export function renderError(
 ): Rendered {
   const known = knownError(error);
   if (known !== null) return renderProblem(known);
-  const fields = error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
+  const fields =
+    error instanceof Error ? { error: error.message, stack: error.stack } : { error: String(error) };
   log.error({ requestId, ...fields }, "a request failed unexpectedly");
   return renderProblem(unexpectedError(requestId));
 }
@@ -102,21 +105,30 @@ export function send(reply: FastifyReply, rendered: Rendered): void {
   const { raw } = reply;
   // Without a body there is no length either: RFC 9110 forbids `content-length: 0` on 204.
   if (rendered.text === "") raw.writeHead(rendered.status, rendered.headers);
-  else raw.writeHead(rendered.status, { ...rendered.headers, "content-length": Buffer.byteLength(rendered.text) });
+  else
+    raw.writeHead(rendered.status, {
+      ...rendered.headers,
+      "content-length": Buffer.byteLength(rendered.text),
+    });
   raw.end(rendered.text);
 }
 
 /** Everything that can be prepared once a route, so that a request only runs compiled checks. */
 function createCallReader(route: Route): (request: FastifyRequest) => Call {
   const checkParams = route.params === undefined ? null : compileValidator(route.params, "path");
-  const checkQuery = compileValidator(route.query ?? { type: "object", additionalProperties: false }, "query");
+  const checkQuery = compileValidator(
+    route.query ?? { type: "object", additionalProperties: false },
+    "query",
+  );
   const readBody = createBodyReader(route);
 
   return (request) => {
-    if (checkParams !== null && checkParams(request.params) !== null) throw new NotFoundError("this resource");
+    if (checkParams !== null && checkParams(request.params) !== null)
+      throw new NotFoundError("this resource");
     const { query } = request;
     const queryErrors = checkQuery(query);
-    if (queryErrors !== null) throw new InvalidRequestError("The query of the URL is not valid.", queryErrors);
+    if (queryErrors !== null)
+      throw new InvalidRequestError("The query of the URL is not valid.", queryErrors);
     const { principal } = request;
     if (principal !== null) refuseForeignTenant(principal, query);
     return {

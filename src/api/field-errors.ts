@@ -69,7 +69,9 @@ function describeUnknown(name: string, error: ErrorObject): string {
 
 function describeTypes(type: unknown): string {
   const names = Array.isArray(type) ? type.map(String) : String(type).split(",");
-  return names.map((name) => (name === "null" ? "null" : `${/^[aeio]/.test(name) ? "an" : "a"} ${name}`)).join(" or ");
+  return names
+    .map((name) => (name === "null" ? "null" : `${/^[aeio]/.test(name) ? "an" : "a"} ${name}`))
+    .join(" or ");
 }
 
 function describeChoices(values: unknown): string {

@@ -43,7 +43,14 @@ export async function runOnce(
   const { store, clock } = dependencies;
   const { scope, key, fingerprint } = request;
   const now = clock.now();
-  const claim = { scope, key, fingerprint, now, claimUntil: now + claimKeptMs, expiresAt: now + answerKeptMs };
+  const claim = {
+    scope,
+    key,
+    fingerprint,
+    now,
+    claimUntil: now + claimKeptMs,
+    expiresAt: now + answerKeptMs,
+  };
   const state = await store.begin(claim);
   switch (state.kind) {
     case "running":
@@ -70,7 +77,10 @@ async function settle(
   const { scope, key } = request;
   try {
     if (isLasting(answer.status)) {
-      const body = pack(answer, { secretBox: request.answerIsSecret ? secretBox : null, context: contextOf(request) });
+      const body = pack(answer, {
+        secretBox: request.answerIsSecret ? secretBox : null,
+        context: contextOf(request),
+      });
       await store.finish({ scope, key, status: answer.status, body });
     } else {
       await store.abandon({ scope, key });
@@ -121,7 +131,10 @@ function unpack(body: string, { secretBox, context }: Packing & { readonly secre
     return JSON.parse(secretBox.open({ ciphertext, context })) as Packed;
   } catch (error) {
     if (!(error instanceof SecretUnreadableError)) throw error;
-    throw new PosthornError("conflict", "The request was done, but its answer was sealed with a key that is gone.");
+    throw new PosthornError(
+      "conflict",
+      "The request was done, but its answer was sealed with a key that is gone.",
+    );
   }
 }
 

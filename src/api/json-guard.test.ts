@@ -59,7 +59,10 @@ test("bytes that are not UTF-8 are refused, not replaced", () => {
 test("a syntax error names the position and never the text", () => {
   assert.throws(
     () => parseJsonBody(Buffer.from('{"secret":"hunter2",}'), defaultBounds),
-    (error: unknown) => error instanceof PosthornError && /character 20\.$/.test(error.message) && !error.message.includes("hunter"),
+    (error: unknown) =>
+      error instanceof PosthornError &&
+      /character 20\.$/.test(error.message) &&
+      !error.message.includes("hunter"),
   );
 });
 

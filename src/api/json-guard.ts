@@ -17,7 +17,8 @@ export const defaultBounds: JsonBounds = { depthMax: 64, valuesMax: 10_000 };
 /** The body as a value. Throws `malformed_json`, `payload_too_large` or `invalid_request`. */
 export function parseJsonBody(raw: Buffer, bounds: JsonBounds): unknown {
   const finding = scanJson(raw, bounds);
-  if (finding === "too_deep") throw new InvalidRequestError("The body is nested too deeply.", [tooDeep(bounds)]);
+  if (finding === "too_deep")
+    throw new InvalidRequestError("The body is nested too deeply.", [tooDeep(bounds)]);
   if (finding === "too_many") {
     throw new PosthornError("payload_too_large", `The body has more than ${bounds.valuesMax} values.`);
   }
@@ -43,7 +44,8 @@ function parse(text: string): unknown {
 /** Only the position: the engine's message quotes the body, which may hold secrets. */
 function describeSyntaxError(error: unknown): string {
   const position = /at position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
-  if (position === undefined) return "The body is not valid JSON: it ends too early or has something unexpected.";
+  if (position === undefined)
+    return "The body is not valid JSON: it ends too early or has something unexpected.";
   return `The body is not valid JSON at character ${position}.`;
 }
 

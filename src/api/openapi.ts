@@ -31,7 +31,13 @@ export function createOpenApi(routes: readonly Route[], { dev }: { readonly dev:
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key: admin, manage, publish or read." } },
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "bearer",
+          description: "An API key: admin, manage, publish or read.",
+        },
+      },
       schemas: Object.fromEntries([...components].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     },
   };
@@ -105,7 +111,9 @@ function describeAnswers(route: Route, components: Components): JsonObject {
 /** Grouped by status; every code that the route can answer is named. */
 function describeErrors(route: Route): JsonObject {
   const responses: Record<string, JsonObject> = {};
-  for (const [status, codes] of Object.entries(Object.groupBy(errorsOf(route), (code) => errorTable[code].status))) {
+  for (const [status, codes] of Object.entries(
+    Object.groupBy(errorsOf(route), (code) => errorTable[code].status),
+  )) {
     if (route.answers[Number(status)] !== undefined) continue;
     responses[status] = {
       description: (codes ?? []).map((code) => `\`${code}\`: ${errorTable[code].title}.`).join(" "),
@@ -158,4 +166,11 @@ function copy(schema: object, components: Components): JsonObject {
 }
 
 /** Values, not schemas. */
-const verbatim: ReadonlySet<string> = new Set(["examples", "default", "enum", "required", "description", "pattern"]);
+const verbatim: ReadonlySet<string> = new Set([
+  "examples",
+  "default",
+  "enum",
+  "required",
+  "description",
+  "pattern",
+]);

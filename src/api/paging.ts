@@ -21,7 +21,10 @@ export interface ListJson {
 export interface Pager {
   /** For listings of the store, which are ordered by a numeric position. */
   request(query: PageQuery, listing: Listing): PageRequest;
-  answer<Row>(page: Page<Row>, more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown }): ListJson;
+  answer<Row>(
+    page: Page<Row>,
+    more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown },
+  ): ListJson;
   /** For listings that continue after an id. */
   after(query: PageQuery, listing: Listing): string | null;
   cursorAfter(id: string | null, listing: Listing): string | null;
@@ -60,7 +63,10 @@ export function createPager(cursors: CursorCodec): Pager {
       const last = after(query, listing);
       const found = last === null ? -1 : rows.findIndex((row) => idOf(row) === last);
       if (last !== null && found < 0) {
-        throw new PosthornError("invalid_cursor", "What the cursor pointed at was deleted. Start again without a cursor.");
+        throw new PosthornError(
+          "invalid_cursor",
+          "What the cursor pointed at was deleted. Start again without a cursor.",
+        );
       }
       const start = found + 1 + (query.offset ?? 0);
       const end = start + (query.limit ?? pageLimitDefault);

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DuplicateEventError, errorTable, InvalidRequestError, PosthornError, UnavailableError } from "../core/errors.ts";
+import {
+  DuplicateEventError,
+  errorTable,
+  InvalidRequestError,
+  PosthornError,
+  UnavailableError,
+} from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import { StoreUnavailableError } from "../ports/store.ts";
 import { createErrorsPage } from "./docs/errors-page.ts";
@@ -28,7 +34,10 @@ test("fields are bounded, and absent when there are none", () => {
 test("headers that belong to an error", () => {
   assert.equal(renderProblem(new UnavailableError("later")).headers["retry-after"], "1");
   assert.equal(renderProblem(new MethodNotAllowedError(["GET", "PUT"])).headers["allow"], "GET, PUT");
-  assert.match(renderProblem(new PosthornError("idempotency_key_reused", "x")).headers["link"] ?? "", /describedby/);
+  assert.match(
+    renderProblem(new PosthornError("idempotency_key_reused", "x")).headers["link"] ?? "",
+    /describedby/,
+  );
 });
 
 test("a reused event key names the first event", () => {

@@ -1,6 +1,12 @@
 /** Errors as RFC 9457 problem details. */
 import { idempotencyProblems } from "../core/idempotency-key.ts";
-import { DuplicateEventError, errorTable, InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
+import {
+  DuplicateEventError,
+  errorTable,
+  InvalidRequestError,
+  NotFoundError,
+  PosthornError,
+} from "../core/errors.ts";
 import type { ErrorCode, FieldError } from "../core/errors.ts";
 import { StoreUnavailableError } from "../ports/store.ts";
 import { UnauthenticatedError } from "./authentication.ts";
@@ -103,7 +109,10 @@ export function knownError(error: unknown): PosthornError | null {
 }
 
 export function unexpectedError(requestId: string): PosthornError {
-  return new PosthornError("internal_error", `The request failed; the log tells more under the request id ${requestId}.`);
+  return new PosthornError(
+    "internal_error",
+    `The request failed; the log tells more under the request id ${requestId}.`,
+  );
 }
 
 /** Errors that Fastify makes before a handler runs. */
@@ -111,7 +120,10 @@ function frameworkError(error: unknown): PosthornError | null {
   if (!(error instanceof Error) || !("code" in error) || !("statusCode" in error)) return null;
   switch (error.code) {
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
-      return new PosthornError("unsupported_media_type", 'Send the body as "Content-Type: application/json".');
+      return new PosthornError(
+        "unsupported_media_type",
+        'Send the body as "Content-Type: application/json".',
+      );
     case "FST_ERR_BAD_URL":
       return new InvalidRequestError("The path is not a valid URL path.", []);
     case "FST_ERR_MAX_PARAM_LENGTH":

@@ -2,7 +2,7 @@
 import { maxHeaderSize } from "node:http";
 import type { Socket } from "node:net";
 import { fastify } from "fastify";
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { NotFoundError, PosthornError } from "../core/errors.ts";
 import { authenticate } from "./authentication.ts";
 import type { ApiOptions } from "./context.ts";
@@ -65,7 +65,8 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
       connectionsCheckingInterval: timeouts.checkIntervalMs,
       maxHeaderSize,
     },
-    frameworkErrors: (error, request, reply) => send(reply, renderError(error, { log, requestId: request.id })),
+    frameworkErrors: (error, request, reply) =>
+      send(reply, renderError(error, { log, requestId: request.id })),
     clientErrorHandler: answerBrokenRequest,
   });
   app.decorateRequest("principal", null);
@@ -73,7 +74,9 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
   app.addContentTypeParser("application/json", (request, payload, done) => {
     readBody(payload, request.routeOptions.bodyLimit, done);
   });
-  app.setErrorHandler((error, request, reply) => send(reply, renderError(error, { log, requestId: request.id })));
+  app.setErrorHandler((error, request, reply) =>
+    send(reply, renderError(error, { log, requestId: request.id })),
+  );
   app.setNotFoundHandler((request, reply) => send(reply, renderProblem(unknownPath(request, routes))));
   app.addHook("onRequest", refuseEncodedBodies);
   if (options.logRequests === true) logRequests(app, options);
@@ -83,7 +86,7 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
 function register(app: FastifyInstance, route: Route, options: ApiOptions): void {
   const { access } = route;
   app.route({
-    method: route.method as HTTPMethods,
+    method: route.method,
     url: route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
     bodyLimit: route.bodyBytesMax ?? bodyBytesMaxDefault,
     ...(access !== "public" && { onRequest: createAuthenticationHook(access, options) }),
@@ -129,7 +132,12 @@ function answerBrokenRequest(error: Error & { readonly code?: string }, socket: 
     return;
   }
   const [status, title] = brokenRequests[error.code ?? ""] ?? [400, "Bad Request"];
-  const body = JSON.stringify({ type: "/docs/errors#invalid_request", title, status, code: "invalid_request" });
+  const body = JSON.stringify({
+    type: "/docs/errors#invalid_request",
+    title,
+    status,
+    code: "invalid_request",
+  });
   socket.end(
     `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
@@ -146,7 +154,13 @@ function logRequests(app: FastifyInstance, { log }: ApiOptions): void {
     const { method } = request;
     // The route, not the path: paths may hold ids of customers.
     log.debug(
-      { requestId: request.id, method, route: request.routeOptions.url, status: reply.statusCode, durationMs: reply.elapsedTime },
+      {
+        requestId: request.id,
+        method,
+        route: request.routeOptions.url,
+        status: reply.statusCode,
+        durationMs: reply.elapsedTime,
+      },
       "request",
     );
     done();

@@ -18,7 +18,10 @@ function problems(value: unknown): Record<string, string> {
 }
 
 test("what is valid has no problems", () => {
-  for (const value of [{ name: "abc" }, { name: "ab", count: null, kind: null, free: { "a\nb": 1 }, inner: { list_of: [] } }]) {
+  for (const value of [
+    { name: "abc" },
+    { name: "ab", count: null, kind: null, free: { "a\nb": 1 }, inner: { list_of: [] } },
+  ]) {
     assert.equal(compileValidator(schema, "body")(value), null);
   }
 });
@@ -55,7 +58,14 @@ test("a flood of problems is cut off", () => {
 });
 
 test("queries are coerced in place", () => {
-  const check = compileValidator(closed({ limit: Type.Optional(Type.Integer()), on: Type.Optional(Type.Boolean()), ids: Type.Optional(Type.Array(Type.String())) }), "query");
+  const check = compileValidator(
+    closed({
+      limit: Type.Optional(Type.Integer()),
+      on: Type.Optional(Type.Boolean()),
+      ids: Type.Optional(Type.Array(Type.String())),
+    }),
+    "query",
+  );
   const query = { limit: "5", on: "false", ids: "a" };
   assert.equal(check(query), null);
   assert.deepEqual(query, { limit: 5, on: false, ids: ["a"] });

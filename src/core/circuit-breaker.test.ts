@@ -24,7 +24,7 @@ const config = standard.circuitBreaker;
 
 function recordMany(state: CircuitBreakerState, results: string, now = start): CircuitTransition | null {
   let last: CircuitTransition | null = null;
-  for (const result of results) last = recordResult(state, config, now, result === "+", null) ?? last;
+  for (const result of results) last = recordResult(state, config, { now, accepted: result === "+", lease: null }) ?? last;
   return last;
 }
 
@@ -100,7 +100,7 @@ test("two of three probes close it with an empty window, one of three opens it a
     const now = start + config.sleepWindowMs;
     const leases = [probe(state, now), probe(state, now), probe(state, now)];
     const transitions = leases.map((lease, index) =>
-      recordResult(state, config, now + 9, results[index] === "+", lease),
+      recordResult(state, config, { now: now + 9, accepted: results[index] === "+", lease }),
     );
     assert.deepEqual(transitions, [null, null, { from: "half_open", to: phase }]);
     const snapshot = snapshotCircuit(state, config, now + 9);
@@ -117,7 +117,7 @@ test("a crashed probe frees its place, and its late result decides nothing (C-42
   probe(state, now);
   assert.equal(allow(state, config, now + probeLeaseMs - 1).kind, "deny");
   for (let count = 0; count < 3; count += 1) probe(state, now + probeLeaseMs);
-  assert.equal(recordResult(state, config, now + probeLeaseMs, true, crashed), null);
+  assert.equal(recordResult(state, config, { now: now + probeLeaseMs, accepted: true, lease: crashed }), null);
   assert.equal(snapshotCircuit(state, config, now + probeLeaseMs).halfOpenSuccesses, 0);
 });
 
@@ -142,11 +142,11 @@ test("a probe limit lowered while probes are on their way cannot lock the circui
   const state = opened();
   const now = start + config.sleepWindowMs;
   const leases = [probe(state, now), probe(state, now)];
-  for (const lease of leases) recordResult(state, config, now, true, lease);
+  for (const lease of leases) recordResult(state, config, { now, accepted: true, lease });
   const lowered = { ...config, halfOpenMaxCalls: 1 };
   const permission = allow(state, lowered, now);
   assert.ok(permission.kind === "probe");
-  assert.deepEqual(recordResult(state, lowered, now, true, permission.lease), { from: "half_open", to: "closed" });
+  assert.deepEqual(recordResult(state, lowered, { now, accepted: true, lease: permission.lease }), { from: "half_open", to: "closed" });
 });
 
 test("forced open: nothing goes until then, then probes decide; the time is limited (WDS-142, C-42)", () => {
@@ -182,7 +182,7 @@ test("reset: closed with an empty window, whatever was forced (C-42)", () => {
 test("a disabled breaker counts and never opens (WDS-52)", () => {
   const state = createCircuit(start);
   const disabled = { ...config, enabled: false };
-  for (let count = 0; count < 50; count += 1) recordResult(state, disabled, start, false, null);
+  for (let count = 0; count < 50; count += 1) recordResult(state, disabled, { now: start, accepted: false, lease: null });
   assert.equal(allow(state, disabled, start).kind, "allow");
   assert.equal(snapshotCircuit(state, disabled, start).failureCountInWindow, 50);
 });
@@ -260,7 +260,7 @@ test("property: never more live probes than allowed, and never locked for longer
         if (name === "sleep") now += config.sleepWindowMs;
         if (name === "lose") leases.shift();
         if (name === "succeed" || name === "fail")
-          recordResult(state, config, now, name === "succeed", leases.shift() ?? null);
+          recordResult(state, config, { now, accepted: name === "succeed", lease: leases.shift() ?? null });
         if (name === "request") {
           const permission = allow(state, config, now);
           if (permission.kind === "probe") leases.push(permission.lease);

@@ -133,6 +133,13 @@ export function circuitSignal(
   return statusCode !== null && policy.circuitBreakerIgnoresStatuses.includes(statusCode) ? "ignored" : "failure";
 }
 
+/** How one request ended: `now` in Unix ms, `lease` of the probe or null for an ordinary request. */
+export interface CircuitResult {
+  readonly now: number;
+  readonly accepted: boolean;
+  readonly lease: number | null;
+}
+
 /**
  * Counts one result and decides (WDS-136 to 141). `lease` is that of the probe, or null for an ordinary request.
  *
@@ -142,10 +149,9 @@ export function circuitSignal(
 export function recordResult(
   state: CircuitBreakerState,
   config: CircuitBreakerConfig,
-  now: number,
-  accepted: boolean,
-  lease: number | null,
+  result: CircuitResult,
 ): CircuitTransition | null {
+  const { now, accepted, lease } = result;
   resizeWindow(state.window, config.windowSizeMs);
   countResult(state.window, now, accepted);
   if (state.phase === "closed") return shouldOpen(state, config, now) ? open(state, config, now) : null;

@@ -12,11 +12,11 @@ export interface EventFields {
   readonly priority: unknown;
 }
 
-export const idempotencyKeyLengthMax = 255;
+const idempotencyKeyLengthMax = 255;
 export const sourceLengthMax = 255;
 export const linksCountMax = 50;
 /** A publisher's clock may run ahead of ours by this much; an event is never later than its message (TS16-47). */
-export const timestampAheadMsMax = 60_000;
+const timestampAheadMsMax = 60_000;
 
 /**
  * Problems of an event's fields, beside its type and its schema (TS16-42 to 54, WDS-85 to 87). Runs for every publish,
@@ -24,20 +24,20 @@ export const timestampAheadMsMax = 60_000;
  */
 export function eventFieldProblems(fields: EventFields, now: number): FieldError[] {
   const problems: FieldError[] = [];
-  if (!isObject(fields.data)) add(problems, "data", "must be an object with at least one property");
-  else if (isEmpty(fields.data)) add(problems, "data", "must not be empty: an object with at least one property");
+  if (!isObject(fields.data)) problems.push({ field: "data", message: "must be an object with at least one property" });
+  else if (isEmpty(fields.data)) problems.push({ field: "data", message: "must not be empty: an object with at least one property" });
   if (fields.metadata !== undefined && (!isObject(fields.metadata) || isEmpty(fields.metadata))) {
-    add(problems, "metadata", "must be an object with at least one property, or be left out");
+    problems.push({ field: "metadata", message: "must be an object with at least one property, or be left out" });
   }
   if (fields.links !== undefined) addLinkProblems(problems, fields.links);
   if (fields.source !== undefined && !isText(fields.source, sourceLengthMax)) {
-    add(problems, "source", `must be a text of 1 to ${sourceLengthMax} characters without control characters`);
+    problems.push({ field: "source", message: `must be a text of 1 to ${sourceLengthMax} characters without control characters` });
   }
   if (fields.idempotencyKey !== undefined && !isPrintableAscii(fields.idempotencyKey)) {
-    add(problems, "idempotency_key", `must be 1 to ${idempotencyKeyLengthMax} printable ASCII characters`);
+    problems.push({ field: "idempotency_key", message: `must be 1 to ${idempotencyKeyLengthMax} printable ASCII characters` });
   }
   if (fields.priority !== undefined && !(priorities as readonly unknown[]).includes(fields.priority)) {
-    add(problems, "priority", `must be one of ${priorities.join(", ")}`);
+    problems.push({ field: "priority", message: `must be one of ${priorities.join(", ")}` });
   }
   if (fields.timestamp !== undefined) addTimestampProblems(problems, fields.timestamp, now);
   return problems;
@@ -54,32 +54,29 @@ const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d
 
 function addTimestampProblems(problems: FieldError[], timestamp: unknown, now: number): void {
   const time = parseTimestamp(timestamp);
-  if (time === null) add(problems, "timestamp", "must be an RFC 3339 date-time such as 2026-03-15T12:34:56Z");
-  else if (time > now + timestampAheadMsMax) add(problems, "timestamp", "must not lie in the future");
+  if (time === null) problems.push({ field: "timestamp", message: "must be an RFC 3339 date-time such as 2026-03-15T12:34:56Z" });
+  else if (time > now + timestampAheadMsMax) problems.push({ field: "timestamp", message: "must not lie in the future" });
 }
 
 function addLinkProblems(problems: FieldError[], links: unknown): void {
   if (!Array.isArray(links) || links.length === 0 || links.length > linksCountMax) {
-    add(problems, "links", `must be an array of 1 to ${linksCountMax} objects, or be left out`);
+    problems.push({ field: "links", message: `must be an array of 1 to ${linksCountMax} objects, or be left out` });
     return;
   }
   for (const [index, link] of links.entries()) {
     if (!isObject(link)) {
-      add(problems, `links[${index}]`, "must be an object");
+      problems.push({ field: `links[${index}]`, message: "must be an object" });
       continue;
     }
     for (const [name, value] of Object.entries(link)) {
-      if (!linkProperties.includes(name)) add(problems, `links[${index}].${name}`, "is not a property of a link");
-      else if (typeof value !== "string") add(problems, `links[${index}].${name}`, "must be a text");
+      if (!linkProperties.includes(name)) problems.push({ field: `links[${index}].${name}`, message: "is not a property of a link" });
+      else if (typeof value !== "string") problems.push({ field: `links[${index}].${name}`, message: "must be a text" });
     }
   }
 }
 
 const linkProperties: readonly string[] = ["rel", "method", "href"];
 
-function add(problems: FieldError[], field: string, message: string): void {
-  problems.push({ field, message });
-}
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

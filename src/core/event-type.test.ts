@@ -50,7 +50,7 @@ test("matching", () => {
     ["*", "posthornx.y", true],
   ];
   for (const [pattern, type, expected] of table)
-    assert.equal(matches(pattern, type), expected, `${pattern} ${type}`);
+    assert.equal(matches({ pattern, type }), expected, `${pattern} ${type}`);
   assert.equal(isSystemEventType("posthorn.test"), true);
   assert.equal(isSystemEventType("posthorn"), false);
 });

@@ -35,7 +35,7 @@ async function deliver(flight: Flight, options: DeliverOptions): Promise<void> {
  * The message of this attempt. Id, key and body are those of every attempt of the event; timestamp and signatures are
  * fresh (TS16-34, TS16-69, EDS-9.4-3). The keys are those in force now, so a revoked key never signs a retry.
  */
-export function buildRequest(flight: Flight, now: number): OutboundRequest {
+function buildRequest(flight: Flight, now: number): OutboundRequest {
   const { delivery, endpoint } = flight;
   const { config } = endpoint;
   const body = delivery.body ?? noBody;

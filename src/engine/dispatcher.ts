@@ -148,14 +148,15 @@ export class Dispatcher {
 
   /** The reserved delivery was committed. */
   accept(lane: Lane, delivery: ClaimedDelivery): void {
-    lane.reserved -= 1;
+    const isLate = lane.unreserve();
     this.#buffers.push(lane, delivery);
+    if (isLate) this.giveBack(lane);
     this.consider(lane);
   }
 
   /** The reserved delivery was not committed. */
   unreserve(lane: Lane): void {
-    lane.reserved -= 1;
+    lane.unreserve();
   }
 
   /** A delivery of the lane was committed and not leased: the store holds it, due at `dueAt`. */

@@ -129,6 +129,9 @@ export class LaneBuffers {
     const bytesBefore = lane.bufferedBytes;
     lane.refill(result, leaseUntil);
     this.#bytes += lane.bufferedBytes - bytesBefore;
+    // What comes before these went back to the store while they were being claimed.
+    if (lane.ordered && lane.claimedBeforeEmptied) this.giveBack(lane);
+    lane.claimedBeforeEmptied = false;
     if (result.nextDueAt !== null) this.#options.wakeups.at(lane, result.nextDueAt);
     this.#options.refilled(lane);
   }

@@ -7,7 +7,7 @@ import { Fifo } from "./fifo.ts";
 import type { Sleeper } from "./wakeups.ts";
 
 /** Index of a priority in every array by priority: 0 high, 1 normal, 2 low. */
-export function tierOf(priority: Priority): number {
+function tierOf(priority: Priority): number {
   return priority === "high" ? 0 : priority === "normal" ? 1 : 2;
 }
 
@@ -35,6 +35,9 @@ export class Lane implements Sleeper {
   releasing = 0;
   /** Publishes that will be appended after the running commit. */
   reserved = 0;
+  /** How many of the reserved, and whether the running claim, were asked for before the lane was last emptied. */
+  reservedBeforeEmptied = 0;
+  claimedBeforeEmptied = false;
   inFlight = 0;
   /** In which ready list of its endpoint it stands; -1 when in none. */
   readyTier = -1;
@@ -140,8 +143,18 @@ export class Lane implements Sleeper {
     for (const delivery of result.deliveries) this.push(delivery, leaseUntil);
   }
 
+  /** A reserved publish has ended. True when an ordered lane was emptied since, so that older ones are in the store. */
+  unreserve(): boolean {
+    this.reserved -= 1;
+    if (this.reservedBeforeEmptied === 0) return false;
+    this.reservedBeforeEmptied -= 1;
+    return this.ordered;
+  }
+
   /** Forgets what is buffered and returns the leases to give back. */
   empty(): Lease[] {
+    this.reservedBeforeEmptied = this.reserved;
+    this.claimedBeforeEmptied = this.claiming;
     const leases: Lease[] = [];
     for (const [tier, buffer] of this.#buffers.entries()) {
       if (buffer.length > 0) this.markMore(tier);

@@ -5,7 +5,7 @@ import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /** What is stored of an endpoint, so that an open circuit or a pause survives a restart. */
-export function runtimeStateOf(endpoint: Endpoint): WebhookRuntimeState {
+function runtimeStateOf(endpoint: Endpoint): WebhookRuntimeState {
   return {
     webhookId: endpoint.webhook.id,
     pausedUntil: endpoint.pausedUntil,

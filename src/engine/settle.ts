@@ -110,13 +110,11 @@ export class Settler {
       if (probe !== null) releaseProbe(endpoint.circuit, probe);
       return;
     }
-    const move = recordResult(
-      endpoint.circuit,
-      endpoint.policy.circuitBreaker,
-      attempt.now,
-      signal === "success",
-      probe,
-    );
+    const move = recordResult(endpoint.circuit, endpoint.policy.circuitBreaker, {
+      now: attempt.now,
+      accepted: signal === "success",
+      lease: probe,
+    });
     if (move !== null) this.#options.circuitMoved(endpoint, move);
   }
 

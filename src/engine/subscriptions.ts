@@ -27,7 +27,7 @@ export class Subscriptions {
     const known = tenant.matches.get(event.type);
     if (known !== undefined) return known;
     const found = [...tenant.endpoints.values()].filter((endpoint) =>
-      endpoint.webhook.events.some((pattern) => matches(pattern, event.type)),
+      endpoint.webhook.events.some((pattern) => matches({ pattern, type: event.type })),
     );
     if (tenant.matches.size >= matchesKeptMax) tenant.matches.clear();
     tenant.matches.set(event.type, found);

@@ -7,7 +7,7 @@ import type { ApiOptions } from "../../src/api/server.ts";
 import { PosthornError } from "../../src/core/errors.ts";
 import type { EventService } from "../../src/engine/services.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
-import { assertProblem, createClient } from "../scenarios/api/client.ts";
+import { assertProblem, createClient, textOf } from "../scenarios/api/client.ts";
 import type { Client } from "../scenarios/api/client.ts";
 import { openStandIn } from "./stand-in/open.ts";
 import type { StandIn } from "./stand-in/open.ts";
@@ -16,7 +16,9 @@ const event = { event_type: "shop.paid", data: { n: 1 } };
 const opened: StandIn[] = [];
 after(() => Promise.all(opened.map((standIn) => standIn.close())));
 
-async function open(change?: (options: ApiOptions) => Partial<ApiOptions>): Promise<{ readonly standIn: StandIn; readonly client: Client }> {
+async function open(
+  change?: (options: ApiOptions) => Partial<ApiOptions>,
+): Promise<{ readonly standIn: StandIn; readonly client: Client }> {
   const standIn = await openStandIn(change);
   opened.push(standIn);
   return { standIn, client: createClient({ baseUrl: standIn.baseUrl, key: standIn.adminKey }) };
@@ -36,7 +38,7 @@ test("an unexpected error is 500 without a word of it, logged with the id that t
   const reply = await client.post("/v1/events", event);
   const problem = assertProblem(reply, { status: 500, code: "internal_error" });
   assert.ok(!reply.text.includes("hunter2"));
-  const requestId = /request id (\S+)\./.exec(String(problem["detail"]))?.[1] ?? "missing";
+  const requestId = /request id (\S+)\./.exec(textOf(problem["detail"]))?.[1] ?? "missing";
   assert.ok(standIn.errors.some((line) => line.includes(requestId) && line.includes("hunter2")));
 });
 
@@ -68,7 +70,11 @@ test("a store that is away is 503 with Retry-After, for events and for keys", as
 });
 
 test("5xx, 409 and 429 are not kept: the same key runs again", async () => {
-  const failures = [new Error("boom"), new PosthornError("event_in_progress", "x"), new PosthornError("rate_limited", "x")];
+  const failures = [
+    new Error("boom"),
+    new PosthornError("event_in_progress", "x"),
+    new PosthornError("rate_limited", "x"),
+  ];
   const { client } = await withPublish((real) => (scope, input) => {
     const failure = failures.shift();
     return failure === undefined ? real(scope, input) : Promise.reject(failure);
@@ -77,7 +83,9 @@ test("5xx, 409 and 429 are not kept: the same key runs again", async () => {
   const statuses = [];
   for (let attempt = 0; attempt < 5; attempt++) {
     const reply = await client.post("/v1/events", event, { headers });
-    statuses.push(`${reply.status}${reply.headers.get("idempotency-replayed") === "true" ? " replayed" : ""}`);
+    statuses.push(
+      `${reply.status}${reply.headers.get("idempotency-replayed") === "true" ? " replayed" : ""}`,
+    );
   }
   assert.deepEqual(statuses, ["500", "409", "429", "202", "202 replayed"]);
 });
@@ -93,7 +101,10 @@ test("while the first runs, the second gets 409", async () => {
   const headers = { "idempotency-key": `"${randomUUID()}"` };
   const first = client.post("/v1/events", event, { headers });
   await started.promise;
-  assertProblem(await client.post("/v1/events", event, { headers }), { status: 409, code: "idempotency_key_in_progress" });
+  assertProblem(await client.post("/v1/events", event, { headers }), {
+    status: 409,
+    code: "idempotency_key_in_progress",
+  });
   running.resolve();
   assert.equal((await first).status, 202);
 });
@@ -106,19 +117,26 @@ test("an answer that could not be kept is still given", async () => {
       finish: async () => Promise.reject(new StoreUnavailableError("full")),
     },
   }));
-  assert.equal((await client.post("/v1/events", event, { headers: { "idempotency-key": '"k"' } })).status, 202);
+  assert.equal(
+    (await client.post("/v1/events", event, { headers: { "idempotency-key": '"k"' } })).status,
+    202,
+  );
 });
 
 test("secrets in kept answers are sealed", async () => {
   const { standIn, client } = await open();
   const headers = { "idempotency-key": '"k"' };
-  const webhook = (await client.post("/v1/webhooks", { url: "https://example.com/", events: ["a"] }, { headers })).body;
-  const key = (await client.post("/v1/api-keys", { name: "n", role: "read", tenant_id: "default" }, { headers })).body;
-  const rotated = await client.post(`/v1/webhooks/${webhook["id"]}/secret/rotate`, {}, { headers });
+  const webhook = (
+    await client.post("/v1/webhooks", { url: "https://example.com/", events: ["a"] }, { headers })
+  ).body;
+  const key = (
+    await client.post("/v1/api-keys", { name: "n", role: "read", tenant_id: "default" }, { headers })
+  ).body;
+  const rotated = await client.post(`/v1/webhooks/${textOf(webhook["id"])}/secret/rotate`, {}, { headers });
   const kept = JSON.stringify([...standIn.answers.entries.values()]);
   assert.equal(standIn.answers.entries.size, 3);
   for (const secret of [webhook["secret"], key["key"], rotated.body["secret"]]) {
-    assert.ok(String(secret).length > 20 && !kept.includes(String(secret).slice(6)));
+    assert.ok(secret.length > 20 && !kept.includes(secret.slice(6)));
   }
 });
 
@@ -172,7 +190,8 @@ test("an id that cannot be one never reaches the services", async () => {
 test("a caller without a key cannot make the server read a body", async () => {
   const { standIn } = await open();
   const { port } = new URL(standIn.baseUrl);
-  const head = "POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9999999\r\n\r\n{";
+  const head =
+    "POST /v1/events/batch HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9999999\r\n\r\n{";
   const answer = await new Promise<string>((resolve) => {
     const socket = connect(Number(port), "127.0.0.1", () => socket.write(head));
     socket.once("data", (data) => {

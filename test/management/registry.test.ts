@@ -44,6 +44,13 @@ test("a registered schema holds events to it, from the moment it is put until it
     [false, "An order", true],
   );
   assert.deepEqual(merged.eventType.schema, schema);
+  const textual = { properties: { id: { type: "string" } } };
+  await again.put(admin, { tenantId: null, name: "order.created", schema: textual, examples: [] });
+  await assert.rejects(
+    world.publish({ data: { id: 2 } }),
+    code("schema_violation"),
+    "the new schema counts at once",
+  );
   await again.put(admin, { tenantId: null, name: "order.created", schema: null, examples: [] });
   await world.publish({ data: { id: "text" } });
   await again.delete(admin, { tenantId: null, name: "order.created" });

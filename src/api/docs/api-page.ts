@@ -55,7 +55,9 @@ export function createDocsPage(openApi: JsonObject): string {
   // The document is our own; its shape is known.
   const document = openApi as unknown as Document;
   const entries = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]): Entry => ({ method: method.toUpperCase(), path, operation })),
+    Object.entries(methods).map(
+      ([method, operation]): Entry => ({ method: method.toUpperCase(), path, operation }),
+    ),
   );
   const sections = document.tags.map((tag) => {
     const own = entries.filter(({ operation }) => operation.tags.includes(tag.name));
@@ -117,8 +119,10 @@ function describeType(schema: Schema): Html {
     return html`<a href="#schema-${name}">${name}</a>`;
   }
   if (schema.items !== undefined) return html`list of ${describeType(schema.items)}`;
-  if (schema.anyOf !== undefined) return html`${schema.anyOf.map((branch, index) => [index > 0 ? " or " : "", describeType(branch)])}`;
-  if (schema.enum !== undefined) return html`${schema.enum.map((value, index) => [index > 0 ? " " : "", html`<code>${String(value)}</code>`])}`;
+  if (schema.anyOf !== undefined)
+    return html`${schema.anyOf.map((branch, index) => [index > 0 ? " or " : "", describeType(branch)])}`;
+  if (schema.enum !== undefined)
+    return html`${schema.enum.map((value, index) => [index > 0 ? " " : "", html`<code>${String(value)}</code>`])}`;
   return html`${[schema.type ?? "any"].flat().join(" or ")}`;
 }
 

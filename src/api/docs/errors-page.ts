@@ -4,10 +4,12 @@ import { html, page, prose } from "./html.ts";
 
 /** What to do about each. Complete by construction: a new code without advice does not compile. */
 const advice: Readonly<Record<ErrorCode, string>> = {
-  invalid_request: "Correct what `errors` names. An unknown field is an error too, so that a misspelt one is not ignored.",
+  invalid_request:
+    "Correct what `errors` names. An unknown field is an error too, so that a misspelt one is not ignored.",
   malformed_json: "Send UTF-8 encoded JSON.",
   schema_violation: "`errors` names where `data` does not match the schema of GET /v1/event-types/{name}.",
-  invalid_cursor: "A cursor continues the listing it came from, with the same filters and key. Start again without one.",
+  invalid_cursor:
+    "A cursor continues the listing it came from, with the same filters and key. Start again without one.",
   idempotency_key_malformed: "Send a quoted string of 1 to 255 printable ASCII characters.",
   unauthenticated: "Send `Authorization: Bearer KEY` with a key that is neither expired nor revoked.",
   forbidden: "Use a key with one of the roles that `detail` names, or of the tenant in question.",
@@ -22,7 +24,8 @@ const advice: Readonly<Record<ErrorCode, string>> = {
   payload_gone: "Retention removed what was published; it cannot be sent again.",
   payload_too_large: "`detail` names the limit. Put large data elsewhere and send a link.",
   unsupported_media_type: "Send `Content-Type: application/json` without Content-Encoding.",
-  event_key_reused: "The `idempotency_key` of the event belongs to another event; `event_id` names it. Use a new key.",
+  event_key_reused:
+    "The `idempotency_key` of the event belongs to another event; `event_id` names it. Use a new key.",
   idempotency_key_reused: "A key belongs to one request. Use a new one for a new request.",
   rate_limited: "Slow down; `Retry-After` says for how long.",
   limit_reached: "`detail` names the limit. An administrator can change it.",

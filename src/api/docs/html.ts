@@ -14,7 +14,9 @@ type Part = Html | string | number | null | readonly Part[];
 
 /** Template tag that escapes every value. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  return new Html(strings.map((text, index) => text + (index < parts.length ? toHtml(parts[index] ?? null) : "")).join(""));
+  return new Html(
+    strings.map((text, index) => text + (index < parts.length ? toHtml(parts[index] ?? null) : "")).join(""),
+  );
 }
 
 function toHtml(part: Part): string {
@@ -26,7 +28,9 @@ function toHtml(part: Part): string {
 
 /** Text with `code` in back-ticks. */
 export function prose(text: string): Html {
-  const parts = text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+  const parts = text
+    .split("`")
+    .map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
   return html`${parts}`;
 }
 
@@ -48,8 +52,7 @@ details{margin:.4rem 0}summary{cursor:pointer;color:var(--soft)}
 
 const styleHash = createHash("sha256").update(style).digest("base64");
 
-export const contentSecurityPolicy =
-  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+export const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 export function page(title: string, body: Html): string {
   return html`<!doctype html>

@@ -35,7 +35,9 @@ export function deliveryWithAttemptsJson(
   return {
     ...deliveryJson(view),
     receiver_state_unknown: attempts.at(-1)?.receiverStateUnknown ?? false,
-    attempts: attempts.map((attempt) => attemptJson(attempt, { delivery: view.delivery, last: attempts.at(-1) })),
+    attempts: attempts.map((attempt) =>
+      attemptJson(attempt, { delivery: view.delivery, last: attempts.at(-1) }),
+    ),
   };
 }
 

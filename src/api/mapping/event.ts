@@ -58,6 +58,8 @@ export function eventJson(event: StoredEvent): Record<string, unknown> {
 /** The stored body is the `standard` rendering: `{type, timestamp, data, metadata?, links?}`. */
 function readPayload({ body, contentType }: StoredEvent): Readonly<Record<string, unknown>> {
   if (body === null || !contentType.includes("json")) return {};
-  const payload: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
+  const payload: unknown = JSON.parse(
+    Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"),
+  );
   return typeof payload === "object" && payload !== null ? (payload as Record<string, unknown>) : {};
 }

@@ -2,7 +2,9 @@
 export function snakeCaseJson(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(snakeCaseJson);
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, child]) => [snakeCase(name), snakeCaseJson(child)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, child]) => [snakeCase(name), snakeCaseJson(child)]),
+  );
 }
 
 export function snakeCase(name: string): string {

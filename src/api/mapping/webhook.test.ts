@@ -5,7 +5,15 @@ import { toWebhookInput } from "./webhook.ts";
 
 test("absent stays absent, null stays null", () => {
   assert.deepEqual(toWebhookInput({}), {});
-  const nulls = { owner_id: null, retry_config: null, timeout_ms: null, circuit_breaker_config: null, rate_limit: null, bearer_token: null, signing: { schemes: null } };
+  const nulls = {
+    owner_id: null,
+    retry_config: null,
+    timeout_ms: null,
+    circuit_breaker_config: null,
+    rate_limit: null,
+    bearer_token: null,
+    signing: { schemes: null },
+  };
   assert.deepEqual(toWebhookInput(nulls), {
     ownerId: null,
     retry: null,
@@ -25,8 +33,23 @@ test("every name is translated", () => {
     tenant_id: "t",
     active: false,
     ordering_guarantee: "strict",
-    retry_config: { max_attempts: 1, base_delay_ms: 2, max_delay_ms: 3, backoff_multiplier: 4, timeout_ms: 5, timeout_growth_factor: 6, max_age_ms: 7 },
-    circuit_breaker_config: { enabled: true, error_threshold_percentage: 1, minimum_throughput: 2, window_size_ms: 3, sleep_window_ms: 4, half_open_max_calls: 5 },
+    retry_config: {
+      max_attempts: 1,
+      base_delay_ms: 2,
+      max_delay_ms: 3,
+      backoff_multiplier: 4,
+      timeout_ms: 5,
+      timeout_growth_factor: 6,
+      max_age_ms: 7,
+    },
+    circuit_breaker_config: {
+      enabled: true,
+      error_threshold_percentage: 1,
+      minimum_throughput: 2,
+      window_size_ms: 3,
+      sleep_window_ms: 4,
+      half_open_max_calls: 5,
+    },
     rate_limit: { requests_per_minute: 1, burst: 2 },
   } as const;
   assert.deepEqual(toWebhookInput({ ...body, events: [...body.events] }), {
@@ -36,8 +59,23 @@ test("every name is translated", () => {
     tenantId: "t",
     active: false,
     ordering: "strict",
-    retry: { maxAttempts: 1, baseDelayMs: 2, maxDelayMs: 3, backoffMultiplier: 4, timeoutMs: 5, timeoutGrowthFactor: 6, maxAgeMs: 7 },
-    circuitBreaker: { enabled: true, errorThresholdPercentage: 1, minimumThroughput: 2, windowSizeMs: 3, sleepWindowMs: 4, halfOpenMaxCalls: 5 },
+    retry: {
+      maxAttempts: 1,
+      baseDelayMs: 2,
+      maxDelayMs: 3,
+      backoffMultiplier: 4,
+      timeoutMs: 5,
+      timeoutGrowthFactor: 6,
+      maxAgeMs: 7,
+    },
+    circuitBreaker: {
+      enabled: true,
+      errorThresholdPercentage: 1,
+      minimumThroughput: 2,
+      windowSizeMs: 3,
+      sleepWindowMs: 4,
+      halfOpenMaxCalls: 5,
+    },
     rateLimit: { requestsPerMinute: 1, burst: 2 },
   });
 });

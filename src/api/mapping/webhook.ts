@@ -21,7 +21,10 @@ export function toWebhookInput(body: WebhookCreate | WebhookUpdate): WebhookInpu
     ...present("bearerToken", body.bearer_token),
     ...present("retry", body.retry_config && toRetryInput(body.retry_config)),
     ...present("timeoutMs", body.timeout_ms),
-    ...present("circuitBreaker", body.circuit_breaker_config && toCircuitBreaker(body.circuit_breaker_config)),
+    ...present(
+      "circuitBreaker",
+      body.circuit_breaker_config && toCircuitBreaker(body.circuit_breaker_config),
+    ),
     ...present("rateLimit", body.rate_limit && toRateLimit(body.rate_limit)),
     ...present("ordering", body.ordering_guarantee),
     ...present("headers", body.headers),
@@ -37,16 +40,26 @@ function refuseCombinations(body: WebhookCreate | WebhookUpdate): void {
     errors.push({ field: "verification", message: 'only "none" is available yet' });
   }
   if (body.verify_url === true) {
-    errors.push({ field: "verify_url", message: "the verification challenge is not available yet; leave it out or send false" });
+    errors.push({
+      field: "verify_url",
+      message: "the verification challenge is not available yet; leave it out or send false",
+    });
   }
   const retry = body.retry_config;
-  if (retry?.timeout_ms !== undefined && body.timeout_ms !== undefined && retry.timeout_ms !== body.timeout_ms) {
+  if (
+    retry?.timeout_ms !== undefined &&
+    body.timeout_ms !== undefined &&
+    retry.timeout_ms !== body.timeout_ms
+  ) {
     errors.push({ field: "timeout_ms", message: "contradicts retry_config.timeout_ms" });
   }
   if (retry?.schedule_ms !== undefined) {
     for (const name of ["max_attempts", "base_delay_ms", "max_delay_ms", "backoff_multiplier"] as const) {
       if (retry[name] === undefined) continue;
-      errors.push({ field: `retry_config.${name}`, message: "cannot be combined with retry_config.schedule_ms" });
+      errors.push({
+        field: `retry_config.${name}`,
+        message: "cannot be combined with retry_config.schedule_ms",
+      });
     }
   }
   if (errors.length > 0) throw new InvalidRequestError("The body is not valid.", errors);
@@ -83,7 +96,10 @@ function toRateLimit(limit: NonNullable<WebhookUpdate["rate_limit"]>) {
 }
 
 /** `secret` in clear only for the answer that created it. */
-export function webhookJson(view: WebhookView, secret: string | null = view.secretHint): Record<string, unknown> {
+export function webhookJson(
+  view: WebhookView,
+  secret: string | null = view.secretHint,
+): Record<string, unknown> {
   const { webhook, policy } = view;
   return {
     id: webhook.id,

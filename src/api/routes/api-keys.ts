@@ -35,7 +35,8 @@ function createRoute({ services }: ApiOptions): Route {
         name: body.name,
         role: body.role,
         tenantId: body.tenant_id ?? scope.tenantId,
-        expiresAt: body.expires_at === undefined || body.expires_at === null ? null : parseInstant(body.expires_at),
+        expiresAt:
+          body.expires_at === undefined || body.expires_at === null ? null : parseInstant(body.expires_at),
       });
       return { status: 201, headers: { "cache-control": "no-store" }, body: { ...apiKeyJson(apiKey), key } };
     },
@@ -51,12 +52,17 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     summary: "List API keys",
     access: "manage",
     query: closed(pageProperties),
-    answers: { 200: { description: "A page of keys, without the keys themselves.", schema: apiKeyListSchema } },
+    answers: {
+      200: { description: "A page of keys, without the keys themselves.", schema: apiKeyListSchema },
+    },
     errors: ["invalid_cursor"],
     handle: async ({ scope, query }) => {
       const listing = { tenantId: scope.tenantId, route: "api keys", filters: {} };
       const rows = await services.apiKeys.list(scope);
-      return { status: 200, body: pager.slice(rows, { query, listing, idOf: (row) => row.id, toJson: apiKeyJson }) };
+      return {
+        status: 200,
+        body: pager.slice(rows, { query, listing, idOf: (row) => row.id, toJson: apiKeyJson }),
+      };
     },
   });
 }

@@ -41,7 +41,10 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
         to: instantOf(query.to),
       };
       const listing = { tenantId: scope.tenantId, route: "dlq", filters };
-      const page = await services.deadLetters.list(scope, { ...filters, page: pager.request(query, listing) });
+      const page = await services.deadLetters.list(scope, {
+        ...filters,
+        page: pager.request(query, listing),
+      });
       return { status: 200, body: pager.answer(page, { listing, toJson: deliveryJson }) };
     },
   });
@@ -57,7 +60,9 @@ function retryBatchRoute({ services }: ApiOptions): Route {
     access: "manage",
     body: retryBatchInputSchema,
     bodyOptional: true,
-    answers: { 202: { description: "The operation that does it, or the count.", schema: operationStartedSchema } },
+    answers: {
+      202: { description: "The operation that does it, or the count.", schema: operationStartedSchema },
+    },
     errors: [],
     handle: async ({ scope, body }) => {
       const { filter = {} } = body;

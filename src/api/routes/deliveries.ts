@@ -53,7 +53,9 @@ function getRoute({ services }: ApiOptions): Route {
     summary: "Get a delivery with its attempts",
     access: "read",
     params: closed({ id: idParam("the delivery") }),
-    answers: { 200: { description: "The delivery, oldest attempt first.", schema: deliveryWithAttemptsSchema } },
+    answers: {
+      200: { description: "The delivery, oldest attempt first.", schema: deliveryWithAttemptsSchema },
+    },
     errors: ["not_found"],
     handle: async ({ scope, params }) => {
       const { view, attempts } = await services.deliveries.get(scope, params.id);

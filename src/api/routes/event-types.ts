@@ -73,7 +73,8 @@ function putRoute({ services }: ApiOptions): Route {
     operationId: "putEventType",
     tag: "Event types",
     summary: "Register or change an event type",
-    description: "Fields that are absent keep their values. From then on published data must match the schema.",
+    description:
+      "Fields that are absent keep their values. From then on published data must match the schema.",
     access: "manage",
     params,
     query: eventTypeQuery,

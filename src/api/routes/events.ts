@@ -47,7 +47,13 @@ function publishRoute({ services, limits }: ApiOptions): Route {
     bodyBytesMax: limits.payloadBytesMax + envelopeBytesMax,
     bodyBounds: singleBounds,
     answers: { 202: { description: "Accepted for delivery.", schema: receiptSchema } },
-    errors: ["schema_violation", "event_in_progress", "event_key_reused", "payload_too_large", "rate_limited"],
+    errors: [
+      "schema_violation",
+      "event_in_progress",
+      "event_key_reused",
+      "payload_too_large",
+      "rate_limited",
+    ],
     handle: async ({ scope, body }) => ({
       status: 202,
       text: receiptText(await services.events.publish(scope, toPublishInput(body))),
@@ -86,7 +92,10 @@ function batchRoute({ services }: ApiOptions): Route {
   });
 }
 
-function mergeResults(refusals: readonly (PosthornError | null)[], entries: readonly PublishEntry[]): string[] {
+function mergeResults(
+  refusals: readonly (PosthornError | null)[],
+  entries: readonly PublishEntry[],
+): string[] {
   let next = 0;
   return refusals.map((refusal) => {
     if (refusal !== null) return refusalText(refusal);
@@ -153,7 +162,11 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
       answers: { 200: { description: "A page of deliveries, newest first.", schema: deliveryListSchema } },
       errors: ["not_found", "invalid_cursor"],
       handle: async ({ scope, params, query }) => {
-        const listing = { tenantId: scope.tenantId, route: "event deliveries", filters: { eventId: params.id } };
+        const listing = {
+          tenantId: scope.tenantId,
+          route: "event deliveries",
+          filters: { eventId: params.id },
+        };
         const page = pager.request(query, listing);
         const found = await services.events.deliveries(scope, { eventId: params.id, page });
         return { status: 200, body: pager.answer(found, { listing, toJson: deliveryJson }) };
@@ -169,7 +182,8 @@ function replayRoute({ services }: ApiOptions): Route {
     operationId: "replayEvent",
     tag: "Events",
     summary: "Deliver a stored event again",
-    description: "Makes new deliveries with the same event id, so that receivers can tell a replay from a new event.",
+    description:
+      "Makes new deliveries with the same event id, so that receivers can tell a replay from a new event.",
     access: "manage",
     params: eventParams,
     body: replayInputSchema,

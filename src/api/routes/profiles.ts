@@ -21,7 +21,12 @@ export function profileRoutes({ profiles }: ApiOptions, pager: Pager): readonly 
       errors: ["invalid_cursor"],
       handle: async ({ query }) => {
         const listing = { tenantId: null, route: "profiles", filters: {} };
-        const body = pager.slice(profiles, { query, listing, idOf: (profile) => profile.name, toJson: snakeCaseJson });
+        const body = pager.slice(profiles, {
+          query,
+          listing,
+          idOf: (profile) => profile.name,
+          toJson: snakeCaseJson,
+        });
         return { status: 200, body };
       },
     }),

@@ -18,7 +18,12 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
       summary: "Get the signing secret",
       access: "manage",
       params: webhookParams,
-      answers: { 200: { description: "The secret in clear, and the old one while both are used.", schema: secretSchema } },
+      answers: {
+        200: {
+          description: "The secret in clear, and the old one while both are used.",
+          schema: secretSchema,
+        },
+      },
       errors: ["not_found"],
       handle: async ({ scope, params }) => ({
         status: 200,
@@ -36,7 +41,9 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
       params: webhookParams,
       body: rotateInputSchema,
       bodyOptional: true,
-      answers: { 200: { description: "The new secret, and the old one while both are used.", schema: secretSchema } },
+      answers: {
+        200: { description: "The new secret, and the old one while both are used.", schema: secretSchema },
+      },
       errors: ["not_found", "rotation_in_progress", "secret_in_use"],
       answerIsSecret: true,
       handle: async ({ scope, params, body }) => {

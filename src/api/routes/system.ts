@@ -33,7 +33,10 @@ function readyRoute({ readiness }: ApiOptions): Route {
     access: "public",
     answers: {
       200: { description: "It does.", schema: readinessSchema },
-      503: { description: "Not now, and why: migrating, draining, or the store is away.", schema: readinessSchema },
+      503: {
+        description: "Not now, and why: migrating, draining, or the store is away.",
+        schema: readinessSchema,
+      },
     },
     errors: [],
     handle: async () => {
@@ -71,7 +74,10 @@ export interface StaticPages {
 }
 
 export function documentationRoutes(pages: StaticPages): readonly Route[] {
-  const page = (path: string, more: { readonly operationId: string; readonly summary: string; readonly answer: () => Answer }) =>
+  const page = (
+    path: string,
+    more: { readonly operationId: string; readonly summary: string; readonly answer: () => Answer },
+  ) =>
     defineRoute({
       method: "GET",
       path,

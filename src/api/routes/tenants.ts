@@ -62,7 +62,10 @@ export function tenantRoutes({ services }: ApiOptions, pager: Pager): readonly R
         const limit = body.rate_limit;
         const input = {
           ...present("name", body.name),
-          ...present("rateLimit", limit && { requestsPerMinute: limit.requests_per_minute, burst: limit.burst }),
+          ...present(
+            "rateLimit",
+            limit && { requestsPerMinute: limit.requests_per_minute, burst: limit.burst },
+          ),
           ...present("webhooksMax", body.webhooks_max),
           ...present("notificationTargets", body.notification_targets),
         };

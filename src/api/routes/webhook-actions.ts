@@ -8,7 +8,13 @@ import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
 import { closed } from "../schemas/common.ts";
 import { operationStartedSchema, recoverInputSchema } from "../schemas/dead-letter.ts";
-import { circuitActionSchema, circuitSchema, healthSchema, testInputSchema, testResultSchema } from "../schemas/webhook-state.ts";
+import {
+  circuitActionSchema,
+  circuitSchema,
+  healthSchema,
+  testInputSchema,
+  testResultSchema,
+} from "../schemas/webhook-state.ts";
 import { webhookSchema } from "../schemas/webhook.ts";
 import { instantOf } from "./filters.ts";
 import { webhookParams } from "./webhooks.ts";
@@ -59,7 +65,11 @@ function circuitRoute({ services }: ApiOptions): Route {
     errors: ["not_found"],
     handle: async ({ scope, params, body }) => {
       const durationSeconds = body.duration_seconds ?? forceSecondsDefault;
-      const circuit = await services.webhooks.circuit(scope, { id: params.id, action: body.action, durationSeconds });
+      const circuit = await services.webhooks.circuit(scope, {
+        id: params.id,
+        action: body.action,
+        durationSeconds,
+      });
       return { status: 200, body: circuitJson(params.id, circuit) };
     },
   });
@@ -119,7 +129,9 @@ function recoverRoute({ services }: ApiOptions): Route {
     access: "manage",
     params: webhookParams,
     body: recoverInputSchema,
-    answers: { 202: { description: "The operation that does it, or the count.", schema: operationStartedSchema } },
+    answers: {
+      202: { description: "The operation that does it, or the count.", schema: operationStartedSchema },
+    },
     errors: ["not_found"],
     handle: async ({ scope, params, body }) => {
       const started = await services.webhooks.recover(scope, {

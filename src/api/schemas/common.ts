@@ -34,7 +34,11 @@ export function anyValue(options: object = {}) {
 }
 
 export const id = (what: string) =>
-  Type.String({ format: "uuid", description: `Id of ${what}.`, examples: ["0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"] });
+  Type.String({
+    format: "uuid",
+    description: `Id of ${what}.`,
+    examples: ["0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"],
+  });
 
 export const instant = (description: string) =>
   Type.String({ format: "date-time", description, examples: ["2026-01-31T09:30:00.000Z"] });
@@ -82,11 +86,21 @@ export const eventTypeName = Type.String({
 
 export const pageProperties = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: pageLimitMax, default: pageLimitDefault, description: "Rows of the page." }),
+    Type.Integer({
+      minimum: 1,
+      maximum: pageLimitMax,
+      default: pageLimitDefault,
+      description: "Rows of the page.",
+    }),
   ),
   cursor: Type.Optional(Type.String({ maxLength: 512, description: "`next_cursor` of the page before." })),
   offset: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: pageOffsetMax, default: 0, description: "Rows to skip; a cursor is quicker." }),
+    Type.Integer({
+      minimum: 0,
+      maximum: pageOffsetMax,
+      default: 0,
+      description: "Rows to skip; a cursor is quicker.",
+    }),
   ),
 };
 
@@ -94,7 +108,9 @@ export function listOf(item: TSchema, title: string) {
   return closed(
     {
       data: Type.Array(item),
-      next_cursor: nullable(Type.String({ description: "Send it as `cursor` for the next page; null at the end." })),
+      next_cursor: nullable(
+        Type.String({ description: "Send it as `cursor` for the next page; null at the end." }),
+      ),
     },
     { title },
   );
@@ -102,7 +118,10 @@ export function listOf(item: TSchema, title: string) {
 
 export const fieldErrorSchema = closed(
   {
-    field: Type.String({ description: "Path of the field; empty for the whole.", examples: ["retry_config.max_attempts"] }),
+    field: Type.String({
+      description: "Path of the field; empty for the whole.",
+      examples: ["retry_config.max_attempts"],
+    }),
     message: Type.String({ description: "What is wrong. Never the value." }),
   },
   { title: "FieldError" },

@@ -1,7 +1,17 @@
 import { Type } from "typebox";
 import { deliveryStates, priorities } from "../../core/delivery.ts";
 import { failureCategories } from "../../core/outcome.ts";
-import { closed, eventTypeName, id, instant, instantOrDate, nullable, oneOf, pageProperties, tenantId } from "./common.ts";
+import {
+  closed,
+  eventTypeName,
+  id,
+  instant,
+  instantOrDate,
+  nullable,
+  oneOf,
+  pageProperties,
+  tenantId,
+} from "./common.ts";
 
 const webhookIds = Type.Array(id("a webhook"), { minItems: 1, maxItems: 1_000 });
 const eventTypes = Type.Array(eventTypeName, { minItems: 1, maxItems: 100 });
@@ -37,7 +47,10 @@ export const retryBatchInputSchema = closed(
     priority: Type.Optional(oneOf(priorities, { default: "normal" })),
     dry_run: Type.Optional(Type.Boolean({ description: "Only count." })),
   },
-  { title: "RetryBatchInput", examples: [{ filter: { failure_categories: ["server_error"] }, rate_limit: { requests_per_second: 10 } }] },
+  {
+    title: "RetryBatchInput",
+    examples: [{ filter: { failure_categories: ["server_error"] }, rate_limit: { requests_per_second: 10 } }],
+  },
 );
 
 export const recoverInputSchema = closed(
@@ -45,7 +58,11 @@ export const recoverInputSchema = closed(
     since: instantOrDate("Deliveries made at or after this time."),
     until: Type.Optional(instantOrDate("Deliveries made before this time.")),
     statuses: Type.Optional(
-      Type.Array(oneOf(deliveryStates), { minItems: 1, maxItems: deliveryStates.length, description: "Defaults to exhausted and skipped." }),
+      Type.Array(oneOf(deliveryStates), {
+        minItems: 1,
+        maxItems: deliveryStates.length,
+        description: "Defaults to exhausted and skipped.",
+      }),
     ),
     rate_limit: Type.Optional(operationRateSchema),
     dry_run: Type.Optional(Type.Boolean({ description: "Only count." })),
@@ -72,6 +89,10 @@ export const operationSchema = closed(
 );
 
 export const operationStartedSchema = closed(
-  { batch_operation_id: nullable(id("the operation; null with `dry_run`")), count: Type.Integer({ minimum: 0 }), operation: nullable(operationSchema) },
+  {
+    batch_operation_id: nullable(id("the operation; null with `dry_run`")),
+    count: Type.Integer({ minimum: 0 }),
+    operation: nullable(operationSchema),
+  },
   { title: "BatchOperationStarted" },
 );

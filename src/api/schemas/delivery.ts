@@ -2,7 +2,17 @@ import { Type } from "typebox";
 import { deliveryStates, priorities } from "../../core/delivery.ts";
 import { failureCategories } from "../../core/outcome.ts";
 import type { DeliveryStatus, WaitingFor } from "../../engine/services.ts";
-import { closed, id, instant, instantOrDate, listOf, nullable, oneOf, pageProperties, tenantId } from "./common.ts";
+import {
+  closed,
+  id,
+  instant,
+  instantOrDate,
+  listOf,
+  nullable,
+  oneOf,
+  pageProperties,
+  tenantId,
+} from "./common.ts";
 
 export const deliveryStatuses: readonly DeliveryStatus[] = [...deliveryStates, "circuit_blocked"];
 
@@ -35,7 +45,9 @@ const deliveryProperties = {
   attempt_count: Type.Integer({ minimum: 0 }),
   waiting_for: nullable(
     oneOf(Object.keys(waitingForDescriptions), {
-      description: Object.entries(waitingForDescriptions).map(([name, text]) => `\`${name}\`: ${text}`).join("; "),
+      description: Object.entries(waitingForDescriptions)
+        .map(([name, text]) => `\`${name}\`: ${text}`)
+        .join("; "),
     }),
   ),
   waiting_until: nullable(instant("Null when it does not wait, or nobody can tell.")),
@@ -44,7 +56,9 @@ const deliveryProperties = {
   first_attempt_at: nullable(instant("First request.")),
   completed_at: nullable(instant("When it succeeded or was given up.")),
   failure_category: nullable(oneOf(failureCategories, { description: "Of the last failed attempt." })),
-  reason: nullable(Type.String({ description: "Why it is in this state.", examples: ["max_attempts_exceeded"] })),
+  reason: nullable(
+    Type.String({ description: "Why it is in this state.", examples: ["max_attempts_exceeded"] }),
+  ),
   superseded_by: nullable(id("the delivery that a manual retry put in its place")),
 };
 
@@ -67,8 +81,12 @@ const attemptSchema = closed(
     scheduled_at: instant("When it was due."),
     executed_at: instant("When it was sent."),
     next_retry_at: nullable(instant("When the next one was due.")),
-    circuit_breaker_prevented: Type.Boolean({ description: "Always false: a request that was held back is no attempt." }),
-    receiver_state_unknown: Type.Boolean({ description: "The receiver may have processed it although no answer came." }),
+    circuit_breaker_prevented: Type.Boolean({
+      description: "Always false: a request that was held back is no attempt.",
+    }),
+    receiver_state_unknown: Type.Boolean({
+      description: "The receiver may have processed it although no answer came.",
+    }),
   },
   { title: "Attempt" },
 );
@@ -83,7 +101,10 @@ export const deliveryHandleSchema = closed(
   { title: "DeliveryHandle" },
 );
 
-export const replayResultSchema = closed({ deliveries: Type.Array(deliveryHandleSchema) }, { title: "ReplayResult" });
+export const replayResultSchema = closed(
+  { deliveries: Type.Array(deliveryHandleSchema) },
+  { title: "ReplayResult" },
+);
 
 export const deliveryQuerySchema = closed({
   ...pageProperties,
@@ -92,4 +113,7 @@ export const deliveryQuerySchema = closed({
   to: Type.Optional(instantOrDate("Only deliveries made before this time.")),
 });
 
-export const retryInputSchema = closed({ priority: Type.Optional(oneOf(priorities)) }, { title: "RetryInput" });
+export const retryInputSchema = closed(
+  { priority: Type.Optional(oneOf(priorities)) },
+  { title: "RetryInput" },
+);

@@ -3,7 +3,21 @@ import type { Static } from "typebox";
 import { linksCountMax, sourceLengthMax } from "../../core/event-input.ts";
 import { priorities } from "../../core/delivery.ts";
 import { batchEventsMax } from "../context.ts";
-import { anyValue, closed, eventTypeName, freeObject, id, instant, instantOrDate, line, listOf, nullable, oneOf, pageProperties, tenantId } from "./common.ts";
+import {
+  anyValue,
+  closed,
+  eventTypeName,
+  freeObject,
+  id,
+  instant,
+  instantOrDate,
+  line,
+  listOf,
+  nullable,
+  oneOf,
+  pageProperties,
+  tenantId,
+} from "./common.ts";
 import { problemSchema } from "./problem.ts";
 
 const prioritySchema = oneOf(priorities, {
@@ -20,7 +34,11 @@ const idempotencyKeySchema = Type.String({
 });
 
 const linkSchema = closed(
-  { rel: Type.Optional(Type.String()), method: Type.Optional(Type.String()), href: Type.Optional(Type.String()) },
+  {
+    rel: Type.Optional(Type.String()),
+    method: Type.Optional(Type.String()),
+    href: Type.Optional(Type.String()),
+  },
   { title: "EventLink" },
 );
 
@@ -33,12 +51,20 @@ export const eventInputSchema = closed(
       examples: [{ order_id: "4711", total: 19.9 }],
     }),
     tenant_id: Type.Optional(tenantId),
-    source: Type.Optional(line(sourceLengthMax, { minLength: 1, description: "Which application published it.", examples: ["shop"] })),
+    source: Type.Optional(
+      line(sourceLengthMax, {
+        minLength: 1,
+        description: "Which application published it.",
+        examples: ["shop"],
+      }),
+    ),
     timestamp: Type.Optional(instant("When it happened; defaults to now.")),
     idempotency_key: Type.Optional(idempotencyKeySchema),
     priority: Type.Optional(prioritySchema),
     metadata: Type.Optional(freeObject({ minProperties: 1, description: "About the resources in `data`." })),
-    links: Type.Optional(Type.Array(linkSchema, { minItems: 1, maxItems: linksCountMax, description: "Related resources." })),
+    links: Type.Optional(
+      Type.Array(linkSchema, { minItems: 1, maxItems: linksCountMax, description: "Related resources." }),
+    ),
   },
   { title: "EventInput" },
 );
@@ -53,7 +79,10 @@ export const eventBatchSchema = closed(
       description: "Each is an EventInput and is judged for itself.",
     }),
   },
-  { title: "EventBatch", examples: [{ events: [{ event_type: "order.completed", data: { order_id: "4711" } }] }] },
+  {
+    title: "EventBatch",
+    examples: [{ events: [{ event_type: "order.completed", data: { order_id: "4711" } }] }],
+  },
 );
 
 const receiptProperties = {

@@ -1,16 +1,34 @@
 import { Type } from "typebox";
-import { anyValue, closed, freeObject, id, instant, line, listOf, nullable, oneOf, pageProperties, tenantId } from "./common.ts";
+import {
+  anyValue,
+  closed,
+  freeObject,
+  id,
+  instant,
+  line,
+  listOf,
+  nullable,
+  oneOf,
+  pageProperties,
+  tenantId,
+} from "./common.ts";
 
 export const eventTypeInputSchema = closed(
   {
     description: Type.Optional(Type.String({ maxLength: 4_096 })),
     schema: Type.Optional(
-      Type.Unsafe<unknown>({ type: ["object", "boolean", "null"], description: "JSON Schema 2020-12 of `data`, without remote references; null accepts any object." }),
+      Type.Unsafe<unknown>({
+        type: ["object", "boolean", "null"],
+        description: "JSON Schema 2020-12 of `data`, without remote references; null accepts any object.",
+      }),
     ),
     examples: Type.Optional(Type.Array(anyValue(), { maxItems: 20 })),
     deprecated: Type.Optional(Type.Boolean()),
   },
-  { title: "EventTypeInput", examples: [{ description: "An order was paid.", schema: { type: "object", required: ["order_id"] } }] },
+  {
+    title: "EventTypeInput",
+    examples: [{ description: "An order was paid.", schema: { type: "object", required: ["order_id"] } }],
+  },
 );
 
 export const eventTypeSchema = closed(
@@ -48,7 +66,10 @@ export const tenantInputSchema = closed(
     webhooks_max: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 1_000_000 }))),
     notification_targets: Type.Optional(Type.Array(notificationTarget, { maxItems: 20 })),
   },
-  { title: "TenantInput", examples: [{ name: "Acme", rate_limit: { requests_per_minute: 1_000, burst: 100 } }] },
+  {
+    title: "TenantInput",
+    examples: [{ name: "Acme", rate_limit: { requests_per_minute: 1_000, burst: 100 } }],
+  },
 );
 
 export const tenantSchema = closed(
@@ -70,7 +91,10 @@ const roles = ["admin", "manage", "publish", "read"] as const;
 export const apiKeyInputSchema = closed(
   {
     name: line(255, { minLength: 1, examples: ["shop backend"] }),
-    role: oneOf(roles, { description: "`publish` only publishes, `read` only reads, `manage` does both and changes webhooks; `admin` is for all tenants." }),
+    role: oneOf(roles, {
+      description:
+        "`publish` only publishes, `read` only reads, `manage` does both and changes webhooks; `admin` is for all tenants.",
+    }),
     tenant_id: Type.Optional(nullable(tenantId)),
     expires_at: Type.Optional(nullable(instant("Refused from then on; absent or null for never."))),
   },
@@ -98,7 +122,8 @@ export const profileSchema = freeObject({
   title: "Profile",
   required: ["name", "title", "description"],
   properties: { name: Type.String(), title: Type.String(), description: Type.String() },
-  description: "A delivery profile as the engine reads it: classification, schedule, pauses, headers, signatures, payload.",
+  description:
+    "A delivery profile as the engine reads it: classification, schedule, pauses, headers, signatures, payload.",
 });
 export const profileListSchema = listOf(profileSchema, "ProfileList");
 

@@ -58,7 +58,12 @@ export const circuitActionSchema = closed(
   {
     action: oneOf(["reset", "force_open", "force_close"]),
     duration_seconds: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: forceMsMax / 1_000, default: 3_600, description: "For the two that force." }),
+      Type.Integer({
+        minimum: 1,
+        maximum: forceMsMax / 1_000,
+        default: 3_600,
+        description: "For the two that force.",
+      }),
     ),
   },
   { title: "CircuitAction", examples: [{ action: "force_open", duration_seconds: 3_600 }] },
@@ -67,7 +72,12 @@ export const circuitActionSchema = closed(
 export const secretSchema = closed(
   {
     secret: nullable(Type.String({ description: "Null for a webhook that signs with `v1a` alone." })),
-    previous: nullable(closed({ secret: Type.String(), expires_at: instant("Until then both are used.") }, { title: "PreviousSecret" })),
+    previous: nullable(
+      closed(
+        { secret: Type.String(), expires_at: instant("Until then both are used.") },
+        { title: "PreviousSecret" },
+      ),
+    ),
   },
   { title: "WebhookSecret" },
 );
@@ -76,10 +86,17 @@ const overlapSecondsMax = 7 * 86_400;
 
 export const rotateInputSchema = closed(
   {
-    mode: Type.Optional(oneOf(["graceful", "revoke"], { default: "graceful", description: "`graceful` signs with both for a while; `revoke` drops the old one at once." })),
+    mode: Type.Optional(
+      oneOf(["graceful", "revoke"], {
+        default: "graceful",
+        description: "`graceful` signs with both for a while; `revoke` drops the old one at once.",
+      }),
+    ),
     overlap_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: overlapSecondsMax, default: 86_400 })),
     secret: Type.Optional(secretInput),
-    force: Type.Optional(Type.Boolean({ description: "Also while the overlap of an earlier rotation runs." })),
+    force: Type.Optional(
+      Type.Boolean({ description: "Also while the overlap of an earlier rotation runs." }),
+    ),
   },
   { title: "RotateInput" },
 );

@@ -6,7 +6,19 @@ import { customHeaderLimits } from "../../core/request-headers.ts";
 import { scheduleDelayMsMax } from "../../core/retry-schedule.ts";
 import { orderingGuarantees } from "../../core/webhook.ts";
 import { attemptTimeoutMsMax } from "../../core/delivery-policy.ts";
-import { closed, eventTypeName, freeObject, id, instant, line, listOf, nullable, oneOf, pageProperties, tenantId } from "./common.ts";
+import {
+  closed,
+  eventTypeName,
+  freeObject,
+  id,
+  instant,
+  line,
+  listOf,
+  nullable,
+  oneOf,
+  pageProperties,
+  tenantId,
+} from "./common.ts";
 
 /** Only keeps requests small; how many attempts a schedule may have is judged by core/retry-schedule.ts. */
 const scheduleItemsMax = 1_000;
@@ -20,12 +32,32 @@ const eventPattern = Type.String({
 
 const retryInputSchema = closed(
   {
-    max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: scheduleItemsMax, description: "Requests in all, the first one included." })),
-    base_delay_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: scheduleDelayMsMax, description: "Delay before the second request." })),
+    max_attempts: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: scheduleItemsMax,
+        description: "Requests in all, the first one included.",
+      }),
+    ),
+    base_delay_ms: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: scheduleDelayMsMax,
+        description: "Delay before the second request.",
+      }),
+    ),
     max_delay_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: scheduleDelayMsMax })),
     backoff_multiplier: Type.Optional(Type.Number({ minimum: 1, maximum: 100 })),
-    timeout_ms: Type.Optional(Type.Integer({ minimum: 100, maximum: attemptTimeoutMsMax, description: "For one whole request." })),
-    timeout_growth_factor: Type.Optional(Type.Number({ minimum: 1, maximum: 3, description: "The timeout grows by this with each attempt, to at most three times." })),
+    timeout_ms: Type.Optional(
+      Type.Integer({ minimum: 100, maximum: attemptTimeoutMsMax, description: "For one whole request." }),
+    ),
+    timeout_growth_factor: Type.Optional(
+      Type.Number({
+        minimum: 1,
+        maximum: 3,
+        description: "The timeout grows by this with each attempt, to at most three times.",
+      }),
+    ),
     schedule_ms: Type.Optional(
       Type.Array(Type.Integer({ minimum: 0, maximum: scheduleDelayMsMax }), {
         minItems: 1,
@@ -34,7 +66,13 @@ const retryInputSchema = closed(
         examples: [[5_000, 60_000, 600_000]],
       }),
     ),
-    max_age_ms: Type.Optional(Type.Integer({ minimum: 1_000, maximum: Number.MAX_SAFE_INTEGER, description: "A delivery older than this is dead-lettered." })),
+    max_age_ms: Type.Optional(
+      Type.Integer({
+        minimum: 1_000,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "A delivery older than this is dead-lettered.",
+      }),
+    ),
   },
   { title: "RetryConfigInput", description: "Overrides of the profile's retry schedule." },
 );
@@ -74,22 +112,49 @@ const headersSchema = Type.Unsafe<Record<string, string>>({
 
 /** What create and update have in common. */
 const inputProperties = {
-  url: Type.String({ minLength: 1, maxLength: urlLengthMax, description: "https, and a public address.", examples: ["https://example.com/hooks"] }),
-  events: Type.Array(eventPattern, { minItems: 1, maxItems: 100, uniqueItems: true, description: "Event types; `order.*` takes all below, `*` all." }),
+  url: Type.String({
+    minLength: 1,
+    maxLength: urlLengthMax,
+    description: "https, and a public address.",
+    examples: ["https://example.com/hooks"],
+  }),
+  events: Type.Array(eventPattern, {
+    minItems: 1,
+    maxItems: 100,
+    uniqueItems: true,
+    description: "Event types; `order.*` takes all below, `*` all.",
+  }),
   description: Type.String({ maxLength: 1_024 }),
   owner_id: nullable(line(255)),
   active: Type.Boolean(),
   profile: line(64, { description: "Delivery profile; see /v1/profiles.", examples: ["standard"] }),
   signing: signingInputSchema,
-  bearer_token: nullable(Type.String({ minLength: 1, maxLength: 2_048, description: "Sent as `Authorization: Bearer`; kept encrypted and never shown." })),
+  bearer_token: nullable(
+    Type.String({
+      minLength: 1,
+      maxLength: 2_048,
+      description: "Sent as `Authorization: Bearer`; kept encrypted and never shown.",
+    }),
+  ),
   retry_config: nullable(retryInputSchema),
-  timeout_ms: nullable(Type.Integer({ minimum: 100, maximum: attemptTimeoutMsMax, description: "The same as `retry_config.timeout_ms`." })),
+  timeout_ms: nullable(
+    Type.Integer({
+      minimum: 100,
+      maximum: attemptTimeoutMsMax,
+      description: "The same as `retry_config.timeout_ms`.",
+    }),
+  ),
   circuit_breaker_config: nullable(circuitBreakerInputSchema),
   rate_limit: nullable(rateLimitSchema),
-  ordering_guarantee: oneOf(orderingGuarantees, { description: "`strict` keeps one delivery in flight per webhook, `per_event_type` one per event type." }),
+  ordering_guarantee: oneOf(orderingGuarantees, {
+    description: "`strict` keeps one delivery in flight per webhook, `per_event_type` one per event type.",
+  }),
   headers: headersSchema,
   metadata: freeObject({ description: "Yours; kept and returned as it is." }),
-  verification: line(32, { description: "How the receiver proves that it wants events. Only `none` for now.", examples: ["none"] }),
+  verification: line(32, {
+    description: "How the receiver proves that it wants events. Only `none` for now.",
+    examples: ["none"],
+  }),
   verify_url: Type.Boolean({ description: "Echo challenge at registration. Only `false` for now." }),
 } satisfies TProperties;
 
@@ -117,14 +182,28 @@ export const secretInput = Type.String({
 });
 
 export const webhookCreateSchema = closed(
-  { url: inputProperties.url, events: inputProperties.events, secret: Type.Optional(secretInput), tenant_id: Type.Optional(tenantId), ...optionalInput },
+  {
+    url: inputProperties.url,
+    events: inputProperties.events,
+    secret: Type.Optional(secretInput),
+    tenant_id: Type.Optional(tenantId),
+    ...optionalInput,
+  },
   { title: "WebhookCreate", examples: [{ url: "https://example.com/hooks", events: ["order.*"] }] },
 );
 export type WebhookCreate = Static<typeof webhookCreateSchema>;
 
 export const webhookUpdateSchema = closed(
-  { url: Type.Optional(inputProperties.url), events: Type.Optional(inputProperties.events), ...optionalInput },
-  { title: "WebhookUpdate", description: "What is absent keeps its value, with PUT as with PATCH.", examples: [{ active: false }] },
+  {
+    url: Type.Optional(inputProperties.url),
+    events: Type.Optional(inputProperties.events),
+    ...optionalInput,
+  },
+  {
+    title: "WebhookUpdate",
+    description: "What is absent keeps its value, with PUT as with PATCH.",
+    examples: [{ active: false }],
+  },
 );
 export type WebhookUpdate = Static<typeof webhookUpdateSchema>;
 

@@ -119,9 +119,9 @@ export class InvalidCidrError extends Error {
   readonly code = "invalid_cidr";
   readonly cidr: string;
 
-  constructor(cidr: string, problem: string) {
-    super(`"${cidr}" is not a CIDR block: ${problem}`);
-    this.cidr = cidr;
+  constructor(refused: { readonly cidr: string; readonly problem: string }) {
+    super(`"${refused.cidr}" is not a CIDR block: ${refused.problem}`);
+    this.cidr = refused.cidr;
   }
 }
 
@@ -213,18 +213,18 @@ function blocks(rows: readonly (readonly [string, NonPublicAddressClass])[]): Cl
 /** A block such as `10.0.0.0/8`; a single address is a block of one. Throws {@link InvalidCidrError}. */
 function parseCidr(cidr: string): Block {
   const match = /^([0-9a-fA-F:.]+)(?:\/(0|[1-9]\d{0,2}))?$/.exec(cidr);
-  if (match === null) throw new InvalidCidrError(cidr, "expected address/prefix");
+  if (match === null) throw new InvalidCidrError({ cidr, problem: "expected address/prefix" });
   const [, address = "", prefix] = match;
   const ip = parseAddress(address);
-  if (ip === null) throw new InvalidCidrError(cidr, "no IP address");
+  if (ip === null) throw new InvalidCidrError({ cidr, problem: "no IP address" });
   const prefixBits = prefixBitsOf(prefix, { address, ip });
   if (prefixBits < 0 || prefixBits > ip.bits) {
-    throw new InvalidCidrError(cidr, "the prefix length does not fit the address");
+    throw new InvalidCidrError({ cidr, problem: "the prefix length does not fit the address" });
   }
   // Silently widening 10.0.0.1/8 to all of 10.0.0.0/8 would open more than was meant.
   const hostBits = BigInt(ip.bits - prefixBits);
   if ((ip.value >> hostBits) << hostBits !== ip.value) {
-    throw new InvalidCidrError(cidr, "bits are set after the prefix");
+    throw new InvalidCidrError({ cidr, problem: "bits are set after the prefix" });
   }
   return { ...ip, prefixBits };
 }

@@ -90,7 +90,7 @@ export class Events implements Omit<EventService, "publish" | "publishMany"> {
   #subscribers(event: StoredEvent): readonly Webhook[] {
     return this.#ofTenant(event.tenantId).filter(
       ({ status, events }) =>
-        status === "active" && events.some((pattern) => matches(pattern, event.eventType)),
+        status === "active" && events.some((pattern) => matches({ pattern, type: event.eventType })),
     );
   }
 

@@ -286,5 +286,5 @@ function requirePolicy(webhook: Webhook) {
 function receives(webhook: Webhook, eventType: string): boolean {
   if (webhook.events.includes(eventType)) return true;
   if (!isEventTypePattern(eventType) || !isEventTypeName(eventType)) return false;
-  return webhook.events.some((pattern) => matches(pattern, eventType));
+  return webhook.events.some((pattern) => matches({ pattern, type: eventType }));
 }

@@ -20,7 +20,9 @@ export interface StandIn extends OpenedApi {
 export const payloadBytesMax = 262_144;
 
 /** The API over an engine in memory. `change` replaces parts of it. */
-export async function openStandIn(change: (options: ApiOptions) => Partial<ApiOptions> = () => ({})): Promise<StandIn> {
+export async function openStandIn(
+  change: (options: ApiOptions) => Partial<ApiOptions> = () => ({}),
+): Promise<StandIn> {
   const adminKey = `phk_${randomBytes(24).toString("hex")}`;
   const answers = new StandInIdempotencyStore();
   const errors: string[] = [];
@@ -29,7 +31,12 @@ export async function openStandIn(change: (options: ApiOptions) => Partial<ApiOp
     idempotency: answers,
     secretBox: createBox(),
     clock,
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: (fields, message) => errors.push(`${message} ${JSON.stringify(fields)}`) },
+    log: {
+      debug: () => {},
+      info: () => {},
+      warn: () => {},
+      error: (fields, message) => errors.push(`${message} ${JSON.stringify(fields)}`),
+    },
     limits: { payloadBytesMax },
     readiness: () => ({ ready: true, reasons: [] }),
     metricsText: async () => "# HELP up 1\nup 1\n",
@@ -62,7 +69,9 @@ function createBox(): SecretBox {
       return Buffer.concat([nonce, cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()]);
     },
     open: ({ ciphertext, context }) => {
-      const decipher = createDecipheriv("aes-256-gcm", key, ciphertext.subarray(0, 12)).setAAD(Buffer.from(context));
+      const decipher = createDecipheriv("aes-256-gcm", key, ciphertext.subarray(0, 12)).setAAD(
+        Buffer.from(context),
+      );
       decipher.setAuthTag(ciphertext.subarray(-16));
       try {
         return decipher.update(ciphertext.subarray(12, -16), undefined, "utf8") + decipher.final("utf8");

@@ -33,7 +33,11 @@ export function createTenants(now: () => number): StandInTenants {
   };
 }
 
-export function createApiKeys(options: { readonly adminKey: string; readonly now: () => number; readonly tenants: StandInTenants }): ApiKeyService {
+export function createApiKeys(options: {
+  readonly adminKey: string;
+  readonly now: () => number;
+  readonly tenants: StandInTenants;
+}): ApiKeyService {
   const { now, tenants } = options;
   const keys = new Map<string, ApiKey>();
   const add = (key: string, rest: Pick<ApiKey, "name" | "role" | "tenantId" | "expiresAt">): ApiKey => {
@@ -42,7 +46,8 @@ export function createApiKeys(options: { readonly adminKey: string; readonly now
     return apiKey;
   };
   add(options.adminKey, { name: "admin", role: "admin", tenantId: null, expiresAt: null });
-  const visible = (scope: Scope) => [...keys.values()].filter((key) => scope.tenantId === null || key.tenantId === scope.tenantId);
+  const visible = (scope: Scope) =>
+    [...keys.values()].filter((key) => scope.tenantId === null || key.tenantId === scope.tenantId);
   return {
     authenticate: (presented) => {
       const key = keys.get(hashOf(presented));
@@ -51,7 +56,9 @@ export function createApiKeys(options: { readonly adminKey: string; readonly now
     },
     create: async (_, input) => {
       if (input.role === "admin" && input.tenantId !== null) {
-        throw new InvalidRequestError("not valid", [{ field: "tenant_id", message: "must be absent for an admin key" }]);
+        throw new InvalidRequestError("not valid", [
+          { field: "tenant_id", message: "must be absent for an admin key" },
+        ]);
       }
       const tenantId = input.role === "admin" ? null : (input.tenantId ?? "default");
       if (tenantId !== null && !tenants.exists(tenantId)) {
@@ -83,16 +90,26 @@ export function createEventTypes(now: () => number): EventTypeService {
   };
   return {
     list: async (scope, { tenantId }) =>
-      [...eventTypes.values()].filter((type) => type.tenantId === (scope.tenantId ?? tenantId ?? type.tenantId)),
+      [...eventTypes.values()].filter(
+        (type) => type.tenantId === (scope.tenantId ?? tenantId ?? type.tenantId),
+      ),
     get: async (scope, { tenantId, name }) => find(`${tenantOf(scope, tenantId)}/${name}`),
     put: async (scope, { tenantId, ...input }) => {
       const key = `${tenantOf(scope, tenantId)}/${input.name}`;
       const before = eventTypes.get(key);
       const empty = { description: "", schema: null, examples: [], deprecated: false, createdAt: now() };
       if (JSON.stringify(input.schema ?? null).includes('"$ref":"http')) {
-        throw new PosthornError("invalid_request", "not valid", { fields: [{ field: "schema", message: "must not refer to other documents" }] });
+        throw new PosthornError("invalid_request", "not valid", {
+          fields: [{ field: "schema", message: "must not refer to other documents" }],
+        });
       }
-      const eventType: EventType = { ...empty, ...before, ...input, tenantId: tenantOf(scope, tenantId), updatedAt: now() };
+      const eventType: EventType = {
+        ...empty,
+        ...before,
+        ...input,
+        tenantId: tenantOf(scope, tenantId),
+        updatedAt: now(),
+      };
       eventTypes.set(key, eventType);
       return { eventType, created: before === undefined };
     },

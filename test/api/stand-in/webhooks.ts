@@ -1,6 +1,12 @@
 /** Webhooks of the stand-in engine: the rules of core, kept in a map. */
 import { randomBytes, randomUUID } from "node:crypto";
-import { createCircuit, forceClose, forceOpen, resetCircuit, snapshotCircuit } from "../../../src/core/circuit-breaker.ts";
+import {
+  createCircuit,
+  forceClose,
+  forceOpen,
+  resetCircuit,
+  snapshotCircuit,
+} from "../../../src/core/circuit-breaker.ts";
 import type { CircuitBreakerState } from "../../../src/core/circuit-breaker.ts";
 import { resolvePolicy } from "../../../src/core/delivery-policy.ts";
 import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts";
@@ -32,17 +38,28 @@ export interface WebhookShelf {
   remove(id: string): void;
   view(entry: StandInWebhook): WebhookView;
   newSecret(given: string | null): string;
-  changeCircuit(entry: StandInWebhook, action: { readonly kind: string; readonly durationSeconds: number }): void;
+  changeCircuit(
+    entry: StandInWebhook,
+    action: { readonly kind: string; readonly durationSeconds: number },
+  ): void;
 }
 
 const policy = createAddressPolicy({ allow: [], allowLoopback: false });
 
-export function createWebhookShelf({ now, tenants }: { readonly now: () => number; readonly tenants: StandInTenants }): WebhookShelf {
+export function createWebhookShelf({
+  now,
+  tenants,
+}: {
+  readonly now: () => number;
+  readonly tenants: StandInTenants;
+}): WebhookShelf {
   const webhooks = new Map<string, StandInWebhook>();
   const newSecret = (given: string | null): string => {
     const secret = given ?? `whsec_${randomBytes(32).toString("base64")}`;
     if (parseSecret(secret).kind === "invalid") {
-      throw new InvalidRequestError("not valid", [{ field: "secret", message: "must be whsec_ and 24 to 64 bytes" }]);
+      throw new InvalidRequestError("not valid", [
+        { field: "secret", message: "must be whsec_ and 24 to 64 bytes" },
+      ]);
     }
     if ([...webhooks.values()].some((entry) => entry.secret === secret)) {
       throw new PosthornError("secret_in_use", "The secret is already in use.");
@@ -58,7 +75,13 @@ export function createWebhookShelf({ now, tenants }: { readonly now: () => numbe
       }
       const webhook = merge({ ...emptyWebhook, id: randomUUID(), tenantId, createdAt: now() }, input, now());
       const secret = newSecret(input.secret ?? null);
-      const entry = { webhook, secret, previous: null, bearerToken: input.bearerToken ?? null, circuit: createCircuit(now()) };
+      const entry = {
+        webhook,
+        secret,
+        previous: null,
+        bearerToken: input.bearerToken ?? null,
+        circuit: createCircuit(now()),
+      };
       webhooks.set(webhook.id, entry);
       return entry;
     },
@@ -116,19 +139,36 @@ function merge(before: Webhook, input: WebhookInput, now: number): Webhook {
     errors.push({ field: "profile", message: "is not a known profile" });
   }
   for (const problem of judgeCustomHeaders(input.headers ?? {})) {
-    errors.push({ field: problem.header === null ? "headers" : `headers.${problem.header}`, message: problem.detail });
+    errors.push({
+      field: problem.header === null ? "headers" : `headers.${problem.header}`,
+      message: problem.detail,
+    });
   }
   const schedule = input.retry === undefined ? before.retry.schedule : scheduleOf(input.retry);
   if (schedule !== null) {
-    for (const { problem } of validateSchedule(schedule)) errors.push({ field: "retry_config", message: problem });
+    for (const { problem } of validateSchedule(schedule))
+      errors.push({ field: "retry_config", message: problem });
   }
   if (errors.length > 0) throw new InvalidRequestError("not valid", errors);
-  const { ownerId, events, description, profile, schemes, circuitBreaker, rateLimit, ordering, headers, metadata } = input;
+  const {
+    ownerId,
+    events,
+    description,
+    profile,
+    schemes,
+    circuitBreaker,
+    rateLimit,
+    ordering,
+    headers,
+    metadata,
+  } = input;
   const given = { ownerId, events, description, profile, schemes, rateLimit, ordering, headers, metadata };
   const isActive = input.active ?? before.status === "active";
   return {
     ...before,
-    ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Webhook>),
+    ...(Object.fromEntries(
+      Object.entries(given).filter(([, value]) => value !== undefined),
+    ) as Partial<Webhook>),
     ...(circuitBreaker !== undefined && { circuitBreaker: circuitBreaker ?? {} }),
     url,
     status: isActive ? "active" : "disabled",
@@ -145,7 +185,8 @@ function merge(before: Webhook, input: WebhookInput, now: number): Webhook {
 
 function scheduleOf(retry: RetryInput | null): RetrySchedule | null {
   if (retry === null) return null;
-  if (retry.scheduleMs !== undefined) return { kind: "list", delaysMs: retry.scheduleMs, jitter: { from: 1, to: 1.2 } };
+  if (retry.scheduleMs !== undefined)
+    return { kind: "list", delaysMs: retry.scheduleMs, jitter: { from: 1, to: 1.2 } };
   if (retry.maxAttempts === undefined && retry.baseDelayMs === undefined) return null;
   return {
     kind: "exponential",

@@ -40,7 +40,13 @@ export interface Client {
   keyFor(role: string, tenantId?: string): Promise<string>;
 }
 
-export function createClient({ baseUrl, key }: { readonly baseUrl: string; readonly key: string | null }): Client {
+export function createClient({
+  baseUrl,
+  key,
+}: {
+  readonly baseUrl: string;
+  readonly key: string | null;
+}): Client {
   const call: Client["call"] = async (method, path, options = {}) => {
     const used = options.key === undefined ? key : options.key;
     const hasBody = options.raw !== undefined || options.body !== undefined;
@@ -56,7 +62,12 @@ export function createClient({ baseUrl, key }: { readonly baseUrl: string; reado
     const response = await fetch(baseUrl + path, init);
     const text = await response.text();
     const isJson = text !== "" && response.headers.get("content-type")?.includes("json") === true;
-    return { status: response.status, headers: response.headers, text, body: JSON.parse(isJson ? text : "null") as Json };
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: JSON.parse(isJson ? text : "null") as Json,
+    };
   };
   const client: Client = {
     baseUrl,
@@ -66,16 +77,23 @@ export function createClient({ baseUrl, key }: { readonly baseUrl: string; reado
     withKey: (other) => createClient({ baseUrl, key: other }),
     keyFor: async (role, tenantId = "default") => {
       await call("PUT", `/v1/tenants/${tenantId}`, { body: {} });
-      const created = await client.post("/v1/api-keys", { name: `${role} of ${tenantId}`, role, tenant_id: tenantId });
+      const created = await client.post("/v1/api-keys", {
+        name: `${role} of ${tenantId}`,
+        role,
+        tenant_id: tenantId,
+      });
       assert.equal(created.status, 201, created.text);
-      return String(created.body["key"]);
+      return textOf(created.body["key"]);
     },
   };
   return client;
 }
 
 /** Asserts a problem answer and returns its body. */
-export function assertProblem(reply: Reply, expected: { readonly status: number; readonly code: string }): Json {
+export function assertProblem(
+  reply: Reply,
+  expected: { readonly status: number; readonly code: string },
+): Json {
   assert.equal(reply.status, expected.status, reply.text);
   assert.equal(reply.headers.get("content-type"), "application/problem+json", reply.text);
   assert.equal(reply.body["code"], expected.code, reply.text);
@@ -88,6 +106,11 @@ export function itemsOf(list: Json | undefined): readonly Json[] {
   return Array.isArray(list) ? (list as Json[]) : [];
 }
 
+export function textOf(value: Json | undefined): string {
+  assert.equal(typeof value, "string");
+  return value as unknown as string;
+}
+
 export function fieldsOf(reply: Reply): string[] {
-  return itemsOf(reply.body["errors"]).map((error) => String(error["field"]));
+  return itemsOf(reply.body["errors"]).map((error) => textOf(error["field"]));
 }

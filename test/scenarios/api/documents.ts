@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { errorTable } from "../../../src/core/errors.ts";
-import { assertProblem, itemsOf } from "./client.ts";
+import { assertProblem, itemsOf, textOf } from "./client.ts";
 import type { Client, Json, Reply } from "./client.ts";
 
 type Document = {
@@ -13,16 +13,20 @@ type Document = {
 type Operation = {
   readonly operationId: string;
   readonly security?: readonly unknown[];
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Readonly<Record<string, object>> }>>;
+  readonly responses: Readonly<
+    Record<string, { readonly description: string; readonly content?: Readonly<Record<string, object>> }>
+  >;
 };
 
 export function documentsSuite(client: () => Client): void {
-  const read = async (): Promise<Document> => (await client().get("/openapi.json")).body as unknown as Document;
+  const read = async (): Promise<Document> =>
+    (await client().get("/openapi.json")).body as unknown as Document;
 
   test("every reference resolves, and operation ids are unique", async () => {
     const document = await read();
     const text = JSON.stringify(document);
-    for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) assert.ok(name in document.components.schemas, name);
+    for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+      assert.ok(name in document.components.schemas, name);
     const ids = operationsOf(document).map(({ operation }) => operation.operationId);
     assert.equal(new Set(ids).size, ids.length);
     assert.ok(!text.includes('"~kind"') && !text.includes("x-rule"));
@@ -33,9 +37,13 @@ export function documentsSuite(client: () => Client): void {
     for (const { method, path, operation } of operationsOf(document)) {
       const url = path.replaceAll(/\{\w+\}/g, "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c");
       const isPublic = operation.security?.length === 0;
-      const reply = await client().withKey(null).call(method, url, method === "GET" ? {} : { body: {} });
+      const reply = await client()
+        .withKey(null)
+        .call(method, url, method === "GET" ? {} : { body: {} });
       assert.equal(reply.status, isPublic ? 200 : 401, `${method} ${path}`);
-      const others = ["POST", "PUT", "PATCH", "DELETE"].filter((other) => !(other.toLowerCase() in (document.paths[path] ?? {})));
+      const others = ["POST", "PUT", "PATCH", "DELETE"].filter(
+        (other) => !(other.toLowerCase() in (document.paths[path] ?? {})),
+      );
       for (const other of others) {
         assertProblem(await client().call(other, url), { status: 405, code: "method_not_allowed" });
       }
@@ -46,8 +54,15 @@ export function documentsSuite(client: () => Client): void {
     for (const { method, path, operation } of operationsOf(await read())) {
       if (method !== "POST") continue;
       assert.ok(JSON.stringify(operation).includes('"Idempotency-Key"'), path);
-      for (const [status, code] of [["400", "malformed"], ["409", "in_progress"], ["422", "reused"]] as const) {
-        assert.ok(operation.responses[status]?.description.includes(`idempotency_key_${code}`), `${path} ${status}`);
+      for (const [status, code] of [
+        ["400", "malformed"],
+        ["409", "in_progress"],
+        ["422", "reused"],
+      ] as const) {
+        assert.ok(
+          operation.responses[status]?.description.includes(`idempotency_key_${code}`),
+          `${path} ${status}`,
+        );
       }
     }
   });
@@ -61,7 +76,11 @@ export function documentsSuite(client: () => Client): void {
       checker.check(operationId, reply);
     }
     const all = operationsOf(document).map(({ operation }) => operation.operationId);
-    assert.deepEqual(all.filter((operationId) => !answered.has(operationId)), [], "operations that the tour leaves out");
+    assert.deepEqual(
+      all.filter((operationId) => !answered.has(operationId)),
+      [],
+      "operations that the tour leaves out",
+    );
   });
 
   test("errors match the schema of problems", async () => {
@@ -75,7 +94,10 @@ export function documentsSuite(client: () => Client): void {
     for (const path of ["/docs", "/docs/errors", "/docs/idempotency"]) {
       const page = await client().withKey(null).get(path);
       assert.equal(page.headers.get("content-type"), "text/html; charset=utf-8");
-      assert.match(page.headers.get("content-security-policy") ?? "", /^default-src 'none'; style-src 'sha256-[^']+'/);
+      assert.match(
+        page.headers.get("content-security-policy") ?? "",
+        /^default-src 'none'; style-src 'sha256-[^']+'/,
+      );
       assert.ok(!/<script|src=|<link|@import|url\(/i.test(page.text), path);
     }
     const errors = (await client().get("/docs/errors")).text;
@@ -85,8 +107,10 @@ export function documentsSuite(client: () => Client): void {
     assert.equal(errors.match(/<tr id=/g)?.length, Object.keys(errorTable).length);
     assert.match((await client().get("/docs/idempotency")).text, /24 hours/);
     const docs = (await client().get("/docs")).text;
-    for (const { operation } of operationsOf(await read())) assert.ok(docs.includes(`id="${operation.operationId}"`), operation.operationId);
-    for (const [, target = ""] of docs.matchAll(/href="#([^"]+)"/g)) assert.ok(docs.includes(`id="${target}"`), target);
+    for (const { operation } of operationsOf(await read()))
+      assert.ok(docs.includes(`id="${operation.operationId}"`), operation.operationId);
+    for (const [, target = ""] of docs.matchAll(/href="#([^"]+)"/g))
+      assert.ok(docs.includes(`id="${target}"`), target);
   });
 
   test("HEAD answers as GET without a body", async () => {
@@ -98,20 +122,33 @@ export function documentsSuite(client: () => Client): void {
   });
 }
 
-function operationsOf(document: Document): { readonly method: string; readonly path: string; readonly operation: Operation }[] {
+function operationsOf(
+  document: Document,
+): { readonly method: string; readonly path: string; readonly operation: Operation }[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
 }
 
 function createChecker(document: Document): { check(operationId: string, reply: Reply): void } {
-  const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { uuid: /^[0-9a-f-]{36}$/, "date-time": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, instant: true } });
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    formats: {
+      uuid: /^[0-9a-f-]{36}$/,
+      "date-time": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
+      instant: true,
+    },
+  });
   ajv.addSchema(document, "api");
   return {
     check: (operationId, reply) => {
       const found = operationsOf(document).find(({ operation }) => operation.operationId === operationId);
       const response = found?.operation.responses[reply.status];
-      assert.ok(found !== undefined && response !== undefined, `${operationId} does not document ${reply.status}: ${reply.text}`);
+      assert.ok(
+        found !== undefined && response !== undefined,
+        `${operationId} does not document ${reply.status}: ${reply.text}`,
+      );
       if (response.content === undefined) {
         assert.equal(reply.text, "");
         return;
@@ -119,8 +156,19 @@ function createChecker(document: Document): { check(operationId: string, reply: 
       const type = (reply.headers.get("content-type") ?? "").split(";", 1)[0] ?? "";
       assert.ok(type in response.content, `${operationId} answered ${type}`);
       if (!type.includes("json")) return;
-      const pointer = ["paths", found.path, found.method.toLowerCase(), "responses", String(reply.status), "content", type, "schema"];
-      const validate = ajv.getSchema(`api#/${pointer.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/")}`);
+      const pointer = [
+        "paths",
+        found.path,
+        found.method.toLowerCase(),
+        "responses",
+        textOf(reply.status),
+        "content",
+        type,
+        "schema",
+      ];
+      const validate = ajv.getSchema(
+        `api#/${pointer.map((part) => encodeURIComponent(part.replaceAll("~", "~0").replaceAll("/", "~1"))).join("/")}`,
+      );
       assert.ok(validate !== undefined, operationId);
       assert.ok(validate(reply.body), `${operationId}: ${JSON.stringify(validate.errors)} in ${reply.text}`);
     },
@@ -128,34 +176,60 @@ function createChecker(document: Document): { check(operationId: string, reply: 
 }
 
 /** One successful answer of every operation. */
-async function* tour(client: Client): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
+async function* tour(
+  client: Client,
+): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
   const type = `tour${Date.now()}`;
-  const webhookBody = { url: "https://example.com/", events: [type], rate_limit: { requests_per_minute: 10, burst: 1 } };
-  const event = { event_type: type, data: { n: 1 }, metadata: { a: 1 }, links: [{ href: "https://example.com" }] };
+  const webhookBody = {
+    url: "https://example.com/",
+    events: [type],
+    rate_limit: { requests_per_minute: 10, burst: 1 },
+  };
+  const event = {
+    event_type: type,
+    data: { n: 1 },
+    metadata: { a: 1 },
+    links: [{ href: "https://example.com" }],
+  };
   const created = await client.post("/v1/webhooks", webhookBody);
   yield { operationId: "createWebhook", reply: created };
-  const webhook = `/v1/webhooks/${created.body["id"]}`;
+  const webhook = `/v1/webhooks/${textOf(created.body["id"])}`;
   const receipt = await client.post("/v1/events", event);
   yield { operationId: "publishEvent", reply: receipt };
-  const eventPath = `/v1/events/${receipt.body["id"]}`;
-  yield { operationId: "publishEvents", reply: await client.post("/v1/events/batch", { events: [event, {}] }) };
+  const eventPath = `/v1/events/${textOf(receipt.body["id"])}`;
+  yield {
+    operationId: "publishEvents",
+    reply: await client.post("/v1/events/batch", { events: [event, {}] }),
+  };
   yield { operationId: "listEvents", reply: await client.get("/v1/events?limit=2") };
   yield { operationId: "getEvent", reply: await client.get(eventPath) };
   const deliveries = await client.get(`${eventPath}/deliveries`);
   yield { operationId: "listEventDeliveries", reply: deliveries };
-  const delivery = String(itemsOf(deliveries.body["data"])[0]?.["id"]);
+  const delivery = textOf(itemsOf(deliveries.body["data"])[0]?.["id"]);
   yield { operationId: "getDelivery", reply: await client.get(`/v1/deliveries/${delivery}`) };
   yield { operationId: "listWebhookDeliveries", reply: await client.get(`${webhook}/deliveries`) };
   yield { operationId: "replayEvent", reply: await client.post(`${eventPath}/replay`) };
-  yield { operationId: "retryDelivery", reply: await client.post(`${webhook}/deliveries/${delivery}/retry`, { priority: "high" }) };
+  yield {
+    operationId: "retryDelivery",
+    reply: await client.post(`${webhook}/deliveries/${delivery}/retry`, { priority: "high" }),
+  };
   yield { operationId: "listWebhooks", reply: await client.get("/v1/webhooks?limit=250") };
   yield { operationId: "getWebhook", reply: await client.get(webhook) };
-  yield { operationId: "updateWebhook", reply: await client.call("PUT", webhook, { body: { description: "x" } }) };
+  yield {
+    operationId: "updateWebhook",
+    reply: await client.call("PUT", webhook, { body: { description: "x" } }),
+  };
   yield { operationId: "patchWebhook", reply: await client.call("PATCH", webhook, { body: {} }) };
   yield { operationId: "getWebhookHealth", reply: await client.get(`${webhook}/health`) };
   const action = { body: { action: "force_close", duration_seconds: 5 } };
-  yield { operationId: "changeCircuit", reply: await client.call("PATCH", `${webhook}/circuit-breaker`, action) };
-  yield { operationId: "rotateWebhookSecret", reply: await client.post(`${webhook}/secret/rotate`, { overlap_seconds: 60 }) };
+  yield {
+    operationId: "changeCircuit",
+    reply: await client.call("PATCH", `${webhook}/circuit-breaker`, action),
+  };
+  yield {
+    operationId: "rotateWebhookSecret",
+    reply: await client.post(`${webhook}/secret/rotate`, { overlap_seconds: 60 }),
+  };
   yield { operationId: "getWebhookSecret", reply: await client.get(`${webhook}/secret`) };
   yield { operationId: "getWebhookPublicKey", reply: await client.get(`${webhook}/public-key`) };
   yield { operationId: "testWebhook", reply: await client.post(`${webhook}/test`, {}) };
@@ -171,25 +245,40 @@ async function* tourOfTheRest(
   client: Client,
   { recovery, type }: { readonly recovery: Json; readonly type: string },
 ): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
-  const operation = `/v1/dlq/batch-operations/${recovery["batch_operation_id"]}`;
+  const operation = `/v1/dlq/batch-operations/${textOf(recovery["batch_operation_id"])}`;
   yield { operationId: "getBatchOperation", reply: await client.get(operation) };
   yield { operationId: "cancelBatchOperation", reply: await client.call("DELETE", operation) };
   yield { operationId: "listDeadLetters", reply: await client.get("/v1/dlq") };
-  yield { operationId: "retryDeadLetters", reply: await client.post("/v1/dlq/retry-batch", { rate_limit: { requests_per_second: 5 } }) };
+  yield {
+    operationId: "retryDeadLetters",
+    reply: await client.post("/v1/dlq/retry-batch", { rate_limit: { requests_per_second: 5 } }),
+  };
   const eventType = `/v1/event-types/${type}`;
   const registered = { description: "x", schema: { type: "object" }, examples: [{ a: 1 }] };
   yield { operationId: "putEventType", reply: await client.call("PUT", eventType, { body: registered }) };
   yield { operationId: "getEventType", reply: await client.get(eventType) };
   yield { operationId: "listEventTypes", reply: await client.get("/v1/event-types") };
   yield { operationId: "deleteEventType", reply: await client.call("DELETE", eventType) };
-  const tenant = { name: "Tour", rate_limit: { requests_per_minute: 60, burst: 5 }, notification_targets: [{ kind: "email", address: "a@example.com" }] };
+  const tenant = {
+    name: "Tour",
+    rate_limit: { requests_per_minute: 60, burst: 5 },
+    notification_targets: [{ kind: "email", address: "a@example.com" }],
+  };
   yield { operationId: "putTenant", reply: await client.call("PUT", "/v1/tenants/tour", { body: tenant }) };
   yield { operationId: "getTenant", reply: await client.get("/v1/tenants/tour") };
   yield { operationId: "listTenants", reply: await client.get("/v1/tenants") };
-  const key = await client.post("/v1/api-keys", { name: "tour", role: "read", tenant_id: "tour", expires_at: "2999-01-01T00:00:00Z" });
+  const key = await client.post("/v1/api-keys", {
+    name: "tour",
+    role: "read",
+    tenant_id: "tour",
+    expires_at: "2999-01-01T00:00:00Z",
+  });
   yield { operationId: "createApiKey", reply: key };
   yield { operationId: "listApiKeys", reply: await client.get("/v1/api-keys") };
-  yield { operationId: "revokeApiKey", reply: await client.call("DELETE", `/v1/api-keys/${key.body["id"]}`) };
+  yield {
+    operationId: "revokeApiKey",
+    reply: await client.call("DELETE", `/v1/api-keys/${textOf(key.body["id"])}`),
+  };
   yield { operationId: "listProfiles", reply: await client.get("/v1/profiles") };
   yield { operationId: "getProfile", reply: await client.get("/v1/profiles/standard") };
   yield { operationId: "isAlive", reply: await client.get("/livez") };

@@ -31,7 +31,10 @@ const nearlyValid = fc.record(
     events: fc.array(fc.oneof(fc.constant("a.*"), fc.string())),
     headers: fc.dictionary(fc.string(), fc.string()),
     metadata: fc.object({ maxDepth: 2 }),
-    retry_config: fc.record({ max_attempts: fc.double(), schedule_ms: fc.array(fc.double()) }, { requiredKeys: [] }),
+    retry_config: fc.record(
+      { max_attempts: fc.double(), schedule_ms: fc.array(fc.double()) },
+      { requiredKeys: [] },
+    ),
     secret: fc.string(),
     name: fc.string(),
     role: fc.constantFrom("admin", "read", "x"),
@@ -64,16 +67,40 @@ export function fuzzSuite(client: () => Client): void {
   }
 
   test("GET with any query and any path", async () => {
-    const paths = fc.constantFrom("/v1/events", "/v1/webhooks", "/v1/dlq", "/v1/event-types", `/v1/webhooks/${id}/deliveries`);
-    const names = fc.constantFrom("limit", "cursor", "offset", "from", "to", "event_type", "status", "active", "tenant_id", "x");
+    const paths = fc.constantFrom(
+      "/v1/events",
+      "/v1/webhooks",
+      "/v1/dlq",
+      "/v1/event-types",
+      `/v1/webhooks/${id}/deliveries`,
+    );
+    const names = fc.constantFrom(
+      "limit",
+      "cursor",
+      "offset",
+      "from",
+      "to",
+      "event_type",
+      "status",
+      "active",
+      "tenant_id",
+      "x",
+    );
     await fc.assert(
-      fc.asyncProperty(paths, fc.array(fc.tuple(names, fc.string())), fc.string(), async (path, query, end) => {
-        const search = query.map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`).join("&");
-        const listed = await client().get(`${path}?${search}`);
-        assert.ok(listed.status < 500, listed.text);
-        const found = await client().get(`${path}/${encodeURIComponent(end.toWellFormed())}`);
-        assert.ok(found.status < 500, found.text);
-      }),
+      fc.asyncProperty(
+        paths,
+        fc.array(fc.tuple(names, fc.string())),
+        fc.string(),
+        async (path, query, end) => {
+          const search = query
+            .map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`)
+            .join("&");
+          const listed = await client().get(`${path}?${search}`);
+          assert.ok(listed.status < 500, listed.text);
+          const found = await client().get(`${path}/${encodeURIComponent(end.toWellFormed())}`);
+          assert.ok(found.status < 500, found.text);
+        },
+      ),
       { numRuns: 50 },
     );
   });

@@ -1,19 +1,40 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test } from "node:test";
-import { assertProblem, fieldsOf, itemsOf } from "./client.ts";
+import { assertProblem, fieldsOf, itemsOf, textOf } from "./client.ts";
 import type { Client } from "./client.ts";
 
 export function publishingSuite(client: () => Client): void {
   test("a published event answers 202 with its receipt and can be read back", async () => {
-    const data = { order_id: "4711", text: "grüße \u{1f600} \" \\ \n", nested: { list: [1, 2.5, null, true] } };
-    const sent = { event_type: "shop.paid", data, source: "shop", priority: "high", timestamp: "2026-01-31T10:00:00+01:00" };
-    const reply = await client().post("/v1/events", { ...sent, metadata: { a: 1 }, links: [{ rel: "self", href: "https://example.com/4711" }] });
+    const data = {
+      order_id: "4711",
+      text: 'grüße \u{1f600} " \\ \n',
+      nested: { list: [1, 2.5, null, true] },
+    };
+    const sent = {
+      event_type: "shop.paid",
+      data,
+      source: "shop",
+      priority: "high",
+      timestamp: "2026-01-31T10:00:00+01:00",
+    };
+    const reply = await client().post("/v1/events", {
+      ...sent,
+      metadata: { a: 1 },
+      links: [{ rel: "self", href: "https://example.com/4711" }],
+    });
     assert.equal(reply.status, 202, reply.text);
     assert.equal(reply.headers.get("content-type"), "application/json");
     const receipt = reply.body;
     assert.deepEqual(Object.keys(receipt), [
-      "id", "event_type", "tenant_id", "timestamp", "idempotency_key", "sequence_number", "deliveries", "duplicate",
+      "id",
+      "event_type",
+      "tenant_id",
+      "timestamp",
+      "idempotency_key",
+      "sequence_number",
+      "deliveries",
+      "duplicate",
     ]);
     assert.equal(receipt["event_type"], "shop.paid");
     assert.equal(receipt["tenant_id"], "default");
@@ -21,7 +42,7 @@ export function publishingSuite(client: () => Client): void {
     assert.equal(receipt["idempotency_key"], receipt["id"]);
     assert.equal(receipt["duplicate"], false);
 
-    const event = (await client().get(`/v1/events/${receipt["id"]}`)).body;
+    const event = (await client().get(`/v1/events/${textOf(receipt["id"])}`)).body;
     assert.deepEqual(event["data"], data);
     assert.deepEqual(event["metadata"], { a: 1 });
     assert.deepEqual(event["links"], [{ rel: "self", href: "https://example.com/4711" }]);
@@ -31,7 +52,11 @@ export function publishingSuite(client: () => Client): void {
   });
 
   test("the same key with the same event answers as the first time, with another event 422", async () => {
-    const event = { event_type: "shop.paid", data: { n: 1 }, idempotency_key: `key ${randomUUID()} "quoted" \\` };
+    const event = {
+      event_type: "shop.paid",
+      data: { n: 1 },
+      idempotency_key: `key ${randomUUID()} "quoted" \\`,
+    };
     const first = (await client().post("/v1/events", event)).body;
     assert.equal(first["idempotency_key"], event.idempotency_key);
     const second = await client().post("/v1/events", event);
@@ -44,33 +69,54 @@ export function publishingSuite(client: () => Client): void {
 
   test("an event goes to the webhooks that asked for it, and its deliveries can be listed", async () => {
     const type = `t${Date.now()}`;
-    const webhook = (await client().post("/v1/webhooks", { url: "https://example.com/h", events: [`${type}.*`] })).body;
+    const webhook = (
+      await client().post("/v1/webhooks", { url: "https://example.com/h", events: [`${type}.*`] })
+    ).body;
     const receipt = (await client().post("/v1/events", { event_type: `${type}.made`, data: { n: 1 } })).body;
     assert.equal(receipt["deliveries"], 1);
-    const deliveries = itemsOf((await client().get(`/v1/events/${receipt["id"]}/deliveries`)).body["data"]);
+    const deliveries = itemsOf(
+      (await client().get(`/v1/events/${textOf(receipt["id"])}/deliveries`)).body["data"],
+    );
     assert.equal(deliveries.length, 1);
     assert.equal(deliveries[0]?.["webhook_id"], webhook["id"]);
-    const single = (await client().get(`/v1/deliveries/${deliveries[0]?.["id"]}`)).body;
+    const single = (await client().get(`/v1/deliveries/${textOf(deliveries[0]?.["id"])}`)).body;
     assert.equal(single["event_id"], receipt["id"]);
     assert.ok(Array.isArray(single["attempts"]));
-    const replayed = await client().post(`/v1/events/${receipt["id"]}/replay`, { webhook_ids: [webhook["id"]] });
+    const replayed = await client().post(`/v1/events/${textOf(receipt["id"])}/replay`, {
+      webhook_ids: [webhook["id"]],
+    });
     assert.equal(replayed.status, 202, replayed.text);
     assert.equal(itemsOf(replayed.body["deliveries"]).length, 1);
     assert.notEqual(itemsOf(replayed.body["deliveries"])[0]?.["delivery_id"], deliveries[0]?.["id"]);
-    await client().call("DELETE", `/v1/webhooks/${webhook["id"]}`);
+    await client().call("DELETE", `/v1/webhooks/${textOf(webhook["id"])}`);
   });
 
   test("in a batch each event is judged for itself, in order", async () => {
     const good = { event_type: "shop.paid", data: { n: 1 } };
-    const events = [good, { event_type: "shop paid", data: {}, extra: 1 }, 7, null, good, { ...good, tenant_id: "nobody" }];
+    const events = [
+      good,
+      { event_type: "shop paid", data: {}, extra: 1 },
+      7,
+      null,
+      good,
+      { ...good, tenant_id: "nobody" },
+    ];
     const reply = await client().post("/v1/events/batch", { events });
     assert.equal(reply.status, 202, reply.text);
     const results = itemsOf(reply.body["results"]);
     assert.equal(results.length, events.length);
-    assert.deepEqual(results.map((result) => "id" in result), [true, false, false, false, true, false]);
+    assert.deepEqual(
+      results.map((result) => "id" in result),
+      [true, false, false, false, true, false],
+    );
     const error = results[1]?.["error"];
     assert.equal(error?.["code"], "invalid_request");
-    assert.deepEqual(itemsOf(error?.["errors"]).map((entry) => entry["field"]).toSorted(), ["data", "event_type", "extra"]);
+    assert.deepEqual(
+      itemsOf(error?.["errors"])
+        .map((entry) => entry["field"])
+        .toSorted(),
+      ["data", "event_type", "extra"],
+    );
   });
 
   test("a batch has 1 to 1,000 events", async () => {
@@ -80,7 +126,9 @@ export function publishingSuite(client: () => Client): void {
       assertProblem(reply, { status: 400, code: "invalid_request" });
       assert.deepEqual(fieldsOf(reply), ["events"]);
     }
-    const full = await client().post("/v1/events/batch", { events: Array.from({ length: 1_000 }, () => event) });
+    const full = await client().post("/v1/events/batch", {
+      events: Array.from({ length: 1_000 }, () => event),
+    });
     assert.equal(full.status, 202);
     assert.equal(itemsOf(full.body["results"]).length, 1_000);
   });

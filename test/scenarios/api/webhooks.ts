@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { assertProblem, fieldsOf } from "./client.ts";
+import { assertProblem, fieldsOf, textOf } from "./client.ts";
 import type { Client, Json } from "./client.ts";
 
 const minimal = { url: "https://example.com/hooks", events: ["order.*"] };
@@ -15,15 +15,15 @@ export function webhooksSuite(client: () => Client): void {
   test("a webhook is created with its secret and shown without it (C-29)", async () => {
     const reply = await client().post("/v1/webhooks", minimal);
     assert.equal(reply.status, 201, reply.text);
-    assert.equal(reply.headers.get("location"), `/v1/webhooks/${reply.body["id"]}`);
+    assert.equal(reply.headers.get("location"), `/v1/webhooks/${textOf(reply.body["id"])}`);
     assert.equal(reply.headers.get("cache-control"), "no-store");
-    const secret = String(reply.body["secret"]);
+    const secret = textOf(reply.body["secret"]);
     assert.match(secret, /^whsec_[A-Za-z0-9+/=]{32,}$/);
-    const shown = await client().get(`/v1/webhooks/${reply.body["id"]}`);
+    const shown = await client().get(`/v1/webhooks/${textOf(reply.body["id"])}`);
     assert.ok(!shown.text.includes(secret.slice(6, -4)), "the secret must not be shown again");
     const listed = await client().get("/v1/webhooks?limit=250");
     assert.ok(!listed.text.includes(secret.slice(6, -4)));
-    const again = await client().get(`/v1/webhooks/${reply.body["id"]}/secret`);
+    const again = await client().get(`/v1/webhooks/${textOf(reply.body["id"])}/secret`);
     assert.equal(again.body["secret"], secret);
     assert.equal(again.body["previous"], null);
     assert.equal(again.headers.get("cache-control"), "no-store");
@@ -34,7 +34,15 @@ export function webhooksSuite(client: () => Client): void {
       owner_id: "owner 1",
       description: "for tests",
       signing: { schemes: ["v1"] },
-      retry_config: { max_attempts: 4, base_delay_ms: 1_000, max_delay_ms: 60_000, backoff_multiplier: 3, timeout_ms: 5_000, timeout_growth_factor: 2, max_age_ms: 3_600_000 },
+      retry_config: {
+        max_attempts: 4,
+        base_delay_ms: 1_000,
+        max_delay_ms: 60_000,
+        backoff_multiplier: 3,
+        timeout_ms: 5_000,
+        timeout_growth_factor: 2,
+        max_age_ms: 3_600_000,
+      },
       circuit_breaker_config: { minimum_throughput: 3 },
       rate_limit: { requests_per_minute: 100, burst: 20 },
       ordering_guarantee: "strict",
@@ -45,8 +53,14 @@ export function webhooksSuite(client: () => Client): void {
     assert.equal(webhook["owner_id"], "owner 1");
     assert.deepEqual(webhook["signing"], { schemes: ["v1"] });
     assert.deepEqual(webhook["retry_config"], {
-      max_attempts: 4, base_delay_ms: 1_000, max_delay_ms: 60_000, backoff_multiplier: 3,
-      timeout_ms: 5_000, timeout_growth_factor: 2, schedule_ms: null, max_age_ms: 3_600_000,
+      max_attempts: 4,
+      base_delay_ms: 1_000,
+      max_delay_ms: 60_000,
+      backoff_multiplier: 3,
+      timeout_ms: 5_000,
+      timeout_growth_factor: 2,
+      schedule_ms: null,
+      max_age_ms: 3_600_000,
     });
     assert.equal(webhook["circuit_breaker_config"]?.["minimum_throughput"], 3);
     assert.equal(webhook["circuit_breaker_config"]?.["window_size_ms"], 60_000);
@@ -58,7 +72,7 @@ export function webhooksSuite(client: () => Client): void {
     assert.ok(!JSON.stringify(webhook).includes("token-4711"));
     assert.deepEqual(webhook["metadata"], { a: { b: [1] } });
     assert.equal(webhook["verification"], "none");
-    assert.match(String(webhook["created_at"]), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.match(textOf(webhook["created_at"]), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
   test("a schedule of its own takes the place of the exponential one", async () => {
@@ -73,7 +87,9 @@ export function webhooksSuite(client: () => Client): void {
   for (const method of ["PUT", "PATCH"]) {
     test(`${method} keeps what it does not name (C-33)`, async () => {
       const { secret: _, ...webhook } = await create({ description: "before", metadata: { a: 1 } });
-      const reply = await client().call(method, `/v1/webhooks/${webhook["id"]}`, { body: { description: "after", active: false } });
+      const reply = await client().call(method, `/v1/webhooks/${textOf(webhook["id"])}`, {
+        body: { description: "after", active: false },
+      });
       assert.equal(reply.status, 200, reply.text);
       assert.equal(reply.body["description"], "after");
       assert.equal(reply.body["active"], false);
@@ -84,7 +100,7 @@ export function webhooksSuite(client: () => Client): void {
   }
 
   test("enable, disable, delete", async () => {
-    const { id } = await create();
+    const id = textOf((await create())["id"]);
     assert.equal((await client().post(`/v1/webhooks/${id}/disable`)).body["status"], "disabled");
     assert.equal((await client().post(`/v1/webhooks/${id}/enable`, {})).body["status"], "active");
     const gone = await client().call("DELETE", `/v1/webhooks/${id}`);
@@ -96,7 +112,7 @@ export function webhooksSuite(client: () => Client): void {
   });
 
   test("health shows circuit, statistics and errors (WDS-89 to 99, 105)", async () => {
-    const { id } = await create();
+    const id = textOf((await create())["id"]);
     const { body } = await client().get(`/v1/webhooks/${id}/health`);
     assert.equal(body["circuit_breaker"]?.["state"], "closed");
     assert.equal(typeof body["stats"]?.["total"], "number");
@@ -104,7 +120,7 @@ export function webhooksSuite(client: () => Client): void {
   });
 
   test("a circuit is forced open, seen in the webhook, and reset (WDS-107)", async () => {
-    const { id } = await create();
+    const id = textOf((await create())["id"]);
     const change = (body: object) => client().call("PATCH", `/v1/webhooks/${id}/circuit-breaker`, { body });
     const opened = await change({ action: "force_open", duration_seconds: 60 });
     assert.equal(opened.status, 200, opened.text);
@@ -113,12 +129,16 @@ export function webhooksSuite(client: () => Client): void {
     assert.notEqual(webhook["circuit_breaker_config"]?.["force_open_until"], null);
     assert.equal((await change({ action: "reset" })).body["state"], "closed");
     assertProblem(await change({ action: "explode" }), { status: 400, code: "invalid_request" });
-    assertProblem(await change({ action: "force_open", duration_seconds: 1e9 }), { status: 400, code: "invalid_request" });
+    assertProblem(await change({ action: "force_open", duration_seconds: 1e9 }), {
+      status: 400,
+      code: "invalid_request",
+    });
   });
 
   test("a rotation overlaps, and the next has to wait or be forced", async () => {
     const webhook = await create();
-    const rotate = (body: object) => client().post(`/v1/webhooks/${webhook["id"]}/secret/rotate`, body);
+    const rotate = (body: object) =>
+      client().post(`/v1/webhooks/${textOf(webhook["id"])}/secret/rotate`, body);
     const first = await rotate({});
     assert.equal(first.status, 200, first.text);
     assert.notEqual(first.body["secret"], webhook["secret"]);
@@ -130,8 +150,8 @@ export function webhooksSuite(client: () => Client): void {
   });
 
   test("the public key, a test event, a recovery that only counts", async () => {
-    const { id } = await create();
-    assert.match(String((await client().get(`/v1/webhooks/${id}/public-key`)).body["public_key"]), /^whpk_/);
+    const id = textOf((await create())["id"]);
+    assert.match(textOf((await client().get(`/v1/webhooks/${id}/public-key`)).body["public_key"]), /^whpk_/);
     const tested = await client().post(`/v1/webhooks/${id}/test`);
     assert.equal(tested.status, 202, tested.text);
     assert.equal(typeof tested.body["delivery_id"], "string");
@@ -142,7 +162,11 @@ export function webhooksSuite(client: () => Client): void {
   });
 
   test("what is not there yet is refused by name", async () => {
-    const reply = await client().post("/v1/webhooks", { ...minimal, verify_url: true, verification: "challenge" });
+    const reply = await client().post("/v1/webhooks", {
+      ...minimal,
+      verify_url: true,
+      verification: "challenge",
+    });
     assertProblem(reply, { status: 400, code: "invalid_request" });
     assert.deepEqual(fieldsOf(reply), ["verification", "verify_url"]);
   });

@@ -12,7 +12,8 @@ type ClaimRow = [
   id: string,
   webhook: number,
   tenant: number,
-  eventId: string,
+  /** Null when the event is missing, which never happens. */
+  eventId: string | null,
   eventType: number,
   priority: number,
   state: number,
@@ -47,7 +48,7 @@ export class Claimer {
     this.#row = connection.prepare(
       `SELECT d.id, d.webhook, d.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count, d.created_at,
          d.first_attempt_at, d.due_at, d.reason, e.content_type, e.body
-       FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
+       FROM deliveries d LEFT JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
     );
     this.#head = connection.prepare("SELECT priority, due_at, state FROM deliveries WHERE seq = ?");
   }
@@ -95,6 +96,7 @@ export class Claimer {
         return;
       }
       if (isFull(work)) {
+        if (this.#waitingHead({ lane: work.lane.ref, rank, seq }) === null) continue;
         draft.more[priority] = true;
         // One seek past everything that is due.
         for (const [, later] of this.#free(work, { from: dueMax + 1, to: base + tierSpan - 1, wanted: 1 })) {
@@ -114,8 +116,9 @@ export class Claimer {
         this.#take(work, { lane: work.lane.ref, rank, seq });
         continue;
       }
-      const [priority, dueAt, state] = this.#head.get(seq) as unknown as HeadRow;
-      if (state > waitingMax) continue;
+      const head = this.#waitingHead({ lane: work.lane.ref, rank, seq });
+      if (head === null) continue;
+      const [priority, dueAt] = head;
       draft.more[decode(priorityCodes, priority)] = true;
       if (dueAt > request.now) noteDue(draft, dueAt);
       return;
@@ -142,14 +145,23 @@ export class Claimer {
     }
   }
 
+  /** The delivery of an entry; null when a crash left the entry behind and its delivery ended or is gone. */
+  #waitingHead(entry: LaneEntry): HeadRow | null {
+    const row = this.#head.get(entry.seq) as unknown as HeadRow | undefined;
+    if (row !== undefined && row[2] <= waitingMax) return row;
+    this.#state.queue.foundSpent(entry);
+    return null;
+  }
+
   #take(work: LaneWork, entry: LaneEntry): void {
     const { leases, queue } = this.#state;
     const row = this.#row.get(entry.seq) as unknown as ClaimRow | undefined;
-    // An entry that a crash left behind, or one whose delivery retention has removed since.
     if (row === undefined || row[6] > waitingMax) {
       queue.foundSpent(entry);
       return;
     }
+    const eventId = row[3];
+    if (eventId === null) throw new Error(`waiting delivery ${row[0]} has no event`);
     leases.drop(entry.seq);
     const fence = leases.grant(entry.seq, {
       until: work.request.leaseUntil,
@@ -159,17 +171,17 @@ export class Claimer {
     });
     work.granted.push(entry.seq);
     work.bodyBytes += row[13]?.byteLength ?? 0;
-    work.draft.deliveries.push(this.#delivery(row, { ref: entry.seq, fence }));
+    work.draft.deliveries.push(this.#delivery(row, { eventId, lease: { ref: entry.seq, fence } }));
   }
 
-  #delivery(row: ClaimRow, lease: ClaimedDelivery["lease"]): ClaimedDelivery {
+  #delivery(row: ClaimRow, { eventId, lease }: Pick<ClaimedDelivery, "eventId" | "lease">): ClaimedDelivery {
     const { words } = this.#state;
     return {
       lease,
       id: row[0],
       webhookId: words.text(row[1]),
       tenantId: words.text(row[2]),
-      eventId: row[3],
+      eventId,
       eventType: words.text(row[4]),
       priority: decode(priorityCodes, row[5]),
       progress: {

@@ -1,5 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import type { Connection, TransactionListener } from "./connection.ts";
+import { rankMax } from "./rank.ts";
 
 /** The place of one waiting delivery in its lane. */
 export interface LaneEntry {
@@ -28,12 +29,12 @@ export class LaneQueue {
   readonly #remove: StatementSync;
   readonly #entries: StatementSync;
   readonly #nextLane: StatementSync;
-  /** Lane to position to rank. */
+  /** Lane to position to rank; those of the running transaction included. */
   readonly #spent = new Map<number, Map<number, number>>();
   #spentCount = 0;
   /** Of the running transaction. */
   #spending: LaneEntry[] = [];
-  #swept: number[] = [];
+  #swept: readonly number[] = [];
 
   constructor(connection: Connection) {
     this.#insert = connection.prepare("INSERT INTO lane_entries VALUES (?, ?, ?)");
@@ -49,11 +50,8 @@ export class LaneQueue {
 
   readonly #listener: TransactionListener = {
     beforeCommit: () => this.#sweep(),
-    afterCommit: () => this.#settleMemory(),
-    afterRollback: () => {
-      this.#spending = [];
-      this.#swept = [];
-    },
+    afterCommit: () => this.#forgetSwept(),
+    afterRollback: () => this.#undo(),
   };
 
   /** Only inside a write, like `remove` and `spend`. */
@@ -65,8 +63,9 @@ export class LaneQueue {
     this.#remove.run(entry.lane, entry.rank, entry.seq);
   }
 
-  /** The delivery ended: its entry goes with a later commit. */
+  /** The delivery ended: its entry goes with this commit or a later one. */
   spend(entry: LaneEntry): void {
+    this.#remember(entry);
     this.#spending.push(entry);
   }
 
@@ -93,36 +92,54 @@ export class LaneQueue {
     return rows as unknown as readonly EntryRow[];
   }
 
-  /** The next lane that has entries; seeks, however many they are. */
+  /** The next lane in which something waits; seeks from lane to lane, however much that is. */
   laneAfter(lane: number): number | null {
+    for (let next = this.#seekLane(lane); ; next = this.#seekLane(next)) {
+      if (next === null || this.#hasUnspent(next)) return next;
+    }
+  }
+
+  #seekLane(lane: number): number | null {
     return (this.#nextLane.get(lane) as unknown as [lane: number | null])[0];
   }
 
+  #hasUnspent(lane: number): boolean {
+    const spent = this.spentIn(lane);
+    if (spent === 0) return true;
+    const rows = this.after({ lane, rank: 0, seq: 0 }, { rankMax, limit: spent + 1 });
+    return rows.some(([seq]) => !this.isSpent(lane, seq));
+  }
+
   #sweep(): void {
-    if (this.#spending.length === 0 && this.#spentCount === 0) return;
-    const all = this.#spentCount + this.#spending.length >= spentMax;
-    const lanes = all ? [...this.#spent.keys()].sort((a, b) => a - b) : this.#fullLanes();
-    for (const lane of lanes) {
+    if (this.#spending.length === 0) return;
+    const full = this.#spentCount >= spentMax ? this.#spent.keys() : this.#fullLanes();
+    this.#swept = [...full].sort((a, b) => a - b);
+    for (const lane of this.#swept) {
       for (const [seq, rank] of this.#spent.get(lane) ?? []) this.#remove.run(lane, rank, seq);
     }
-    this.#swept = lanes;
   }
 
   /** Among the lanes of this transaction; others did not grow. */
-  #fullLanes(): number[] {
+  #fullLanes(): ReadonlySet<number> {
     const full = new Set<number>();
     for (const { lane } of this.#spending) if (this.spentIn(lane) >= spentPerLane) full.add(lane);
-    return [...full].sort((a, b) => a - b);
+    return full;
   }
 
-  #settleMemory(): void {
+  #forgetSwept(): void {
+    if (this.#spending.length === 0) return;
+    this.#spending = [];
     for (const lane of this.#swept) {
       this.#spentCount -= this.spentIn(lane);
       this.#spent.delete(lane);
     }
-    for (const entry of this.#spending) this.#remember(entry);
-    if (this.#swept.length > 0) this.#swept = [];
-    if (this.#spending.length > 0) this.#spending = [];
+    this.#swept = [];
+  }
+
+  #undo(): void {
+    for (const { lane, seq } of this.#spending) if (this.#spent.get(lane)?.delete(seq) === true) this.#spentCount -= 1;
+    this.#spending = [];
+    this.#swept = [];
   }
 
   #remember({ lane, rank, seq }: LaneEntry): void {

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, suite, test } from "node:test";
+import { PosthornProcess } from "../posthorn-process.ts";
+import { posthorn, RunningCommand, temporaryFolder } from "./command-line.ts";
+import type { Args, RunOptions } from "./command-line.ts";
+
+suite("client commands against a running server", () => {
+  let server: PosthornProcess;
+  let env: Record<string, string>;
+  before(async () => {
+    server = await PosthornProcess.start();
+    env = { POSTHORN_URL: server.url, POSTHORN_KEY: server.adminKey };
+  });
+  after(() => server.remove());
+
+  const run = (args: Args, options: RunOptions = {}) => posthorn(args, { ...options, env: { ...env, ...options.env } });
+  async function object(args: Args, options: RunOptions = {}): Promise<Record<string, unknown>> {
+    const { status, stdout, stderr } = await run([...args, "--json"], options);
+    assert.equal(status, 0, stderr);
+    assert.equal(stdout.trim().split("\n").length, 1);
+    return JSON.parse(stdout) as Record<string, unknown>;
+  }
+
+  test("publish, listen, and look at what became of it", async () => {
+    const listener = new RunningCommand(["listen", "--register", "order.*", "--json"], { env });
+    await listener.until(/registered webhook/);
+    const receipt = await object(["publish", "order.completed", '{"order_id":"4711"}']);
+    assert.equal(receipt["deliveries"], 1);
+    await listener.until(/"verification":"verified"/);
+    const delivery = JSON.parse(listener.stdout.trim()) as Record<string, unknown>;
+    assert.equal(delivery["id"], receipt["id"]);
+    assert.equal(delivery["type"], "order.completed");
+    const table = await run(["events", "list"]);
+    assert.match(table.stdout, /^ID +TYPE/);
+    assert.match(table.stdout, new RegExp(String(receipt["id"])));
+    const listed = await object(["events", "deliveries", String(receipt["id"])]);
+    const human = await run(["deliveries", "get", String(listed["id"])]);
+    assert.match(human.stdout, /status +success/);
+    assert.match(human.stdout, /accepted +204/);
+    const { status, stderr } = await listener.stop("SIGINT");
+    assert.equal(status, 0);
+    assert.match(stderr, /deleted webhook/);
+    assert.match((await run(["webhooks", "list"])).stderr, /no webhooks/);
+  });
+
+  test("listen forwards, and passes the answer on", async () => {
+    const received: string[] = [];
+    const target = createServer((request, response) => {
+      received.push(String(request.headers["webhook-id"]));
+      response.writeHead(202).end();
+    });
+    await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+    const { port } = target.address() as AddressInfo;
+    const listener = new RunningCommand(["listen", "--register", "invoice.*", "--forward-to", String(port)], { env });
+    await listener.until(/registered webhook/);
+    const receipt = await object(["publish", "invoice.paid", "-"], { input: '{"id":1}' });
+    await listener.until(/verified {2}answered 202/);
+    assert.deepEqual(received, [receipt["id"]]);
+    await listener.stop();
+    await new Promise((resolve) => target.close(resolve));
+  });
+
+  test("the admin key of the data folder serves a server on this machine, and says so", async () => {
+    const found = await posthorn(["events", "list"], { env: { POSTHORN_URL: server.url, POSTHORN_DATA_DIR: server.dataDir } });
+    assert.equal(found.status, 0);
+    assert.match(found.stderr, /using the admin key of .*admin\.key/);
+    using folder = temporaryFolder();
+    const missing = await posthorn(["events", "list"], { cwd: folder.path, env: { POSTHORN_URL: server.url } });
+    assert.equal(missing.status, 2);
+    assert.match(missing.stderr, /no API key/);
+    const elsewhere = await posthorn(["events", "list", "--url", "https://example.com"], { env: { POSTHORN_DATA_DIR: server.dataDir } });
+    assert.equal(elsewhere.status, 2);
+    assert.match(elsewhere.stderr, /an API key is needed for https:\/\/example\.com/);
+  });
+
+  test("dead letters: listed, counted, retried with progress", async () => {
+    let status = 400;
+    const target = createServer((_, response) => response.writeHead(status).end("no"));
+    await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+    const { port } = target.address() as AddressInfo;
+    const webhook = await object(["webhooks", "create", `http://127.0.0.1:${port}/`, "--events", "dead.*"]);
+    for (let count = 0; count < 3; count += 1) await object(["publish", "dead.letter"]);
+    const lines = await untilLines(() => run(["dlq", "list", "--json", "--webhook", String(webhook["id"])]), 3);
+    assert.equal((JSON.parse(lines[0] ?? "") as Record<string, unknown>)["reason"], "permanent_client_error_400");
+
+    const refused = await run(["dlq", "retry"]);
+    assert.equal(refused.status, 2);
+    assert.match(refused.stderr, /3 dead letters would be delivered again; nothing was done[^]*--yes/);
+    assert.deepEqual(await object(["dlq", "retry", "--dry-run"]), { count: 3 });
+    assert.deepEqual(await object(["dlq", "retry", "--dry-run", "--type", "other.type"]), { count: 0 });
+    status = 200;
+    const done = await run(["dlq", "retry", "--yes", "--wait", "--rate", "100"]);
+    assert.equal(done.status, 0, done.stderr);
+    assert.match(done.stderr, /completed: 3 of 3 queued/);
+    await untilLines(() => run(["deliveries", "list", String(webhook["id"]), "--status", "success", "--json"]), 3);
+    assert.match((await run(["dlq", "list"])).stderr, /no dead letters/);
+    assert.match((await run(["webhooks", "recover", String(webhook["id"]), "--since", "2026-01-01", "--dry-run"])).stdout, /0 deliveries/);
+    await new Promise((resolve) => target.close(resolve));
+  });
+
+  test("webhooks, event types, tenants and keys are made, changed and removed", async () => {
+    const webhook = await object(["webhooks", "create", "https://example.com/hooks", "--events", "a.b,c.*", "--header", "X-Shop: berlin"]);
+    const id = String(webhook["id"]);
+    assert.deepEqual(webhook["events"], ["a.b", "c.*"]);
+    assert.match(String(webhook["secret"]), /^whsec_/);
+    assert.equal((await object(["webhooks", "update", id, "--description", "shop"]))["description"], "shop");
+    assert.equal((await object(["webhooks", "disable", id]))["active"], false);
+    assert.equal((await object(["webhooks", "enable", id]))["active"], true);
+    assert.equal((await object(["webhooks", "health", id]))["status"], "active");
+    assert.equal((await object(["webhooks", "circuit", id, "open", "--seconds", "60"]))["state"], "open");
+    assert.equal((await object(["webhooks", "circuit", id, "reset"]))["state"], "closed");
+    assert.equal((await object(["webhooks", "secret", id]))["secret"], webhook["secret"]);
+    assert.notEqual((await object(["webhooks", "rotate", id]))["secret"], webhook["secret"]);
+    assert.equal((await run(["webhooks", "rotate", id])).status, 1);
+    assert.equal((await run(["webhooks", "delete", id])).status, 0);
+    assert.equal((await run(["webhooks", "get", id])).status, 1);
+
+    await object(["event-types", "put", "order.paid", "--schema", '{"type":"object","required":["order_id"]}']);
+    const wrong = await run(["publish", "order.paid", '{"x":1}']);
+    assert.equal(wrong.status, 1);
+    assert.match(wrong.stderr, /schema_violation/);
+    assert.equal((await run(["event-types", "delete", "order.paid"])).status, 0);
+
+    assert.equal((await object(["tenants", "put", "acme", "--name", "Acme", "--rate-limit", "600"]))["name"], "Acme");
+    const key = await object(["keys", "create", "shop", "--role", "publish", "--tenant", "acme"]);
+    const forbidden = await run(["events", "list"], { env: { POSTHORN_KEY: String(key["key"]) } });
+    assert.equal(forbidden.status, 1);
+    assert.match(forbidden.stderr, /403 forbidden/);
+    const published = await object(["publish", "order.done"], { env: { POSTHORN_KEY: String(key["key"]) } });
+    assert.equal(published["tenant_id"], "acme");
+    assert.equal((await run(["keys", "revoke", String(key["id"])])).status, 0);
+    assert.match((await run(["keys", "list"])).stderr, /no API keys/);
+  });
+
+  test("a listing continues page after page", async () => {
+    for (let count = 0; count < 3; count += 1) await object(["publish", "page.test"]);
+    const first = await run(["events", "list", "--type", "page.test", "--limit", "2", "--json"]);
+    assert.equal(first.stdout.trim().split("\n").length, 2);
+    const cursor = /--cursor (\S+),/.exec(first.stderr)?.[1] ?? "";
+    const second = await run(["events", "list", "--type", "page.test", "--limit", "2", "--json", "--cursor", cursor]);
+    assert.equal(second.stdout.trim().split("\n").length, 1);
+    const all = await run(["events", "list", "--type", "page.test", "--limit", "2", "--json", "--all"]);
+    assert.equal(all.stdout.trim().split("\n").length, 3);
+  });
+});
+
+async function untilLines(run: () => Promise<{ readonly stdout: string }>, count: number): Promise<readonly string[]> {
+  const endsAt = performance.now() + 10_000;
+  for (;;) {
+    const lines = (await run()).stdout.trim().split("\n").filter((line) => line !== "");
+    if (lines.length === count) return lines;
+    assert.ok(performance.now() < endsAt, `${lines.length} lines instead of ${count}`);
+  }
+}

@@ -1,0 +1,80 @@
+/** The program as a person runs it: a process of its own, with nothing of ours in its environment. */
+import { spawn } from "node:child_process";
+import type { ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+
+const entry = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
+
+export interface RunOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+}
+
+export interface Finished {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export type Args = readonly string[];
+
+/** Runs a command to its end. */
+export async function posthorn(args: Args, options: RunOptions = {}): Promise<Finished> {
+  const command = new RunningCommand(args, options);
+  return command.finished;
+}
+
+/** A command that goes on until somebody stops it. */
+export class RunningCommand {
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly finished: Promise<Finished>;
+  stdout = "";
+  stderr = "";
+
+  constructor(args: Args, options: RunOptions = {}) {
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("POSTHORN_"));
+    this.child = spawn(process.execPath, [entry, ...args], {
+      cwd: options.cwd ?? tmpdir(),
+      env: { ...Object.fromEntries(inherited), ...options.env },
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    this.child.stdout.on("data", (chunk: Buffer) => (this.stdout += chunk.toString()));
+    this.child.stderr.on("data", (chunk: Buffer) => (this.stderr += chunk.toString()));
+    this.child.stdin.end(options.input ?? "");
+    this.finished = once(this.child, "close").then(([status]) => ({
+      status: status as number | null,
+      stdout: this.stdout,
+      stderr: this.stderr,
+    }));
+  }
+
+  /** Resolves when the text has appeared in what it wrote. */
+  async until(pattern: RegExp, withinMs = 15_000): Promise<RegExpExecArray> {
+    const endsAt = performance.now() + withinMs;
+    for (;;) {
+      const found = pattern.exec(this.stdout + this.stderr);
+      if (found !== null) return found;
+      if (this.child.exitCode !== null || performance.now() > endsAt) {
+        throw new Error(`${String(pattern)} did not appear in:\n${this.stdout}\n${this.stderr}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  stop(signal: NodeJS.Signals = "SIGTERM"): Promise<Finished> {
+    this.child.kill(signal);
+    return this.finished;
+  }
+}
+
+/** A folder that is removed with the block that made it. */
+export function temporaryFolder(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), "posthorn-cli-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
