@@ -28,14 +28,21 @@ export interface Context {
   readonly quick: boolean;
   /** How often a measurement is repeated; the median counts. */
   readonly runs: number;
-  /** Where the profile of the measured stretch goes, with `--profile`. */
-  readonly profileFile: string | null;
+  /** With `--profile`. */
+  readonly profile: ProfileTarget | null;
   /** Lines of earlier rows of the same run. */
   readonly lines: readonly Line[];
   /** Shown under the table: what explains a figure. */
   note(text: string): void;
   /** Shown at once, on stderr. */
   progress(text: string): void;
+}
+
+/** The profile of the measured stretch. */
+export interface ProfileTarget {
+  readonly file: string;
+  /** Set by the row: deliveries or requests while the profiler ran; 0 when time is not theirs. */
+  items: number;
 }
 
 /** The row cannot run here, and that is no failure: a server is missing. */

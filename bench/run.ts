@@ -10,7 +10,7 @@ import { Raw } from "./raw/raw.ts";
 import { describeEnvironment } from "./report/environment.ts";
 import { renderTable } from "./report/table.ts";
 import { RowSkippedError } from "./row.ts";
-import type { Context, Line, Row } from "./row.ts";
+import type { Context, Line, ProfileTarget, Row } from "./row.ts";
 import { allRows, unprofiledRows } from "./rows/all-rows.ts";
 import { Sink } from "./sink/sink.ts";
 
@@ -48,7 +48,7 @@ async function bench(options: BenchOptions): Promise<number> {
     folders,
     quick: options.quick,
     runs: runsOf(options),
-    profileFile: options.profile === null ? null : join(process.cwd(), `bench-${options.profile}.cpuprofile`),
+    profile: profileTarget(options),
     lines: report.lines,
     note: (text) => report.notes.push(text),
     progress: (text) => process.stderr.write(`  ${text}\n`),
@@ -65,10 +65,14 @@ async function bench(options: BenchOptions): Promise<number> {
     folders.remove();
   }
   process.stdout.write(`\n${renderTable(report.lines)}\n\n${report.notes.join("\n")}\n`);
-  if (context.profileFile !== null) process.stdout.write(`\n${describeProfile(context.profileFile)}\n`);
+  if (context.profile !== null) process.stdout.write(`\n${describeProfile(context.profile)}\n`);
   if (options.jsonFile !== null)
     writeFileSync(options.jsonFile, `${JSON.stringify(report.lines, null, 2)}\n`);
   return report.failed ? exitFailed : 0;
+}
+
+function profileTarget({ profile }: BenchOptions): ProfileTarget | null {
+  return profile === null ? null : { file: join(process.cwd(), `bench-${profile}.cpuprofile`), items: 0 };
 }
 
 function runsOf(options: BenchOptions): number {

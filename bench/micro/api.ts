@@ -87,28 +87,36 @@ function runClient(port: number, count: number): Promise<void> {
 
 /** Sixteen connections with one request each on its way. */
 async function send(port: number): Promise<void> {
-  const head = `POST /v1/events HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer phk_0123456789abcdef0123456789abcdef`;
+  const head = `POST /v1/events HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer phk_0123456789abcdef`;
   const message = Buffer.from(
     `${head}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
-  let sent = 0;
-  let answered = 0;
-  await new Promise<void>((resolve) => {
-    for (let index = 0; index < connections; index++) {
-      const socket = connect(port, "127.0.0.1");
-      socket.setNoDelay(true);
-      const next = (): void => {
-        if (sent++ < requests) socket.write(message);
-      };
-      socket.on("connect", next);
-      socket.on("data", (answer: Buffer) => {
-        if (!answer.includes("HTTP/1.1 202")) throw new Error(answer.toString());
-        if (++answered === requests) resolve();
-        else next();
-      });
-    }
-  });
+  const sender: Sender = { port, message, missing: requests };
+  await Promise.all(Array.from({ length: connections }, () => sendOn(sender)));
   process.exit(0);
+}
+
+interface Sender {
+  readonly port: number;
+  readonly message: Buffer;
+  /** Requests that nobody has sent yet. */
+  missing: number;
+}
+
+function sendOn(sender: Sender): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect(sender.port, "127.0.0.1");
+    socket.setNoDelay(true);
+    const next = (): void => {
+      if (sender.missing-- > 0) socket.write(sender.message);
+      else resolve();
+    };
+    socket.on("connect", next);
+    socket.on("data", (answer: Buffer) => {
+      if (!answer.includes("HTTP/1.1 202")) throw new Error(answer.toString());
+      next();
+    });
+  });
 }
 
 async function startBare(): Promise<number> {

@@ -37,7 +37,7 @@ export async function measureStretch(
   const total = input.warmUp + input.count;
   const warm = sink.when(input.warmUp);
   const received = sink.when(total);
-  if (context.profileFile !== null) await product.startProfile();
+  if (context.profile !== null) await product.startProfile();
   const coldAt = performance.now();
   const going = input.go();
   const startedAt = await finishing(warm, going);
@@ -46,7 +46,10 @@ export async function measureStretch(
   const endedAt = await product.committed(input.left);
   const coldMs = performance.now() - coldAt;
   const after = await usages(context, product);
-  if (context.profileFile !== null) await product.stopProfile(context.profileFile);
+  if (context.profile !== null) {
+    await product.stopProfile(context.profile.file);
+    context.profile.items = total;
+  }
   await going;
   const elapsedMs = endedAt - startedAt;
   return {

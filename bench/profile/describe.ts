@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { ProfileTarget } from "../row.ts";
 import { summarize } from "./cpu-profile.ts";
 import type { CpuProfile, ProfileSummary, Share } from "./cpu-profile.ts";
 
@@ -7,42 +8,43 @@ const filesShown = 25;
 const callersShown = 30;
 
 /** Where the processor time of a measured stretch went, as text. */
-export function describeProfile(file: string): string {
+export function describeProfile({ file, items }: ProfileTarget): string {
   const summary = summarize(JSON.parse(readFileSync(file, "utf8")) as CpuProfile);
   const busyMs = summary.elapsedMs - summary.idleMs;
+  const rows = (shares: readonly Share[], count: number): string[] =>
+    shares.slice(0, count).map((share) => row(share, { busyMs, items }));
   const ours = summary.byFunction
     .filter(({ key }) => key.includes("  src/") || key.includes("  undici/"))
     .toSorted((a, b) => b.totalMs - a.totalMs);
   return [
     `Profile of ${Math.round(summary.elapsedMs)} ms: ${percent(summary, summary.idleMs)} idle, ` +
-      `${percent(summary, summary.garbageMs)} garbage collection. Shares below are of the ${Math.round(busyMs)} ms busy.`,
+      `${percent(summary, summary.garbageMs)} garbage collection. Shares below are of the ${Math.round(busyMs)} ms busy` +
+      `${items === 0 ? "." : `; times are for one of ${items.toLocaleString("en")} deliveries.`}`,
     "",
     "By package and part, native code included in its caller",
-    ...rows(summary.byPackage, { busyMs, count: filesShown }),
+    ...rows(summary.byPackage, filesShown),
     "",
     "By file, native code included in its caller",
-    ...rows(summary.byFile, { busyMs, count: filesShown }),
+    ...rows(summary.byFile, filesShown),
     "",
     "By function, time of its own",
-    ...rows(summary.byFunction, { busyMs, count: functionsShown }),
+    ...rows(summary.byFunction, functionsShown),
     "",
     "By function of src and undici, with everything it calls",
     ...rows(
       ours.map(({ key, totalMs }) => ({ key, selfMs: totalMs, totalMs })),
-      { busyMs, count: callersShown },
+      callersShown,
     ),
     "",
     `Whole profile for DevTools: ${file}`,
   ].join("\n");
 }
 
-function rows(
-  shares: readonly Share[],
-  shown: { readonly busyMs: number; readonly count: number },
-): string[] {
-  return shares
-    .slice(0, shown.count)
-    .map(({ key, selfMs }) => `  ${((100 * selfMs) / shown.busyMs).toFixed(1).padStart(5)} %  ${key}`);
+/** Share, then microseconds of one delivery where there are any, then what. */
+function row({ key, selfMs }: Share, whole: { readonly busyMs: number; readonly items: number }): string {
+  const share = `${((100 * selfMs) / whole.busyMs).toFixed(1).padStart(5)} %`;
+  const each = whole.items === 0 ? "" : `${((1000 * selfMs) / whole.items).toFixed(2).padStart(7)} µs`;
+  return `  ${share}${each}  ${key}`;
 }
 
 function percent(summary: ProfileSummary, partMs: number): string {

@@ -1,4 +1,5 @@
 import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import type { ProfileTarget } from "../row.ts";
 import { Child } from "../process/child.ts";
 
 export interface RawResult {
@@ -59,10 +60,11 @@ export class Raw {
   }
 
   /** One sample under the profiler, for comparison with the product's profile. */
-  async profile(file: string, kind: RawKind): Promise<void> {
+  async profile(target: ProfileTarget, kind: RawKind): Promise<void> {
     await this.#child.call("startProfile");
-    await this.#run(kind, this.#sampleMs);
-    await this.#child.call("stopProfile", { file });
+    const { perSecond } = await this.#run(kind, this.#sampleMs);
+    await this.#child.call("stopProfile", { file: target.file });
+    target.items = Math.round((perSecond * this.#sampleMs) / 1000);
   }
 
   paced(input: { readonly perSecond: number; readonly durationMs: number }): Promise<PacedResult> {

@@ -20,13 +20,13 @@ export const idle: Row = {
     try {
       await product.start();
       await sleep(settleMs);
-      if (context.profileFile !== null) await product.startProfile();
+      if (context.profile !== null) await product.startProfile();
       const before = await product.usage();
       const startedAt = performance.now();
       await sleep(context.quick ? windowMsQuick : windowMs);
       const after = await product.usage();
       const elapsedMs = performance.now() - startedAt;
-      if (context.profileFile !== null) await product.stopProfile(context.profileFile);
+      if (context.profile !== null) await product.stopProfile(context.profile.file);
       const percent = (100 * (after.cpuMs - before.cpuMs)) / elapsedMs;
       context.note(`idle: resident ${Math.round(after.rssBytes / 1024 ** 2)} MiB`);
       await product.close();

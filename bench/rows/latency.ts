@@ -75,10 +75,10 @@ async function productOnce(context: Context, durationMs: number): Promise<DelayP
     await product.committed();
     await sink.reset();
     await sink.record();
-    if (context.profileFile !== null) await product.startProfile();
+    if (context.profile !== null) await product.startProfile();
     const published = await product.paced({ perSecond, durationMs, types });
     await product.committed();
-    if (context.profileFile !== null) await product.stopProfile(context.profileFile);
+    if (context.profile !== null) await product.stopProfile(context.profile.file);
     const delays = delayP95(published, await sink.arrivals());
     await product.close();
     return delays;

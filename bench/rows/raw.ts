@@ -33,7 +33,7 @@ async function measure(
   context.note(
     `${input.name}: ${median(cpuUs).toFixed(1)} µs of processor time each; sink at ${sinkPercent} % of a core`,
   );
-  if (context.profileFile !== null) await context.raw.profile(context.profileFile, input.kind);
+  if (context.profile !== null) await context.raw.profile(context.profile, input.kind);
   const value = median(rates);
   return [
     { name: input.name, value, unit: "requests/s", baseline: null, ratio: null, goal: null, pass: null },

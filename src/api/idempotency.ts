@@ -52,16 +52,10 @@ export async function runOnce(
     expiresAt: now + answerKeptMs,
   };
   const state = await store.begin(claim);
-  switch (state.kind) {
-    case "running":
-      throw keyOutstandingError();
-    case "mismatch":
-      throw keyReusedError();
-    case "finished":
-      return replay(state, request, dependencies);
-    case "claimed":
-      return settle(await produce(), request, dependencies);
-  }
+  if (state.kind === "running") throw keyOutstandingError();
+  if (state.kind === "mismatch") throw keyReusedError();
+  if (state.kind === "finished") return replay(state, request, dependencies);
+  return settle(await produce(), request, dependencies);
 }
 
 /** An answer that a repeat would change is forgotten: server trouble, conflicts that pass, and limits of rate. */

@@ -85,13 +85,17 @@ function parametersOf(
     readonly properties?: Readonly<Record<string, TSchema & { readonly description?: string }>>;
     readonly required?: readonly string[];
   };
-  return Object.entries(properties).map(([name, property]) => ({
-    name,
-    in: where,
-    required: required.includes(name),
-    ...(property.description !== undefined && { description: property.description }),
-    schema: hoist(property, components),
-  }));
+  return Object.entries(properties).map(([name, property]) => {
+    const parameter = {
+      name,
+      in: where,
+      required: required.includes(name),
+      schema: hoist(property, components),
+    };
+    return property.description === undefined
+      ? parameter
+      : { description: property.description, ...parameter };
+  });
 }
 
 function describeAnswers(route: Route, components: Components): JsonObject {

@@ -11,8 +11,7 @@ const nothing = { flags: {}, env: {} } as const;
 
 function resolved(input: Partial<ResolveInput>) {
   const resolution = resolveSettings({ ...nothing, ...input });
-  assert.equal(resolution.kind, "resolved", resolution.kind === "refused" ? resolution.problems.join("\n") : "");
-  if (resolution.kind === "refused") throw new Error("unreachable");
+  if (resolution.kind === "refused") throw new assert.AssertionError({ message: resolution.problems.join("\n") });
   return resolution;
 }
 

@@ -94,6 +94,13 @@ export class CommitGroup {
     this.#wait();
   }
 
+  /** Resolves after the next transaction, which takes changed webhook states along. */
+  async written(): Promise<void> {
+    // A transaction that is being written was composed before the change.
+    if (this.#writing) await this.#nextWrite();
+    await this.#nextWrite();
+  }
+
   /** Writes that are not committed yet. The dispatcher stops sending when this grows, which happens when the store is down. */
   get backlog(): number {
     return this.#publishes.length + this.#requeues.length + this.#settlements.length;
@@ -108,12 +115,16 @@ export class CommitGroup {
   async drain(): Promise<void> {
     const failuresBefore = this.#failures;
     while ((this.backlog > 0 || this.#writing || this.#waiting) && this.#failures <= failuresBefore + 1) {
-      await new Promise<void>((resolve) => {
-        this.#idleWaiters.push(resolve);
-        this.#wait();
-      });
+      await this.#nextWrite();
     }
     this.#retryTimer?.cancel();
+  }
+
+  #nextWrite(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idleWaiters.push(resolve);
+      this.#wait();
+    });
   }
 
   #wait(): void {

@@ -1,4 +1,4 @@
-import type { CircuitBreakerState } from "../core/circuit-breaker.ts";
+import type { CircuitBreakerState, CircuitTransition } from "../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../core/delivery-policy.ts";
 import type { LaneKey, Webhook } from "../core/webhook.ts";
 import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
@@ -31,8 +31,8 @@ export interface EngineAccess {
   laneOf(webhook: Webhook, eventType: string): LaneKey;
   /** Status, what it waits for and until when. */
   explain(delivery: StoredDelivery): DeliveryView;
-  /** The circuit of a webhook was changed by hand: look at its lanes again and remember the change. */
-  circuitChanged(webhookId: string): Promise<void>;
+  /** The circuit of a webhook was changed by hand: look at its lanes again. Resolves once the change is stored. */
+  circuitChanged(webhookId: string, transition?: CircuitTransition | null): Promise<void>;
   nextId(): string;
 }
 

@@ -280,7 +280,13 @@ export class Engine implements EngineAccess {
     const { tenantId, eventType, data } = event;
     const only = event.onlyWebhookId === null ? undefined : this.#directory.get(event.onlyWebhookId);
     const endpoints = only === undefined ? this.#directory.subscriptions.of(tenantId, { type: eventType }) : [only];
-    const published = await this.#publisher.publishSystem({ tenantId, eventType, data, endpoints });
+    const published = await this.#publisher.publishSystem({
+      tenantId,
+      eventType,
+      data,
+      endpoints,
+      origin: only === undefined ? "publish" : "test",
+    });
     return { eventId: published.receipt.id, deliveryIds: published.deliveryIds };
   }
 
@@ -308,12 +314,13 @@ export class Engine implements EngineAccess {
     });
   }
 
-  async circuitChanged(webhookId: string): Promise<void> {
+  async circuitChanged(webhookId: string, transition: CircuitTransition | null = null): Promise<void> {
     const endpoint = this.#directory.get(webhookId);
     if (endpoint === undefined) return;
+    if (transition !== null) this.#circuitMoved(endpoint, transition);
     this.#dirty.add(endpoint);
-    this.#commits.touch();
     this.#dispatcher.considerEndpoint(endpoint);
+    await this.#commits.written();
   }
 
   /** One round of upkeep at once, for tests and commands. */

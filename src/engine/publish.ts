@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Priority } from "../core/delivery.ts";
+import type { DeliveryOrigin, Priority } from "../core/delivery.ts";
 import { InvalidRequestError, PayloadTooLargeError, PosthornError, SchemaViolationError, UnavailableError } from "../core/errors.ts";
 import type { FieldError } from "../core/errors.ts";
 import { isEventTypeName, isSystemEventType } from "../core/event-type.ts";
@@ -68,7 +68,8 @@ export class Publisher {
   async publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
     const accepted = this.#accept(scope, input);
     if (accepted instanceof PosthornError) throw accepted;
-    return this.#commit(this.#draft(accepted, this.#options.subscriptions));
+    const endpoints = this.#options.subscriptions.of(accepted.tenantId, { type: input.eventType });
+    return this.#commit(this.#draft(accepted, { endpoints, origin: "publish" }));
   }
 
   async publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<PublishEntry[]> {
@@ -90,12 +91,13 @@ export class Publisher {
     readonly eventType: string;
     readonly data: Readonly<Record<string, unknown>>;
     readonly endpoints: readonly Endpoint[];
+    readonly origin: DeliveryOrigin;
   }): Promise<{ readonly receipt: PublishReceipt; readonly deliveryIds: readonly string[] }> {
     const now = this.#options.clock.now();
     const { tenantId, eventType, data } = event;
     const draft = this.#draft(
       { tenantId, input: { eventType, data, source: "posthorn" }, timestamp: now, now, dataJson: JSON.stringify(data) },
-      { of: () => event.endpoints },
+      { endpoints: event.endpoints, origin: event.origin },
     );
     const receipt = await this.#commit(draft);
     return { receipt, deliveryIds: draft.deliveries.map((delivery) => delivery.id) };
@@ -167,16 +169,18 @@ export class Publisher {
 
   // ---- render and find the webhooks ---------------------------------------------------------------------------
 
-  #draft(accepted: AcceptedInput, subscriptions: Pick<Subscriptions, "of">): Draft {
+  #draft(
+    accepted: AcceptedInput,
+    target: { readonly endpoints: readonly Endpoint[]; readonly origin: DeliveryOrigin },
+  ): Draft {
     const { tenantId, input, now } = accepted;
     const priority = input.priority ?? "normal";
-    const endpoints = subscriptions.of(tenantId, { type: input.eventType });
     const deliveries: DraftDelivery[] = [];
     const lanes: Lane[] = [];
-    for (const endpoint of endpoints) {
+    for (const endpoint of target.endpoints) {
       const lane = endpoint.laneFor(input.eventType);
       lanes.push(lane);
-      deliveries.push(this.#draftDelivery(lane, { priority, now }));
+      deliveries.push(this.#draftDelivery(lane, { priority, now, origin: target.origin }));
     }
     const command: PublishCommand = {
       event: {
@@ -204,7 +208,7 @@ export class Publisher {
     return { command, deliveries, lanes };
   }
 
-  #draftDelivery(lane: Lane, event: { readonly priority: Priority; readonly now: number }): DraftDelivery {
+  #draftDelivery(lane: Lane, event: { readonly priority: Priority; readonly now: number; readonly origin: DeliveryOrigin }): DraftDelivery {
     return {
       id: this.#options.nextId(),
       lane: lane.key,
@@ -212,7 +216,7 @@ export class Publisher {
       state: lane.endpoint.webhook.status === "active" ? "pending" : "skipped",
       dueAt: event.now,
       createdAt: event.now,
-      origin: "publish",
+      origin: event.origin,
       claim: false,
       leaseUntil: event.now + this.#options.leaseMs,
     };

@@ -21,6 +21,8 @@ export class Wakeups {
   readonly #heap: Entry[] = [];
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
+  /** Wall clock minus monotonic clock: falls when the wall clock is set back. */
+  #wallOffsetMs = Number.NEGATIVE_INFINITY;
   #stopped = false;
 
   constructor(clock: Clock) {
@@ -54,13 +56,22 @@ export class Wakeups {
     this.#timer = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
     const now = this.#clock.now();
-    for (let next = this.#heap[0]; next !== undefined && next.at <= now; next = this.#heap[0]) {
+    const wakeUntil = this.#wasSetBack(now) ? Number.POSITIVE_INFINITY : now;
+    for (let left = this.#heap.length; left > 0 && (this.#heap[0] as Entry).at <= wakeUntil; left -= 1) {
+      const next = this.#heap[0] as Entry;
       this.#pop();
       if (next.sleeper.wakeAt !== next.at) continue;
       next.sleeper.wakeAt = null;
       next.sleeper.wake(now);
     }
     if (!this.#stopped) this.#arm();
+  }
+
+  /** Then nobody may sleep until a time of the old reckoning: everyone looks again how long there is to wait. */
+  #wasSetBack(now: number): boolean {
+    const before = this.#wallOffsetMs;
+    this.#wallOffsetMs = now - this.#clock.monotonicMs();
+    return this.#wallOffsetMs < before - clockStepMs;
   }
 
   #push(entry: Entry): void {
@@ -95,3 +106,5 @@ export class Wakeups {
 
 /** Due times are wall-clock times; the wall clock may jump forward, so nobody sleeps longer than this unchecked. */
 const recheckMs = 10_000;
+/** Less than this is drift, not a step. */
+const clockStepMs = 1_000;

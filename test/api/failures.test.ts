@@ -91,10 +91,10 @@ test("5xx, 409 and 429 are not kept: the same key runs again", async () => {
 });
 
 test("while the first runs, the second gets 409", async () => {
-  const running = Promise.withResolvers<void>();
-  const started = Promise.withResolvers<void>();
+  const running = Promise.withResolvers<null>();
+  const started = Promise.withResolvers<null>();
   const { client } = await withPublish((real) => async (scope, input) => {
-    started.resolve();
+    started.resolve(null);
     await running.promise;
     return real(scope, input);
   });
@@ -105,7 +105,7 @@ test("while the first runs, the second gets 409", async () => {
     status: 409,
     code: "idempotency_key_in_progress",
   });
-  running.resolve();
+  running.resolve(null);
   assert.equal((await first).status, 202);
 });
 
@@ -135,7 +135,8 @@ test("secrets in kept answers are sealed", async () => {
   const rotated = await client.post(`/v1/webhooks/${textOf(webhook["id"])}/secret/rotate`, {}, { headers });
   const kept = JSON.stringify([...standIn.answers.entries.values()]);
   assert.equal(standIn.answers.entries.size, 3);
-  for (const secret of [webhook["secret"], key["key"], rotated.body["secret"]]) {
+  for (const shown of [webhook["secret"], key["key"], rotated.body["secret"]]) {
+    const secret = textOf(shown);
     assert.ok(secret.length > 20 && !kept.includes(secret.slice(6)));
   }
 });
@@ -149,17 +150,17 @@ test("not ready is 503 with reasons, and still alive", async () => {
 });
 
 test("close lets running requests finish", async () => {
-  const gate = Promise.withResolvers<void>();
-  const started = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<null>();
+  const started = Promise.withResolvers<null>();
   const { standIn, client } = await withPublish((real) => async (scope, input) => {
-    started.resolve();
+    started.resolve(null);
     await gate.promise;
     return real(scope, input);
   });
   const running = client.post("/v1/events", event);
   await started.promise;
   const closed = standIn.api.close(5_000);
-  gate.resolve();
+  gate.resolve(null);
   const reply = await running;
   assert.equal(reply.status, 202);
   await closed;
@@ -167,9 +168,9 @@ test("close lets running requests finish", async () => {
 });
 
 test("close cuts what is still running after the grace time", async () => {
-  const started = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<null>();
   const { standIn, client } = await withPublish(() => () => {
-    started.resolve();
+    started.resolve(null);
     return new Promise(() => {});
   });
   const lost = assert.rejects(client.post("/v1/events", event));

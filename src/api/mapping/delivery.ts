@@ -46,13 +46,13 @@ function attemptJson(
   attempt: AttemptRecord,
   { delivery, last }: { readonly delivery: StoredDelivery; readonly last: AttemptRecord | undefined },
 ): Record<string, unknown> {
-  const gaveUp = attempt === last && delivery.progress.state === "exhausted";
+  const failedStatus = attempt === last && delivery.progress.state === "exhausted" ? "exhausted" : "failed";
   return {
     id: attempt.id,
     webhook_id: delivery.webhookId,
     event_id: delivery.eventId,
     attempt_number: attempt.number,
-    status: attempt.outcome === "accepted" ? "success" : gaveUp ? "exhausted" : "failed",
+    status: attempt.outcome === "accepted" ? "success" : failedStatus,
     outcome: attempt.outcome,
     failure_category: attempt.category,
     http_status_code: attempt.statusCode,

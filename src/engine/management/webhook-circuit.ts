@@ -1,5 +1,7 @@
 import {
   type CircuitSnapshot,
+  type CircuitTransition,
+  type ForceCommand,
   forceClose,
   forceMsMax,
   forceOpen,
@@ -26,9 +28,12 @@ export async function changeCircuit(
   problems.throwIfAny("the circuit breaker action");
   const now = how.clock.now();
   const force = { now, untilMs: now + command.durationSeconds * 1_000 };
-  if (command.action === "force_open") forceOpen(live.circuit, force);
-  else if (command.action === "force_close") forceClose(live.circuit, force);
-  else resetCircuit(live.circuit, now);
-  await how.access.circuitChanged(live.webhook.id);
+  await how.access.circuitChanged(live.webhook.id, apply(live, command.action, force));
   return snapshotCircuit(live.circuit, live.policy.circuitBreaker, how.clock.now());
+}
+
+function apply(live: LiveWebhook, action: CircuitCommand["action"], force: ForceCommand): CircuitTransition | null {
+  if (action === "force_open") return forceOpen(live.circuit, force);
+  if (action === "force_close") return forceClose(live.circuit, force);
+  return resetCircuit(live.circuit, force.now);
 }

@@ -136,16 +136,7 @@ function publishOne(
   const now = options.now();
   const tenantId = input.tenantId ?? scope.tenantId ?? "default";
   const { data, metadata, links, source, timestamp, idempotencyKey, priority } = input;
-  const problems = eventFieldProblems(
-    { data, metadata, links, source, timestamp, idempotencyKey, priority },
-    now,
-  );
-  if ((scope.tenantId ?? tenantId) !== tenantId || !options.tenantExists(tenantId)) {
-    problems.push({ field: "tenant_id", message: "does not exist" });
-  }
-  if (isSystemEventType(input.eventType))
-    problems.push({ field: "event_type", message: "is the system's own" });
-  if (problems.length > 0) throw new InvalidRequestError("The event is not valid.", problems);
+  refuseBadEvent(options, { ...call, tenantId });
   const bytes = Buffer.byteLength(JSON.stringify(data));
   if (bytes > options.payloadBytesMax)
     throw new PayloadTooLargeError({ bytes, bytesMax: options.payloadBytesMax });
@@ -197,6 +188,31 @@ function publishOne(
   };
   if (idempotencyKey !== undefined) world.keys.set(keyName, { receipt, content });
   return receipt;
+}
+
+function refuseBadEvent(
+  options: EventOptions,
+  call: { readonly scope: Scope; readonly input: PublishInput; readonly tenantId: string },
+): void {
+  const { input, scope, tenantId } = call;
+  const problems = eventFieldProblems(
+    {
+      metadata: undefined,
+      links: undefined,
+      source: undefined,
+      timestamp: undefined,
+      idempotencyKey: undefined,
+      priority: undefined,
+      ...input,
+    },
+    options.now(),
+  );
+  if ((scope.tenantId ?? tenantId) !== tenantId || !options.tenantExists(tenantId)) {
+    problems.push({ field: "tenant_id", message: "does not exist" });
+  }
+  if (isSystemEventType(input.eventType))
+    problems.push({ field: "event_type", message: "is the system's own" });
+  if (problems.length > 0) throw new InvalidRequestError("The event is not valid.", problems);
 }
 
 interface NewDelivery {
@@ -261,7 +277,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
             webhook.tenantId === (scope.tenantId ?? query.tenantId ?? webhook.tenantId) &&
             (query.active === null || query.active === (webhook.status === "active")) &&
             (query.eventType === null ||
-              webhook.events.some((pattern) => matches(pattern, query.eventType ?? ""))),
+              webhook.events.some((pattern) => matches({ pattern, type: query.eventType ?? "" }))),
         );
       const start =
         (query.after === null ? 0 : all.findIndex(({ webhook }) => webhook.id === query.after) + 1) +

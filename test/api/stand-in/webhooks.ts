@@ -129,48 +129,29 @@ const emptyWebhook = {
 };
 
 function merge(before: Webhook, input: WebhookInput, now: number): Webhook {
-  const url = input.url === undefined ? before.url : input.url;
-  const errors: FieldError[] = [];
-  if (input.url !== undefined) {
-    const judgement = judgeUrl(input.url, { policy, allowHttp: false });
-    if (judgement.kind === "refused") errors.push({ field: "url", message: judgement.detail });
-  }
-  if (input.profile !== undefined && findProfile(input.profile) === undefined) {
-    errors.push({ field: "profile", message: "is not a known profile" });
-  }
-  for (const problem of judgeCustomHeaders(input.headers ?? {})) {
-    errors.push({
-      field: problem.header === null ? "headers" : `headers.${problem.header}`,
-      message: problem.detail,
-    });
-  }
   const schedule = input.retry === undefined ? before.retry.schedule : scheduleOf(input.retry);
-  if (schedule !== null) {
-    for (const { problem } of validateSchedule(schedule))
-      errors.push({ field: "retry_config", message: problem });
-  }
+  const errors = problemsOf(input, schedule);
   if (errors.length > 0) throw new InvalidRequestError("not valid", errors);
-  const {
+  const { url, ownerId, events, description, profile, schemes, rateLimit, ordering, headers, metadata } =
+    input;
+  const given = {
+    url,
     ownerId,
     events,
     description,
     profile,
     schemes,
-    circuitBreaker,
     rateLimit,
     ordering,
     headers,
     metadata,
-  } = input;
-  const given = { ownerId, events, description, profile, schemes, rateLimit, ordering, headers, metadata };
+  };
+  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const isActive = input.active ?? before.status === "active";
   return {
     ...before,
-    ...(Object.fromEntries(
-      Object.entries(given).filter(([, value]) => value !== undefined),
-    ) as Partial<Webhook>),
-    ...(circuitBreaker !== undefined && { circuitBreaker: circuitBreaker ?? {} }),
-    url,
+    ...(set as Partial<Webhook>),
+    circuitBreaker: input.circuitBreaker === undefined ? before.circuitBreaker : (input.circuitBreaker ?? {}),
     status: isActive ? "active" : "disabled",
     statusReason: isActive ? null : "owner",
     retry: {
@@ -181,6 +162,23 @@ function merge(before: Webhook, input: WebhookInput, now: number): Webhook {
     },
     updatedAt: now,
   };
+}
+
+function problemsOf(input: WebhookInput, schedule: RetrySchedule | null): FieldError[] {
+  const errors: FieldError[] = [];
+  const url = input.url === undefined ? null : judgeUrl(input.url, { policy, allowHttp: false });
+  if (url?.kind === "refused") errors.push({ field: "url", message: url.detail });
+  if (input.profile !== undefined && findProfile(input.profile) === undefined) {
+    errors.push({ field: "profile", message: "is not a known profile" });
+  }
+  for (const { header, detail } of judgeCustomHeaders(input.headers ?? {})) {
+    errors.push({ field: header === null ? "headers" : `headers.${header}`, message: detail });
+  }
+  if (schedule === null) return errors;
+  return [
+    ...errors,
+    ...validateSchedule(schedule).map(({ problem }) => ({ field: "retry_config", message: problem })),
+  ];
 }
 
 function scheduleOf(retry: RetryInput | null): RetrySchedule | null {

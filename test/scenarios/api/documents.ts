@@ -161,7 +161,7 @@ function createChecker(document: Document): { check(operationId: string, reply: 
         found.path,
         found.method.toLowerCase(),
         "responses",
-        textOf(reply.status),
+        String(reply.status),
         "content",
         type,
         "schema",

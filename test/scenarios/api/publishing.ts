@@ -61,7 +61,7 @@ export function publishingSuite(client: () => Client): void {
     assert.equal(first["idempotency_key"], event.idempotency_key);
     const second = await client().post("/v1/events", event);
     assert.equal(second.status, 202);
-    assert.deepEqual(second.body, { ...first, duplicate: true });
+    assert.equal(second.text, JSON.stringify(first).replace('"duplicate":false', '"duplicate":true'));
     const third = await client().post("/v1/events", { ...event, data: { n: 2 } });
     const problem = assertProblem(third, { status: 422, code: "event_key_reused" });
     assert.equal(problem["event_id"], first["id"]);
@@ -113,7 +113,7 @@ export function publishingSuite(client: () => Client): void {
     assert.equal(error?.["code"], "invalid_request");
     assert.deepEqual(
       itemsOf(error?.["errors"])
-        .map((entry) => entry["field"])
+        .map((entry) => textOf(entry["field"]))
         .toSorted(),
       ["data", "event_type", "extra"],
     );

@@ -13,7 +13,7 @@ async function fails(args: Args, expected: { readonly status: number; readonly s
   assert.doesNotMatch(stderr, /\n {4}at /, "a mistake of a person shows no stack");
 }
 
-const withKey = { env: { POSTHORN_KEY: "phk_x", POSTHORN_URL: "http://127.0.0.1:1" } };
+const withKey = { env: { POSTHORN_KEY: "phk_x", POSTHORN_URL: "http://127.0.0.1:65001" } };
 
 suite("mistakes that newcomers make", () => {
   test("a misspelt command or flag", async () => {
