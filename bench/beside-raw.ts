@@ -28,10 +28,8 @@ export async function besideRaw(
   const ratios: number[] = [];
   for (let run = 0; run < context.runs; run += 1) {
     // Measurements must not overlap.
-    // oxlint-disable-next-line no-await-in-loop
     const figure = await input.measure();
     const before = raws.at(-1) as RawSample;
-    // oxlint-disable-next-line no-await-in-loop
     const after = await context.raw.sample(input.kind);
     const ratio = (figure.perSecond * 2) / (before.perSecond + after.perSecond);
     raws.push(after);

@@ -56,7 +56,6 @@ async function bench(options: BenchOptions): Promise<number> {
   try {
     process.stdout.write(`${describeEnvironment(folders.root).join("\n")}\n`);
     for (const row of allRows) {
-      // oxlint-disable-next-line no-await-in-loop
       if (options.only === null || options.only.includes(row.name)) await report.add(row, context);
     }
   } finally {

@@ -46,7 +46,6 @@ async function add(input: { readonly count: number }): Promise<void> {
       data: { id: ids.next(), body },
       opts,
     }));
-    // oxlint-disable-next-line no-await-in-loop
     await queue?.addBulk(jobs);
   }
 }
@@ -58,11 +57,9 @@ function run(): void {
 /** Machine time at which no job is left, neither waiting nor running. */
 async function finished(): Promise<number> {
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop
     const counts = await queue?.getJobCounts("waiting", "active", "delayed", "failed");
     if (counts !== undefined && counts["failed"] !== 0) throw new Error(`${counts["failed"]} jobs failed`);
     if (counts !== undefined && Object.values(counts).every((count) => count === 0)) return machineMs();
-    // oxlint-disable-next-line no-await-in-loop
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }

@@ -47,9 +47,7 @@ function started(server: ChildProcess): Promise<never> {
 
 async function answering(port: number): Promise<void> {
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
-    // oxlint-disable-next-line no-await-in-loop
     if (await connects(port)) return;
-    // oxlint-disable-next-line no-await-in-loop
     await sleep(attemptGapMs);
   }
   throw new Error("redis-server does not answer");

@@ -35,7 +35,6 @@ async function createWebhooks(seeds: readonly WebhookSeed[]): Promise<string[]> 
   const ids: string[] = [];
   for (const { url, eventType, schemes } of seeds) {
     // One after the other: their ids are in order, and so are their rows.
-    // oxlint-disable-next-line no-await-in-loop
     const { view } = await webhooks.create(scope, { url, events: [eventType], schemes });
     ids.push(view.webhook.id);
   }
@@ -54,7 +53,6 @@ async function flood(input: FloodInput): Promise<void> {
     const types = batchOfTypes(input, published);
     const deliveries = types.filter((type) => type !== input.uncountedType).length * input.deliveriesPerEvent;
     // The publisher waits for room: this is the loop that is being paced.
-    // oxlint-disable-next-line no-await-in-loop
     await outstanding.waitFor(deliveries);
     outstanding.add(deliveries);
     running.push(publishAll(engine, types));
@@ -89,11 +87,10 @@ async function paced(input: PacedInput): Promise<readonly PacedEvent[]> {
   const running: Promise<PacedEvent>[] = [];
   for (let index = 0; index < total; index += 1) {
     const waitMs = startedAt + (index * 1000) / input.perSecond - machineMs();
-    // oxlint-disable-next-line no-await-in-loop
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     running.push(publishOne(engine, input.types[index % input.types.length] as string));
   }
-  return await Promise.all(running);
+  return Promise.all(running);
 }
 
 async function publishOne(engine: Product["engine"], eventType: string): Promise<PacedEvent> {

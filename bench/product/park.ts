@@ -29,7 +29,6 @@ export async function park(product: Product, input: ParkInput): Promise<void> {
   for (let written = 0; written < input.events; written += eventsPerCommit) {
     const count = Math.min(eventsPerCommit, input.events - written);
     const publishes = Array.from({ length: count }, () => publishOf(product, { ...input, now }));
-    // oxlint-disable-next-line no-await-in-loop
     await deliveries.commit({ publishes, requeues: [], settlements: [], webhookStates: [] });
   }
 }

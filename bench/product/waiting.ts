@@ -13,7 +13,6 @@ export async function committed(dataDir: string, left: number): Promise<number> 
   try {
     for (let tries = 0; tries < triesMax; tries += 1) {
       if (Number(query.get()?.["waiting"]) <= left) return machineMs();
-      // oxlint-disable-next-line no-await-in-loop
       await sleep(pollMs);
     }
     throw new Error(`deliveries still wait: ${String(query.get()?.["waiting"])}, expected ${left}`);

@@ -19,7 +19,7 @@ export function describeProfile({ file, items }: ProfileTarget): string {
   return [
     `Profile of ${Math.round(summary.elapsedMs)} ms: ${percent(summary, summary.idleMs)} idle, ` +
       `${percent(summary, summary.garbageMs)} garbage collection. Shares below are of the ${Math.round(busyMs)} ms busy` +
-      `${items === 0 ? "." : `; times are for one of ${items.toLocaleString("en")} deliveries.`}`,
+      (items === 0 ? "." : `; times are for one of ${items.toLocaleString("en")} deliveries.`),
     "",
     "By package and part, native code included in its caller",
     ...rows(summary.byPackage, filesShown),

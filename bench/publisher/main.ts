@@ -20,14 +20,12 @@ async function publish(input: {
     while (started < input.events) {
       const eventType = input.types[started % input.types.length];
       started += 1;
-      // oxlint-disable-next-line no-await-in-loop
       const answer = await pool.request({
         method: "POST",
         path: "/v1/events",
         headers,
         body: JSON.stringify({ event_type: eventType, data: eventData }),
       });
-      // oxlint-disable-next-line no-await-in-loop
       const text = await answer.body.text();
       if (answer.statusCode !== 202) throw new Error(`publishing was answered ${answer.statusCode}: ${text}`);
     }

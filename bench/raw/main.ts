@@ -58,7 +58,6 @@ async function run(input: {
   const lane = async (): Promise<void> => {
     while (performance.now() < endsAt) {
       // Each lane has one request under way, as the limit allows.
-      // oxlint-disable-next-line no-await-in-loop
       await send(ids.next());
       requests += 1;
     }
@@ -81,7 +80,6 @@ async function paced(input: {
   const total = Math.floor((input.perSecond * input.durationMs) / 1000);
   for (let index = 0; index < total; index += 1) {
     const waitMs = startedAt + (index * 1000) / input.perSecond - machineMs();
-    // oxlint-disable-next-line no-await-in-loop
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     const record = { id: ids.next(), startedAt: machineMs(), endedAt: 0 };
     sent.push(record);

@@ -1,5 +1,7 @@
 import { eventTypeOf } from "../message.ts";
 import { machineMs } from "../process/serve-calls.ts";
+import { measurePair } from "../pair.ts";
+import type { Pair } from "../pair.ts";
 import { ProductProcess } from "../product/product.ts";
 import type { WebhookSeed } from "../product/product.ts";
 import { seedDue, webhooksFor, withPublisher } from "../product/seed.ts";
@@ -28,16 +30,16 @@ export const backlog: Row = {
     const figures: Pair<Stretch>[] = [];
     const restarts: Pair<number>[] = [];
     for (let run = 0; run < context.runs; run += 1) {
-      // oxlint-disable no-await-in-loop
-      figures.push({
-        empty: await drainOthers(context, { dataDir: empty, left: 0 }),
-        loaded: await drainOthers(context, { dataDir: loaded, left }),
+      const rates = await measurePair(run, {
+        without: () => drainOthers(context, { dataDir: empty, left: 0 }),
+        burdened: () => drainOthers(context, { dataDir: loaded, left }),
       });
-      restarts.push({
-        empty: await restartMs(context, empty),
-        loaded: await restartMs(context, loaded),
+      figures.push(rates);
+      const starts = await measurePair(run, {
+        without: () => restartMs(context, empty),
+        burdened: () => restartMs(context, loaded),
       });
-      // oxlint-enable no-await-in-loop
+      restarts.push(starts);
     }
     context.folders.discard(empty);
     context.folders.discard(loaded);
@@ -48,21 +50,16 @@ export const backlog: Row = {
   },
 };
 
-interface Pair<Value> {
-  readonly empty: Value;
-  readonly loaded: Value;
-}
-
 function lines(figures: readonly Pair<Stretch>[], restarts: readonly Pair<number>[]): Line[] {
-  const rssBytes = Math.max(...figures.map(({ loaded }) => loaded.productRssBytesMax));
+  const rssBytes = Math.max(...figures.map(({ burdened }) => burdened.productRssBytesMax));
   return [
     judged(
       {
         name: "backlog",
-        value: median(figures.map(({ loaded }) => loaded.perSecond)),
+        value: median(figures.map(({ burdened }) => burdened.perSecond)),
         unit: "deliveries/s of the others",
-        baseline: median(figures.map(({ empty }) => empty.perSecond)),
-        ratio: median(figures.map(({ loaded, empty }) => loaded.perSecond / empty.perSecond)),
+        baseline: median(figures.map(({ without }) => without.perSecond)),
+        ratio: median(figures.map(({ burdened, without }) => burdened.perSecond / without.perSecond)),
       },
       { text: "≥ 0.90 × without", met: (share) => share >= 0.9 },
     ),
@@ -79,18 +76,23 @@ function lines(figures: readonly Pair<Stretch>[], restarts: readonly Pair<number
     judged(
       {
         name: "backlog: restart",
-        value: median(restarts.map(({ loaded }) => loaded)),
+        value: median(restarts.map(({ burdened }) => burdened)),
         unit: "ms to the first delivery",
-        baseline: median(restarts.map(({ empty }) => empty)),
-        ratio: median(restarts.map(({ loaded, empty }) => loaded / empty)),
+        baseline: median(restarts.map(({ without }) => without)),
+        ratio: median(restarts.map(({ burdened, without }) => burdened / without)),
       },
       { text: "≤ 3 × empty", met: (times) => times <= 3 },
     ),
   ];
 }
 
+interface Stores {
+  readonly empty: string;
+  readonly loaded: string;
+}
+
 /** The same webhooks in both; those with the backlog come first, which is the worst order for the others. */
-async function seedStores(context: Context, eventsPerWebhook: number): Promise<Pair<string>> {
+async function seedStores(context: Context, eventsPerWebhook: number): Promise<Stores> {
   const all: WebhookSeed[] = webhooksFor(context.sink.origin, { count: idleWebhooks + otherWebhooks });
   let ids: readonly string[] = [];
   const empty = await context.folders.filled("backlog-empty", (dataDir) =>

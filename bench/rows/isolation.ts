@@ -1,5 +1,7 @@
 import { eventTypeOf } from "../message.ts";
 import { delayP95 } from "../product/delays.ts";
+import { measurePair } from "../pair.ts";
+import type { Pair } from "../pair.ts";
 import { ProductProcess } from "../product/product.ts";
 import { seedWebhooks, webhooksFor } from "../product/seed.ts";
 import { measureStretch } from "../product/stretch.ts";
@@ -18,37 +20,28 @@ const pacedPerSecond = 500;
 export const isolation: Row = {
   name: "isolation",
   async run(context) {
-    const healthy: Others[] = [];
-    const beside: Others[] = [];
+    const pairs: Pair<Others>[] = [];
     for (let run = 0; run < context.runs; run += 1) {
-      // oxlint-disable-next-line no-await-in-loop
-      healthy.push(await othersOnce(context, "answers"));
-      // oxlint-disable-next-line no-await-in-loop
-      beside.push(await othersOnce(context, "hangs"));
+      const pair = measurePair(run, {
+        without: () => othersOnce(context, "answers"),
+        burdened: () => othersOnce(context, "hangs"),
+      });
+      pairs.push(await pair);
     }
-    const backlog = median(beside.map(({ waiting }) => waiting));
+    const backlog = median(pairs.map(({ burdened }) => burdened.waiting));
     context.note(`isolation: at the end ${backlog} deliveries of the webhook that hangs were waiting`);
-    const ratioOf = (figure: "perSecond" | "delayMs"): number =>
-      median(beside.map((one, run) => one[figure] / (healthy[run]?.[figure] ?? Number.NaN)));
+    const compare = (figure: "perSecond" | "delayMs") => ({
+      value: median(pairs.map(({ burdened }) => burdened[figure])),
+      baseline: median(pairs.map(({ without }) => without[figure])),
+      ratio: median(pairs.map(({ burdened, without }) => burdened[figure] / without[figure])),
+    });
     return [
       judged(
-        {
-          name: "isolation",
-          value: median(beside.map(({ perSecond }) => perSecond)),
-          unit: "events/s of the others",
-          baseline: median(healthy.map(({ perSecond }) => perSecond)),
-          ratio: ratioOf("perSecond"),
-        },
+        { name: "isolation", unit: "events/s of the others", ...compare("perSecond") },
         { text: "≥ 0.90 × without", met: (share) => share >= 0.9 },
       ),
       judged(
-        {
-          name: "isolation: p95",
-          value: median(beside.map(({ delayMs }) => delayMs)),
-          unit: "ms p95 of the others",
-          baseline: median(healthy.map(({ delayMs }) => delayMs)),
-          ratio: ratioOf("delayMs"),
-        },
+        { name: "isolation: p95", unit: "ms p95 of the others", ...compare("delayMs") },
         { text: "≤ 1.5 × without", met: (times) => times <= 1.5 },
       ),
     ];

@@ -21,9 +21,7 @@ export const latency: Row = {
     const products: DelayP95[] = [];
     const ratios: number[] = [];
     for (let run = 0; run < context.runs; run += 1) {
-      // oxlint-disable-next-line no-await-in-loop
       const product = await productOnce(context, durationMs);
-      // oxlint-disable-next-line no-await-in-loop
       const after = await rawOnce(context, durationMs);
       const before = raws.at(-1) as RawDelay;
       ratios.push((2 * product.fromAcceptedMs) / (before.toSinkMs + after.toSinkMs));

@@ -23,7 +23,6 @@ async function measure(
   const startedAt = performance.now();
   const before = await context.sink.usage();
   for (let run = 0; run < context.runs; run += 1) {
-    // oxlint-disable-next-line no-await-in-loop
     const sample = await context.raw.sample(input.kind);
     rates.push(sample.perSecond);
     cpuUs.push(sample.cpuUs);

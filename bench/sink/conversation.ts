@@ -13,7 +13,9 @@ const answers = Array.from({ length: 9 }, (_, count) => Buffer.from(answerText.r
 
 /** `POST /` is six bytes; the next one tells how to behave: `/ok/…`, `/hang/…`, `/slow/50/…`, `/fail/…`. */
 const behaviourOffset = 6;
-const [okByte, hangByte, slowByte] = [..."ohs"].map((letter) => letter.charCodeAt(0));
+const okByte = "o".charCodeAt(0);
+const hangByte = "h".charCodeAt(0);
+const slowByte = "s".charCodeAt(0);
 
 /**
  * One connection of the sink. Reads HTTP/1.1 with Content-Length and nothing else, as cheaply as Node allows: the sink

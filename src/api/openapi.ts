@@ -85,17 +85,13 @@ function parametersOf(
     readonly properties?: Readonly<Record<string, TSchema & { readonly description?: string }>>;
     readonly required?: readonly string[];
   };
-  return Object.entries(properties).map(([name, property]) => {
-    const parameter = {
-      name,
-      in: where,
-      required: required.includes(name),
-      schema: hoist(property, components),
-    };
-    return property.description === undefined
-      ? parameter
-      : { description: property.description, ...parameter };
-  });
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: where,
+    required: required.includes(name),
+    description: property.description ?? "",
+    schema: hoist(property, components),
+  }));
 }
 
 function describeAnswers(route: Route, components: Components): JsonObject {
@@ -128,7 +124,7 @@ function describeErrors(route: Route): JsonObject {
 }
 
 /** The declared errors and those that follow from what the route is. */
-export function errorsOf(route: Route): readonly ErrorCode[] {
+function errorsOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>(route.errors);
   codes.add("invalid_request").add("internal_error").add("unsupported_media_type");
   if (route.access !== "public") codes.add("unauthenticated").add("unavailable");

@@ -12,7 +12,7 @@ import { StoreUnavailableError } from "../ports/store.ts";
 import { UnauthenticatedError } from "./authentication.ts";
 import { fieldErrorsMax } from "./field-errors.ts";
 
-export const problemContentType = "application/problem+json";
+const problemContentType = "application/problem+json";
 
 /** A finished answer: what goes on the wire, and what is kept for an Idempotency-Key. */
 export interface Rendered {

@@ -87,5 +87,5 @@ interface TypedRoute<P extends TSchema, Q extends TSchema, B extends TSchema>
 export function defineRoute<P extends TSchema, Q extends TSchema, B extends TSchema>(
   route: TypedRoute<P, Q, B>,
 ): Route {
-  return route as Route;
+  return route;
 }

@@ -12,7 +12,7 @@ import { readBody } from "./request-body.ts";
 import type { Access, Route } from "./route.ts";
 import { createRoutes } from "./route-table.ts";
 
-export type { ApiLimits, ApiOptions, Readiness } from "./context.ts";
+export type { ApiOptions, Readiness } from "./context.ts";
 
 export interface Api {
   /** Port 0 takes a free one. */

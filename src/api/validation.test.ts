@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Type } from "typebox";
-import { closed, freeObject, nullable, oneOf } from "./schemas/common.ts";
+import { closed, freeObject, nullable, oneOf } from "./schemas/building-blocks.ts";
 import { compileValidator } from "./validation.ts";
 
 const schema = closed({

@@ -193,7 +193,7 @@ const delivery = {
   payloadBytesMax: option({
     env: "POSTHORN_MAX_PAYLOAD_BYTES",
     group: "Delivery",
-    description: "Largest rendered payload of an event. Above 20,000 a metric counts it as large.",
+    description: "Largest `data` of an event, as minified JSON. Above 20,000 a metric counts it as large.",
     kind: integer({ min: 1_024, max: 16_777_216, unit: "bytes" }),
     fallback: 262_144,
   }),
@@ -224,7 +224,7 @@ const delivery = {
     group: "Delivery",
     description: "Longest time that writes wait for each other under load; idle, they never wait.",
     kind: milliseconds({ min: 0, max: 1_000 }),
-    fallback: 15,
+    fallback: 10,
   }),
   bufferBytesMax: option({
     env: "POSTHORN_BUFFER_BYTES",

@@ -11,7 +11,8 @@ const nothing = { flags: {}, env: {} } as const;
 
 function resolved(input: Partial<ResolveInput>) {
   const resolution = resolveSettings({ ...nothing, ...input });
-  if (resolution.kind === "refused") throw new assert.AssertionError({ message: resolution.problems.join("\n") });
+  if (resolution.kind === "refused")
+    throw new assert.AssertionError({ message: resolution.problems.join("\n") });
   return resolution;
 }
 
@@ -34,7 +35,10 @@ suite("settings", () => {
       flags: { port: "11" },
       env: { POSTHORN_PORT: "12", POSTHORN_CONCURRENCY: "13" },
     });
-    assert.deepEqual([settings.port, settings.concurrency, settings.shutdownGraceMs, settings.host], [11, 13, 3, "127.0.0.1"]);
+    assert.deepEqual(
+      [settings.port, settings.concurrency, settings.shutdownGraceMs, settings.host],
+      [11, 13, 3, "127.0.0.1"],
+    );
     assert.equal(sources.port.name, "--port");
     assert.equal(sources.concurrency.name, "POSTHORN_CONCURRENCY");
     assert.equal(sources.shutdownGraceMs.name, "posthorn.yaml: shutdown_grace_ms");
@@ -42,13 +46,20 @@ suite("settings", () => {
   });
 
   test("an unknown setting is refused with the one that was probably meant", () => {
-    assert.match(problems({ env: { POSTHORN_PROT: "1" } }).join(), /POSTHORN_PROT \(environment\).*did you mean POSTHORN_PORT\?/);
+    assert.match(
+      problems({ env: { POSTHORN_PROT: "1" } }).join(),
+      /POSTHORN_PROT \(environment\).*did you mean POSTHORN_PORT\?/,
+    );
     assert.match(problems(fileWith("prot: 1")).join(), /prot \(posthorn\.yaml\).*did you mean port\?/);
     assert.match(problems({ env: { POSTHORN_SOMETHING_ELSE_ENTIRELY: "1" } }).join(), /posthorn config/);
   });
 
   test("all problems come at once, each with where it came from", () => {
-    const found = problems({ flags: { port: "http" }, env: { POSTHORN_LOG_LEVEL: "loud", POSTHORN_X: "1" }, ...fileWith("dev: maybe") });
+    const found = problems({
+      flags: { port: "http" },
+      env: { POSTHORN_LOG_LEVEL: "loud", POSTHORN_X: "1" },
+      ...fileWith("dev: maybe"),
+    });
     assert.equal(found.length, 4);
     assert.match(found.join("\n"), /--port \(flag\) must be a whole number/);
     assert.match(found.join("\n"), /POSTHORN_LOG_LEVEL \(environment\) must be one of/);
@@ -56,7 +67,10 @@ suite("settings", () => {
   });
 
   test("an empty variable counts as unset", () => {
-    assert.equal(resolved({ env: { POSTHORN_PORT: "", POSTHORN_DATABASE_URL: "", POSTHORN_CONFIG: "" } }).settings.port, 8080);
+    assert.equal(
+      resolved({ env: { POSTHORN_PORT: "", POSTHORN_DATABASE_URL: "", POSTHORN_CONFIG: "" } }).settings.port,
+      8080,
+    );
   });
 
   test("variables of Kubernetes, of tests and of the client are no settings", () => {
@@ -74,28 +88,46 @@ suite("settings", () => {
 
   test("a secret can come from a file, and its name never is its value", () => {
     const readFile = () => "0123456789abcdef0123456789abcdef\n";
-    const { settings, sources } = resolved({ env: { POSTHORN_ADMIN_KEY_FILE: "/run/secrets/admin" }, readFile });
+    const { settings, sources } = resolved({
+      env: { POSTHORN_ADMIN_KEY_FILE: "/run/secrets/admin" },
+      readFile,
+    });
     assert.equal(settings.adminKey, "0123456789abcdef0123456789abcdef");
     assert.equal(sources.adminKey.name, "POSTHORN_ADMIN_KEY_FILE");
     const both = { POSTHORN_ADMIN_KEY_FILE: "/x", POSTHORN_ADMIN_KEY: "0123456789abcdef0123456789abcdef" };
     assert.match(problems({ env: both, readFile }).join(), /both set; keep one/);
-    assert.match(problems({ env: { POSTHORN_PORT_FILE: "/x" }, readFile }).join(), /POSTHORN_PORT_FILE .*not a setting/);
+    assert.match(
+      problems({ env: { POSTHORN_PORT_FILE: "/x" }, readFile }).join(),
+      /POSTHORN_PORT_FILE .*not a setting/,
+    );
     assert.match(problems({ env: { POSTHORN_ADMIN_KEY_FILE: "/missing" } }).join(), /no such file/);
-    assert.match(problems({ env: { POSTHORN_ADMIN_KEY_FILE: "/x" }, readFile: () => "\n" }).join(), /is empty/);
+    assert.match(
+      problems({ env: { POSTHORN_ADMIN_KEY_FILE: "/x" }, readFile: () => "\n" }).join(),
+      /is empty/,
+    );
   });
 
   test("what is not part of this version says so", () => {
     for (const name of ["POSTHORN_DATABASE_URL", "POSTHORN_QUEUE_URL", "POSTHORN_REDIS_URL"]) {
       const [problem = "", ...more] = problems({ env: { [name]: "postgres://user:canary@host/db" } });
-      assert.match(problem, new RegExp(`^${name} \\(environment\\) is not available in this version: it runs embedded only`));
+      assert.match(
+        problem,
+        new RegExp(`^${name} \\(environment\\) is not available in this version: it runs embedded only`),
+      );
       assert.doesNotMatch(problem, /canary/);
       assert.deepEqual(more, []);
     }
   });
 
   test("contradictions name both settings", () => {
-    assert.match(problems({ flags: { dev: true, host: "0.0.0.0" } }).join(), /--dev \(flag\) and --host \(flag\): .*refused on 0\.0\.0\.0/);
-    assert.match(problems({ flags: { leaseMs: "90000" } }).join(), /--lease-ms.*outlives the longest request/);
+    assert.match(
+      problems({ flags: { dev: true, host: "0.0.0.0" } }).join(),
+      /--dev \(flag\) and --host \(flag\): .*refused on 0\.0\.0\.0/,
+    );
+    assert.match(
+      problems({ flags: { leaseMs: "90000" } }).join(),
+      /--lease-ms.*outlives the longest request/,
+    );
     assert.match(problems({ flags: { shutdownGraceMs: "600000" } }).join(), /POSTHORN_LEASE_MS \(default\)/);
     assert.match(problems({ flags: { webhookConcurrency: "200" } }).join(), /more requests in flight/);
     assert.match(problems({ flags: { roles: "api,worker" } }).join(), /scheduler and worker are one part/);
@@ -104,11 +136,15 @@ suite("settings", () => {
   });
 
   test("development mode is allowed on every name of this machine", () => {
-    for (const host of ["localhost", "127.0.0.1", "127.8.9.1", "::1"]) resolved({ flags: { dev: true, host } });
+    for (const host of ["localhost", "127.0.0.1", "127.8.9.1", "::1"])
+      resolved({ flags: { dev: true, host } });
   });
 
   test("lists come separated by commas or as lists in YAML", () => {
-    assert.deepEqual(resolved({ flags: { egressAllow: "10.0.0.0/8, fd00::/8" } }).settings.egressAllow, ["10.0.0.0/8", "fd00::/8"]);
+    assert.deepEqual(resolved({ flags: { egressAllow: "10.0.0.0/8, fd00::/8" } }).settings.egressAllow, [
+      "10.0.0.0/8",
+      "fd00::/8",
+    ]);
     assert.deepEqual(resolved(fileWith("roles: [api]\n")).settings.roles, ["api"]);
     assert.match(problems({ flags: { egressAllow: "10.0.0.0/8,everything" } }).join(), /everything/);
   });
@@ -122,7 +158,10 @@ suite("settings", () => {
 
   test("options of the library follow the same rules", () => {
     const found = resolveValues({ prot: 1, port: 70_000 });
-    assert.match(found.kind === "refused" ? found.problems.join("\n") : "", /prot is not an option; did you mean port\?[^]*option port must be between/);
+    assert.match(
+      found.kind === "refused" ? found.problems.join("\n") : "",
+      /prot is not an option; did you mean port\?[^]*option port must be between/,
+    );
     const good = resolveValues({ port: 0, dev: true, egressAllow: ["10.0.0.0/8"], adminKey: null });
     assert.equal(good.kind, "resolved");
   });
@@ -131,7 +170,13 @@ suite("settings", () => {
 suite("settings in general", () => {
   test("any text in any place either resolves or is refused with words, and never throws", () => {
     const names = optionEntries.flatMap(([, { env }]) => [env, `${env}_FILE`]);
-    const env = fc.dictionary(fc.oneof(fc.constantFrom(...names), fc.string().map((text) => `POSTHORN_${text}`)), fc.string());
+    const env = fc.dictionary(
+      fc.oneof(
+        fc.constantFrom(...names),
+        fc.string().map((text) => `POSTHORN_${text}`),
+      ),
+      fc.string(),
+    );
     fc.assert(
       fc.property(env, fc.string(), (given, content) => {
         const resolution = resolveSettings({ flags: {}, env: given, file: "f", readFile: () => content });

@@ -98,7 +98,13 @@ export class Dispatcher {
     this.#running = false;
     const leases: Lease[] = [];
     for (const endpoint of endpoints) for (const lane of endpoint.lanes.values()) leases.push(...this.#buffers.empty(lane));
-    if (leases.length > 0) await this.#options.store.release(leases);
+    leases.push(...this.#buffers.unreleased());
+    if (leases.length === 0) return;
+    try {
+      await this.#options.store.release(leases);
+    } catch (error) {
+      this.#options.telemetry.log.warn({ err: String(error) }, "leases could not be given back; they run out by themselves");
+    }
   }
 
   // ---- what others tell ---------------------------------------------------------------------------------------
@@ -202,6 +208,16 @@ export class Dispatcher {
     if (lane.ordered) lane.inFlight -= 1;
     this.#options.wakeups.at(lane, this.#options.clock.now() + this.#options.leaseMs);
     this.schedulePump();
+  }
+
+  /** Ordered lanes that sleep until their head is due look for another head. */
+  headsChanged(endpoint: Endpoint): void {
+    for (const lane of endpoint.lanes.values()) {
+      if (!lane.ordered || lane.wakeAt === null) continue;
+      lane.wakeAt = null;
+      lane.markAllMore();
+      this.consider(lane);
+    }
   }
 
   /** Gives the buffered deliveries of a lane back to the store. */

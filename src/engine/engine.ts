@@ -297,7 +297,7 @@ export class Engine implements EngineAccess {
         done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
       });
     });
-    if (result.kind === "accepted") for (const delivery of command.deliveries) this.#requeued(delivery.lane, delivery);
+    if (result.kind === "accepted") this.#requeued(command);
     return result;
   }
 
@@ -340,13 +340,16 @@ export class Engine implements EngineAccess {
 
   // ---- inside -------------------------------------------------------------------------------------------------
 
-  #requeued(key: LaneKey, delivery: RequeueCommand["deliveries"][number]): void {
-    const endpoint = this.#directory.get(key.webhookId);
-    if (endpoint === undefined || delivery.state !== "pending") return;
-    const lane = endpoint.lane(key);
-    // The superseded delivery may have been the head that the lane waited for.
-    lane.wakeAt = null;
-    this.#dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
+  #requeued({ deliveries, supersedes }: RequeueCommand): void {
+    for (const delivery of deliveries) {
+      const endpoint = this.#directory.get(delivery.lane.webhookId);
+      if (endpoint === undefined) continue;
+      // It may have been the head that a lane waited for, also of a lane from before the ordering was changed.
+      if (supersedes !== null) this.#dispatcher.headsChanged(endpoint);
+      if (delivery.state !== "pending") continue;
+      const lane = endpoint.lane(delivery.lane);
+      this.#dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
+    }
   }
 
   #applyStatus(webhook: Webhook): void {

@@ -26,6 +26,7 @@ export class LaneBuffers {
   readonly #options: LaneBuffersOptions;
   #wanted: Lane[] = [];
   #claiming = 0;
+  readonly #unreleased = new Set<readonly Lease[]>();
   #bytes = 0;
 
   constructor(options: LaneBuffersOptions) {
@@ -67,6 +68,7 @@ export class LaneBuffers {
     const leases = this.empty(lane);
     if (leases.length === 0) return;
     lane.releasing += 1;
+    this.#unreleased.add(leases);
     void this.#release(lane, leases);
   }
 
@@ -79,9 +81,15 @@ export class LaneBuffers {
       wakeups.at({ wakeAt: null, wake: () => void this.#release(lane, leases) }, clock.now() + retryMs);
       return;
     }
+    this.#unreleased.delete(leases);
     lane.releasing -= 1;
     lane.markAllMore();
     this.#options.refilled(lane);
+  }
+
+  /** Leases that are still to be given back. Giving them back twice does no harm. */
+  unreleased(): Lease[] {
+    return [...this.#unreleased].flat();
   }
 
   /** Asks for a refill with the next `claim`. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { DeliveryOrigin, Priority } from "../core/delivery.ts";
-import { InvalidRequestError, PayloadTooLargeError, PosthornError, SchemaViolationError, UnavailableError } from "../core/errors.ts";
+import { DuplicateEventError, InvalidRequestError, PayloadTooLargeError, PosthornError, SchemaViolationError, UnavailableError } from "../core/errors.ts";
 import type { FieldError } from "../core/errors.ts";
 import { isEventTypeName, isSystemEventType } from "../core/event-type.ts";
 import { eventFieldProblems, parseTimestamp } from "../core/event-input.ts";
@@ -306,9 +306,8 @@ function answer(
 ): void {
   const { event } = draft.command;
   if (result.kind === "key_conflict") {
-    promise.reject(
-      new PosthornError("event_key_reused", `the idempotency key was used for event ${result.eventId} with another payload`),
-    );
+    const detail = `the idempotency key was used for event ${result.eventId} with another payload`;
+    promise.reject(new DuplicateEventError(result.eventId, { code: "event_key_reused", detail }));
     return;
   }
   const original = result.kind === "duplicate" ? result.original : null;

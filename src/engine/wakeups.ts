@@ -22,11 +22,12 @@ export class Wakeups {
   #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   /** Wall clock minus monotonic clock: falls when the wall clock is set back. */
-  #wallOffsetMs = Number.NEGATIVE_INFINITY;
+  #wallOffsetMs: number;
   #stopped = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#wallOffsetMs = clock.now() - clock.monotonicMs();
   }
 
   /** Wakes the sleeper at `at`, or earlier when it already has an earlier wake-up. */
@@ -56,13 +57,10 @@ export class Wakeups {
     this.#timer = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
     const now = this.#clock.now();
-    const wakeUntil = this.#wasSetBack(now) ? Number.POSITIVE_INFINITY : now;
-    for (let left = this.#heap.length; left > 0 && (this.#heap[0] as Entry).at <= wakeUntil; left -= 1) {
-      const next = this.#heap[0] as Entry;
+    if (this.#wasSetBack(now)) for (const entry of this.#heap.splice(0)) wake(entry, now);
+    for (let next = this.#heap[0]; next !== undefined && next.at <= now; next = this.#heap[0]) {
       this.#pop();
-      if (next.sleeper.wakeAt !== next.at) continue;
-      next.sleeper.wakeAt = null;
-      next.sleeper.wake(now);
+      wake(next, now);
     }
     if (!this.#stopped) this.#arm();
   }
@@ -102,6 +100,13 @@ export class Wakeups {
     }
     heap[index] = last;
   }
+}
+
+/** A replaced entry wakes nobody. */
+function wake({ at, sleeper }: Entry, now: number): void {
+  if (sleeper.wakeAt !== at) return;
+  sleeper.wakeAt = null;
+  sleeper.wake(now);
 }
 
 /** Due times are wall-clock times; the wall clock may jump forward, so nobody sleeps longer than this unchecked. */

@@ -90,8 +90,9 @@ export class Invariants {
     this.#requests.tenantLimits.set(tenantId, limit);
   }
 
-  clockJumped(): void {
+  clockJumped(byMs: number): void {
     this.#rates.reset();
+    if (byMs > 0) this.#watched.flights.clockJumpedAhead();
   }
 
   processStarted(run: EngineRun): void {

@@ -152,7 +152,7 @@ export class World {
   #jump(byMs: number): void {
     this.#trace(`clock jumps ${byMs}`);
     this.time.jump(byMs);
-    this.#invariants.clockJumped();
+    this.#invariants.clockJumped(byMs);
   }
 
   #watch(): void {

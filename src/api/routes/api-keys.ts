@@ -5,7 +5,7 @@ import { apiKeyJson } from "../mapping/registry.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed, idParam, pageProperties } from "../schemas/common.ts";
+import { closed, idParam, pageProperties } from "../schemas/building-blocks.ts";
 import { apiKeyCreatedSchema, apiKeyInputSchema, apiKeyListSchema } from "../schemas/registry.ts";
 
 export function apiKeyRoutes(options: ApiOptions, pager: Pager): readonly Route[] {

@@ -4,7 +4,7 @@ import { operationJson, operationStartedJson } from "../mapping/operation.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed, idParam } from "../schemas/common.ts";
+import { closed, idParam } from "../schemas/building-blocks.ts";
 import {
   deadLetterQuerySchema,
   operationSchema,

@@ -3,7 +3,7 @@ import { deliveryJson, deliveryWithAttemptsJson, handleJson } from "../mapping/d
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed, idParam } from "../schemas/common.ts";
+import { closed, idParam } from "../schemas/building-blocks.ts";
 import {
   deliveryHandleSchema,
   deliveryListSchema,

@@ -4,7 +4,7 @@ import { eventTypeJson } from "../mapping/registry.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed, eventTypeName } from "../schemas/common.ts";
+import { closed, eventTypeName } from "../schemas/building-blocks.ts";
 import {
   eventTypeInputSchema,
   eventTypeListQuery,

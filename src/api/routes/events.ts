@@ -9,7 +9,7 @@ import type { Pager } from "../paging.ts";
 import { problemOf } from "../problems.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed, idParam, pageProperties } from "../schemas/common.ts";
+import { closed, idParam, pageProperties } from "../schemas/building-blocks.ts";
 import { deliveryListSchema, replayResultSchema } from "../schemas/delivery.ts";
 import {
   batchResultSchema,

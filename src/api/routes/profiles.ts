@@ -4,7 +4,7 @@ import { snakeCaseJson } from "../mapping/snake-case.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed, line, pageProperties } from "../schemas/common.ts";
+import { closed, line, pageProperties } from "../schemas/building-blocks.ts";
 import { profileListSchema, profileSchema } from "../schemas/registry.ts";
 
 export function profileRoutes({ profiles }: ApiOptions, pager: Pager): readonly Route[] {

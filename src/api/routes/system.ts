@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import type { ApiOptions } from "../context.ts";
 import { defineRoute } from "../route.ts";
 import type { Answer, Route } from "../route.ts";
-import { freeObject } from "../schemas/common.ts";
+import { freeObject } from "../schemas/building-blocks.ts";
 import { readinessSchema } from "../schemas/registry.ts";
 
 export function systemRoutes(options: ApiOptions): readonly Route[] {

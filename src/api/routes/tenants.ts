@@ -4,7 +4,7 @@ import { tenantJson } from "../mapping/registry.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed, pageProperties, tenantId } from "../schemas/common.ts";
+import { closed, pageProperties, tenantId } from "../schemas/building-blocks.ts";
 import { tenantInputSchema, tenantListSchema, tenantSchema } from "../schemas/registry.ts";
 
 const params = closed({ id: tenantId });

@@ -6,7 +6,7 @@ import { webhookJson } from "../mapping/webhook.ts";
 import { parseInstant } from "../mapping/instant.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed } from "../schemas/common.ts";
+import { closed } from "../schemas/building-blocks.ts";
 import { operationStartedSchema, recoverInputSchema } from "../schemas/dead-letter.ts";
 import {
   circuitActionSchema,

@@ -11,7 +11,7 @@ import {
   oneOf,
   pageProperties,
   tenantId,
-} from "./common.ts";
+} from "./building-blocks.ts";
 
 const webhookIds = Type.Array(id("a webhook"), { minItems: 1, maxItems: 1_000 });
 const eventTypes = Type.Array(eventTypeName, { minItems: 1, maxItems: 100 });
@@ -27,7 +27,7 @@ export const deadLetterQuerySchema = closed({
   tenant_id: Type.Optional(tenantId),
 });
 
-export const operationRateSchema = closed(
+const operationRateSchema = closed(
   { requests_per_second: Type.Number({ minimum: 0.1, maximum: 10_000, default: 10 }) },
   { title: "OperationRate" },
 );

@@ -12,9 +12,9 @@ import {
   oneOf,
   pageProperties,
   tenantId,
-} from "./common.ts";
+} from "./building-blocks.ts";
 
-export const deliveryStatuses: readonly DeliveryStatus[] = [...deliveryStates, "circuit_blocked"];
+const deliveryStatuses: readonly DeliveryStatus[] = [...deliveryStates, "circuit_blocked"];
 
 /** Complete by construction: a new reason that is missing here does not compile. */
 const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
@@ -62,7 +62,7 @@ const deliveryProperties = {
   superseded_by: nullable(id("the delivery that a manual retry put in its place")),
 };
 
-export const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
+const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
 export const deliveryListSchema = listOf(deliverySchema, "DeliveryList");
 
 const attemptSchema = closed(

@@ -17,7 +17,7 @@ import {
   oneOf,
   pageProperties,
   tenantId,
-} from "./common.ts";
+} from "./building-blocks.ts";
 import { problemSchema } from "./problem.ts";
 
 const prioritySchema = oneOf(priorities, {
@@ -123,7 +123,7 @@ const eventProperties = {
   created_at: instant("When it was accepted."),
 };
 
-export const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });
+const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });
 
 export const eventSchema = closed(
   {

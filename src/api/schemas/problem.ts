@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { errorTable } from "../../core/errors.ts";
 import type { ErrorCode } from "../../core/errors.ts";
-import { closed, fieldErrorSchema, id, oneOf } from "./common.ts";
+import { closed, fieldErrorSchema, id, oneOf } from "./building-blocks.ts";
 
 /** RFC 9457. */
 export const problemSchema = closed(

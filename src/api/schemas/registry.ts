@@ -11,7 +11,7 @@ import {
   oneOf,
   pageProperties,
   tenantId,
-} from "./common.ts";
+} from "./building-blocks.ts";
 
 export const eventTypeInputSchema = closed(
   {
@@ -111,7 +111,7 @@ const apiKeyProperties = {
   expires_at: nullable(instant("Refused from then on.")),
 };
 
-export const apiKeySchema = closed(apiKeyProperties, { title: "ApiKey" });
+const apiKeySchema = closed(apiKeyProperties, { title: "ApiKey" });
 export const apiKeyCreatedSchema = closed(
   { ...apiKeyProperties, key: Type.String({ description: "Shown here and never again." }) },
   { title: "ApiKeyCreated" },

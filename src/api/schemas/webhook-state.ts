@@ -1,7 +1,7 @@
 /** What is known of a webhook's endpoint, and its secrets. */
 import { Type } from "typebox";
 import { circuitStates, forceMsMax } from "../../core/circuit-breaker.ts";
-import { closed, eventTypeName, id, instant, nullable, oneOf } from "./common.ts";
+import { closed, eventTypeName, id, instant, nullable, oneOf } from "./building-blocks.ts";
 import { secretInput } from "./webhook.ts";
 
 const circuitProperties = {

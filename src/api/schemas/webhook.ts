@@ -18,7 +18,7 @@ import {
   oneOf,
   pageProperties,
   tenantId,
-} from "./common.ts";
+} from "./building-blocks.ts";
 
 /** Only keeps requests small; how many attempts a schedule may have is judged by core/retry-schedule.ts. */
 const scheduleItemsMax = 1_000;

@@ -17,7 +17,7 @@ export interface StandIn extends OpenedApi {
   readonly errors: string[];
 }
 
-export const payloadBytesMax = 262_144;
+const payloadBytesMax = 262_144;
 
 /** The API over an engine in memory. `change` replaces parts of it. */
 export async function openStandIn(
@@ -50,7 +50,7 @@ export async function openStandIn(
   return { baseUrl: url, adminKey, close: () => api.close(1_000), api, options: changed, answers, errors };
 }
 
-export const clock: Clock = {
+const clock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   schedule: (delayMs, callback) => {

@@ -1,5 +1,17 @@
 import assert from "node:assert/strict";
-import { claim, claimedIds, idsOf, lane, nothingMore, progressed, publish, settle, start } from "./scene.ts";
+import {
+  claim,
+  claimedIds,
+  commit,
+  idsOf,
+  lane,
+  nothingMore,
+  progressed,
+  publish,
+  settle,
+  settlement,
+  start,
+} from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const key = lane("webhook-1");
@@ -111,7 +123,26 @@ export const claims: StoreTheme = (check) => {
     assert.deepEqual(deliveries[0]?.progress, progress);
   });
 
-  check("a claim that was told to free nothing finds the rest behind many leased ones", async (store) => {
+  check("what ended is neither claimed again nor counted as more, also after a restart", async (store, open) => {
+    await publish(store, { deliveries: Array.from({ length: 60 }, (_, index) => ({ dueAt: start - 60 + index })) });
+    const claimed = (await claim(store, key, { limit: 57 })).deliveries;
+    await commit(store, { settlements: claimed.slice(0, 50).map(({ lease }) => settlement(lease)) });
+    for (const { lease } of claimed.slice(50)) await settle(store, lease);
+    const { deliveries, more } = await claim(store, key, { limit: 2 });
+    assert.equal(deliveries.length, 2);
+    assert.equal(more.normal, true);
+    await commit(store, { settlements: deliveries.map(({ lease }) => settlement(lease)) });
+    const reopened = await open.reopen();
+    assert.deepEqual((await claim(reopened, key, { limit: 0 })).more, { ...nothingMore, normal: true });
+    const last = await claim(reopened, key, { limit: 1 });
+    assert.equal(last.deliveries.length, 1);
+    assert.deepEqual(last.more, nothingMore);
+    await commit(reopened, { settlements: last.deliveries.map(({ lease }) => settlement(lease)) });
+    assert.deepEqual(await claim(reopened, key, { limit: 0 }), { deliveries: [], more: nothingMore, nextDueAt: null });
+    assert.deepEqual((await reopened.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, []);
+  });
+
+  check("finds the rest behind many leased ones", async (store) => {
     await publish(store, { deliveries: Array.from({ length: 50 }, (_, index) => ({ dueAt: start - 50 + index })) });
     const seen = new Set<string>();
     for (let round = 0; round < 10; round += 1) {

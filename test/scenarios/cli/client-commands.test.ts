@@ -15,7 +15,8 @@ suite("client commands against a running server", () => {
   });
   after(() => server.remove());
 
-  const run = (args: Args, options: RunOptions = {}) => posthorn(args, { ...options, env: { ...env, ...options.env } });
+  const run = (args: Args, options: RunOptions = {}) =>
+    posthorn(args, { ...options, env: { ...env, ...options.env } });
   async function object(args: Args, options: RunOptions = {}): Promise<Record<string, unknown>> {
     const { status, stdout, stderr } = await run([...args, "--json"], options);
     assert.equal(status, 0, stderr);
@@ -53,7 +54,9 @@ suite("client commands against a running server", () => {
     });
     await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
     const { port } = target.address() as AddressInfo;
-    const listener = new RunningCommand(["listen", "--register", "invoice.*", "--forward-to", String(port)], { env });
+    const listener = new RunningCommand(["listen", "--register", "invoice.*", "--forward-to", String(port)], {
+      env,
+    });
     await listener.until(/registered webhook/);
     const receipt = await object(["publish", "invoice.paid", "-"], { input: '{"id":1}' });
     await listener.until(/verified {2}answered 202/);
@@ -63,14 +66,21 @@ suite("client commands against a running server", () => {
   });
 
   test("the admin key of the data folder serves a server on this machine, and says so", async () => {
-    const found = await posthorn(["events", "list"], { env: { POSTHORN_URL: server.url, POSTHORN_DATA_DIR: server.dataDir } });
+    const found = await posthorn(["events", "list"], {
+      env: { POSTHORN_URL: server.url, POSTHORN_DATA_DIR: server.dataDir },
+    });
     assert.equal(found.status, 0);
     assert.match(found.stderr, /using the admin key of .*admin\.key/);
     using folder = temporaryFolder();
-    const missing = await posthorn(["events", "list"], { cwd: folder.path, env: { POSTHORN_URL: server.url } });
+    const missing = await posthorn(["events", "list"], {
+      cwd: folder.path,
+      env: { POSTHORN_URL: server.url },
+    });
     assert.equal(missing.status, 2);
     assert.match(missing.stderr, /no API key/);
-    const elsewhere = await posthorn(["events", "list", "--url", "https://example.com"], { env: { POSTHORN_DATA_DIR: server.dataDir } });
+    const elsewhere = await posthorn(["events", "list", "--url", "https://example.com"], {
+      env: { POSTHORN_DATA_DIR: server.dataDir },
+    });
     assert.equal(elsewhere.status, 2);
     assert.match(elsewhere.stderr, /an API key is needed for https:\/\/example\.com/);
   });
@@ -82,8 +92,14 @@ suite("client commands against a running server", () => {
     const { port } = target.address() as AddressInfo;
     const webhook = await object(["webhooks", "create", `http://127.0.0.1:${port}/`, "--events", "dead.*"]);
     for (let count = 0; count < 3; count += 1) await object(["publish", "dead.letter"]);
-    const lines = await untilLines(() => run(["dlq", "list", "--json", "--webhook", String(webhook["id"])]), 3);
-    assert.equal((JSON.parse(lines[0] ?? "") as Record<string, unknown>)["reason"], "permanent_client_error_400");
+    const lines = await untilLines(
+      () => run(["dlq", "list", "--json", "--webhook", String(webhook["id"])]),
+      3,
+    );
+    assert.equal(
+      (JSON.parse(lines[0] ?? "") as Record<string, unknown>)["reason"],
+      "permanent_client_error_400",
+    );
 
     const refused = await run(["dlq", "retry"]);
     assert.equal(refused.status, 2);
@@ -94,14 +110,29 @@ suite("client commands against a running server", () => {
     const done = await run(["dlq", "retry", "--yes", "--wait", "--rate", "100"]);
     assert.equal(done.status, 0, done.stderr);
     assert.match(done.stderr, /completed: 3 of 3 queued/);
-    await untilLines(() => run(["deliveries", "list", String(webhook["id"]), "--status", "success", "--json"]), 3);
+    await untilLines(
+      () => run(["deliveries", "list", String(webhook["id"]), "--status", "success", "--json"]),
+      3,
+    );
     assert.match((await run(["dlq", "list"])).stderr, /no dead letters/);
-    assert.match((await run(["webhooks", "recover", String(webhook["id"]), "--since", "2026-01-01", "--dry-run"])).stdout, /0 deliveries/);
+    assert.match(
+      (await run(["webhooks", "recover", String(webhook["id"]), "--since", "2026-01-01", "--dry-run"]))
+        .stdout,
+      /0 deliveries/,
+    );
     await new Promise((resolve) => target.close(resolve));
   });
 
   test("webhooks, event types, tenants and keys are made, changed and removed", async () => {
-    const webhook = await object(["webhooks", "create", "https://example.com/hooks", "--events", "a.b,c.*", "--header", "X-Shop: berlin"]);
+    const webhook = await object([
+      "webhooks",
+      "create",
+      "https://example.com/hooks",
+      "--events",
+      "a.b,c.*",
+      "--header",
+      "X-Shop: berlin",
+    ]);
     const id = String(webhook["id"]);
     assert.deepEqual(webhook["events"], ["a.b", "c.*"]);
     assert.match(String(webhook["secret"]), /^whsec_/);
@@ -117,13 +148,22 @@ suite("client commands against a running server", () => {
     assert.equal((await run(["webhooks", "delete", id])).status, 0);
     assert.equal((await run(["webhooks", "get", id])).status, 1);
 
-    await object(["event-types", "put", "order.paid", "--schema", '{"type":"object","required":["order_id"]}']);
+    await object([
+      "event-types",
+      "put",
+      "order.paid",
+      "--schema",
+      '{"type":"object","required":["order_id"]}',
+    ]);
     const wrong = await run(["publish", "order.paid", '{"x":1}']);
     assert.equal(wrong.status, 1);
     assert.match(wrong.stderr, /schema_violation/);
     assert.equal((await run(["event-types", "delete", "order.paid"])).status, 0);
 
-    assert.equal((await object(["tenants", "put", "acme", "--name", "Acme", "--rate-limit", "600"]))["name"], "Acme");
+    assert.equal(
+      (await object(["tenants", "put", "acme", "--name", "Acme", "--rate-limit", "600"]))["name"],
+      "Acme",
+    );
     const key = await object(["keys", "create", "shop", "--role", "publish", "--tenant", "acme"]);
     const forbidden = await run(["events", "list"], { env: { POSTHORN_KEY: String(key["key"]) } });
     assert.equal(forbidden.status, 1);
@@ -139,17 +179,33 @@ suite("client commands against a running server", () => {
     const first = await run(["events", "list", "--type", "page.test", "--limit", "2", "--json"]);
     assert.equal(first.stdout.trim().split("\n").length, 2);
     const cursor = /--cursor (\S+),/.exec(first.stderr)?.[1] ?? "";
-    const second = await run(["events", "list", "--type", "page.test", "--limit", "2", "--json", "--cursor", cursor]);
+    const second = await run([
+      "events",
+      "list",
+      "--type",
+      "page.test",
+      "--limit",
+      "2",
+      "--json",
+      "--cursor",
+      cursor,
+    ]);
     assert.equal(second.stdout.trim().split("\n").length, 1);
     const all = await run(["events", "list", "--type", "page.test", "--limit", "2", "--json", "--all"]);
     assert.equal(all.stdout.trim().split("\n").length, 3);
   });
 });
 
-async function untilLines(run: () => Promise<{ readonly stdout: string }>, count: number): Promise<readonly string[]> {
+async function untilLines(
+  run: () => Promise<{ readonly stdout: string }>,
+  count: number,
+): Promise<readonly string[]> {
   const endsAt = performance.now() + 10_000;
   for (;;) {
-    const lines = (await run()).stdout.trim().split("\n").filter((line) => line !== "");
+    const lines = (await run()).stdout
+      .trim()
+      .split("\n")
+      .filter((line) => line !== "");
     if (lines.length === count) return lines;
     assert.ok(performance.now() < endsAt, `${lines.length} lines instead of ${count}`);
   }

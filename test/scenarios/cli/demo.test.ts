@@ -7,7 +7,10 @@ suite("posthorn demo", () => {
   test("shows a retry and its history within 15 seconds, and leaves nothing behind", async () => {
     using folder = temporaryFolder();
     const startedAt = performance.now();
-    const { status, stdout, stderr } = await posthorn(["demo"], { cwd: folder.path, env: { TMPDIR: folder.path } });
+    const { status, stdout, stderr } = await posthorn(["demo"], {
+      cwd: folder.path,
+      env: { TMPDIR: folder.path },
+    });
     assert.equal(status, 0, stderr);
     assert.ok(performance.now() - startedAt < 15_000);
     assert.match(stdout, /answers 503, Retry-After: 1/);
@@ -20,7 +23,10 @@ suite("posthorn demo", () => {
 
   test("prints one JSON object a line for programs", async () => {
     const { stdout } = await posthorn(["demo", "--json"]);
-    const lines = stdout.trim().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+    const lines = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
     assert.ok(lines.some((line) => line["what"] === "history"));
   });
 });

@@ -5,7 +5,11 @@ import { suite, test } from "node:test";
 import { posthorn, temporaryFolder } from "./command-line.ts";
 import type { Args, RunOptions } from "./command-line.ts";
 
-async function fails(args: Args, expected: { readonly status: number; readonly says: RegExp }, options: RunOptions = {}) {
+async function fails(
+  args: Args,
+  expected: { readonly status: number; readonly says: RegExp },
+  options: RunOptions = {},
+) {
   const { status, stdout, stderr } = await posthorn(args, options);
   assert.equal(status, expected.status, stderr);
   assert.match(stderr, expected.says);
@@ -28,7 +32,11 @@ suite("mistakes that newcomers make", () => {
   });
 
   test("something else answers at the address", async () => {
-    await fails(["events", "list", "--url", "not a url"], { status: 2, says: /is not the URL of a server/ }, withKey);
+    await fails(
+      ["events", "list", "--url", "not a url"],
+      { status: 2, says: /is not the URL of a server/ },
+      withKey,
+    );
   });
 
   test("data that is no JSON, or no object", async () => {
@@ -38,7 +46,11 @@ suite("mistakes that newcomers make", () => {
   });
 
   test("options with values that mean nothing", async () => {
-    await fails(["events", "list", "--limit", "many"], { status: 2, says: /--limit takes a number, not "many"/ }, withKey);
+    await fails(
+      ["events", "list", "--limit", "many"],
+      { status: 2, says: /--limit takes a number, not "many"/ },
+      withKey,
+    );
     await fails(["listen", "--status", "99"], { status: 2, says: /--status takes 200 to 599/ });
     await fails(["listen", "--port", "99999"], { status: 2, says: /--port takes 0 to 65535/ });
     await fails(["listen", "--forward-to", "ftp://x"], { status: 2, says: /--forward-to takes a URL/ });
@@ -47,12 +59,19 @@ suite("mistakes that newcomers make", () => {
   });
 
   test("settings that are wrong, all at once", async () => {
-    const env = { POSTHORN_PROT: "1", POSTHORN_REDIS_URL: "redis://:canary@host", POSTHORN_MASTER_KEY: "canary" };
+    const env = {
+      POSTHORN_PROT: "1",
+      POSTHORN_REDIS_URL: "redis://:canary@host",
+      POSTHORN_MASTER_KEY: "canary",
+    };
     const { status, stderr } = await posthorn(["serve", "--port", "x"], { env });
     assert.equal(status, 2);
     assert.match(stderr, /3 settings are wrong; nothing was started/);
     assert.doesNotMatch(stderr, /canary/);
-    await fails(["serve", "--dev", "--host", "0.0.0.0"], { status: 2, says: /--dev \(flag\) and --host \(flag\)/ });
+    await fails(["serve", "--dev", "--host", "0.0.0.0"], {
+      status: 2,
+      says: /--dev \(flag\) and --host \(flag\)/,
+    });
     await fails(["serve", "--config", "/does/not/exist"], { status: 2, says: /there is no such file/ });
   });
 
@@ -63,15 +82,33 @@ suite("mistakes that newcomers make", () => {
     await fails(["serve", "--data-dir", file], { status: 1, says: /it is a file, not a folder/ });
     const dataDir = join(folder.path, "data");
     const env = { POSTHORN_MASTER_KEY: "canary" };
-    await fails(["serve", "--data-dir", dataDir], { status: 1, says: /POSTHORN_MASTER_KEY is not a master key(?!.*canary)/ }, { env });
-    await fails(["backup", join(folder.path, "copy.db"), "--data-dir", dataDir], { status: 1, says: /there is no database/ });
+    await fails(
+      ["serve", "--data-dir", dataDir],
+      { status: 1, says: /POSTHORN_MASTER_KEY is not a master key(?!.*canary)/ },
+      { env },
+    );
+    await fails(["backup", join(folder.path, "copy.db"), "--data-dir", dataDir], {
+      status: 1,
+      says: /there is no database/,
+    });
     chmodSync(file, 0o600);
   });
 
   test("help is there for every command, and is data", async () => {
     const { status, stdout } = await posthorn(["--help"]);
     assert.equal(status, 0);
-    for (const name of ["serve", "publish", "webhooks", "dlq", "listen", "demo", "migrate", "backup", "config", "recover"]) {
+    for (const name of [
+      "serve",
+      "publish",
+      "webhooks",
+      "dlq",
+      "listen",
+      "demo",
+      "migrate",
+      "backup",
+      "config",
+      "recover",
+    ]) {
       assert.match(stdout, new RegExp(`^ {2}${name}\\b`, "m"));
     }
     assert.equal((await posthorn(["webhooks", "create", "--help"])).status, 0);

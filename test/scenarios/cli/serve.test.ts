@@ -151,5 +151,10 @@ async function slowReceiver(answerMs: number): Promise<SlowReceiver> {
     server.close();
     server.closeAllConnections();
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, requested, answered: () => answered, close };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    requested,
+    answered: () => answered,
+    close,
+  };
 }

@@ -21,6 +21,8 @@ export interface Flight {
   state: "open" | "answered" | "settled" | "refused" | "lost";
   answer: Answer | null;
   answeredAt: number;
+  /** The wall clock jumped ahead while it was on its way, which may have ended its lease before its time. */
+  overtakenByClock: boolean;
 }
 
 /** Requests from the moment they leave until their result is committed, attributed to the deliveries they are for. */
@@ -68,6 +70,10 @@ export class Flights {
     return found;
   }
 
+  clockJumpedAhead(): void {
+    for (const flight of this.#unsettled) flight.overtakenByClock = true;
+  }
+
   /** The process is gone: nobody will settle these. */
   lose(run: EngineRun): Flight[] {
     const lost = [...this.#unsettled].filter((flight) => flight.run === run);
@@ -80,7 +86,9 @@ export class Flights {
   }
 
   #isOnItsWay(run: EngineRun, delivery: LedgerDelivery): boolean {
-    for (const flight of this.#unsettled) if (flight.run === run && flight.delivery === delivery) return true;
+    for (const flight of this.#unsettled) {
+      if (flight.run === run && flight.delivery === delivery && !flight.overtakenByClock) return true;
+    }
     return false;
   }
 

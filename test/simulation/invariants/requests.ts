@@ -53,6 +53,7 @@ export class RequestChecks {
       state: "open",
       answer: null,
       answeredAt: 0,
+      overtakenByClock: false,
     };
     const webhook = run.engine.webhook(webhookId);
     this.#checkGates(flight, webhook);
@@ -160,7 +161,8 @@ export class RequestChecks {
     const { time, fail } = this.#watched;
     const now = time.now();
     const signatures = header(request, "Webhook-Signature").split(" ");
-    const inForce = secrets.filter((secret) => secret.expiresAt === null || secret.expiresAt > now);
+    // A key that ran out does not come back when the clock is set back.
+    const inForce = secrets.filter((secret) => secret.expiresAt === null || secret.expiresAt > time.wallMsMax);
     for (const secret of inForce) {
       const key = verificationKey(openStubSecret(secret.ciphertext));
       const result = prepareVerifier([key])({

@@ -37,8 +37,8 @@ export class SettlementChecks {
       fail("I-14", `a settlement of a delivery that was never committed: ${settlement.lease.ref}`);
       return;
     }
-    if (!wasWritten) this.#checkRefusal(delivery, settlement);
     const flight = settlement.attempt === null ? undefined : flights.settle(run, delivery);
+    if (!wasWritten && flight?.overtakenByClock !== true) this.#checkRefusal(delivery, settlement);
     if (settlement.attempt === null) {
       if (wasWritten) this.#checkWithoutRequest(delivery, settlement);
       return;

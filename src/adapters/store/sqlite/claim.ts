@@ -12,8 +12,7 @@ type ClaimRow = [
   id: string,
   webhook: number,
   tenant: number,
-  /** Null when the event is missing, which never happens. */
-  eventId: string | null,
+  eventId: string,
   eventType: number,
   priority: number,
   state: number,
@@ -48,7 +47,7 @@ export class Claimer {
     this.#row = connection.prepare(
       `SELECT d.id, d.webhook, d.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count, d.created_at,
          d.first_attempt_at, d.due_at, d.reason, e.content_type, e.body
-       FROM deliveries d LEFT JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
+       FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
     );
     this.#head = connection.prepare("SELECT priority, due_at, state FROM deliveries WHERE seq = ?");
   }
@@ -154,14 +153,12 @@ export class Claimer {
   }
 
   #take(work: LaneWork, entry: LaneEntry): void {
-    const { leases, queue } = this.#state;
+    const { leases } = this.#state;
     const row = this.#row.get(entry.seq) as unknown as ClaimRow | undefined;
     if (row === undefined || row[6] > waitingMax) {
-      queue.foundSpent(entry);
+      if (this.#waitingHead(entry) !== null) throw new Error(`waiting delivery ${entry.seq} has no event`);
       return;
     }
-    const eventId = row[3];
-    if (eventId === null) throw new Error(`waiting delivery ${row[0]} has no event`);
     leases.drop(entry.seq);
     const fence = leases.grant(entry.seq, {
       until: work.request.leaseUntil,
@@ -171,17 +168,17 @@ export class Claimer {
     });
     work.granted.push(entry.seq);
     work.bodyBytes += row[13]?.byteLength ?? 0;
-    work.draft.deliveries.push(this.#delivery(row, { eventId, lease: { ref: entry.seq, fence } }));
+    work.draft.deliveries.push(this.#delivery(row, { ref: entry.seq, fence }));
   }
 
-  #delivery(row: ClaimRow, { eventId, lease }: Pick<ClaimedDelivery, "eventId" | "lease">): ClaimedDelivery {
+  #delivery(row: ClaimRow, lease: ClaimedDelivery["lease"]): ClaimedDelivery {
     const { words } = this.#state;
     return {
       lease,
       id: row[0],
       webhookId: words.text(row[1]),
       tenantId: words.text(row[2]),
-      eventId,
+      eventId: row[3],
       eventType: words.text(row[4]),
       priority: decode(priorityCodes, row[5]),
       progress: {

@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import type { AttemptFact } from "../../../ports/telemetry.ts";
+import { DurationQuantiles } from "./duration-quantiles.ts";
+import { createPrometheusMetrics } from "./prometheus-metrics.ts";
+import type { PrometheusMetrics } from "./prometheus-metrics.ts";
+
+const accepted: AttemptFact = {
+  status: "success",
+  outcome: "accepted",
+  eventType: "order.completed",
+  tenantId: "default",
+  category: null,
+  durationMs: 20,
+  attemptNumber: 1,
+};
+
+async function linesOf(fill: (made: PrometheusMetrics) => void): Promise<readonly string[]> {
+  const made = createPrometheusMetrics({ monotonicMs: () => 0 });
+  fill(made);
+  const text = await made.text();
+  made.stop();
+  return text.split("\n");
+}
+
+suite("metrics", () => {
+  test("every name of WDS-227 to 235 is there", async () => {
+    const lines = await linesOf(({ metrics, observe }) => {
+      metrics.attemptSettled(accepted);
+      metrics.attemptSettled({
+        ...accepted,
+        status: "failed",
+        outcome: "transient",
+        category: "server_error",
+        attemptNumber: 3,
+      });
+      metrics.circuitMoved({ webhookId: "w1", from: "closed", to: "open" });
+      metrics.rateLimited("w1");
+      observe({
+        depth: async () => ({
+          waiting: { high: 1, normal: 2, low: 3 },
+          deadLetters: new Map([["default", 4]]),
+        }),
+        circuits: () => [
+          { webhookId: "w1", state: "open" as const },
+          { webhookId: "w2", state: "closed" as const },
+        ],
+        activity: () => ({ inFlight: 25, concurrency: 100, uncommitted: 0, webhooks: 2 }),
+        openSockets: () => 7,
+      });
+    });
+    for (const expected of [
+      'webhook_deliveries_total{status="failed",event_type="order.completed",failure_category="server_error",tenant_id="default"} 1',
+      'webhook_deliveries_total{status="success",event_type="order.completed",failure_category="none",tenant_id="default"} 1',
+      "webhook_delivery_duration_seconds_count 2",
+      'webhook_retry_attempt_number_bucket{le="2",outcome="transient"} 0',
+      'webhook_retry_attempt_number_bucket{le="3",outcome="transient"} 1',
+      'webhook_queue_depth{priority="low"} 3',
+      'webhook_circuit_breaker_state{webhook_id="w1",state="open"} 1',
+      'webhook_circuit_breaker_transitions_total{from_state="closed",to_state="open"} 1',
+      'webhook_dlq_size{tenant_id="default"} 4',
+      'webhook_rate_limit_hits_total{webhook_id="w1"} 1',
+      'webhook_worker_pool_utilization{pool_id="deliveries"} 0.25',
+    ]) {
+      assert.ok(lines.includes(expected), expected);
+    }
+    assert.ok(
+      lines.some((line) =>
+        line.startsWith('webhook_delivery_duration_seconds{quantile="0.95",percentile="p95"} 0.0'),
+      ),
+    );
+    assert.ok(!lines.some((line) => line.includes('"w2"')));
+  });
+
+  test("made-up names do not grow the number of series without end", async () => {
+    const lines = await linesOf(({ metrics }) => {
+      for (let index = 0; index < 5_000; index += 1) {
+        metrics.attemptSettled({
+          ...accepted,
+          eventType: `type.${index}`,
+          tenantId: `tenant-${index % 700}`,
+        });
+        metrics.rateLimited(`webhook-${index}`);
+      }
+    });
+    const series = lines.filter((line) => line.startsWith("webhook_deliveries_total{"));
+    assert.ok(series.length <= 1_010, String(series.length));
+    const total = series.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+    assert.equal(total, 5_000);
+    assert.ok(lines.filter((line) => line.startsWith("webhook_rate_limit_hits_total{")).length <= 501);
+  });
+
+  test("a store that does not answer spares the rest of the scrape", async () => {
+    const lines = await linesOf(({ observe }) =>
+      observe({
+        depth: () => Promise.reject(new Error("down")),
+        circuits: () => [],
+        activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
+        openSockets: () => 0,
+      }),
+    );
+    assert.ok(lines.includes("posthorn_webhooks 0"));
+  });
+
+  test("label values cannot break out of their quotes", async () => {
+    const lines = await linesOf(({ metrics }) =>
+      metrics.attemptSettled({ ...accepted, tenantId: 'a"} 1\nevil 2' }),
+    );
+    assert.ok(!lines.some((line) => line.startsWith("evil")));
+  });
+});
+
+suite("quantiles", () => {
+  test("are within a few percent, and fade after two periods", () => {
+    const quantiles = new DurationQuantiles({ periodMs: 1_000, now: 0 });
+    for (let value = 1; value <= 1_000; value += 1) quantiles.observe(value);
+    for (const share of [0.5, 0.95, 0.99]) {
+      assert.ok(
+        Math.abs(quantiles.quantile(share) / (share * 1_000) - 1) < 0.06,
+        String(quantiles.quantile(share)),
+      );
+    }
+    quantiles.fade(1_000);
+    quantiles.observe(1);
+    assert.ok(quantiles.quantile(0.5) > 400, "the last period still counts");
+    quantiles.fade(2_000);
+    assert.ok(Math.abs(quantiles.quantile(0.5) - 1) < 0.1);
+    quantiles.fade(9_000);
+    assert.ok(Number.isNaN(quantiles.quantile(0.5)));
+    assert.equal(quantiles.count, 1_001);
+  });
+
+  test("take any number", () => {
+    const quantiles = new DurationQuantiles({ periodMs: 1_000, now: 0 });
+    for (const value of [0, 0.001, 1e12, 90_000]) quantiles.observe(value);
+    assert.ok(quantiles.quantile(0.99) > 90_000);
+  });
+});

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite, test } from "node:test";
+import {
+  DuplicateEventError,
+  InvalidRequestError,
+  NotFoundError,
+  openPosthorn,
+  SettingsError,
+} from "./library.ts";
+import type { Posthorn } from "./library.ts";
+
+async function withPosthorn(use: (posthorn: Posthorn, dataDir: string) => Promise<void>): Promise<void> {
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-library-"));
+  const posthorn = await openPosthorn({ dataDir, dev: true });
+  try {
+    await use(posthorn, dataDir);
+  } finally {
+    await posthorn.close();
+    await posthorn.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+const event = { eventType: "order.completed", data: { orderId: "4711" } };
+
+suite("library", () => {
+  test("a duplicate throws with the id of the first event", () =>
+    withPosthorn(async (posthorn) => {
+      const first = await posthorn.publish({ ...event, idempotencyKey: "k" });
+      await assert.rejects(posthorn.publish({ ...event, idempotencyKey: "k" }), (error: unknown) => {
+        assert.ok(error instanceof DuplicateEventError);
+        assert.equal(error.eventId, first.id);
+        assert.equal(error.code, "conflict");
+        return true;
+      });
+    }));
+
+  test("in a batch every event has an answer of its own", () =>
+    withPosthorn(async (posthorn) => {
+      await posthorn.publish({ ...event, idempotencyKey: "k" });
+      const entries = await posthorn.publishMany([
+        event,
+        { ...event, idempotencyKey: "k" },
+        { eventType: "not a type", data: { a: 1 } },
+      ]);
+      assert.deepEqual(
+        entries.map(({ kind }) => kind),
+        ["published", "refused", "refused"],
+      );
+      assert.ok(entries[1]?.kind === "refused" && entries[1].error instanceof DuplicateEventError);
+      assert.ok(entries[2]?.kind === "refused" && entries[2].error instanceof InvalidRequestError);
+    }));
+
+  test("services act without a scope, and there is no server unless asked for", () =>
+    withPosthorn(async (posthorn) => {
+      assert.equal(posthorn.url, null);
+      const { view, secret } = await posthorn.webhooks.create({
+        url: "http://127.0.0.1:1/",
+        events: ["x.*"],
+      });
+      assert.match(String(secret), /^whsec_/);
+      assert.equal((await posthorn.webhooks.get(view.webhook.id)).webhook.id, view.webhook.id);
+      await assert.rejects(posthorn.webhooks.get("00000000-0000-7000-8000-000000000000"), NotFoundError);
+      assert.equal((await posthorn.tenants.list())[0]?.id, "default");
+      assert.match(await posthorn.metrics(), /^posthorn_webhooks 1$/m);
+    }));
+
+  test("options are checked like settings", async () => {
+    await assert.rejects(openPosthorn({ port: 99_999, prot: 1 } as object), (error: unknown) => {
+      assert.ok(error instanceof SettingsError);
+      assert.equal(error.problems.length, 2);
+      assert.match(error.message, /did you mean port\?/);
+      return true;
+    });
+  });
+
+  test("a folder that is in use is refused, and what had started is undone", () =>
+    withPosthorn(async (posthorn, dataDir) => {
+      await assert.rejects(openPosthorn({ dataDir }), /in use by process/);
+      await posthorn.publish(event);
+    }));
+
+  test("listens when asked to, and ends with close", async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "posthorn-library-"));
+    const posthorn = await openPosthorn({ dataDir, listen: true, port: 0 });
+    const url = String(posthorn.url);
+    assert.equal((await fetch(`${url}/readyz`)).status, 200);
+    await posthorn.close();
+    await assert.rejects(fetch(`${url}/readyz`));
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+});

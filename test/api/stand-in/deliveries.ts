@@ -1,0 +1,90 @@
+/** Deliveries and dead letters of the stand-in engine. */
+import { randomUUID } from "node:crypto";
+import { NotFoundError } from "../../../src/core/errors.ts";
+import type { Scope, Services } from "../../../src/engine/services.ts";
+import type { StoredDelivery } from "../../../src/ports/store/history.ts";
+import type { BatchOperation } from "../../../src/ports/store/operations.ts";
+import { addDelivery, pageOf, startOperation, viewOf, viewsOf } from "./world.ts";
+import type { StandInOptions, World } from "./world.ts";
+
+export function createDeliveries(world: World, { now }: StandInOptions): Services["deliveries"] {
+  const find = (scope: Scope, id: string): StoredDelivery => {
+    const delivery = world.deliveries.get(id);
+    if (delivery === undefined || (scope.tenantId ?? delivery.tenantId) !== delivery.tenantId)
+      throw new NotFoundError("this delivery");
+    return delivery;
+  };
+  return {
+    get: async (scope, id) => {
+      const view = viewOf(find(scope, id));
+      const outcome = {
+        outcome: "transient",
+        receiverStateUnknown: true,
+        category: "timeout",
+        statusCode: null,
+        responseSample: null,
+      } as const;
+      const times = { durationMs: 12.5, scheduledAt: now(), executedAt: now(), nextRetryAt: now() + 5_000 };
+      return {
+        view,
+        attempts: [{ id: randomUUID(), number: 1, ...outcome, errorMessage: "no answer", ...times }],
+      };
+    },
+    list: async (scope, query) => {
+      world.shelf.find(scope, query.webhookId);
+      const rows = [...world.deliveries.values()].filter(
+        (delivery) =>
+          delivery.webhookId === query.webhookId &&
+          (query.status ?? delivery.progress.state) === delivery.progress.state &&
+          delivery.progress.createdAt >= (query.from ?? 0) &&
+          delivery.progress.createdAt < (query.to ?? Infinity),
+      );
+      return viewsOf(pageOf(rows, query.page));
+    },
+    retry: async (scope, { webhookId, deliveryId, priority }) => {
+      const delivery = find(scope, deliveryId);
+      const event = world.events.get(delivery.eventId);
+      if (delivery.webhookId !== webhookId || event === undefined) throw new NotFoundError("this delivery");
+      const fresh = addDelivery(world, {
+        event,
+        webhookId,
+        origin: "retry",
+        now: now(),
+        ...(priority !== null && { priority }),
+      });
+      world.deliveries.set(deliveryId, { ...delivery, supersededBy: fresh.id });
+      return { deliveryId: fresh.id, webhookId };
+    },
+  };
+}
+
+export function createDeadLetters(world: World, { now }: StandInOptions): Services["deadLetters"] {
+  const find = (scope: Scope, id: string): BatchOperation => {
+    const operation = world.operations.get(id);
+    if (operation === undefined || (scope.tenantId ?? operation.tenantId) !== operation.tenantId)
+      throw new NotFoundError("this operation");
+    return operation;
+  };
+  return {
+    list: async (_, query) =>
+      viewsOf(
+        pageOf(
+          [...world.deliveries.values()].filter(({ progress }) => progress.state === "exhausted"),
+          query.page,
+        ),
+      ),
+    retryBatch: async (scope, command) =>
+      startOperation(world, {
+        tenantId: scope.tenantId,
+        kind: "dlq_retry",
+        dryRun: command.dryRun,
+        now: now(),
+      }),
+    operation: async (scope, id) => find(scope, id),
+    cancel: async (scope, id) => {
+      const operation: BatchOperation = { ...find(scope, id), status: "cancelled" };
+      world.operations.set(id, operation);
+      return operation;
+    },
+  };
+}

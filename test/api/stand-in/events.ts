@@ -1,0 +1,168 @@
+/** Events of the stand-in engine. */
+import { randomUUID } from "node:crypto";
+import {
+  DuplicateEventError,
+  InvalidRequestError,
+  NotFoundError,
+  PayloadTooLargeError,
+  PosthornError,
+} from "../../../src/core/errors.ts";
+import { eventFieldProblems, parseTimestamp } from "../../../src/core/event-input.ts";
+import { isSystemEventType, matches } from "../../../src/core/event-type.ts";
+import type { PublishInput, PublishReceipt, Scope, Services } from "../../../src/engine/services.ts";
+import type { StoredEvent } from "../../../src/ports/store/history.ts";
+import { addDelivery, pageOf, viewsOf } from "./world.ts";
+import type { StandInOptions, World } from "./world.ts";
+
+type EventOptions = StandInOptions & { readonly tenantExists: (id: string) => boolean };
+
+export function createEvents(world: World, options: EventOptions): Services["events"] {
+  const get = async (scope: Scope, id: string): Promise<StoredEvent> => {
+    const event = world.events.get(id);
+    if (event === undefined || (scope.tenantId ?? event.tenantId) !== event.tenantId)
+      throw new NotFoundError("this event");
+    return event;
+  };
+  const publish = async (scope: Scope, input: PublishInput): Promise<PublishReceipt> =>
+    publishOne(world, options, { scope, input });
+  return {
+    publish,
+    publishMany: (scope, inputs) =>
+      Promise.all(
+        inputs.map(async (input) => {
+          try {
+            return { kind: "published", receipt: await publish(scope, input) } as const;
+          } catch (error) {
+            if (error instanceof PosthornError) return { kind: "refused", error } as const;
+            throw error;
+          }
+        }),
+      ),
+    get,
+    list: async (scope, query) => {
+      const rows = [...world.events.values()].filter(
+        (event) =>
+          event.tenantId === (scope.tenantId ?? query.tenantId ?? event.tenantId) &&
+          (query.eventType ?? event.eventType) === event.eventType &&
+          event.createdAt >= (query.from ?? 0) &&
+          event.createdAt < (query.to ?? Infinity),
+      );
+      return pageOf(rows, query.page);
+    },
+    deliveries: async (scope, { eventId, page }) => {
+      await get(scope, eventId);
+      return viewsOf(
+        pageOf(
+          [...world.deliveries.values()].filter((delivery) => delivery.eventId === eventId),
+          page,
+        ),
+      );
+    },
+    replay: async (scope, { eventId, webhookIds }) => {
+      const event = await get(scope, eventId);
+      const chosen = world.shelf
+        .all()
+        .filter(
+          ({ webhook }) => webhook.tenantId === event.tenantId && (webhookIds?.includes(webhook.id) ?? true),
+        );
+      if (webhookIds !== null && chosen.length < webhookIds.length) throw new NotFoundError("this webhook");
+      return chosen.map(({ webhook }) => {
+        const delivery = addDelivery(world, {
+          event,
+          webhookId: webhook.id,
+          origin: "replay",
+          now: options.now(),
+        });
+        return { deliveryId: delivery.id, webhookId: webhook.id };
+      });
+    },
+  };
+}
+
+function publishOne(
+  world: World,
+  options: EventOptions,
+  call: { readonly scope: Scope; readonly input: PublishInput },
+): PublishReceipt {
+  const { scope, input } = call;
+  const now = options.now();
+  const tenantId = input.tenantId ?? scope.tenantId ?? "default";
+  const { data, metadata, links, source, timestamp, idempotencyKey, priority } = input;
+  refuseBadEvent(options, { ...call, tenantId });
+  const bytes = Buffer.byteLength(JSON.stringify(data));
+  if (bytes > options.payloadBytesMax)
+    throw new PayloadTooLargeError({ bytes, bytesMax: options.payloadBytesMax });
+  const body = { type: input.eventType, timestamp: new Date(now).toISOString(), data, metadata, links };
+  const content = JSON.stringify({ ...body, timestamp });
+  const keyName = `${tenantId}\n${idempotencyKey ?? ""}`;
+  const known = idempotencyKey === undefined ? undefined : world.keys.get(keyName);
+  if (known !== undefined) {
+    if (known.content === content) return { ...known.receipt, duplicate: true };
+    throw new DuplicateEventError(known.receipt.id, {
+      code: "event_key_reused",
+      detail: "The key belongs to another event.",
+    });
+  }
+  const targets = world.shelf
+    .all()
+    .filter(
+      ({ webhook }) =>
+        webhook.tenantId === tenantId &&
+        webhook.events.some((pattern) => matches({ pattern, type: input.eventType })),
+    );
+  const event: StoredEvent = {
+    id: randomUUID(),
+    tenantId,
+    eventType: input.eventType,
+    timestamp: timestamp === undefined ? now : (parseTimestamp(timestamp) ?? now),
+    source: source ?? null,
+    idempotencyKey: idempotencyKey ?? null,
+    priority: priority ?? "normal",
+    createdAt: now,
+    sequenceNumber: world.position + 1,
+    contentType: "application/json",
+    body: Buffer.from(JSON.stringify(body)),
+    position: ++world.position,
+    deliveries: targets.length,
+  };
+  world.events.set(event.id, event);
+  for (const { webhook } of targets)
+    addDelivery(world, { event, webhookId: webhook.id, origin: "publish", now });
+  const receipt = {
+    id: event.id,
+    eventType: event.eventType,
+    tenantId,
+    timestamp: event.timestamp,
+    idempotencyKey: idempotencyKey ?? event.id,
+    sequenceNumber: event.sequenceNumber,
+    deliveries: targets.length,
+    duplicate: false,
+  };
+  if (idempotencyKey !== undefined) world.keys.set(keyName, { receipt, content });
+  return receipt;
+}
+
+function refuseBadEvent(
+  options: EventOptions,
+  call: { readonly scope: Scope; readonly input: PublishInput; readonly tenantId: string },
+): void {
+  const { input, scope, tenantId } = call;
+  const problems = eventFieldProblems(
+    {
+      metadata: undefined,
+      links: undefined,
+      source: undefined,
+      timestamp: undefined,
+      idempotencyKey: undefined,
+      priority: undefined,
+      ...input,
+    },
+    options.now(),
+  );
+  if ((scope.tenantId ?? tenantId) !== tenantId || !options.tenantExists(tenantId)) {
+    problems.push({ field: "tenant_id", message: "does not exist" });
+  }
+  if (isSystemEventType(input.eventType))
+    problems.push({ field: "event_type", message: "is the system's own" });
+  if (problems.length > 0) throw new InvalidRequestError("The event is not valid.", problems);
+}

@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { suite, test } from "node:test";
+import { posthorn } from "./command-line.ts";
+
+const pages = [
+  { file: "docs/configuration.md", flag: "--docs" },
+  { file: "docs/cli.md", flag: "--commands" },
+] as const;
+
+suite("generated pages", () => {
+  for (const { file, flag } of pages) {
+    test(`${file} is what posthorn config ${flag} prints`, async () => {
+      const { status, stdout } = await posthorn(["config", flag]);
+      assert.equal(status, 0);
+      const stored = readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
+      assert.equal(stdout, stored, `run: npm run --silent posthorn -- config ${flag} > ${file}`);
+    });
+  }
+});
