@@ -104,7 +104,9 @@ class Report {
         pass: null,
       });
       this.notes.push(`${row.name}: ${skipped ? "skipped" : "FAILED"}: ${reason}`);
-      context.progress(`${skipped ? "skipped" : "failed"}: ${error instanceof Error ? error.stack : reason}`);
+      context.progress(
+        skipped ? `skipped: ${reason}` : `failed: ${error instanceof Error ? error.stack : reason}`,
+      );
       if (!skipped) this.failed = true;
     }
   }

@@ -6,7 +6,7 @@ import type { Store } from "../../src/ports/store.ts";
 import type { ClaimResult, Lease, PublishCommand, Settlement } from "../../src/ports/store/deliveries.ts";
 
 // What the embedded store costs per delivery, without an engine. Run: node bench/micro/store.ts [DATA_DIR]
-// Budgets (see the brief in docs): batches of 200: publish 12 µs, settle 4.5 µs, claim 4 µs with a body of 1 KiB.
+// Budgets: batches of 200: publish 12 µs, settle 4.5 µs, claim 4 µs with a body of 1 KiB.
 
 const bodyBytes = 1_024;
 const webhooks = 100;
@@ -103,12 +103,15 @@ class Meter {
   #wallMs = 0;
   #cpuUs = 0;
   #units = 0;
+  #slowestMs = 0;
 
   async add<Result>(units: number, work: () => Promise<Result>): Promise<Result> {
     const cpu = process.cpuUsage();
     const begun = performance.now();
     const result = await work();
-    this.#wallMs += performance.now() - begun;
+    const tookMs = performance.now() - begun;
+    this.#wallMs += tookMs;
+    this.#slowestMs = Math.max(this.#slowestMs, tookMs);
     const used = process.cpuUsage(cpu);
     this.#cpuUs += used.user + used.system;
     this.#units += units;
@@ -116,7 +119,7 @@ class Meter {
   }
 
   toString(): string {
-    return `${((this.#wallMs * 1_000) / this.#units).toFixed(2)} (cpu ${(this.#cpuUs / this.#units).toFixed(2)})`;
+    return `${((this.#wallMs * 1_000) / this.#units).toFixed(2)} (cpu ${(this.#cpuUs / this.#units).toFixed(2)}, slowest call ${this.#slowestMs.toFixed(0)} ms)`;
   }
 }
 
@@ -178,6 +181,29 @@ async function claimAndSettle(
   );
 }
 
+/** Leases everything that waits and keeps it, to see what leases cost. */
+async function holdLeases(store: Store, leasesMax: number): Promise<void> {
+  const before = process.memoryUsage().heapUsed;
+  let held = 0;
+  for (let grew = true; grew && held < leasesMax; ) {
+    const results = await store.deliveries.claim(
+      Array.from({ length: webhooks }, (_, webhook) => ({
+        lane: laneOf(webhook),
+        now,
+        limit: 1_000,
+        bodyBytesMax: 1e9,
+        leaseUntil: now + leaseMs,
+      })),
+    );
+    const count = results.reduce((sum, result) => sum + result.deliveries.length, 0);
+    grew = count > 0;
+    held += count;
+  }
+  globalThis.gc?.();
+  const grewBytes = process.memoryUsage().heapUsed - before;
+  console.log(`${held} leases held: ${(grewBytes / held).toFixed(0)} bytes each (exact with --expose-gc)`);
+}
+
 async function fill(
   store: Store,
   fillTo: { readonly waiting: number; readonly webhooks: number },
@@ -213,6 +239,7 @@ try {
       await claimAndSettle(store, { perLane, total: Math.min(waiting / 2, 5_000) });
     console.log(`  ${memory()}`);
   }
+  await holdLeases(store, 300_000);
   const listing = new Meter();
   const page = { limit: 50, before: null, offset: 0 };
   for (const query of [{ webhookId: null }, { webhookId: laneOf(3).webhookId }]) {
@@ -230,13 +257,13 @@ try {
       );
     }
   }
-  console.log(`history page ${listing}`);
+  console.log(`history page of 50, µs: ${listing}`);
   await store.close();
   const reopening = new Meter();
   store = await reopening.add(1, open);
   const lanes = new Meter();
   await lanes.add(1, () => store.deliveries.lanesWithWork({ after: null, limit: 500 }));
-  console.log(`reopen ${reopening}, lanes with work ${lanes}, ${memory()}`);
+  console.log(`reopen µs: ${reopening}, lanes with work ${lanes}, ${memory()}`);
   await store.close();
 } finally {
   await rm(dataDir, { recursive: true });

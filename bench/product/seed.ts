@@ -20,16 +20,19 @@ export function webhooksFor(
   }));
 }
 
-/** A data folder on disk that holds these webhooks. */
+/** A data folder on disk that holds these webhooks. Made once for each set of webhooks, then copied. */
 export function seedWebhooks(
   context: Context,
   seed: { readonly name: string; readonly webhooks: readonly WebhookSeed[] },
 ): Promise<string> {
-  return context.folders.filled(seed.name, (dataDir) =>
-    withPublisher(dataDir, async (product) => {
-      await product.createWebhooks(seed.webhooks);
-    }),
-  );
+  return context.folders.filled({
+    name: seed.name,
+    key: JSON.stringify(seed.webhooks),
+    fill: (dataDir) =>
+      withPublisher(dataDir, async (product) => {
+        await product.createWebhooks(seed.webhooks);
+      }),
+  });
 }
 
 /** Publishes without delivering: the deliveries wait in the store, due. */
@@ -41,7 +44,7 @@ export function seedDue(
     await product.flood({
       ...seed,
       batch: seedBatch,
-      // Nothing is delivered, so nothing would ever make room; the batches go one after the other.
+      // Nothing is delivered, so nothing would ever make room.
       outstandingMax: Number.POSITIVE_INFINITY,
       deliveriesPerEvent: 0,
       uncountedType: null,

@@ -16,10 +16,9 @@ export function describeProfile({ file, items }: ProfileTarget): string {
   const ours = summary.byFunction
     .filter(({ key }) => key.includes("  src/") || key.includes("  undici/"))
     .toSorted((a, b) => b.totalMs - a.totalMs);
+  const perItem = items === 0 ? "" : `, times for one of ${items.toLocaleString("en")} deliveries`;
   return [
-    `Profile of ${Math.round(summary.elapsedMs)} ms: ${percent(summary, summary.idleMs)} idle, ` +
-      `${percent(summary, summary.garbageMs)} garbage collection. Shares below are of the ${Math.round(busyMs)} ms busy` +
-      (items === 0 ? "." : `; times are for one of ${items.toLocaleString("en")} deliveries.`),
+    `Profile of ${Math.round(summary.elapsedMs)} ms: ${percent(summary, summary.idleMs)} idle, ${percent(summary, summary.garbageMs)} garbage collection. Shares below are of the ${Math.round(busyMs)} ms busy${perItem}.`,
     "",
     "By package and part, native code included in its caller",
     ...rows(summary.byPackage, filesShown),

@@ -69,13 +69,13 @@ function addLinkProblems(problems: FieldError[], links: unknown): void {
       continue;
     }
     for (const [name, value] of Object.entries(link)) {
-      if (!linkProperties.includes(name)) problems.push({ field: `links[${index}].${name}`, message: "is not a property of a link" });
+      if (!linkProperties.has(name)) problems.push({ field: `links[${index}].${name}`, message: "is not a property of a link" });
       else if (typeof value !== "string") problems.push({ field: `links[${index}].${name}`, message: "must be a text" });
     }
   }
 }
 
-const linkProperties: readonly string[] = ["rel", "method", "href"];
+const linkProperties: ReadonlySet<string> = new Set(["rel", "method", "href"]);
 
 
 function isObject(value: unknown): value is Record<string, unknown> {

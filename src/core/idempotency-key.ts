@@ -6,13 +6,13 @@
  */
 
 /** Characters of a key, quotes and escapes not counted. */
-export const idempotencyKeyLengthMax = 255;
+const idempotencyKeyLengthMax = 255;
 
 /** Longer raw values are refused unread; the longest legal key, all of it escaped, takes 512. */
 const rawLengthMax = 1024;
 
 /** Stable codes for a header value that holds no usable key. */
-export const keyMalformedReasons = [
+const keyMalformedReasons = [
   "empty",
   "too_long",
   "not_a_string",
@@ -49,7 +49,7 @@ export function serializeKey(key: string): string {
   if (!isIdempotencyKey(key)) {
     throw new UnserializableKeyError("an idempotency key has 1 to 255 printable ASCII characters");
   }
-  return `"${key.replace(/["\\]/g, "\\$&")}"`;
+  return `"${key.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
 /**
@@ -58,7 +58,7 @@ export function serializeKey(key: string): string {
  */
 export function parseKeyHeader(raw: string, options?: { readonly lenient?: boolean }): ParsedKey {
   if (raw.length > rawLengthMax) return malformed("too_long");
-  const text = raw.replace(/^ +| +$/g, "");
+  const text = raw.replaceAll(/^ +| +$/g, "");
   if (text === "") return malformed("empty");
   if (text.startsWith('"')) return parseStringItem(text);
   if (options?.lenient === true && /^[A-Za-z0-9._~:/+=-]+$/.test(text)) return bareKey(text);
@@ -178,6 +178,3 @@ export const idempotencyProblems = {
       "A request with the same Idempotency-Key for the same operation is being processed or is outstanding.",
   },
 } as const satisfies Readonly<Record<string, IdempotencyProblem>>;
-
-/** `type` of the published examples; a service puts the address of its own documentation there. */
-export const idempotencyProblemTypeExample = "https://developer.example.com/idempotency";

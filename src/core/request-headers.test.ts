@@ -87,7 +87,7 @@ describe("custom headers", () => {
       for (const spelling of [
         name,
         name.toUpperCase(),
-        name.replace(/\b[a-z]/g, (c) => c.toUpperCase()),
+        name.replaceAll(/\b[a-z]/g, (c) => c.toUpperCase()),
       ]) {
         assert.deepEqual(codes({ [spelling]: "x" }), ["reserved"], spelling);
         assert.ok(isReservedHeader(spelling));

@@ -58,7 +58,7 @@ export const reservedHeaderNames = [
 ] as const;
 
 /** Stable codes. */
-export const headerProblemCodes = [
+const headerProblemCodes = [
   "too_many",
   "total_too_long",
   "name_syntax",
@@ -162,5 +162,5 @@ function totalProblem(entries: readonly (readonly [string, unknown])[]): HeaderP
 
 /** A refused name may hold anything; it must not break a log line or an answer. */
 function printable(name: string): string {
-  return name.slice(0, customHeaderLimits.nameBytesMax).replace(/[^\x21-\x7e]/g, "?");
+  return name.slice(0, customHeaderLimits.nameBytesMax).replaceAll(/[^\x21-\x7e]/g, "?");
 }

@@ -23,7 +23,7 @@ const unparsable: RetryAfter = { kind: "unparsable" };
  */
 export function parseRetryAfter(text: string | undefined, now: number): RetryAfter {
   if (text === undefined) return none;
-  const value = text.replace(/^[ \t]+|[ \t]+$/g, "");
+  const value = text.replaceAll(/^[ \t]+|[ \t]+$/g, "");
   const unixMs = /^[0-9]+$/.test(value) ? now + Number(value) * 1_000 : parseHttpDate(value, now);
   if (unixMs === null) return unparsable;
   const delayMs = Math.min(unixMs, unixMsMax) - now;

@@ -97,6 +97,8 @@ function effectWords(effect: DeliveryEffect): string {
       return `dead_letter_closed(${effect.by})`;
     case "cancelled":
       return effect.reason === "by the test" ? "cancelled" : `cancelled(${effect.reason})`;
+    default:
+      return assert.fail("an effect without words");
   }
 }
 

@@ -68,7 +68,7 @@ export class CommitGroup {
   #seenLength = 0;
   #failures = 0;
   #retryTimer: Timer | null = null;
-  #idleWaiters: (() => void)[] = [];
+  readonly #idleWaiters: (() => void)[] = [];
 
   constructor(options: CommitGroupOptions) {
     this.#options = options;

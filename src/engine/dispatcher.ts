@@ -47,6 +47,8 @@ export interface DispatcherOptions {
   readonly circuitMoved: (endpoint: Endpoint, transition: CircuitTransition) => void;
   /** True while too much waits to be committed, so that nothing more is sent. */
   readonly congested: () => boolean;
+  /** Every lane that had work when the process started is known. */
+  readonly backlogKnown: () => boolean;
 }
 
 /**
@@ -146,7 +148,7 @@ export class Dispatcher {
     for (let tier = lane.ordered ? 0 : delivery.tier; tier <= delivery.tier; tier += 1) {
       if (lane.more[tier as 0 | 1 | 2]) return false;
     }
-    if (lane.ordered && lane.wakeAt !== null) return false;
+    if (lane.ordered && (lane.wakeAt !== null || !this.#options.backlogKnown())) return false;
     if (lane.buffered + lane.reserved >= laneBufferMax) return false;
     if (!this.#buffers.hasRoom(delivery.bytes)) return false;
     return closedGate(lane.endpoint, this.#options.clock.now()) === null;
@@ -338,7 +340,8 @@ export class Dispatcher {
       how(delivery, lane);
     }
     this.consider(lane);
-    return true;
+    // Ending it may have disabled the webhook, so its gates are looked at again.
+    return false;
   }
 
   /** A delivery that was settled without a request. */

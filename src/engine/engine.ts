@@ -136,6 +136,7 @@ export class Engine implements EngineAccess {
       withoutBody: (delivery, lane) => settler.withoutAttempt(delivery, lane, { kind: "payload_unavailable" }),
       circuitMoved: (endpoint, move) => this.#circuitMoved(endpoint, move),
       congested: () => this.#commits.backlog > uncommittedMax || !this.#commits.healthy,
+      backlogKnown: () => this.#backlog.finished,
     });
   }
 
@@ -180,6 +181,9 @@ export class Engine implements EngineAccess {
       ageMsDefault: standard.ageMsMax,
       suspensionElapsed: (endpoint) => this.#lifecycle.suspensionElapsed(endpoint),
       writeStates: () => this.#writeStates(),
+      expired: () => {
+        for (const endpoint of this.#directory.all()) this.#dispatcher.headsChanged(endpoint);
+      },
     });
   }
 

@@ -8,7 +8,8 @@ import type { Sleeper } from "./wakeups.ts";
 
 /** Index of a priority in every array by priority: 0 high, 1 normal, 2 low. */
 function tierOf(priority: Priority): number {
-  return priority === "high" ? 0 : priority === "normal" ? 1 : 2;
+  if (priority === "normal") return 1;
+  return priority === "high" ? 0 : 2;
 }
 
 export function laneId(key: LaneKey): string {

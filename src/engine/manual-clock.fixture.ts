@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../ports/clock.ts";
 export class ManualClock implements Clock {
   time = 1_800_000_000_000;
   #timers: { at: number; callback: () => void }[] = [];
-  #deferred: (() => void)[] = [];
+  readonly #deferred: (() => void)[] = [];
 
   now(): number {
     return this.time;

@@ -44,6 +44,8 @@ export class BacklogReader {
   #reading: Promise<void> = Promise.resolve();
   #retry: Timer | null = null;
   #stopped = false;
+  /** Every lane with work is known: until then a lane that seems empty may hold older deliveries in the store. */
+  finished = false;
 
   constructor(options: BacklogReaderOptions) {
     this.#options = options;
@@ -65,7 +67,10 @@ export class BacklogReader {
       for (let after: string | null = null; !this.#stopped; ) {
         const page = await store.lanesWithWork({ after, limit: lanesPage });
         for (const key of page.lanes) this.#lookInto(key);
-        if (page.next === null) return;
+        if (page.next === null) {
+          this.finished = true;
+          return;
+        }
         after = page.next;
       }
     } catch (error) {

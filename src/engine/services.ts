@@ -6,6 +6,7 @@
  */
 import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
 import type { AttemptRecord, DeliveryState, Priority } from "../core/delivery.ts";
+import type { PosthornError } from "../core/errors.ts";
 import type { EventLink } from "../core/event.ts";
 import type { FailureCategory } from "../core/outcome.ts";
 import type { CircuitBreakerConfig, RateLimitConfig, RetrySchedule, SignatureSchemeName } from "../core/profile.ts";
@@ -61,7 +62,7 @@ export interface PublishReceipt {
 /** One entry of a batch: a receipt, or the error that this event alone met. */
 export type PublishEntry =
   | { readonly kind: "published"; readonly receipt: PublishReceipt }
-  | { readonly kind: "refused"; readonly error: import("../core/errors.ts").PosthornError };
+  | { readonly kind: "refused"; readonly error: PosthornError };
 
 export interface EventService {
   /** Resolves after the commit. A repeat with the same key and payload resolves with `duplicate: true`. */

@@ -23,6 +23,8 @@ export interface UpkeepOptions {
   readonly suspensionElapsed: (endpoint: Endpoint) => void;
   /** Writes what is known of endpoints and changes too often to be written each time. */
   readonly writeStates: () => void;
+  /** Deliveries expired in the store: lanes may be waiting for one of them. */
+  readonly expired: () => void;
 }
 
 /**
@@ -56,9 +58,10 @@ export class Upkeep {
     this.#checkSuspensions();
     const ageMsByWebhook = horizons(directory);
     const { ageMsDefault } = this.#options;
-    await this.#repeat("expire", () =>
+    const expired = await this.#repeat("expire", () =>
       store.expire({ now: clock.now(), limit: stepRows, ageMsByWebhook, ageMsDefault }),
     );
+    if (expired > 0) this.#options.expired();
     for (const webhookId of await this.#options.deletedWebhooks()) {
       await this.#repeat("cancel", () => store.cancelWebhook({ webhookId, now: clock.now(), limit: stepRows }));
     }
@@ -90,7 +93,8 @@ export class Upkeep {
     }
   }
 
-  async #repeat(what: string, step: () => Promise<StepResult>): Promise<void> {
+  /** Returns how many rows changed. */
+  async #repeat(what: string, step: () => Promise<StepResult>): Promise<number> {
     let changed = 0;
     while (!this.#stopped) {
       const result = await step();
@@ -99,6 +103,7 @@ export class Upkeep {
       await this.#pause();
     }
     if (changed > 0) this.#options.telemetry.log.info({ what, rows: changed }, "upkeep");
+    return changed;
   }
 
   /** Lets deliveries go first: as long as the step took, and a little more. */

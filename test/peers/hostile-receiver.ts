@@ -31,7 +31,7 @@ export interface HostileOptions {
   readonly hostname?: string;
 }
 
-export class HostileConnection {
+class HostileConnection {
   readonly socket: Socket;
   #received = Buffer.alloc(0);
   #onData: (() => void) | null = null;
@@ -66,7 +66,7 @@ export class HostileConnection {
   write(bytes: string | Uint8Array): Promise<boolean> {
     return new Promise((resolve) => {
       if (!this.open) return resolve(false);
-      this.socket.write(bytes, (error) => resolve(error == null));
+      this.socket.write(bytes, (error) => resolve(error === undefined || error === null));
     });
   }
 

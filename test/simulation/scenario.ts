@@ -66,10 +66,10 @@ function drawFaults(random: SeededRandom): StoreFaults {
 
 function drawCrash(random: SeededRandom): PlannedCrash {
   const point = random.pick(commitBoundaries);
-  const isRare = point.startsWith("webhooks.") || point === "commit.requeue";
+  const isRare = point.startsWith("webhooks.") || point === "commit.requeue" || point === "upkeep.cancel";
   return {
     point,
     phase: random.pick(["before", "after"]),
-    countdown: random.int({ min: 1, max: isRare ? 3 : 25 }),
+    countdown: random.int({ min: 1, max: isRare ? 2 : 25 }),
   };
 }

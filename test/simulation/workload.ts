@@ -44,8 +44,8 @@ const actionWeights = {
   replay: 4,
   disable: 4,
   enable: 8,
-  create: 3,
-  remove: 2,
+  create: 4,
+  remove: 4,
   update: 5,
   circuit: 4,
   rotate: 4,
@@ -98,8 +98,10 @@ export class Workload {
   /** Makes everything active and unhindered again, as an attentive owner would. */
   async heal({ engine, store, run }: Target): Promise<void> {
     for (const live of [...engine.webhooks()]) {
-      resetCircuit(live.circuit, this.#options.now());
-      await engine.circuitChanged(live.webhook.id);
+      if (live.circuit.phase === "open") {
+        resetCircuit(live.circuit, this.#options.now());
+        await engine.circuitChanged(live.webhook.id);
+      }
       const isMutedForLong = (live.pausedUntil ?? 0) > this.#options.now() + 30 * minuteMs;
       if (isMutedForLong) await this.#saveStatus({ engine, store, run }, { live, status: "disabled" });
       const now = engine.webhook(live.webhook.id);
@@ -202,7 +204,8 @@ export class Workload {
   }
 
   async #remove({ engine, store }: Target): Promise<void> {
-    const live = this.#anyWebhook(engine, () => true);
+    const busy = new Set([...this.#options.ledger.waiting].map((delivery) => delivery.lane.webhookId));
+    const live = this.#anyWebhook(engine, ({ id }) => busy.has(id)) ?? this.#anyWebhook(engine, () => true);
     if (live === undefined || [...engine.webhooks()].length < 2) return;
     await store.webhooks.delete({ id: live.webhook.id, deletedAt: this.#options.now() });
     engine.removeWebhook(live.webhook.id);

@@ -23,6 +23,7 @@ const startUnixMs = Date.UTC(2026, 2, 15, 9);
 /** Longest wait that a schedule of the simulation can ask for, with jitter, and time to be noticed after it. */
 const healMsMax = 31 * hourMs;
 const livenessCheckMs = 5 * minuteMs;
+const helpMs = 10 * minuteMs;
 const stopGraceMs = 10_000;
 
 export interface WorldOptions {
@@ -259,17 +260,15 @@ export class World {
     this.#healing = true;
     this.store.heal();
     this.receiver.healed = true;
-    // A process may be starting just now.
-    const whenUp = (): void => {
-      if (this.#run === null || !this.#run.started || this.#run.stopping) {
-        this.time.after(1_000, whenUp);
-        return;
-      }
-      this.#withTarget((target) => {
-        this.#workload.heal(target).catch((error: unknown) => this.#fail("I-21", `healing: ${String(error)}`));
-      });
-    };
-    whenUp();
+    this.#helpAlong();
+  }
+
+  /** A process may be starting just now, and late answers may still disable a webhook: looks again until all is well. */
+  #helpAlong(): void {
+    this.#withTarget((target) => {
+      this.#workload.heal(target).catch((error: unknown) => this.#fail("I-21", `healing: ${String(error)}`));
+    });
+    if (this.#ledger.waiting.size > 0) this.time.after(helpMs, () => this.#helpAlong());
   }
 
   async #checkRest(): Promise<void> {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
+import type { startPosthorn as StartPosthorn } from "../../app/posthorn.ts";
 import { defaultSettings } from "../../config/resolve.ts";
 import { ApiClient } from "../api-client.ts";
 import type { Json } from "../api-client.ts";
@@ -25,7 +26,9 @@ export function addDemoCommand(program: Command, invocation: Invocation): void {
   command.option("--json", "print JSON, one line for each thing that happens").action(async () => {
     const { json } = command.opts<{ json?: true }>();
     try {
-      await demo(invocation.terminal({ json: json === true }));
+      // Not inside `demo`: TypeScript 7.0.2 does not rewrite an import in a function that has `await using`.
+      const { startPosthorn } = await import("../../app/posthorn.ts");
+      await demo(invocation.terminal({ json: json === true }), startPosthorn);
     } catch (error) {
       throw startFailure(error);
     }
@@ -41,7 +44,7 @@ const failuresFirst = 2;
 const doneWithinMs = 12_000;
 const pollMs = 100;
 
-async function demo(terminal: Terminal): Promise<void> {
+async function demo(terminal: Terminal, startPosthorn: typeof StartPosthorn): Promise<void> {
   const story = new Story(terminal);
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-demo-"));
   await using cleanup = new AsyncDisposableStack();
@@ -54,7 +57,6 @@ async function demo(terminal: Terminal): Promise<void> {
     logLevel: "error" as const,
     shutdownGraceMs: 2_000,
   };
-  const { startPosthorn } = await import("../../app/posthorn.ts");
   const running = await startPosthorn(settings);
   cleanup.defer(() => running.stop());
   story.tell("server", `listening on ${running.url ?? ""}, data in ${dataDir}`);

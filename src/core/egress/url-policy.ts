@@ -11,7 +11,7 @@ import type { AddressPolicy } from "./address-policy.ts";
 export const urlLengthMax = 2048;
 
 /** Stable codes for a refused URL. */
-export const urlRefusalCodes = [
+const urlRefusalCodes = [
   "not_text",
   "too_long",
   "forbidden_character",

@@ -90,7 +90,7 @@ describe("secrets", () => {
   });
 
   test("a key has exactly one accepted text", () => {
-    const text = fc.string({ unit: fc.constantFrom(..."ABCDwxyz0189+/=-_ ") });
+    const text = fc.string({ unit: fc.constantFrom(...Array.from("ABCDwxyz0189+/=-_ ")) });
     fc.assert(
       fc.property(text, (encoded) => {
         const parsed = parseSecret(`whsec_${encoded}`);

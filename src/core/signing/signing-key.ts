@@ -14,8 +14,8 @@ import { Buffer } from "node:buffer";
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 
 /** Bounds of a shared secret (TS16-63, TS16-75). 64 is also the block size of SHA-256, which signing relies on. */
-export const symmetricKeyBytesMin = 24;
-export const symmetricKeyBytesMax = 64;
+const symmetricKeyBytesMin = 24;
+const symmetricKeyBytesMax = 64;
 
 /** What we generate ourselves: as strong as the hash, and short enough to paste. */
 const symmetricKeyBytesGenerated = 32;
@@ -44,7 +44,7 @@ export interface PublicKey {
 export type SigningKey = SymmetricKey | AsymmetricKey;
 
 /** Stable codes for why a text is not a key. */
-export const keyProblemReasons = [
+const keyProblemReasons = [
   "not_text",
   "unknown_prefix",
   "wrong_key_type",

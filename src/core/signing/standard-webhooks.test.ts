@@ -275,7 +275,7 @@ describe("verifying", () => {
     ["more behind the signature", `${v1a}A ${v1}A`],
     ["truncated", `${v1a.slice(0, -6)} ${v1.slice(0, -6)}`],
     ["empty entries", "v1, v1a,"],
-    ["one character changed", signature.replace(/,./g, (head) => (head === ",A" ? ",B" : ",A"))],
+    ["one character changed", signature.replaceAll(/,./g, (head) => (head === ",A" ? ",B" : ",A"))],
     ["behind 32 other entries", `${"v0,x ".repeat(32)}${signature}`],
   ];
   for (const [name, header] of unmatched) {

@@ -174,7 +174,7 @@ export interface MessageToVerify {
 }
 
 /** Stable codes for why a message is not accepted. */
-export const verificationFailureCauses = [
+const verificationFailureCauses = [
   "missing_header",
   "bad_message_id",
   "bad_timestamp",

@@ -17,6 +17,7 @@ export const expiry: StoreTheme = (check) => {
     const ageMsByWebhook = new Map([["short", minute], ["long", day]]);
     assert.equal(await expireAll(store, { now: start + minute, ageMsByWebhook }), 0);
     assert.equal(await expireAll(store, { now: start + minute + 1, ageMsByWebhook }), 1);
+    assert.equal(await expireAll(store, { now: start + hour, ageMsByWebhook }), 0);
     assert.equal(await expireAll(store, { now: start + hour + 1, ageMsByWebhook }), 1);
     assert.equal(await expireAll(store, { now: start + day + 1, ageMsByWebhook }), 1);
     const short = await store.history.getDelivery({ tenantId: null, id: deliveries[0]?.id ?? "" });
@@ -29,11 +30,12 @@ export const expiry: StoreTheme = (check) => {
 
   check("leaves leased deliveries alone until their lease ran out", async (store) => {
     const { leases } = await publish(store, { deliveries: [{ claim: true, leaseUntil: start + 2 * hour }, {}] });
-    await claim(store, lane("webhook-1"), { leaseUntil: start + 3 * hour });
+    const claimed = only((await claim(store, lane("webhook-1"), { leaseUntil: start + 3 * hour })).deliveries);
     assert.equal(await expireAll(store, { now: start + hour + 1 }), 0);
     assert.equal(await expireAll(store, { now: start + 2 * hour }), 1);
     assert.equal(await settle(store, leases[0] ?? { ref: 0, fence: 0 }), false);
     assert.equal(await expireAll(store, { now: start + 3 * hour }), 1);
+    assert.equal(await settle(store, claimed.lease), false);
   });
 
   check("comes back to what was rescheduled, in every step size", async (store) => {

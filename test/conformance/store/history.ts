@@ -161,6 +161,9 @@ export const history: StoreTheme = (check) => {
     }
     const rare = await store.history.listDeliveries({ ...anyDelivery, tenantId: "rare", webhookId: "rare" });
     assert.deepEqual(rare.rows.map((row) => row.progress.createdAt - start), [8007, 7007, 6007, 5007, 4007, 3007, 2007, 1007, 7]);
+    const edge = { from: start + 4_090, to: start + 4_100 };
+    assert.equal((await store.history.listDeliveries({ ...anyDelivery, ...edge })).rows.length, 11);
+    assert.equal((await store.history.listEvents({ ...anyEvent, ...edge })).rows.length, 11);
     const jumped = { from: start - 2_000_000, to: start - 1 };
     assert.equal((await store.history.listDeliveries({ ...anyDelivery, ...jumped })).rows.length, 1);
     assert.equal((await store.history.listEvents({ ...anyEvent, ...jumped })).rows.length, 1);

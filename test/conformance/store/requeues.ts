@@ -85,7 +85,9 @@ export const requeues: StoreTheme = (check) => {
     assert.equal(old?.progress.reason, "superseded");
     assert.equal(old?.supersededBy, retry.id);
     assert.equal(old?.completedAt, start + 5);
-    assert.deepEqual(claimedIds(await claim(store, key, { now: start + 2 * day })), [retry.id]);
+    const result = await claim(store, key, { now: start + 5 });
+    assert.deepEqual(claimedIds(result), [retry.id]);
+    assert.equal(result.nextDueAt, null);
     assert.equal((await store.deliveries.depth()).waiting.normal, 1);
   });
 

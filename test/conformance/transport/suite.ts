@@ -229,7 +229,7 @@ export function transportSuite(name: string, create: CreateTransport): void {
   });
 }
 
-export async function withReceiver(
+async function withReceiver(
   create: CreateTransport,
   run: (peers: { transport: Transport; receiver: Receiver }) => Promise<void>,
 ): Promise<void> {

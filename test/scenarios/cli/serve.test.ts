@@ -130,17 +130,17 @@ suite("posthorn serve", () => {
 
 interface SlowReceiver {
   readonly url: string;
-  readonly requested: Promise<void>;
+  readonly requested: Promise<true>;
   readonly answered: () => number;
   readonly close: () => void;
 }
 
 async function slowReceiver(answerMs: number): Promise<SlowReceiver> {
-  const { promise: requested, resolve } = Promise.withResolvers<void>();
+  const { promise: requested, resolve } = Promise.withResolvers<true>();
   let answered = 0;
   const server: Server = createServer((request, response) => {
     request.resume();
-    resolve();
+    resolve(true);
     setTimeout(() => {
       answered += 1;
       response.end();

@@ -159,7 +159,6 @@ export class Claimer {
       if (this.#waitingHead(entry) !== null) throw new Error(`waiting delivery ${entry.seq} has no event`);
       return;
     }
-    leases.drop(entry.seq);
     const fence = leases.grant(entry.seq, {
       until: work.request.leaseUntil,
       lane: entry.lane,

@@ -59,7 +59,7 @@ test("a full disk refuses the batch whole: no row, no lease, no counter, no numb
   const pages = db.prepare("PRAGMA page_count").get()?.["page_count"];
   db.exec(`PRAGMA max_page_count = ${Number(pages) + 4}`);
   const batch = {
-    publishes: [publishCommand(), publishCommand(bulky)],
+    publishes: [publishCommand({ ...bulky, event: {} }), publishCommand(bulky)],
     settlements: leases.map((lease) => settlement(lease, { attempt: newAttempt() })),
   };
   await assert.rejects(commit(store, batch), (error) => {
@@ -79,11 +79,11 @@ test("a full disk refuses the batch whole: no row, no lease, no counter, no numb
   );
   assert.equal((await store.deliveries.depth()).waiting.normal, 2);
   const { deliveries } = await claim(store, lane("new webhook"), { now: start + 60_000 });
-  assert.equal(deliveries.length, 1);
+  assert.equal(deliveries.length, 2);
 });
 
 test("a statement that fails in mid-batch takes everything before it back", async (t) => {
-  const { store } = await openBreakable(t);
+  const { store, db } = await openBreakable(t);
   const { leases } = await publish(store, { deliveries: [{ claim: true }, { claim: true }] });
   const [first, second] = leases;
   assert.ok(first !== undefined && second !== undefined);
@@ -98,6 +98,30 @@ test("a statement that fails in mid-batch takes everything before it back", asyn
   const stored = await store.history.getEvent({ tenantId: "t", id: command.event.id });
   assert.equal(stored?.eventType, "never seen");
   assert.equal(stored?.sequenceNumber, 1);
+  const words = db.prepare("SELECT count(*) AS count FROM words WHERE word IN ('t', 'never seen')").get();
+  assert.equal(words?.["count"], 2);
+});
+
+test("an end that was refused leaves the delivery in its lane", async (t) => {
+  const { store } = await openBreakable(t);
+  await publish(store);
+  const { lease, id } = only((await claim(store, key)).deliveries);
+  const attempt = newAttempt({ id: Symbol("no value") as unknown as string });
+  await assert.rejects(settle(store, lease, { attempt }));
+  await store.deliveries.release([lease]);
+  assert.deepEqual(claimedIds(await claim(store, key)), [id]);
+});
+
+test("a refused batch at the edge of a chunk does not hide the rows before it", async (t) => {
+  const { store } = await openBreakable(t);
+  const skipped = (count: number, createdAt: number) =>
+    Array.from({ length: count }, () => publishCommand({ event: { createdAt }, deliveries: [{ state: "skipped" }] }));
+  await commit(store, { publishes: skipped(4_090, start) });
+  const broken = publishCommand({ event: { source: Symbol("no value") as unknown as string } });
+  await assert.rejects(commit(store, { publishes: [...skipped(20, start + 1), broken] }));
+  await commit(store, { publishes: skipped(1, start + 2) });
+  const query = { tenantId: null, webhookId: null, eventId: null, states: null, from: null, to: start };
+  assert.equal(await store.history.countDeliveries({ ...query, countMax: 10_000 }), 4_090);
 });
 
 test("leases that a refused batch had taken back protect their rows as before, oldest first", async (t) => {

@@ -1,4 +1,5 @@
 import type { StatementSync } from "node:sqlite";
+import { waitingMax } from "./codes.ts";
 import type { Connection, TransactionListener } from "./connection.ts";
 import { rankMax } from "./rank.ts";
 
@@ -29,6 +30,7 @@ export class LaneQueue {
   readonly #remove: StatementSync;
   readonly #entries: StatementSync;
   readonly #nextLane: StatementSync;
+  readonly #state: StatementSync;
   /** Lane to position to rank; those of the running transaction included. */
   readonly #spent = new Map<number, Map<number, number>>();
   #spentCount = 0;
@@ -45,6 +47,7 @@ export class LaneQueue {
        ORDER BY rank, delivery LIMIT ? + 0`,
     );
     this.#nextLane = connection.prepare("SELECT min(lane) FROM lane_entries WHERE lane > ?");
+    this.#state = connection.prepare("SELECT state FROM deliveries WHERE seq = ?");
     connection.join(this.#listener);
   }
 
@@ -95,7 +98,7 @@ export class LaneQueue {
   /** The next lane in which something waits; seeks from lane to lane, however much that is. */
   laneAfter(lane: number): number | null {
     for (let next = this.#seekLane(lane); ; next = this.#seekLane(next)) {
-      if (next === null || this.#hasUnspent(next)) return next;
+      if (next === null || this.#holdsWaiting(next)) return next;
     }
   }
 
@@ -103,11 +106,24 @@ export class LaneQueue {
     return (this.#nextLane.get(lane) as unknown as [lane: number | null])[0];
   }
 
-  #hasUnspent(lane: number): boolean {
-    const spent = this.spentIn(lane);
-    if (spent === 0) return true;
-    const rows = this.after({ lane, rank: 0, seq: 0 }, { rankMax, limit: spent + 1 });
-    return rows.some(([seq]) => !this.isSpent(lane, seq));
+  #holdsWaiting(lane: number): boolean {
+    const limit = this.spentIn(lane) + 1;
+    let place: LaneEntry = { lane, rank: 0, seq: 0 };
+    for (;;) {
+      const rows = this.after(place, { rankMax, limit });
+      for (const [seq, rank] of rows) {
+        place = { lane, rank, seq };
+        if (this.isSpent(lane, seq)) continue;
+        if (this.#waits(seq)) return true;
+        this.foundSpent(place);
+      }
+      if (rows.length < limit) return false;
+    }
+  }
+
+  #waits(seq: number): boolean {
+    const row = this.#state.get(seq) as unknown as [state: number] | undefined;
+    return row !== undefined && row[0] <= waitingMax;
   }
 
   #sweep(): void {

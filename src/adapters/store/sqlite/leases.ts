@@ -1,24 +1,15 @@
 import type { TransactionListener } from "./connection.ts";
-
-/** Who holds a waiting delivery, and until when. */
-export interface LeaseRecord {
-  readonly fence: number;
-  readonly until: number;
-  readonly lane: number;
-  readonly priority: number;
-  /** Its place in the lane; null when it was leased as it was written ("fresh") and has none. */
-  readonly rank: number | null;
-}
+import { type LeaseRecord, LeaseTable } from "./lease-table.ts";
 
 /**
  * Leases live in memory: one process owns the folder, so none survives a restart and a claim writes nothing.
  *
  * Fresh ones are kept apart because they are bounded by the engine's buffers, and because the oldest of them says how
- * far back the next start has to look. Both maps keep one small object per lease, about 150 bytes.
+ * far back the next start has to look.
  */
 export class Leases {
-  readonly #fresh = new Map<number, LeaseRecord>();
-  readonly #placed = new Map<number, LeaseRecord>();
+  readonly #fresh = new LeaseTable();
+  readonly #placed = new LeaseTable();
   readonly #placedPerLane = new Map<number, number>();
   #fence = 0;
   /** No fresh lease runs out before this. */
@@ -48,8 +39,8 @@ export class Leases {
 
   /** Leased at `now`: a lease that ran out counts until somebody else takes it, but no longer protects. */
   isHeld(seq: number, now: number): boolean {
-    const lease = this.get(seq);
-    return lease !== undefined && lease.until > now;
+    const until = this.#fresh.untilOf(seq) ?? this.#placed.untilOf(seq);
+    return until !== undefined && until > now;
   }
 
   /** How many entries of the lane a scan may have to step over. */
@@ -91,7 +82,7 @@ export class Leases {
 
   /** The oldest delivery that is leased and has no place; null when there is none. */
   freshFirst(): number | null {
-    const first = this.#fresh.keys().next();
+    const first = this.#fresh.seqs().next();
     return first.done === true ? null : first.value;
   }
 
@@ -104,7 +95,7 @@ export class Leases {
     if (now < this.#freshUntilMin) return [];
     const expired: number[] = [];
     let untilMin = Number.POSITIVE_INFINITY;
-    for (const [seq, lease] of this.#fresh) {
+    for (const [seq, lease] of this.#fresh.entries()) {
       if (lease.until <= now) expired.push(seq);
       else if (lease.until < untilMin) untilMin = lease.until;
     }
@@ -139,9 +130,7 @@ export class Leases {
       else this.#fresh.delete(seq);
     }
     // Putting one back appended it; `freshFirst` relies on the order of positions.
-    const ordered = [...this.#fresh].sort((a, b) => a[0] - b[0]);
-    this.#fresh.clear();
-    for (const [seq, lease] of ordered) this.#fresh.set(seq, lease);
+    this.#fresh.sort();
     this.#journal = [];
     this.#freshUntilMin = 0;
   }

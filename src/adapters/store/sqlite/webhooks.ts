@@ -48,8 +48,7 @@ export class SqliteWebhooks implements WebhookStore {
     this.#state = state;
     this.#save = connection.prepare(
       `INSERT INTO webhooks (id, tenant, document) VALUES (?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document
-       WHERE deleted_at IS NULL`,
+       ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document`,
     );
     this.#markDeleted = connection.prepare(
       "UPDATE webhooks SET deleted_at = ?, cancel_due = 1 WHERE id = ? AND deleted_at IS NULL",

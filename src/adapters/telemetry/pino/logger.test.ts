@@ -33,7 +33,7 @@ suite("log", () => {
     assert.match(lines[0] ?? "", /^\d\d:\d\d:\d\d\.\d{3} error it ·\[31mfailed reason="two words" id=a-1\n$/);
     const painted = capture({ format: "text", colour: true });
     painted.log.error({}, "red");
-    assert.match(painted.lines[0] ?? "", /\u001b\[31merror/);
+    assert.ok(painted.lines[0]?.includes("\u001b[31merror"));
   });
 
   for (const format of ["json", "text"] as const) {

@@ -12,9 +12,9 @@ import type { WireLimitListener } from "./response-gate.ts";
  * Body bytes read for the sake of keeping the connection. A longer body is cut by us, not by the receiver, so it does
  * not make the response incomplete: the status line has decided (C-11).
  */
-export const bodyBytesMax = 64 * 1024;
+const bodyBytesMax = 64 * 1024;
 /** 1xx answers before the final one. */
-export const interimResponsesMax = 32;
+const interimResponsesMax = 32;
 const locationLengthMax = 2048;
 const retryAfterLengthMax = 256;
 

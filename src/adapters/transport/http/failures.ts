@@ -15,7 +15,7 @@ const messageLengthMax = 300;
 
 /** One printable sentence. Receivers choose parts of it (certificate names, TLS alerts), so it is bounded and cleaned. */
 export function sentence(text: string): string {
-  return text.replace(/[^\x20-\x7e]+/g, " ").trim().slice(0, messageLengthMax);
+  return text.replaceAll(/[^\x20-\x7e]+/g, " ").trim().slice(0, messageLengthMax);
 }
 
 export function codeOf(error: unknown): string {
@@ -23,7 +23,7 @@ export function codeOf(error: unknown): string {
 }
 
 /** `ECONNRESET` and its like; certificate codes and Node's own contain underscores, EPROTO comes from OpenSSL. */
-export function isSystemCode(code: string): boolean {
+function isSystemCode(code: string): boolean {
   return /^E[A-Z0-9]+$/.test(code) && code !== "EPROTO";
 }
 

@@ -49,7 +49,10 @@ async function startProxy(t: TestContext, refusal?: string): Promise<FakeProxy> 
     client.once("data", (chunk: Buffer) => {
       const head = chunk.toString("latin1");
       heads.push(head);
-      if (refusal !== undefined) return void client.end(refusal);
+      if (refusal !== undefined) {
+        client.end(refusal);
+        return;
+      }
       const port = Number(/^CONNECT \S+:(\d+) /.exec(head)?.[1]);
       const upstream = createUpstream(port, client);
       sockets.add(upstream);

@@ -31,7 +31,7 @@ export function parseProxyUrl(text: string): Proxy {
   return {
     secure,
     hostname: url.hostname.replace(/^\[(.*)\]$/, "$1"),
-    portNumber: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
+    portNumber: portOf(url),
     authorization: url.username === "" ? null : `Basic ${Buffer.from(credentials).toString("base64")}`,
   };
 }
@@ -86,7 +86,7 @@ function connectTo(proxy: Proxy): Socket {
 
 function connectRequest(proxy: Proxy, target: DialTarget): string {
   const host = isIPv6(target.hostname) ? `[${target.hostname}]` : target.hostname;
-  const port = target.port === "" ? (target.protocol === "https:" ? "443" : "80") : target.port;
+  const port = portOf(target);
   const lines = [`CONNECT ${host}:${port} HTTP/1.1`, `Host: ${host}:${port}`];
   if (proxy.authorization !== null) lines.push(`Proxy-Authorization: ${proxy.authorization}`);
   return `${lines.join("\r\n")}${headEnd}`;
@@ -97,4 +97,9 @@ function refusedBy(head: string): TransportFault | null {
   if (status === undefined) return new TransportFault("network", "proxy did not answer in HTTP");
   if (status.startsWith("2")) return null;
   return new TransportFault("network", `proxy refused the tunnel with status ${status}`);
+}
+
+function portOf(url: { readonly port: string; readonly protocol: string }): number {
+  if (url.port !== "") return Number(url.port);
+  return url.protocol === "https:" ? 443 : 80;
 }

@@ -43,12 +43,12 @@ export class ResponseGate {
 
   install(socket: Socket): void {
     this.broken = false;
-    const read = socket.read;
+    const read = socket.read.bind(socket);
     socket.on("error", () => {
       this.broken = true;
     });
     socket.read = (size?: number): unknown => {
-      const chunk: unknown = read.call(socket, size);
+      const chunk: unknown = read(size);
       return chunk instanceof Uint8Array ? this.#pass(chunk) : chunk;
     };
   }

@@ -30,10 +30,10 @@ export function createSystemNames(): NameSource {
   return {
     async resolve(hostname) {
       if (hostname === "localhost" || hostname.endsWith(".localhost")) return loopback();
-      if (!hostname.includes(".")) return await lookupSlots.run(() => systemLookup(hostname));
+      if (!hostname.includes(".")) return lookupSlots.run(() => systemLookup(hostname));
       const queried = await query(resolver, hostname);
       if (queried.length > 0) return queried;
-      return await lookupSlots.run(() => systemLookup(hostname));
+      return lookupSlots.run(() => systemLookup(hostname));
     },
     close: () => resolver.cancel(),
   };

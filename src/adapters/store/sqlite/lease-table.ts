@@ -1,0 +1,110 @@
+/** Who holds a waiting delivery, and until when. */
+export interface LeaseRecord {
+  readonly fence: number;
+  readonly until: number;
+  readonly lane: number;
+  readonly priority: number;
+  /** Its place in the lane; null when it was leased as it was written ("fresh") and has none. */
+  readonly rank: number | null;
+}
+
+/**
+ * Leases by position, kept in columns: an engine may hold hundreds of thousands, and as objects they take three times
+ * the memory and keep the garbage collector busy. Goes through them in the order in which they were added.
+ */
+export class LeaseTable {
+  readonly #rows = new Map<number, number>();
+  readonly #freeRows: number[] = [];
+  #rowsUsed = 0;
+  #fences = new Float64Array(256);
+  #untils = new Float64Array(256);
+  /** NaN where there is no rank. */
+  #ranks = new Float64Array(256);
+  #lanes = new Uint32Array(256);
+  #priorities = new Uint8Array(256);
+
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  has(seq: number): boolean {
+    return this.#rows.has(seq);
+  }
+
+  get(seq: number): LeaseRecord | undefined {
+    const row = this.#rows.get(seq);
+    return row === undefined ? undefined : this.#read(row);
+  }
+
+  /** When the lease runs out, without making a record; undefined when there is none. */
+  untilOf(seq: number): number | undefined {
+    const row = this.#rows.get(seq);
+    return row === undefined ? undefined : this.#untils[row];
+  }
+
+  set(seq: number, lease: LeaseRecord): void {
+    const row = this.#rows.get(seq) ?? this.#newRow(seq);
+    this.#fences[row] = lease.fence;
+    this.#untils[row] = lease.until;
+    this.#ranks[row] = lease.rank ?? Number.NaN;
+    this.#lanes[row] = lease.lane;
+    this.#priorities[row] = lease.priority;
+  }
+
+  delete(seq: number): void {
+    const row = this.#rows.get(seq);
+    if (row === undefined) return;
+    this.#rows.delete(seq);
+    this.#freeRows.push(row);
+  }
+
+  seqs(): IterableIterator<number> {
+    return this.#rows.keys();
+  }
+
+  *entries(): IterableIterator<[seq: number, lease: LeaseRecord]> {
+    for (const [seq, row] of this.#rows) yield [seq, this.#read(row)];
+  }
+
+  /** Makes the order that of positions again, after a lease was put back. */
+  sort(): void {
+    const sorted = [...this.#rows].sort((a, b) => a[0] - b[0]);
+    this.#rows.clear();
+    for (const [seq, row] of sorted) this.#rows.set(seq, row);
+  }
+
+  #read(row: number): LeaseRecord {
+    const rank = this.#ranks[row] ?? Number.NaN;
+    return {
+      fence: this.#fences[row] ?? 0,
+      until: this.#untils[row] ?? 0,
+      lane: this.#lanes[row] ?? 0,
+      priority: this.#priorities[row] ?? 0,
+      rank: Number.isNaN(rank) ? null : rank,
+    };
+  }
+
+  #newRow(seq: number): number {
+    const row = this.#freeRows.pop() ?? this.#append();
+    this.#rows.set(seq, row);
+    return row;
+  }
+
+  #append(): number {
+    if (this.#rowsUsed === this.#fences.length) this.#grow(this.#rowsUsed * 2);
+    this.#rowsUsed += 1;
+    return this.#rowsUsed - 1;
+  }
+
+  #grow(length: number): void {
+    const larger = <Column extends Float64Array | Uint32Array | Uint8Array>(column: Column, grown: Column): Column => {
+      grown.set(column);
+      return grown;
+    };
+    this.#fences = larger(this.#fences, new Float64Array(length));
+    this.#untils = larger(this.#untils, new Float64Array(length));
+    this.#ranks = larger(this.#ranks, new Float64Array(length));
+    this.#lanes = larger(this.#lanes, new Uint32Array(length));
+    this.#priorities = larger(this.#priorities, new Uint8Array(length));
+  }
+}
