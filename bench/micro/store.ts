@@ -171,8 +171,8 @@ async function claimAndSettle(
     const leases = results.flatMap((result: ClaimResult) => result.deliveries.map(({ lease }) => lease));
     if (leases.length === 0) break;
     for (let from = 0; from < leases.length; from += 200) {
-      const part = leases.slice(from, from + 200);
-      await settling.add(part.length, () => commit(store, [], part.map(success)));
+      const settlements = leases.slice(from, from + 200).map(success);
+      await settling.add(settlements.length, () => commit(store, [], settlements));
     }
     done += leases.length;
   }

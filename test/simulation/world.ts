@@ -165,6 +165,10 @@ export class World {
 
   // ---- processes ----------------------------------------------------------------------------------------------
 
+  #bootIn(delayMs: number): void {
+    this.time.after(delayMs, () => void this.#pendingReopen.then(() => this.#boot()));
+  }
+
   #boot(): void {
     const { time, scenario } = this;
     this.#runs += 1;
@@ -209,7 +213,7 @@ export class World {
     this.#trace(`crash ${where}`);
     this.crashes.set(where, (this.crashes.get(where) ?? 0) + 1);
     this.#end(run);
-    this.time.after(this.#random.int({ min: 1, max: 5_000 }), () => this.#boot());
+    this.#bootIn(this.#random.int({ min: 1, max: 5_000 }));
   }
 
   /** Nothing of the process has an effect any more, and the store is opened again. */
@@ -218,7 +222,7 @@ export class World {
     this.#run = null;
     this.#invariants.processDied(run);
     this.#ledger.restarted();
-    this.#pendingReopen = this.#disk.reopen().catch((error: unknown) => this.#fail("I-21", `reopening: ${String(error)}`));
+    this.#pendingReopen = this.#pendingReopen.then(() => this.#disk.reopen()).catch((error: unknown) => this.#fail("I-21", `reopening: ${String(error)}`));
   }
 
   #restart(): void {
@@ -235,7 +239,7 @@ export class World {
         const tookMs = this.time.monotonicMs() - stoppedAtMs;
         this.#invariants.processStopped(run, { isClean, tookMs, graceMs: stopGraceMs });
         this.#end(run);
-        this.time.after(this.#random.int({ min: 1, max: 60_000 }), () => this.#boot());
+        this.#bootIn(this.#random.int({ min: 1, max: 60_000 }));
       },
       (error: unknown) => this.#stopFailed(run, error),
     );

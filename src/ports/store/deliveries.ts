@@ -114,7 +114,7 @@ export type RequeueResult =
   | { readonly kind: "accepted"; readonly leases: readonly Lease[] }
   | { readonly kind: "event_not_found" }
   | { readonly kind: "payload_gone" }
-  /** The superseded delivery is leased: a request is in flight. */
+  /** The superseded delivery is leased, or another one took over before: there is one live schedule. */
   | { readonly kind: "in_flight" };
 
 /** The right to settle one delivery. `ref` is the adapter's own handle; a higher fence replaces a lower one. */
@@ -161,7 +161,10 @@ export interface ClaimResult {
   readonly deliveries: readonly ClaimedDelivery[];
   /** Per priority: free deliveries are left that the caller may claim now. */
   readonly more: Readonly<Record<Priority, boolean>>;
-  /** When the earliest free delivery of the lane that is not due yet will be; null when there is none. */
+  /**
+   * When the earliest free delivery of the lane that is not due yet will be; null when there is none. In ordered lanes
+   * only the oldest free delivery counts, since it holds up the rest.
+   */
   readonly nextDueAt: number | null;
 }
 

@@ -6,7 +6,8 @@ import type { Page, PageRequest } from "../store.ts";
 
 /**
  * Reads for people: what was published and what became of it. `tenantId: null` means every tenant (an admin key); with
- * a tenant set, rows of others do not exist.
+ * a tenant set, rows of others do not exist. `from` and `to` are creation times, both inclusive. A rare filter over a
+ * long history may take long, but never holds up deliveries.
  */
 export interface HistoryStore {
   getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null>;

@@ -3,7 +3,7 @@ import type { WebhookRuntimeState } from "./deliveries.ts";
 
 /** Webhooks, their secrets and what is remembered of their endpoints. Small data, read whole at start. */
 export interface WebhookStore {
-  /** Creates or replaces. Replacing bumps nothing by itself: `updatedAt` is the caller's. */
+  /** Creates or replaces. Replacing bumps nothing by itself: `updatedAt` is the caller's. A deleted one stays deleted. */
   save(webhook: Webhook): Promise<void>;
   /** Marks it deleted and wipes its secrets; its waiting deliveries are cancelled by upkeep in small steps. */
   delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void>;

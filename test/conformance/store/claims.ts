@@ -74,7 +74,12 @@ export const claims: StoreTheme = (check) => {
 
   check("stops at the limit and says which priorities have more", async (store) => {
     await publish(store, {
-      deliveries: [{ priority: "high" }, { priority: "normal" }, { priority: "normal" }, { dueAt: start + 3 }],
+      deliveries: [
+        { priority: "high" },
+        { priority: "normal" },
+        { priority: "normal" },
+        { dueAt: start + 3 },
+      ],
     });
     const first = await claim(store, key, { limit: 2 });
     assert.equal(first.deliveries.length, 2);
@@ -88,7 +93,11 @@ export const claims: StoreTheme = (check) => {
   check("a limit of zero only looks", async (store) => {
     await publish(store, { deliveries: [{ priority: "low" }, { dueAt: start + 1 }] });
     const result = await claim(store, key, { limit: 0 });
-    assert.deepEqual(result, { deliveries: [], more: { high: false, normal: false, low: true }, nextDueAt: start + 1 });
+    assert.deepEqual(result, {
+      deliveries: [],
+      more: { high: false, normal: false, low: true },
+      nextDueAt: start + 1,
+    });
   });
 
   check("stops once enough body bytes were read, but takes one in any case", async (store) => {
@@ -106,7 +115,10 @@ export const claims: StoreTheme = (check) => {
     const { deliveries } = await publish(store, { deliveries: keys.map((each) => ({ lane: each })) });
     const common = { now: start, limit: 5, bodyBytesMax: 10_000, leaseUntil: start + 1_000 };
     const results = await store.deliveries.claim(keys.map((each) => ({ lane: each, ...common })));
-    assert.deepEqual(results.map(claimedIds), deliveries.map(({ id }) => [id]));
+    assert.deepEqual(
+      results.map(claimedIds),
+      deliveries.map(({ id }) => [id]),
+    );
   });
 
   check("skips what was published as skipped", async (store) => {
@@ -123,29 +135,44 @@ export const claims: StoreTheme = (check) => {
     assert.deepEqual(deliveries[0]?.progress, progress);
   });
 
-  check("what ended is neither claimed again nor counted as more, also after a restart", async (store, open) => {
-    await publish(store, { deliveries: Array.from({ length: 60 }, (_, index) => ({ dueAt: start - 60 + index })) });
-    await publish(store, { deliveries: [{ lane: lane("another") }] });
-    const claimed = (await claim(store, key, { limit: 57 })).deliveries;
-    await commit(store, { settlements: claimed.slice(0, 50).map(({ lease }) => settlement(lease)) });
-    for (const { lease } of claimed.slice(50)) await settle(store, lease);
-    const { deliveries, more } = await claim(store, key, { limit: 2 });
-    assert.equal(deliveries.length, 2);
-    assert.equal(more.normal, true);
-    await commit(store, { settlements: deliveries.map(({ lease }) => settlement(lease)) });
-    const last = await claim(store, key, { limit: 1 });
-    assert.equal(last.deliveries.length, 1);
-    assert.deepEqual(last.more, nothingMore);
-    await commit(store, { settlements: last.deliveries.map(({ lease }) => settlement(lease)) });
-    assert.deepEqual((await store.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [lane("another")]);
-    const reopened = await open.reopen();
-    assert.deepEqual(await claim(reopened, key, { limit: 0 }), { deliveries: [], more: nothingMore, nextDueAt: null });
-    assert.deepEqual(await claim(reopened, key), { deliveries: [], more: nothingMore, nextDueAt: null });
-    assert.deepEqual((await reopened.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [lane("another")]);
-  });
+  check(
+    "what ended is neither claimed again nor counted as more, also after a restart",
+    async (store, open) => {
+      await publish(store, {
+        deliveries: Array.from({ length: 60 }, (_, index) => ({ dueAt: start - 60 + index })),
+      });
+      await publish(store, { deliveries: [{ lane: lane("another") }] });
+      const claimed = (await claim(store, key, { limit: 57 })).deliveries;
+      await commit(store, { settlements: claimed.slice(0, 50).map(({ lease }) => settlement(lease)) });
+      for (const { lease } of claimed.slice(50)) await settle(store, lease);
+      const { deliveries, more } = await claim(store, key, { limit: 2 });
+      assert.equal(deliveries.length, 2);
+      assert.equal(more.normal, true);
+      await commit(store, { settlements: deliveries.map(({ lease }) => settlement(lease)) });
+      const last = await claim(store, key, { limit: 1 });
+      assert.equal(last.deliveries.length, 1);
+      assert.deepEqual(last.more, nothingMore);
+      await commit(store, { settlements: last.deliveries.map(({ lease }) => settlement(lease)) });
+      assert.deepEqual((await store.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [
+        lane("another"),
+      ]);
+      const reopened = await open.reopen();
+      assert.deepEqual(await claim(reopened, key, { limit: 0 }), {
+        deliveries: [],
+        more: nothingMore,
+        nextDueAt: null,
+      });
+      assert.deepEqual(await claim(reopened, key), { deliveries: [], more: nothingMore, nextDueAt: null });
+      assert.deepEqual((await reopened.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [
+        lane("another"),
+      ]);
+    },
+  );
 
   check("finds the rest behind many leased ones", async (store) => {
-    await publish(store, { deliveries: Array.from({ length: 50 }, (_, index) => ({ dueAt: start - 50 + index })) });
+    await publish(store, {
+      deliveries: Array.from({ length: 50 }, (_, index) => ({ dueAt: start - 50 + index })),
+    });
     const seen = new Set<string>();
     for (let round = 0; round < 10; round += 1) {
       for (const id of claimedIds(await claim(store, key, { limit: 5 }))) seen.add(id);

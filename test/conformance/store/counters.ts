@@ -1,12 +1,30 @@
 import assert from "node:assert/strict";
-import { claim, commit, day, lane, newDelivery, only, progressed, publish, publishCommand, publishSettled, requeue, runToEnd, settlement, start } from "./scene.ts";
+import {
+  claim,
+  commit,
+  day,
+  lane,
+  newDelivery,
+  only,
+  progressed,
+  publish,
+  publishCommand,
+  publishSettled,
+  requeue,
+  runToEnd,
+  settlement,
+  start,
+} from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const dead = progressed({ state: "exhausted", reason: "max_attempts_exceeded" });
 
 export const counters: StoreTheme = (check) => {
   check("an empty store counts nothing", async (store) => {
-    assert.deepEqual(await store.deliveries.depth(), { waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() });
+    assert.deepEqual(await store.deliveries.depth(), {
+      waiting: { high: 0, normal: 0, low: 0 },
+      deadLetters: new Map(),
+    });
   });
 
   check("counts waiting deliveries by priority, leased ones included", async (store) => {
@@ -35,7 +53,13 @@ export const counters: StoreTheme = (check) => {
     });
     const depth = await store.deliveries.depth();
     assert.equal(depth.waiting.normal, 1);
-    assert.deepEqual(depth.deadLetters, new Map([["a", 1], ["b", 1]]));
+    assert.deepEqual(
+      depth.deadLetters,
+      new Map([
+        ["a", 1],
+        ["b", 1],
+      ]),
+    );
   });
 
   check("follows retries, expiry, cancellation and retention", async (store, open) => {

@@ -1,6 +1,17 @@
 import assert from "node:assert/strict";
 import type { DeadLetterQuery } from "../../../src/ports/store/history.ts";
-import { firstPage, idsOf, lane, newAttempt, newDelivery, only, progressed, publishSettled, requeue, start } from "./scene.ts";
+import {
+  firstPage,
+  idsOf,
+  lane,
+  newAttempt,
+  newDelivery,
+  only,
+  progressed,
+  publishSettled,
+  requeue,
+  start,
+} from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const anyDeadLetter: DeadLetterQuery = {
@@ -36,7 +47,9 @@ export const deadLetters: StoreTheme = (check) => {
     }
     await publishSettled(store, { event: { tenantId: "a" } }, {});
     const listed = async (query: Partial<DeadLetterQuery>) =>
-      idsOf((await store.history.listDeadLetters({ ...anyDeadLetter, ...query })).rows).map((id) => ids.indexOf(id));
+      idsOf((await store.history.listDeadLetters({ ...anyDeadLetter, ...query })).rows).map((id) =>
+        ids.indexOf(id),
+      );
     assert.deepEqual(await listed({}), [3, 2, 1, 0]);
     assert.deepEqual(await listed({ tenantId: "a" }), [3, 2, 0]);
     assert.deepEqual(await listed({ tenantId: "c" }), []);
@@ -48,8 +61,14 @@ export const deadLetters: StoreTheme = (check) => {
     assert.deepEqual(await listed({ from: start + 1, to: start + 2 }), [2, 1]);
     assert.equal(await store.history.countDeadLetters({ ...anyDeadLetter, tenantId: "a", countMax: 100 }), 3);
     assert.equal(await store.history.countDeadLetters({ ...anyDeadLetter, countMax: 2 }), 2);
-    const page = await store.history.listDeadLetters({ ...anyDeadLetter, page: { limit: 1, before: null, offset: 1 } });
-    const rest = await store.history.listDeadLetters({ ...anyDeadLetter, page: { ...firstPage, before: page.next } });
+    const page = await store.history.listDeadLetters({
+      ...anyDeadLetter,
+      page: { limit: 1, before: null, offset: 1 },
+    });
+    const rest = await store.history.listDeadLetters({
+      ...anyDeadLetter,
+      page: { ...firstPage, before: page.next },
+    });
     assert.deepEqual(idsOf([...page.rows, ...rest.rows]), [ids[2], ids[1], ids[0]]);
   });
 

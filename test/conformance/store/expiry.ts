@@ -1,7 +1,24 @@
 import assert from "node:assert/strict";
 import type { ExpireStep } from "../../../src/ports/store/upkeep.ts";
 import type { Store } from "../../../src/ports/store.ts";
-import { claim, claimedIds, commit, day, hour, lane, minute, newWebhook, only, progressed, publish, publishCommand, publishSettled, runToEnd, settle, start } from "./scene.ts";
+import {
+  claim,
+  claimedIds,
+  commit,
+  day,
+  hour,
+  lane,
+  minute,
+  newWebhook,
+  only,
+  progressed,
+  publish,
+  publishCommand,
+  publishSettled,
+  runToEnd,
+  settle,
+  start,
+} from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 async function expireAll(store: Store, step: Partial<ExpireStep>): Promise<number> {
@@ -14,7 +31,10 @@ export const expiry: StoreTheme = (check) => {
     const { deliveries } = await publish(store, {
       deliveries: [{ lane: lane("short") }, { lane: lane("default") }, { lane: lane("long") }],
     });
-    const ageMsByWebhook = new Map([["short", minute], ["long", day]]);
+    const ageMsByWebhook = new Map([
+      ["short", minute],
+      ["long", day],
+    ]);
     assert.equal(await expireAll(store, { now: start + minute, ageMsByWebhook }), 0);
     assert.equal(await expireAll(store, { now: start + minute + 1, ageMsByWebhook }), 1);
     assert.equal(await expireAll(store, { now: start + hour, ageMsByWebhook }), 0);
@@ -29,8 +49,12 @@ export const expiry: StoreTheme = (check) => {
   });
 
   check("leaves leased deliveries alone until their lease ran out", async (store) => {
-    const { leases } = await publish(store, { deliveries: [{ claim: true, leaseUntil: start + 2 * hour }, {}] });
-    const claimed = only((await claim(store, lane("webhook-1"), { leaseUntil: start + 3 * hour })).deliveries);
+    const { leases } = await publish(store, {
+      deliveries: [{ claim: true, leaseUntil: start + 2 * hour }, {}],
+    });
+    const claimed = only(
+      (await claim(store, lane("webhook-1"), { leaseUntil: start + 3 * hour })).deliveries,
+    );
     assert.equal(await expireAll(store, { now: start + hour + 1 }), 0);
     assert.equal(await expireAll(store, { now: start + 2 * hour }), 1);
     assert.equal(await settle(store, leases[0] ?? { ref: 0, fence: 0 }), false);
@@ -39,7 +63,8 @@ export const expiry: StoreTheme = (check) => {
   });
 
   check("comes back to what was rescheduled, in every step size", async (store) => {
-    for (let count = 0; count < 30; count += 1) await publish(store, { event: { createdAt: start + count * minute } });
+    for (let count = 0; count < 30; count += 1)
+      await publish(store, { event: { createdAt: start + count * minute } });
     const expired = [];
     for (let count = 0; count < 31; count += 1) {
       expired.push(await expireAll(store, { now: start + hour + count * minute, limit: (count % 3) + 1 }));
@@ -47,28 +72,39 @@ export const expiry: StoreTheme = (check) => {
     assert.deepEqual(expired, [0, ...Array.from({ length: 30 }, () => 1)]);
   });
 
-  check("finds an old row behind thousands of newer ones, and passes over what is finished", async (store) => {
-    const old = await publish(store, { deliveries: [{ dueAt: start + 9 * day }] });
-    const publishes = Array.from({ length: 5_000 }, () => publishCommand({ deliveries: [{ claim: true }] }));
-    const result = await commit(store, { publishes });
-    const leases = result.publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
-    await commit(store, {
-      settlements: leases.map((lease) => ({ lease, progress: progressed(), attempt: null, settledAt: start })),
-    });
-    assert.equal(await expireAll(store, { now: start + day, ageMsDefault: 2 * day }), 0);
-    const stuck = await publish(store, { event: { createdAt: start + minute } });
-    assert.equal(await expireAll(store, { now: start + 3 * day, ageMsDefault: 2 * day }), 2);
-    for (const { deliveries } of [old, stuck]) {
-      const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
-      assert.equal(stored?.progress.state, "exhausted");
-    }
-  });
+  check(
+    "finds an old row behind thousands of newer ones, and passes over what is finished",
+    async (store) => {
+      const old = await publish(store, { deliveries: [{ dueAt: start + 9 * day }] });
+      const publishes = Array.from({ length: 5_000 }, () =>
+        publishCommand({ deliveries: [{ claim: true }] }),
+      );
+      const result = await commit(store, { publishes });
+      const leases = result.publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
+      await commit(store, {
+        settlements: leases.map((lease) => ({
+          lease,
+          progress: progressed(),
+          attempt: null,
+          settledAt: start,
+        })),
+      });
+      assert.equal(await expireAll(store, { now: start + day, ageMsDefault: 2 * day }), 0);
+      const stuck = await publish(store, { event: { createdAt: start + minute } });
+      assert.equal(await expireAll(store, { now: start + 3 * day, ageMsDefault: 2 * day }), 2);
+      for (const { deliveries } of [old, stuck]) {
+        const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+        assert.equal(stored?.progress.state, "exhausted");
+      }
+    },
+  );
 
   check("cancels what waits for a deleted webhook, in steps, and tells when it is done", async (store) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
     const keys = [lane(webhook.id), lane(webhook.id, "per_event_type", "x"), lane("another")];
-    for (const key of keys) await publish(store, { deliveries: [{ lane: key }, { lane: key }, { lane: key }] });
+    for (const key of keys)
+      await publish(store, { deliveries: [{ lane: key }, { lane: key }, { lane: key }] });
     await publishSettled(store, { deliveries: [{ lane: lane(webhook.id) }] }, {});
     await store.webhooks.delete({ id: webhook.id, deletedAt: start });
     const step = { webhookId: webhook.id, now: start + 5, limit: 4 };
@@ -83,7 +119,9 @@ export const expiry: StoreTheme = (check) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
     const key = lane(webhook.id);
-    const { deliveries, leases } = await publish(store, { deliveries: [{ lane: key, claim: true }, { lane: key }] });
+    const { deliveries, leases } = await publish(store, {
+      deliveries: [{ lane: key, claim: true }, { lane: key }],
+    });
     const claimed = only((await claim(store, key)).deliveries);
     await store.webhooks.delete({ id: webhook.id, deletedAt: start });
     const step = { webhookId: webhook.id, now: start + 5, limit: 10 };

@@ -86,7 +86,11 @@ export const history: StoreTheme = (check) => {
   check("lists events newest first and filters by tenant, type and time", async (store) => {
     const publishes = Array.from({ length: 12 }, (_, index) =>
       publishCommand({
-        event: { tenantId: index % 2 === 0 ? "a" : "b", eventType: index % 3 === 0 ? "x" : "y", createdAt: start + index },
+        event: {
+          tenantId: index % 2 === 0 ? "a" : "b",
+          eventType: index % 3 === 0 ? "x" : "y",
+          createdAt: start + index,
+        },
       }),
     );
     await commit(store, { publishes });
@@ -124,7 +128,10 @@ export const history: StoreTheme = (check) => {
   check("finds deliveries of a saved webhook with an admin key", async (store) => {
     const webhook = newWebhook({ tenantId: "acme" });
     await store.webhooks.save(webhook);
-    const { deliveries } = await publish(store, { event: { tenantId: "acme" }, deliveries: [{ lane: lane(webhook.id) }] });
+    const { deliveries } = await publish(store, {
+      event: { tenantId: "acme" },
+      deliveries: [{ lane: lane(webhook.id) }],
+    });
     const page = await store.history.listDeliveries({ ...anyDelivery, webhookId: webhook.id });
     assert.deepEqual(idsOf(page.rows), idsOf(deliveries));
   });
@@ -140,7 +147,10 @@ export const history: StoreTheme = (check) => {
     const third = await list({ limit: 4, before: second.next, offset: 0 });
     assert.deepEqual(idsOf([...first.rows, ...second.rows, ...third.rows]), newestFirst);
     assert.equal(third.next, null);
-    assert.deepEqual(idsOf((await list({ limit: 3, before: first.next, offset: 2 })).rows), newestFirst.slice(6, 9));
+    assert.deepEqual(
+      idsOf((await list({ limit: 3, before: first.next, offset: 2 })).rows),
+      newestFirst.slice(6, 9),
+    );
     assert.deepEqual((await list({ limit: 3, before: null, offset: 99 })).rows, []);
     assert.notEqual((await list({ limit: 11, before: null, offset: 0 })).next, null);
     assert.equal((await list({ limit: 12, before: null, offset: 0 })).next, null);
@@ -160,7 +170,10 @@ export const history: StoreTheme = (check) => {
       await commit(store, { publishes });
     }
     const rare = await store.history.listDeliveries({ ...anyDelivery, tenantId: "rare", webhookId: "rare" });
-    assert.deepEqual(rare.rows.map((row) => row.progress.createdAt - start), [8007, 7007, 6007, 5007, 4007, 3007, 2007, 1007, 7]);
+    assert.deepEqual(
+      rare.rows.map((row) => row.progress.createdAt - start),
+      [8007, 7007, 6007, 5007, 4007, 3007, 2007, 1007, 7],
+    );
     const edge = { from: start + 4_090, to: start + 4_100 };
     assert.equal((await store.history.listDeliveries({ ...anyDelivery, ...edge })).rows.length, 11);
     assert.equal((await store.history.listEvents({ ...anyEvent, ...edge })).rows.length, 11);
@@ -205,7 +218,9 @@ export const history: StoreTheme = (check) => {
 };
 
 /** Eleven deliveries of as many events over three webhooks; even ones up to 8 succeeded. */
-async function manyDeliveries(store: Store): Promise<{ ids: readonly string[]; eventIds: readonly string[] }> {
+async function manyDeliveries(
+  store: Store,
+): Promise<{ ids: readonly string[]; eventIds: readonly string[] }> {
   const publishes = Array.from({ length: 11 }, (_, index) =>
     publishCommand({
       event: { createdAt: start + index },
@@ -214,7 +229,9 @@ async function manyDeliveries(store: Store): Promise<{ ids: readonly string[]; e
   );
   const result = await commit(store, { publishes });
   const leases = result.publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
-  await commit(store, { settlements: leases.filter(({ fence }) => fence > 0).map((lease) => settlement(lease)) });
+  await commit(store, {
+    settlements: leases.filter(({ fence }) => fence > 0).map((lease) => settlement(lease)),
+  });
   return {
     ids: publishes.map(({ deliveries }) => only(deliveries).id),
     eventIds: publishes.map(({ event }) => event.id),

@@ -51,13 +51,21 @@ export const idempotency: StoreTheme = (check) => {
     await store.idempotency.begin(entry);
     const later = { ...entry, now: start + minute, claimUntil: start + 2 * minute };
     assert.deepEqual(await store.idempotency.begin(later), { kind: "claimed" });
-    assert.deepEqual(await store.idempotency.begin({ ...later, now: start + minute + 1 }), { kind: "running" });
+    assert.deepEqual(await store.idempotency.begin({ ...later, now: start + minute + 1 }), {
+      kind: "running",
+    });
   });
 
   check("an expired answer counts as absent, for any call", async (store) => {
     await store.idempotency.begin(entry);
     await store.idempotency.finish({ scope, key, status: 200, body: "b" });
-    const later = { ...entry, now: start + day, fingerprint: "other", claimUntil: start + 2 * day, expiresAt: start + 2 * day };
+    const later = {
+      ...entry,
+      now: start + day,
+      fingerprint: "other",
+      claimUntil: start + 2 * day,
+      expiresAt: start + 2 * day,
+    };
     assert.deepEqual(await store.idempotency.begin(later), { kind: "claimed" });
   });
 };

@@ -1,5 +1,18 @@
 import assert from "node:assert/strict";
-import { claim, claimedIds, commit, idsOf, lane, minute, only, progressed, publish, settle, settlement, start } from "./scene.ts";
+import {
+  claim,
+  claimedIds,
+  commit,
+  idsOf,
+  lane,
+  minute,
+  only,
+  progressed,
+  publish,
+  settle,
+  settlement,
+  start,
+} from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const key = lane("webhook-1");
@@ -20,17 +33,22 @@ export const leases: StoreTheme = (check) => {
       assert.equal(result.more.normal, false);
     });
 
-    check(`${way.name}: once it ran out, another takes it and the first can no longer settle`, async (store) => {
-      const published = await publish(store, { deliveries: [{ claim: way.claim, leaseUntil: start + minute }] });
-      const first = way.claim
-        ? only(published.leases)
-        : only((await claim(store, key, { leaseUntil: start + minute })).deliveries).lease;
-      const second = only((await claim(store, key, { now: start + minute })).deliveries);
-      assert.ok(second.lease.fence > first.fence);
-      assert.equal(await settle(store, first), false);
-      assert.equal(await settle(store, second.lease), true);
-      assert.equal(await settle(store, second.lease), false);
-    });
+    check(
+      `${way.name}: once it ran out, another takes it and the first can no longer settle`,
+      async (store) => {
+        const published = await publish(store, {
+          deliveries: [{ claim: way.claim, leaseUntil: start + minute }],
+        });
+        const first = way.claim
+          ? only(published.leases)
+          : only((await claim(store, key, { leaseUntil: start + minute })).deliveries).lease;
+        const second = only((await claim(store, key, { now: start + minute })).deliveries);
+        assert.ok(second.lease.fence > first.fence);
+        assert.equal(await settle(store, first), false);
+        assert.equal(await settle(store, second.lease), true);
+        assert.equal(await settle(store, second.lease), false);
+      },
+    );
 
     check(`${way.name}: the holder may settle late when nobody took it`, async (store) => {
       const published = await publish(store, { deliveries: [{ claim: way.claim, leaseUntil: start }] });
@@ -52,16 +70,19 @@ export const leases: StoreTheme = (check) => {
       assert.deepEqual(claimedIds(await claim(store, key)), []);
     });
 
-    check(`${way.name}: after a restart the delivery is found again and an old lease is void`, async (store, open) => {
-      const published = await publish(store, { deliveries: [{ claim: way.claim }] });
-      const lease = way.claim ? only(published.leases) : only((await claim(store, key)).deliveries).lease;
-      const reopened = await open.reopen();
-      assert.deepEqual((await reopened.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [key]);
-      const again = await claim(reopened, key, { now: start + 2 * minute });
-      assert.deepEqual(claimedIds(again), idsOf(published.deliveries));
-      assert.equal(await settle(reopened, lease), false);
-      assert.equal(await settle(reopened, only(again.deliveries).lease), true);
-    });
+    check(
+      `${way.name}: after a restart the delivery is found again and an old lease is void`,
+      async (store, open) => {
+        const published = await publish(store, { deliveries: [{ claim: way.claim }] });
+        const lease = way.claim ? only(published.leases) : only((await claim(store, key)).deliveries).lease;
+        const reopened = await open.reopen();
+        assert.deepEqual((await reopened.deliveries.lanesWithWork({ after: null, limit: 9 })).lanes, [key]);
+        const again = await claim(reopened, key, { now: start + 2 * minute });
+        assert.deepEqual(claimedIds(again), idsOf(published.deliveries));
+        assert.equal(await settle(reopened, lease), false);
+        assert.equal(await settle(reopened, only(again.deliveries).lease), true);
+      },
+    );
   }
 
   check("a fence that was never given settles nothing", async (store) => {
@@ -87,8 +108,17 @@ export const leases: StoreTheme = (check) => {
       deliveries: [3, 1, 2].map((minutes) => ({ claim: true, leaseUntil: start + minutes * minute })),
     });
     const [third, first, second] = idsOf(deliveries);
-    assert.deepEqual(claimedIds(await claim(store, key, { now: start + minute, leaseUntil: start + 9 * minute })), [first]);
-    assert.deepEqual(claimedIds(await claim(store, key, { now: start + 2 * minute, leaseUntil: start + 9 * minute })), [second]);
-    assert.deepEqual(claimedIds(await claim(store, key, { now: start + 3 * minute, leaseUntil: start + 9 * minute })), [third]);
+    assert.deepEqual(
+      claimedIds(await claim(store, key, { now: start + minute, leaseUntil: start + 9 * minute })),
+      [first],
+    );
+    assert.deepEqual(
+      claimedIds(await claim(store, key, { now: start + 2 * minute, leaseUntil: start + 9 * minute })),
+      [second],
+    );
+    assert.deepEqual(
+      claimedIds(await claim(store, key, { now: start + 3 * minute, leaseUntil: start + 9 * minute })),
+      [third],
+    );
   });
 };

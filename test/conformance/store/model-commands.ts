@@ -67,7 +67,9 @@ export class CommitCommand implements Command {
     const result = await commit(real.store, {
       publishes,
       settlements: settlements.map(({ plan, held }) =>
-        settlement(held.token, { progress: progressed({ state: plan.state, dueAt: model.now + plan.dueInMs }) }),
+        settlement(held.token, {
+          progress: progressed({ state: plan.state, dueAt: model.now + plan.dueInMs }),
+        }),
       ),
     });
     const expected = settlements.map(({ plan, held }) => settleModel(model, held, plan));
@@ -125,10 +127,16 @@ export class ClaimCommand implements Command {
     assert.deepEqual(claimed.map(placeOf), expected.map(placeOf));
     if (ordered) assert.deepEqual(claimed, expected);
     const left = ordered ? claimable.slice(limit, limit + 1) : claimable.slice(limit);
-    const later = ordered ? left.filter(({ dueAt }) => dueAt > model.now) : free.filter(({ dueAt }) => dueAt > model.now);
+    const later = ordered
+      ? left.filter(({ dueAt }) => dueAt > model.now)
+      : free.filter(({ dueAt }) => dueAt > model.now);
     assert.equal(result.nextDueAt, later.length === 0 ? null : Math.min(...later.map(({ dueAt }) => dueAt)));
     for (const priority of priorities) {
-      assert.equal(result.more[priority], left.some((each) => each.priority === priority), priority);
+      assert.equal(
+        result.more[priority],
+        left.some((each) => each.priority === priority),
+        priority,
+      );
     }
     for (const [index, { lease, progress }] of result.deliveries.entries()) {
       const delivery = claimed[index];

@@ -45,7 +45,9 @@ export class StoreModel {
     const free = this.deliveries.filter((each) => sameLane(each.lane, key) && this.isFree(each));
     if (key.ordering !== "none") return free;
     const tiers: readonly Priority[] = ["high", "normal", "low"];
-    return free.toSorted((a, b) => tiers.indexOf(a.priority) - tiers.indexOf(b.priority) || a.dueAt - b.dueAt);
+    return free.toSorted(
+      (a, b) => tiers.indexOf(a.priority) - tiers.indexOf(b.priority) || a.dueAt - b.dueAt,
+    );
   }
 
   waiting(priority: Priority): number {

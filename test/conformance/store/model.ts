@@ -2,12 +2,21 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { priorities } from "../../../src/core/delivery.ts";
 import { orderingGuarantees } from "../../../src/core/webhook.ts";
-import { ClaimCommand, CommitCommand, PassTimeCommand, ReleaseCommand, RestartCommand } from "./model-commands.ts";
+import {
+  ClaimCommand,
+  CommitCommand,
+  PassTimeCommand,
+  ReleaseCommand,
+  RestartCommand,
+} from "./model-commands.ts";
 import { StoreModel } from "./model-state.ts";
 import { start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
-const lanes = fc.record({ webhookId: fc.constantFrom("w1", "w2"), ordering: fc.constantFrom(...orderingGuarantees) });
+const lanes = fc.record({
+  webhookId: fc.constantFrom("w1", "w2"),
+  ordering: fc.constantFrom(...orderingGuarantees),
+});
 const plannedDelivery = fc.record({
   lane: lanes,
   priority: fc.constantFrom(...priorities),

@@ -29,7 +29,9 @@ export const orderedLanes: StoreTheme = (check) => {
     });
 
     check(`${key.ordering}: a failing head comes back first`, async (store) => {
-      const { deliveries } = await publish(store, { deliveries: [{ lane: key }, { lane: key }, { lane: key }] });
+      const { deliveries } = await publish(store, {
+        deliveries: [{ lane: key }, { lane: key }, { lane: key }],
+      });
       const head = only((await claim(store, key, { limit: 1 })).deliveries);
       await settle(store, head.lease, { progress: progressed({ state: "failed", dueAt: start + 1_000 }) });
       assert.deepEqual(claimedIds(await claim(store, key)), idsOf(deliveries));

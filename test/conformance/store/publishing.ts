@@ -17,7 +17,10 @@ export const publishing: StoreTheme = (check) => {
 
   check("keeps an empty body apart from a forgotten one", async (store) => {
     const { event } = await publish(store, { event: { body: new Uint8Array(0) } });
-    assert.deepEqual((await store.history.getEvent({ tenantId: null, id: event.id }))?.body, new Uint8Array(0));
+    assert.deepEqual(
+      (await store.history.getEvent({ tenantId: null, id: event.id }))?.body,
+      new Uint8Array(0),
+    );
   });
 
   check("numbers the events of each tenant from 1", async (store) => {
@@ -48,7 +51,11 @@ export const publishing: StoreTheme = (check) => {
 
   check("answers a repeated key with the first event and writes nothing", async (store) => {
     const dedupUntil = start + day;
-    const first = await publish(store, { event: { ...keyed, timestamp: start - 7 }, deliveries: [{}, {}], dedupUntil });
+    const first = await publish(store, {
+      event: { ...keyed, timestamp: start - 7 },
+      deliveries: [{}, {}],
+      dedupUntil,
+    });
     const again = await publish(store, { event: { ...keyed, createdAt: start + 1 }, dedupUntil });
     assert.deepEqual(again.result, {
       kind: "duplicate",
@@ -79,7 +86,10 @@ export const publishing: StoreTheme = (check) => {
 
   check("refuses a key that was used for another payload", async (store) => {
     const first = await publish(store, { event: keyed, dedupUntil: start + day });
-    const other = await publish(store, { event: { ...keyed, fingerprint: "print-2" }, dedupUntil: start + day });
+    const other = await publish(store, {
+      event: { ...keyed, fingerprint: "print-2" },
+      dedupUntil: start + day,
+    });
     assert.deepEqual(other.result, { kind: "key_conflict", eventId: first.event.id });
   });
 
@@ -94,7 +104,10 @@ export const publishing: StoreTheme = (check) => {
     const later = { ...keyed, createdAt: start + day };
     const second = await publish(store, { event: later, dedupUntil: start + 2 * day });
     assert.equal(second.result.kind, "accepted");
-    const third = await publish(store, { event: { ...later, createdAt: start + day + 1 }, dedupUntil: start + 2 * day });
+    const third = await publish(store, {
+      event: { ...later, createdAt: start + day + 1 },
+      dedupUntil: start + 2 * day,
+    });
     assert.equal(third.result.kind === "duplicate" && third.result.original.id, second.event.id);
   });
 
@@ -104,7 +117,12 @@ export const publishing: StoreTheme = (check) => {
   });
 
   check("lists the lanes that hold waiting deliveries, each once, page by page", async (store) => {
-    const lanes = [lane("w1"), lane("w2", "strict"), lane("w2", "per_event_type", "a"), lane("w2", "per_event_type", "b")];
+    const lanes = [
+      lane("w1"),
+      lane("w2", "strict"),
+      lane("w2", "per_event_type", "a"),
+      lane("w2", "per_event_type", "b"),
+    ];
     await publish(store, { deliveries: [...lanes, ...lanes].map((key) => ({ lane: key })) });
     await publish(store, { deliveries: [{ lane: lane("skipped"), state: "skipped" }] });
     const seen = [];

@@ -25,7 +25,10 @@ const dead = { progress: progressed({ state: "exhausted", reason: "max_attempts_
 export const requeues: StoreTheme = (check) => {
   check("a replay adds deliveries of the same event and body", async (store) => {
     const { event, deliveries } = await publishSettled(store, {}, {});
-    const again = [newDelivery({ origin: "replay" }), newDelivery({ origin: "replay", lane: lane("webhook-2") })];
+    const again = [
+      newDelivery({ origin: "replay" }),
+      newDelivery({ origin: "replay", lane: lane("webhook-2") }),
+    ];
     const result = await requeue(store, { eventId: event.id, deliveries: again, supersedes: null });
     assert.equal(result.kind, "accepted");
     const claimed = only((await claim(store, key)).deliveries);
@@ -99,7 +102,9 @@ export const requeues: StoreTheme = (check) => {
   });
 
   check("replaces a delivery whose lease ran out, and its holder can no longer settle", async (store) => {
-    const { event, deliveries, leases } = await publish(store, { deliveries: [{ claim: true, leaseUntil: start + 1 }] });
+    const { event, deliveries, leases } = await publish(store, {
+      deliveries: [{ claim: true, leaseUntil: start + 1 }],
+    });
     const retry = newDelivery({ origin: "retry", createdAt: start + 1 });
     const command = { eventId: event.id, deliveries: [retry], supersedes: only(deliveries).id };
     assert.equal((await requeue(store, command)).kind, "accepted");
@@ -111,8 +116,13 @@ export const requeues: StoreTheme = (check) => {
     const { event, deliveries } = await publishSettled(store, {}, dead);
     const supersedes = only(deliveries).id;
     const [first, second] = [newDelivery({ origin: "retry" }), newDelivery({ origin: "retry" })];
-    assert.equal((await requeue(store, { eventId: event.id, deliveries: [first], supersedes })).kind, "accepted");
-    assert.deepEqual(await requeue(store, { eventId: event.id, deliveries: [second], supersedes }), { kind: "in_flight" });
+    assert.equal(
+      (await requeue(store, { eventId: event.id, deliveries: [first], supersedes })).kind,
+      "accepted",
+    );
+    assert.deepEqual(await requeue(store, { eventId: event.id, deliveries: [second], supersedes }), {
+      kind: "in_flight",
+    });
     assert.equal(await store.history.getDelivery({ tenantId: null, id: second.id }), null);
   });
 };

@@ -1,14 +1,34 @@
 import assert from "node:assert/strict";
-import { claim, commit, day, firstPage, lane, newAttempt, newDelivery, only, publish, publishCommand, publishSettled, requeue, runToEnd, settle, start } from "./scene.ts";
+import {
+  claim,
+  commit,
+  day,
+  firstPage,
+  lane,
+  newAttempt,
+  newDelivery,
+  only,
+  publish,
+  publishCommand,
+  publishSettled,
+  requeue,
+  runToEnd,
+  settle,
+  start,
+} from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 export const retention: StoreTheme = (check) => {
   check("forgets old bodies, keeps young ones and those that still wait", async (store) => {
     const done = await publishSettled(store, { event: { createdAt: start } }, {});
     const waiting = await publish(store, { event: { createdAt: start } });
-    const half = await publish(store, { event: { createdAt: start }, deliveries: [{ state: "skipped" }, {}] });
+    const half = await publish(store, {
+      event: { createdAt: start },
+      deliveries: [{ state: "skipped" }, {}],
+    });
     const young = await publishSettled(store, { event: { createdAt: start + day } }, {});
-    const forget = () => runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + day, limit: 1 }));
+    const forget = () =>
+      runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + day, limit: 1 }));
     assert.equal(await forget(), 1);
     const body = async (id: string) => (await store.history.getEvent({ tenantId: null, id }))?.body;
     assert.equal(await body(done.event.id), null);
@@ -23,9 +43,16 @@ export const retention: StoreTheme = (check) => {
 
   check("keeps the body for a later retry that still waits", async (store) => {
     const { event } = await publishSettled(store, {}, {});
-    await requeue(store, { eventId: event.id, deliveries: [newDelivery({ createdAt: start + day })], supersedes: null });
+    await requeue(store, {
+      eventId: event.id,
+      deliveries: [newDelivery({ createdAt: start + day })],
+      supersedes: null,
+    });
     await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: start + 9 * day, limit: 10 }));
-    assert.deepEqual(only((await claim(store, lane("webhook-1"), { now: start + day })).deliveries).body, event.body);
+    assert.deepEqual(
+      only((await claim(store, lane("webhook-1"), { now: start + day })).deliveries).body,
+      event.body,
+    );
   });
 
   check("forgets finished deliveries with their attempts, then their events", async (store) => {
@@ -69,7 +96,10 @@ export const retention: StoreTheme = (check) => {
     const event = { idempotencyKey: "k", fingerprint: "f" };
     const first = await publishSettled(store, { event, dedupUntil: start + 9 * day }, {});
     await runToEnd(() => store.upkeep.forgetHistory({ createdBefore: start + 5 * day, limit: 10 }));
-    const again = await publish(store, { event: { ...event, createdAt: start + 5 * day }, dedupUntil: start + 14 * day });
+    const again = await publish(store, {
+      event: { ...event, createdAt: start + 5 * day },
+      dedupUntil: start + 14 * day,
+    });
     assert.equal(again.result.kind === "duplicate" && again.result.original.id, first.event.id);
     await runToEnd(() => store.upkeep.forgetKeys({ now: start + 9 * day, limit: 10 }));
     await runToEnd(() => store.upkeep.forgetHistory({ createdBefore: start + 9 * day, limit: 10 }));
@@ -88,7 +118,9 @@ export const retention: StoreTheme = (check) => {
   });
 
   check("forgets a long history in small steps", async (store) => {
-    const publishes = Array.from({ length: 6_000 }, () => publishCommand({ deliveries: [{ state: "skipped" }] }));
+    const publishes = Array.from({ length: 6_000 }, () =>
+      publishCommand({ deliveries: [{ state: "skipped" }] }),
+    );
     await commit(store, { publishes });
     const results = [];
     for (let more = true; more; ) {
@@ -97,7 +129,10 @@ export const retention: StoreTheme = (check) => {
       results.push(result.changed);
       more = result.more;
     }
-    assert.equal(results.reduce((sum, changed) => sum + changed, 0), 12_000);
+    assert.equal(
+      results.reduce((sum, changed) => sum + changed, 0),
+      12_000,
+    );
   });
 
   check("forgets expired keys of every kind, and only those", async (store) => {
@@ -112,8 +147,14 @@ export const retention: StoreTheme = (check) => {
     await publish(store, { event: { idempotencyKey: "old", fingerprint: "f" }, dedupUntil: start + 1 });
     await publish(store, { event: { idempotencyKey: "young", fingerprint: "f" }, dedupUntil: start + 2 });
     assert.equal(await runToEnd(() => store.upkeep.forgetKeys({ now: start + 1, limit: 1 })), 3);
-    assert.deepEqual((await store.registry.apiKeys()).map(({ id }) => id), ["forever", "young"]);
-    const repeat = { event: { idempotencyKey: "young", fingerprint: "f", createdAt: start + 1 }, dedupUntil: start + 9 };
+    assert.deepEqual(
+      (await store.registry.apiKeys()).map(({ id }) => id),
+      ["forever", "young"],
+    );
+    const repeat = {
+      event: { idempotencyKey: "young", fingerprint: "f", createdAt: start + 1 },
+      dedupUntil: start + 9,
+    };
     assert.equal((await publish(store, repeat)).result.kind, "duplicate");
   });
 };

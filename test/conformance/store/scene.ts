@@ -34,7 +34,11 @@ export function newId(): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7000-8000-${rest}`;
 }
 
-export function lane(webhookId: string, ordering: LaneKey["ordering"] = "none", eventType: string | null = null): LaneKey {
+export function lane(
+  webhookId: string,
+  ordering: LaneKey["ordering"] = "none",
+  eventType: string | null = null,
+): LaneKey {
   return { webhookId, ordering, eventType };
 }
 
@@ -132,7 +136,13 @@ export function settlement(lease: Lease, fields: Partial<Omit<Settlement, "lease
 }
 
 export async function commit(store: Store, batch: Partial<CommitBatch>): Promise<CommitResult> {
-  return store.deliveries.commit({ publishes: [], requeues: [], settlements: [], webhookStates: [], ...batch });
+  return store.deliveries.commit({
+    publishes: [],
+    requeues: [],
+    settlements: [],
+    webhookStates: [],
+    ...batch,
+  });
 }
 
 /** What a publish is made of; every delivery given goes with the one event. */
@@ -169,13 +179,28 @@ export async function requeue(store: Store, command: RequeueCommand): Promise<Re
   return only((await commit(store, { requeues: [command] })).requeues);
 }
 
-export async function settle(store: Store, lease: Lease, fields: Partial<Omit<Settlement, "lease">> = {}): Promise<boolean> {
+export async function settle(
+  store: Store,
+  lease: Lease,
+  fields: Partial<Omit<Settlement, "lease">> = {},
+): Promise<boolean> {
   return only((await commit(store, { settlements: [settlement(lease, fields)] })).settled);
 }
 
-export async function claim(store: Store, key: LaneKey, fields: Partial<ClaimRequest> = {}): Promise<ClaimResult> {
+export async function claim(
+  store: Store,
+  key: LaneKey,
+  fields: Partial<ClaimRequest> = {},
+): Promise<ClaimResult> {
   const now = fields.now ?? start;
-  const request = { lane: key, now, limit: 100, bodyBytesMax: 1_000_000_000, leaseUntil: now + minute, ...fields };
+  const request = {
+    lane: key,
+    now,
+    limit: 100,
+    bodyBytesMax: 1_000_000_000,
+    leaseUntil: now + minute,
+    ...fields,
+  };
   return only(await store.deliveries.claim([request]));
 }
 
@@ -194,7 +219,9 @@ export async function publishSettled(
 }
 
 /** Runs upkeep steps until one says that there is no more; returns how many rows changed. */
-export async function runToEnd(step: () => Promise<{ readonly changed: number; readonly more: boolean }>): Promise<number> {
+export async function runToEnd(
+  step: () => Promise<{ readonly changed: number; readonly more: boolean }>,
+): Promise<number> {
   let changed = 0;
   for (let steps = 0; steps < 10_000; steps += 1) {
     const result = await step();

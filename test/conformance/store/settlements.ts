@@ -1,5 +1,16 @@
 import assert from "node:assert/strict";
-import { commit, lane, newAttempt, newWebhook, only, progressed, publish, publishSettled, settle, start } from "./scene.ts";
+import {
+  commit,
+  lane,
+  newAttempt,
+  newWebhook,
+  only,
+  progressed,
+  publish,
+  publishSettled,
+  settle,
+  start,
+} from "./scene.ts";
 import { claim } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
@@ -17,7 +28,11 @@ export const settlements: StoreTheme = (check) => {
       executedAt: start + 4,
       nextRetryAt: start + 99,
     });
-    const progress = progressed({ state: "exhausted", reason: "permanent_client_error_410", dueAt: start + 7 });
+    const progress = progressed({
+      state: "exhausted",
+      reason: "permanent_client_error_410",
+      dueAt: start + 7,
+    });
     const { deliveries } = await publishSettled(store, {}, { attempt, progress, settledAt: start + 16 });
     const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
     assert.deepEqual(stored?.progress, progress);
@@ -31,10 +46,16 @@ export const settlements: StoreTheme = (check) => {
     for (const number of [1, 2, 3]) {
       const { lease } = only((await claim(store, lane("webhook-1"), { now: start + number })).deliveries);
       const attempt = newAttempt({ number, outcome: "transient", category: "server_error", statusCode: 503 });
-      await settle(store, lease, { attempt, progress: progressed({ state: "failed", attemptCount: number }) });
+      await settle(store, lease, {
+        attempt,
+        progress: progressed({ state: "failed", attemptCount: number }),
+      });
     }
     const attempts = await store.history.listAttempts(only(deliveries).id);
-    assert.deepEqual(attempts.map(({ number }) => number), [1, 2, 3]);
+    assert.deepEqual(
+      attempts.map(({ number }) => number),
+      [1, 2, 3],
+    );
     const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
     assert.equal(stored?.completedAt, null);
     assert.equal(stored?.category, "server_error");
@@ -45,14 +66,22 @@ export const settlements: StoreTheme = (check) => {
     const failed = newAttempt({ outcome: "transient", category: "timeout", statusCode: null });
     await settle(store, only(leases), { attempt: failed, progress: progressed({ state: "failed" }) });
     const { lease } = only((await claim(store, lane("webhook-1"))).deliveries);
-    await settle(store, lease, { attempt: newAttempt({ number: 2 }), progress: progressed({ attemptCount: 2 }) });
+    await settle(store, lease, {
+      attempt: newAttempt({ number: 2 }),
+      progress: progressed({ attemptCount: 2 }),
+    });
     const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
     assert.equal(stored?.progress.state, "success");
     assert.equal(stored?.category, "timeout");
   });
 
   check("settles without an attempt", async (store) => {
-    const progress = progressed({ state: "exhausted", attemptCount: 0, firstAttemptAt: null, reason: "expired" });
+    const progress = progressed({
+      state: "exhausted",
+      attemptCount: 0,
+      firstAttemptAt: null,
+      reason: "expired",
+    });
     const { deliveries } = await publishSettled(store, {}, { progress });
     assert.deepEqual(await store.history.listAttempts(only(deliveries).id), []);
   });

@@ -29,7 +29,11 @@ export const webhooks: StoreTheme = (check) => {
       },
     });
     await store.webhooks.save(webhook);
-    assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })), { webhook, secrets: [], runtime: null });
+    assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })), {
+      webhook,
+      secrets: [],
+      runtime: null,
+    });
     const changed = { ...webhook, url: "https://example.org/", updatedAt: start + 1 };
     await store.webhooks.save(changed);
     assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })).webhook, changed);
@@ -46,7 +50,10 @@ export const webhooks: StoreTheme = (check) => {
       seen.push(...page.map(({ webhook }) => webhook.id));
       after = page.at(-1)?.webhook.id ?? null;
     }
-    assert.deepEqual(seen, saved.map(({ id }) => id));
+    assert.deepEqual(
+      seen,
+      saved.map(({ id }) => id),
+    );
   });
 
   check("paging goes on after a webhook that was deleted meanwhile", async (store) => {
@@ -54,7 +61,10 @@ export const webhooks: StoreTheme = (check) => {
     for (const webhook of [first, second, third]) await store.webhooks.save(webhook);
     await store.webhooks.delete({ id: second.id, deletedAt: start });
     const rest = await store.webhooks.page({ after: second.id, limit: 5 });
-    assert.deepEqual(rest.map(({ webhook }) => webhook.id), [third.id]);
+    assert.deepEqual(
+      rest.map(({ webhook }) => webhook.id),
+      [third.id],
+    );
   });
 
   check("replaces secrets as a whole and keeps their order", async (store) => {
@@ -65,7 +75,10 @@ export const webhooks: StoreTheme = (check) => {
     await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets });
     assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })).secrets, secrets);
     assert.equal(await store.webhooks.findBySecretDigest("old"), null);
-    assert.deepEqual(await store.webhooks.findBySecretDigest("d1"), { webhookId: webhook.id, tenantId: "default" });
+    assert.deepEqual(await store.webhooks.findBySecretDigest("d1"), {
+      webhookId: webhook.id,
+      tenantId: "default",
+    });
   });
 
   check("keeps the keys of tenants apart from those of webhooks", async (store) => {
@@ -85,7 +98,14 @@ export const webhooks: StoreTheme = (check) => {
     await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: [secret("d")] });
     await commit(store, {
       webhookStates: [
-        { webhookId: webhook.id, pausedUntil: 1, pauseReason: null, lastSuccessAt: null, circuit: null, health: null },
+        {
+          webhookId: webhook.id,
+          pausedUntil: 1,
+          pauseReason: null,
+          lastSuccessAt: null,
+          circuit: null,
+          health: null,
+        },
       ],
     });
     await store.webhooks.delete({ id: webhook.id, deletedAt: start });

@@ -79,7 +79,7 @@ export class RequestChecks {
     // A request does not say which of two twins it is for (a replay beside its original): the one that may go now.
     const found = due.find((delivery) => this.#overtaken(delivery) === undefined) ?? due[0];
     if (found !== undefined) return found;
-    const states = all.map((delivery) => `${delivery.id} ${delivery.progress.state} due ${delivery.progress.dueAt}`);
+    const states = all.map((delivery) => `${delivery.id} ${delivery.progress.state} due ${delivery.progress.dueAt} lease ${JSON.stringify(delivery.lease)}`);
     const detail = `event ${eventId} to webhook ${webhookId} at ${time.now()}: ${states.join(", ")}`;
     if (all.length === 0) fail("I-1", `a request before its publish was committed: ${detail}`);
     else if (!all.some(isWaiting)) fail("I-15", `a request after the end: ${detail}`);

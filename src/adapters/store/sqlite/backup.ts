@@ -14,7 +14,10 @@ const everyPage = 2 ** 31 - 1;
  * writes, and never ends under load. Meanwhile the owner's WAL cannot shrink. The file appears under its name only
  * when it is whole.
  */
-export async function backupSqliteStore(options: { readonly dataDir: string; readonly file: string }): Promise<void> {
+export async function backupSqliteStore(options: {
+  readonly dataDir: string;
+  readonly file: string;
+}): Promise<void> {
   const source = databaseFile(options.dataDir);
   if (!existsSync(source)) throw new StoreUnavailableError(`there is no database in ${options.dataDir}`);
   if (existsSync(options.file)) throw new StoreUnavailableError(`${options.file} exists already`);

@@ -3,11 +3,26 @@ import { test } from "node:test";
 import { deliveryStates, priorities } from "../../../core/delivery.ts";
 import { failureCategories } from "../../../core/outcome.ts";
 import { orderingGuarantees } from "../../../core/webhook.ts";
-import { categoryCodes, decode, orderingCodes, originCodes, outcomeCodes, priorityCodes, stateCodes } from "./codes.ts";
+import {
+  categoryCodes,
+  decode,
+  orderingCodes,
+  originCodes,
+  outcomeCodes,
+  priorityCodes,
+  stateCodes,
+} from "./codes.ts";
 
 test("the numbers in existing files keep their meaning", () => {
   assert.deepEqual(priorityCodes.encode, { high: 0, normal: 1, low: 2 });
-  assert.deepEqual(stateCodes.encode, { pending: 0, failed: 1, success: 2, exhausted: 3, skipped: 4, cancelled: 5 });
+  assert.deepEqual(stateCodes.encode, {
+    pending: 0,
+    failed: 1,
+    success: 2,
+    exhausted: 3,
+    skipped: 4,
+    cancelled: 5,
+  });
   assert.deepEqual(originCodes.encode, { publish: 0, retry: 1, replay: 2, recover: 3, test: 4 });
   assert.deepEqual(outcomeCodes.encode, { accepted: 0, transient: 1, terminal: 2 });
   assert.deepEqual(orderingCodes.encode, { none: 0, per_event_type: 1, strict: 2 });

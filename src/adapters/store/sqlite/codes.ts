@@ -1,4 +1,9 @@
-import { type DeliveryOrigin, type DeliveryState, type Priority, priorities } from "../../../core/delivery.ts";
+import {
+  type DeliveryOrigin,
+  type DeliveryState,
+  type Priority,
+  priorities,
+} from "../../../core/delivery.ts";
 import { type FailureCategory, failureCategories, type Outcome } from "../../../core/outcome.ts";
 import { type OrderingGuarantee, orderingGuarantees } from "../../../core/webhook.ts";
 
@@ -18,7 +23,14 @@ function codec<Word extends string>(words: readonly Word[]): Codec<Word> {
 
 /** `high` is 0, so that lower ranks go first. */
 export const priorityCodes = codec<Priority>(priorities);
-export const stateCodes = codec<DeliveryState>(["pending", "failed", "success", "exhausted", "skipped", "cancelled"]);
+export const stateCodes = codec<DeliveryState>([
+  "pending",
+  "failed",
+  "success",
+  "exhausted",
+  "skipped",
+  "cancelled",
+]);
 export const originCodes = codec<DeliveryOrigin>(["publish", "retry", "replay", "recover", "test"]);
 export const outcomeCodes = codec<Outcome>(["accepted", "transient", "terminal"]);
 export const categoryCodes = codec<FailureCategory>(failureCategories);

@@ -116,7 +116,9 @@ export class SqliteDeliveries implements DeliveryStore {
       for (const seq of seqs) {
         const held = leases.take(seq, null);
         if (held === undefined) continue;
-        const row = this.#enterLane.get(lanes.get(held.lane).ordered ? 1 : 0, seq) as unknown as [rank: number];
+        const row = this.#enterLane.get(lanes.get(held.lane).ordered ? 1 : 0, seq) as unknown as [
+          rank: number,
+        ];
         queue.insert({ lane: held.lane, rank: row[0], seq });
       }
       tally.touch();

@@ -20,7 +20,9 @@ export class SchemaTooNewError extends Error {
   readonly known: number;
 
   constructor(versions: { readonly found: number; readonly known: number }) {
-    super(`the database has schema ${versions.found}, this version knows up to ${versions.known}: upgrade Posthorn`);
+    super(
+      `the database has schema ${versions.found}, this version knows up to ${versions.known}: upgrade Posthorn`,
+    );
     this.found = versions.found;
     this.known = versions.known;
   }
@@ -63,7 +65,8 @@ const unavailable: ReadonlyMap<number, string> = new Map([
 /** Turns what node:sqlite throws into the port's error; anything else is a bug and passes through. */
 export function storeError(error: unknown): unknown {
   if (!(error instanceof Error) || !("code" in error)) return error;
-  if (error.code === "ERR_INVALID_STATE") return new StoreUnavailableError("the store is closed", { cause: error });
+  if (error.code === "ERR_INVALID_STATE")
+    return new StoreUnavailableError("the store is closed", { cause: error });
   if (error.code !== "ERR_SQLITE_ERROR" || !("errcode" in error)) return error;
   const text = unavailable.get(Number(error.errcode) & 0xff);
   return text === undefined ? error : new StoreUnavailableError(text, { cause: error });

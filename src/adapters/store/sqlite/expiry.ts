@@ -66,7 +66,11 @@ export class Expiry {
   }
 
   /** Clears the webhook's mark once nothing of it waits, free or leased. */
-  cancelWebhook(step: { readonly webhookId: string; readonly now: number; readonly limit: number }): StepResult {
+  cancelWebhook(step: {
+    readonly webhookId: string;
+    readonly now: number;
+    readonly limit: number;
+  }): StepResult {
     const { words, leases, lanes } = this.#state;
     const webhook = words.find(step.webhookId);
     const refs = webhook === null ? [] : (this.#lanesOf.all(webhook) as unknown as [ref: number][]);
@@ -94,7 +98,12 @@ export class Expiry {
     { step, createdBefore }: { readonly step: ExpireStep; readonly createdBefore: number },
   ): SweepVisit {
     const { words, leases, tally } = this.#state;
-    const rows = this.#old.all(window.from, window.to, createdBefore, window.limit) as unknown as WaitingRow[];
+    const rows = this.#old.all(
+      window.from,
+      window.to,
+      createdBefore,
+      window.limit,
+    ) as unknown as WaitingRow[];
     let changed = 0;
     for (const [seq, priority, lane, rank, webhook, tenant, createdAt] of rows) {
       const ageMsMax = step.ageMsByWebhook.get(words.text(webhook)) ?? step.ageMsDefault;

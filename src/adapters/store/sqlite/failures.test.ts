@@ -50,7 +50,10 @@ async function openBreakable(t: TestContext): Promise<BreakableStore> {
 }
 
 const key = lane("webhook-1");
-const bulky = { event: { body: new Uint8Array(1_000_000), tenantId: "new tenant" }, deliveries: [{ lane: lane("new webhook"), claim: true }] };
+const bulky = {
+  event: { body: new Uint8Array(1_000_000), tenantId: "new tenant" },
+  deliveries: [{ lane: lane("new webhook"), claim: true }],
+};
 
 test("a full disk refuses the batch whole: no row, no lease, no counter, no number used", async (t) => {
   const { store, db } = await openBreakable(t);
@@ -87,13 +90,21 @@ test("a statement that fails in mid-batch takes everything before it back", asyn
   const { leases } = await publish(store, { deliveries: [{ claim: true }, { claim: true }] });
   const [first, second] = leases;
   assert.ok(first !== undefined && second !== undefined);
-  const broken = settlement(second, { attempt: newAttempt({ responseSample: Symbol("no value") as unknown as string }) });
-  const command = publishCommand({ event: { tenantId: "t", eventType: "never seen" }, deliveries: [{ claim: true }] });
+  const broken = settlement(second, {
+    attempt: newAttempt({ responseSample: Symbol("no value") as unknown as string }),
+  });
+  const command = publishCommand({
+    event: { tenantId: "t", eventType: "never seen" },
+    deliveries: [{ claim: true }],
+  });
   await assert.rejects(commit(store, { publishes: [command], settlements: [settlement(first), broken] }));
   assert.equal(await store.history.getEvent({ tenantId: null, id: command.event.id }), null);
   assert.equal((await store.deliveries.depth()).waiting.normal, 2);
   // The words of the refused event were interned in a transaction that never was.
-  const retried = await commit(store, { publishes: [command], settlements: [settlement(first), settlement(second)] });
+  const retried = await commit(store, {
+    publishes: [command],
+    settlements: [settlement(first), settlement(second)],
+  });
   assert.deepEqual(retried.settled, [true, true]);
   const stored = await store.history.getEvent({ tenantId: "t", id: command.event.id });
   assert.equal(stored?.eventType, "never seen");
@@ -115,7 +126,9 @@ test("an end that was refused leaves the delivery in its lane", async (t) => {
 test("a refused batch at the edge of a chunk does not hide the rows before it", async (t) => {
   const { store } = await openBreakable(t);
   const skipped = (count: number, createdAt: number) =>
-    Array.from({ length: count }, () => publishCommand({ event: { createdAt }, deliveries: [{ state: "skipped" }] }));
+    Array.from({ length: count }, () =>
+      publishCommand({ event: { createdAt }, deliveries: [{ state: "skipped" }] }),
+    );
   await commit(store, { publishes: skipped(4_090, start) });
   const broken = publishCommand({ event: { source: Symbol("no value") as unknown as string } });
   await assert.rejects(commit(store, { publishes: [...skipped(20, start + 1), broken] }));
@@ -126,9 +139,13 @@ test("a refused batch at the edge of a chunk does not hide the rows before it", 
 
 test("leases that a refused batch had taken back protect their rows as before, oldest first", async (t) => {
   const { store, db } = await openBreakable(t);
-  const { leases } = await publish(store, { deliveries: [{ claim: true }, { claim: true }, { claim: true }] });
+  const { leases } = await publish(store, {
+    deliveries: [{ claim: true }, { claim: true }, { claim: true }],
+  });
   const attempt = newAttempt({ id: Symbol("no value") as unknown as string });
-  await assert.rejects(commit(store, { settlements: leases.slice(0, 1).map((lease) => settlement(lease, { attempt })) }));
+  await assert.rejects(
+    commit(store, { settlements: leases.slice(0, 1).map((lease) => settlement(lease, { attempt })) }),
+  );
   assert.deepEqual(claimedIds(await claim(store, key)), []);
   // A commit after it notes how far back the next start must look. The first lease must still count.
   await publish(store, { deliveries: [{ state: "skipped" }] });

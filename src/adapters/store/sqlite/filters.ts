@@ -71,7 +71,11 @@ export function deadLetterFilter(words: Words, query: Omit<DeadLetterQuery, "pag
   const draft = new FilterDraft();
   draft.add(`d.state = ${exhausted} AND d.superseded_by IS NULL`);
   if (query.tenantId !== null) draft.equal("d.tenant", words.find(query.tenantId));
-  if (query.webhookIds !== null) draft.oneOf("d.webhook", query.webhookIds.map((id) => words.find(id)));
+  if (query.webhookIds !== null)
+    draft.oneOf(
+      "d.webhook",
+      query.webhookIds.map((id) => words.find(id)),
+    );
   if (query.eventTypes !== null) {
     draft.oneOf(
       "(SELECT event_type FROM events WHERE seq = d.event)",
@@ -79,7 +83,10 @@ export function deadLetterFilter(words: Words, query: Omit<DeadLetterQuery, "pag
     );
   }
   if (query.categories !== null) {
-    draft.oneOf("d.category", query.categories.map((category) => categoryCodes.encode[category]));
+    draft.oneOf(
+      "d.category",
+      query.categories.map((category) => categoryCodes.encode[category]),
+    );
   }
   draft.created(query);
   return draft.done();

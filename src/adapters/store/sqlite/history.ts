@@ -32,7 +32,10 @@ export class SqliteHistory implements HistoryStore {
     this.#tenantOf = state.connection.prepare("SELECT tenant FROM webhooks WHERE id = ?");
   }
 
-  async getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null> {
+  async getEvent(query: {
+    readonly tenantId: string | null;
+    readonly id: string;
+  }): Promise<StoredEvent | null> {
     const event = this.#state.connection.read(() => this.#rows.eventById(query.id));
     return ownedBy(query.tenantId, event);
   }
@@ -43,7 +46,10 @@ export class SqliteHistory implements HistoryStore {
     return readPage(this.#state.connection, { walk, page: query.page, read: (seq) => this.#rows.event(seq) });
   }
 
-  async getDelivery(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredDelivery | null> {
+  async getDelivery(query: {
+    readonly tenantId: string | null;
+    readonly id: string;
+  }): Promise<StoredDelivery | null> {
     const delivery = this.#state.connection.read(() => this.#rows.deliveryById(query.id));
     return ownedBy(query.tenantId, delivery);
   }
@@ -53,23 +59,40 @@ export class SqliteHistory implements HistoryStore {
   }
 
   async listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>> {
-    return this.#deliveryPage(this.#plan(() => this.#deliveryWalk(query)), query.page);
+    return this.#deliveryPage(
+      this.#plan(() => this.#deliveryWalk(query)),
+      query.page,
+    );
   }
 
   async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {
-    return this.#deliveryPage(this.#plan(() => deadLetterWalk(this.#walks, query)), query.page);
+    return this.#deliveryPage(
+      this.#plan(() => deadLetterWalk(this.#walks, query)),
+      query.page,
+    );
   }
 
-  async countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number> {
-    return this.#count(this.#plan(() => deadLetterWalk(this.#walks, query)), query.countMax);
+  async countDeadLetters(
+    query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number },
+  ): Promise<number> {
+    return this.#count(
+      this.#plan(() => deadLetterWalk(this.#walks, query)),
+      query.countMax,
+    );
   }
 
   async countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number> {
-    return this.#count(this.#plan(() => this.#deliveryWalk(query)), query.countMax);
+    return this.#count(
+      this.#plan(() => this.#deliveryWalk(query)),
+      query.countMax,
+    );
   }
 
   async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {
-    return this.#attempts.stats({ ...query, tenantId: this.#plan(() => this.#webhookTenant(query.webhookId)) });
+    return this.#attempts.stats({
+      ...query,
+      tenantId: this.#plan(() => this.#webhookTenant(query.webhookId)),
+    });
   }
 
   #deliveryWalk(query: Omit<DeliveryQuery, "page">): Walk | null {
@@ -103,6 +126,9 @@ export class SqliteHistory implements HistoryStore {
 const noRows = { rows: [], next: null };
 
 /** Rows of other tenants do not exist. */
-function ownedBy<Row extends { readonly tenantId: string }>(tenantId: string | null, row: Row | null): Row | null {
+function ownedBy<Row extends { readonly tenantId: string }>(
+  tenantId: string | null,
+  row: Row | null,
+): Row | null {
   return row === null || (tenantId !== null && row.tenantId !== tenantId) ? null : row;
 }

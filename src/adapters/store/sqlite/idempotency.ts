@@ -28,8 +28,12 @@ export class SqliteIdempotency implements IdempotencyStore {
       "SELECT fingerprint, claim_until, expires_at, status, body FROM idempotency WHERE scope = ? AND key = ?",
     );
     this.#claim = connection.prepare("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, NULL, NULL)");
-    this.#finish = connection.prepare("UPDATE idempotency SET status = ?, body = ? WHERE scope = ? AND key = ?");
-    this.#abandon = connection.prepare("DELETE FROM idempotency WHERE scope = ? AND key = ? AND status IS NULL");
+    this.#finish = connection.prepare(
+      "UPDATE idempotency SET status = ?, body = ? WHERE scope = ? AND key = ?",
+    );
+    this.#abandon = connection.prepare(
+      "DELETE FROM idempotency WHERE scope = ? AND key = ? AND status IS NULL",
+    );
   }
 
   async begin(entry: IdempotencyClaim): Promise<IdempotencyState> {

@@ -40,7 +40,9 @@ export class LaneQueue {
 
   constructor(connection: Connection) {
     this.#insert = connection.prepare("INSERT INTO lane_entries VALUES (?, ?, ?)");
-    this.#remove = connection.prepare("DELETE FROM lane_entries WHERE lane = ? AND rank = ? AND delivery = ?");
+    this.#remove = connection.prepare(
+      "DELETE FROM lane_entries WHERE lane = ? AND rank = ? AND delivery = ?",
+    );
     // With a bare `LIMIT ?` SQLite plans the statement anew on every call, as its plan may depend on the limit: 3 µs.
     this.#entries = connection.prepare(
       `SELECT delivery, rank FROM lane_entries WHERE lane = ? AND (rank, delivery) > (?, ?) AND rank <= ?
@@ -153,7 +155,8 @@ export class LaneQueue {
   }
 
   #undo(): void {
-    for (const { lane, seq } of this.#spending) if (this.#spent.get(lane)?.delete(seq) === true) this.#spentCount -= 1;
+    for (const { lane, seq } of this.#spending)
+      if (this.#spent.get(lane)?.delete(seq) === true) this.#spentCount -= 1;
     this.#spending = [];
     this.#swept = [];
   }

@@ -23,10 +23,6 @@ export class LeaseTable {
   #lanes = new Uint32Array(256);
   #priorities = new Uint8Array(256);
 
-  get size(): number {
-    return this.#rows.size;
-  }
-
   has(seq: number): boolean {
     return this.#rows.has(seq);
   }
@@ -97,7 +93,10 @@ export class LeaseTable {
   }
 
   #grow(length: number): void {
-    const larger = <Column extends Float64Array | Uint32Array | Uint8Array>(column: Column, grown: Column): Column => {
+    const larger = <Column extends Float64Array | Uint32Array | Uint8Array>(
+      column: Column,
+      grown: Column,
+    ): Column => {
       grown.set(column);
       return grown;
     };

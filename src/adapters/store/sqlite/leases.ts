@@ -29,10 +29,6 @@ export class Leases {
     this.#fence = floor;
   }
 
-  get size(): number {
-    return this.#fresh.size + this.#placed.size;
-  }
-
   get(seq: number): LeaseRecord | undefined {
     return this.#fresh.get(seq) ?? this.#placed.get(seq);
   }

@@ -26,7 +26,10 @@ import { databaseFile, openSqliteStore } from "./open.ts";
 
 function counts(dataDir: string, tables: readonly string[]): Readonly<Record<string, unknown>> {
   const db = new DatabaseSync(databaseFile(dataDir), { readOnly: true });
-  const rows = tables.map((table) => [table, db.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.["count"]]);
+  const rows = tables.map((table) => [
+    table,
+    db.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.["count"],
+  ]);
   db.close();
   return Object.fromEntries(rows);
 }
@@ -63,7 +66,9 @@ test("spent entries are removed in groups, from the file and from memory", (t) =
   const connection = new Connection(db);
   const queue = new LaneQueue(connection);
   const lanes = Array.from({ length: 1_000 }, (_, index) => index + 1);
-  const entries = lanes.flatMap((each) => [1, 2, 3, 4, 5, 6, 7, 8, 9].map((seq) => ({ lane: each, rank: seq, seq })));
+  const entries = lanes.flatMap((each) =>
+    [1, 2, 3, 4, 5, 6, 7, 8, 9].map((seq) => ({ lane: each, rank: seq, seq })),
+  );
   connection.write(() => {
     for (const entry of entries) queue.insert(entry);
   });

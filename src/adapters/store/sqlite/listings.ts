@@ -34,7 +34,11 @@ export function eventWalk(context: WalkContext, query: Omit<EventQuery, "page">)
   if (filter === null) return null;
   return {
     chunkBelow: (before) => chunkBelow(context.state, { kind: chunkKinds.events, range: query, before }),
-    seqs: sliceReader(context, { filter, table: "events", index: query.tenantId === null ? null : "events_tenant" }),
+    seqs: sliceReader(context, {
+      filter,
+      table: "events",
+      index: query.tenantId === null ? null : "events_tenant",
+    }),
   };
 }
 
@@ -68,7 +72,9 @@ export function deadLetterWalk(context: WalkContext, query: Omit<DeadLetterQuery
   );
   return {
     chunkBelow: (before) => {
-      const found = tenants.map((tenant) => (newest.get(tenant, before) as unknown as [seq: number | null])[0] ?? 0);
+      const found = tenants.map(
+        (tenant) => (newest.get(tenant, before) as unknown as [seq: number | null])[0] ?? 0,
+      );
       const seq = Math.max(0, ...found);
       return seq === 0 ? null : chunkOf(seq);
     },
@@ -129,8 +135,7 @@ function sliceReader(
   },
 ): (slice: ChunkSlice) => readonly number[] {
   const { filter, table, index } = source;
-  const scope =
-    index === null ? "d.seq >= ? AND d.seq <= ? AND d.seq < ?" : "d.seq >> 12 = ? AND d.seq < ?";
+  const scope = index === null ? "d.seq >= ? AND d.seq <= ? AND d.seq < ?" : "d.seq >> 12 = ? AND d.seq < ?";
   const where = [scope, ...filter.conditions].join(" AND ");
   const from = index === null ? `${table} d` : `${table} d INDEXED BY ${index}`;
   const statement = context.statements.get(

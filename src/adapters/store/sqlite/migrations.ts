@@ -32,7 +32,8 @@ export function planMigrations(db: DatabaseSync, known: readonly Migration[] = m
   if (newest > known.length) throw new SchemaTooNewError({ found: newest, known: known.length });
   for (const row of applied) {
     const migration = known[row.number - 1];
-    if (migration === undefined || checksum(migration) !== row.checksum) throw new MigrationMismatchError(row);
+    if (migration === undefined || checksum(migration) !== row.checksum)
+      throw new MigrationMismatchError(row);
   }
   return { from: newest, pending: known.slice(newest) };
 }

@@ -6,7 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
-import { claim, commit, lane, publish, publishCommand, start } from "../../../../test/conformance/store/scene.ts";
+import {
+  claim,
+  commit,
+  lane,
+  publish,
+  publishCommand,
+  start,
+} from "../../../../test/conformance/store/scene.ts";
 import type { Store } from "../../../ports/store.ts";
 import { backupSqliteStore } from "./backup.ts";
 import { DataFolderInUseError } from "./errors.ts";
@@ -81,7 +88,10 @@ test("refuses a database of somebody else without touching it, and a file that i
   execute(dataDir, "CREATE TABLE theirs (a)");
   await assert.rejects(openHere(dataDir), { name: "ForeignDatabaseError" });
   assert.equal(journalMode(dataDir), "delete");
-  await writeFile(databaseFile(dataDir), "not a database at all, but long enough to have a header".repeat(99));
+  await writeFile(
+    databaseFile(dataDir),
+    "not a database at all, but long enough to have a header".repeat(99),
+  );
   await assert.rejects(openHere(dataDir), { name: "ForeignDatabaseError" });
 });
 

@@ -26,7 +26,10 @@ export class SqliteOperations implements OperationStore {
     );
   }
 
-  async get(query: { readonly tenantId: string | null; readonly id: string }): Promise<BatchOperation | null> {
+  async get(query: {
+    readonly tenantId: string | null;
+    readonly id: string;
+  }): Promise<BatchOperation | null> {
     const row = this.#connection.read(() => this.#get.get(query.id)) as unknown as
       | [tenant: string | null, document: string]
       | undefined;

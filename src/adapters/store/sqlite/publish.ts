@@ -57,7 +57,10 @@ export class DeliveryWriter {
     if (waits) tally.addWaiting(priority, 1);
     if (rank !== null) queue.insert({ lane: lane.ref, rank, seq });
     if (!leased) return { ref: seq, fence: 0 };
-    return { ref: seq, fence: leases.grant(seq, { until: delivery.leaseUntil, lane: lane.ref, priority, rank }) };
+    return {
+      ref: seq,
+      fence: leases.grant(seq, { until: delivery.leaseUntil, lane: lane.ref, priority, rank }),
+    };
   }
 }
 
@@ -77,7 +80,9 @@ export class PublishWriter {
     const { connection } = state;
     this.#state = state;
     this.#deliveries = deliveries;
-    this.#insert = connection.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)");
+    this.#insert = connection.prepare(
+      "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
+    );
     this.#findKey = connection.prepare(
       "SELECT event, fingerprint, expires_at FROM dedup_keys WHERE tenant = ? AND key = ?",
     );
@@ -136,7 +141,13 @@ export class PublishWriter {
     if (found === undefined) throw new Error(`deduplication key without its event ${row[0]}`);
     const [id, eventType, timestamp, sequenceNumber, deliveries] = found;
     if (row[1] !== event.fingerprint) return { kind: "key_conflict", eventId: id };
-    const original = { id, eventType: this.#state.words.text(eventType), timestamp, sequenceNumber, deliveries };
+    const original = {
+      id,
+      eventType: this.#state.words.text(eventType),
+      timestamp,
+      sequenceNumber,
+      deliveries,
+    };
     return { kind: "duplicate", original };
   }
 }

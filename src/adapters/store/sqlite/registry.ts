@@ -53,7 +53,9 @@ export class SqliteRegistry implements RegistryStore {
   }
 
   async deleteEventType(query: { readonly tenantId: string; readonly name: string }): Promise<boolean> {
-    return this.#connection.write(() => Number(this.#deleteEventType.run(query.tenantId, query.name).changes) > 0);
+    return this.#connection.write(
+      () => Number(this.#deleteEventType.run(query.tenantId, query.name).changes) > 0,
+    );
   }
 
   async eventTypes(): Promise<readonly EventType[]> {

@@ -32,7 +32,9 @@ export class RequeueWriter {
     this.#state = state;
     this.#deliveries = deliveries;
     this.#event = connection.prepare("SELECT seq, tenant, body IS NOT NULL FROM events WHERE id = ?");
-    this.#countRequeues = connection.prepare("UPDATE events SET requeue_count = requeue_count + ? WHERE seq = ?");
+    this.#countRequeues = connection.prepare(
+      "UPDATE events SET requeue_count = requeue_count + ? WHERE seq = ?",
+    );
     this.#saveRequeue = connection.prepare("INSERT INTO event_requeues VALUES (?, ?)");
     this.#superseded = connection.prepare(
       "SELECT seq, event, tenant, state, priority, superseded_by, lane, rank FROM deliveries WHERE id = ?",

@@ -63,7 +63,9 @@ export class Retention {
     );
     this.#firstDelivery = connection.prepare("SELECT min(seq) FROM deliveries WHERE seq >= ? AND seq <= ?");
     this.#deleteDelivery = connection.prepare("DELETE FROM deliveries WHERE seq = ?");
-    this.#deleteAttempts = connection.prepare("DELETE FROM attempts WHERE key BETWEEN (?1 << 16) AND (?1 << 16) + 65535");
+    this.#deleteAttempts = connection.prepare(
+      "DELETE FROM attempts WHERE key BETWEEN (?1 << 16) AND (?1 << 16) + 65535",
+    );
     this.#deleteRequeue = connection.prepare("DELETE FROM event_requeues WHERE event = ? AND delivery = ?");
     this.#bareEvents = connection.prepare(
       `SELECT seq FROM events e WHERE seq >= ? AND seq <= ? AND created_at < ? AND NOT (${anyOfEvent})
@@ -86,7 +88,8 @@ export class Retention {
       name: "payloads",
       kind: chunkKinds.events,
       windowRows: eventWindowRows,
-      visit: (window) => visitEach(window, this.#seqs(this.#bodies, window, step), (seq) => this.#forgetBody.run(seq)),
+      visit: (window) =>
+        visitEach(window, this.#seqs(this.#bodies, window, step), (seq) => this.#forgetBody.run(seq)),
       firstLeft: this.#firstBody,
     });
   }
@@ -132,7 +135,8 @@ export class Retention {
       name: "history_events",
       kind: chunkKinds.events,
       windowRows: eventWindowRows,
-      visit: (window) => visitEach(window, this.#seqs(this.#bareEvents, window, step), (seq) => this.#deleteEvent.run(seq)),
+      visit: (window) =>
+        visitEach(window, this.#seqs(this.#bareEvents, window, step), (seq) => this.#deleteEvent.run(seq)),
       firstLeft: this.#firstEvent,
     });
     this.#state.chunks.forgetBelow(chunkKinds.events, this.#sweeps.floor("history_events"));
@@ -147,7 +151,9 @@ export class Retention {
   }
 
   #seqs(statement: StatementSync, window: SweepWindow, step: RetentionStep): readonly number[] {
-    const rows = statement.all(window.from, window.to, step.createdBefore, window.limit) as unknown as [seq: number][];
+    const rows = statement.all(window.from, window.to, step.createdBefore, window.limit) as unknown as [
+      seq: number,
+    ][];
     return rows.map(([seq]) => seq);
   }
 }

@@ -26,7 +26,9 @@ export class SettleWriter {
       "INSERT INTO attempts VALUES ((? << 16) | ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );
     this.#tenant = connection.prepare("SELECT tenant FROM deliveries WHERE seq = ?");
-    this.#saveWebhookState = connection.prepare("INSERT OR REPLACE INTO webhook_states VALUES (?, ?, ?, ?, ?, ?)");
+    this.#saveWebhookState = connection.prepare(
+      "INSERT OR REPLACE INTO webhook_states VALUES (?, ?, ?, ?, ?, ?)",
+    );
   }
 
   /** False when the lease was lost: then nothing is written. */

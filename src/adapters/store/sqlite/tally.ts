@@ -49,8 +49,12 @@ export class Tally {
       `UPDATE tally SET waiting_high = ?, waiting_normal = ?, waiting_low = ?, event_last = ?, delivery_last = ?,
        fresh_floor = ?, opens = ?`,
     );
-    this.#tenant = connection.prepare("SELECT sequence_last, dead_letters FROM tenant_tallies WHERE tenant = ?");
-    this.#deadLetters = connection.prepare("SELECT tenant, dead_letters FROM tenant_tallies WHERE dead_letters > 0");
+    this.#tenant = connection.prepare(
+      "SELECT sequence_last, dead_letters FROM tenant_tallies WHERE tenant = ?",
+    );
+    this.#deadLetters = connection.prepare(
+      "SELECT tenant, dead_letters FROM tenant_tallies WHERE dead_letters > 0",
+    );
     this.#saveTenant = connection.prepare("INSERT OR REPLACE INTO tenant_tallies VALUES (?, ?, ?)");
     this.#load();
     connection.join({ beforeCommit: () => this.#flush(), reload: () => this.#load() });
@@ -104,7 +108,9 @@ export class Tally {
   #tenantTally(tenant: number): TenantTally {
     const known = this.#tenants.get(tenant);
     if (known !== undefined) return known;
-    const row = this.#tenant.get(tenant) as unknown as [sequenceLast: number, deadLetters: number] | undefined;
+    const row = this.#tenant.get(tenant) as unknown as
+      | [sequenceLast: number, deadLetters: number]
+      | undefined;
     const tally = { sequenceLast: row?.[0] ?? 0, deadLetters: row?.[1] ?? 0, changed: false };
     this.#tenants.set(tenant, tally);
     return tally;

@@ -48,7 +48,8 @@ function walkTurn(
   for (let turns = 0; turns < chunksPerTurn && turn.found.length < turn.limit; turns += 1) {
     const chunk = walk.chunkBelow(before);
     if (chunk === null) return null;
-    for (const seq of walk.seqs({ chunk, before, limit: turn.limit - turn.found.length })) turn.found.push(seq);
+    for (const seq of walk.seqs({ chunk, before, limit: turn.limit - turn.found.length }))
+      turn.found.push(seq);
     before = chunkStart(chunk);
   }
   return before;
@@ -57,12 +58,18 @@ function walkTurn(
 /** One page of a walk; `read` turns a position into a row, or undefined when upkeep removed it meanwhile. */
 export async function readPage<Row>(
   connection: Connection,
-  listing: { readonly walk: Walk; readonly page: PageRequest; readonly read: (seq: number) => Row | undefined },
+  listing: {
+    readonly walk: Walk;
+    readonly page: PageRequest;
+    readonly read: (seq: number) => Row | undefined;
+  },
 ): Promise<Page<Row>> {
   const { limit, offset, before } = listing.page;
   // One more than asked for tells whether there is an older row.
   const seqs = await collectSeqs(connection, listing.walk, { before, limit: offset + limit + 1 });
   const shown = seqs.slice(offset, offset + limit);
-  const rows = connection.read(() => shown.map((seq) => listing.read(seq)).filter((row) => row !== undefined));
+  const rows = connection.read(() =>
+    shown.map((seq) => listing.read(seq)).filter((row) => row !== undefined),
+  );
   return { rows, next: seqs.length > offset + limit ? (shown.at(-1) ?? null) : null };
 }

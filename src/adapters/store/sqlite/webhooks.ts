@@ -86,7 +86,10 @@ export class SqliteWebhooks implements WebhookStore {
     });
   }
 
-  async page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]> {
+  async page(query: {
+    readonly after: string | null;
+    readonly limit: number;
+  }): Promise<readonly StoredWebhook[]> {
     return this.#state.connection.read(() =>
       (this.#page.all(query.after, query.limit) as unknown as WebhookRow[]).map((row) => ({
         webhook: JSON.parse(row[1]) as Webhook,
@@ -96,7 +99,10 @@ export class SqliteWebhooks implements WebhookStore {
     );
   }
 
-  async saveSecrets(command: { readonly webhookId: string; readonly secrets: readonly StoredSecret[] }): Promise<void> {
+  async saveSecrets(command: {
+    readonly webhookId: string;
+    readonly secrets: readonly StoredSecret[];
+  }): Promise<void> {
     this.#state.connection.write(() => {
       // A rotation that raced with the deletion must not bring secrets back.
       if (this.#isDeleted.get(command.webhookId) !== undefined) return;
@@ -104,7 +110,10 @@ export class SqliteWebhooks implements WebhookStore {
     });
   }
 
-  async saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): Promise<void> {
+  async saveTenantKeys(command: {
+    readonly tenantId: string;
+    readonly keys: readonly StoredSecret[];
+  }): Promise<void> {
     this.#state.connection.write(() =>
       this.#replaceSecrets({ kind: secretOwners.tenant, id: command.tenantId }, command.keys),
     );
