@@ -3,7 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
 import type { Store } from "../../src/ports/store.ts";
-import type { ClaimResult, Lease, PublishCommand, Settlement } from "../../src/ports/store/deliveries.ts";
+import type {
+  ClaimRequest,
+  ClaimResult,
+  Lease,
+  PublishCommand,
+  Settlement,
+} from "../../src/ports/store/deliveries.ts";
 
 // What the embedded store costs per delivery, without an engine. Run: node bench/micro/store.ts [DATA_DIR]
 // Budgets: batches of 200: publish 12 µs, settle 4.5 µs, claim 4 µs with a body of 1 KiB.
@@ -118,7 +124,7 @@ class Meter {
     return result;
   }
 
-  toString(): string {
+  get text(): string {
     return `${((this.#wallMs * 1_000) / this.#units).toFixed(2)} (cpu ${(this.#cpuUs / this.#units).toFixed(2)}, slowest call ${this.#slowestMs.toFixed(0)} ms)`;
   }
 }
@@ -148,7 +154,19 @@ async function publishAndSettle(
     );
     await settling.add(run.batch, () => commit(store, [], settlements));
   }
-  console.log(`batch ${String(run.batch).padStart(4)}   publish ${publishing}   settle ${settling}`);
+  console.log(
+    `batch ${String(run.batch).padStart(4)}   publish ${publishing.text}   settle ${settling.text}`,
+  );
+}
+
+function claimEverywhere(limit: number): readonly ClaimRequest[] {
+  return Array.from({ length: webhooks }, (_, webhook) => ({
+    lane: laneOf(webhook),
+    now,
+    limit,
+    bodyBytesMax: 1e9,
+    leaseUntil: now + leaseMs,
+  }));
 }
 
 async function claimAndSettle(
@@ -159,13 +177,7 @@ async function claimAndSettle(
   const settling = new Meter();
   let done = 0;
   while (done < run.total) {
-    const requests = Array.from({ length: webhooks }, (_, webhook) => ({
-      lane: laneOf(webhook),
-      now,
-      limit: run.perLane,
-      bodyBytesMax: 1e9,
-      leaseUntil: now + leaseMs,
-    }));
+    const requests = claimEverywhere(run.perLane);
     const units = Math.min(run.total - done, run.perLane * webhooks);
     const results = await claiming.add(units, () => store.deliveries.claim(requests));
     const leases = results.flatMap((result: ClaimResult) => result.deliveries.map(({ lease }) => lease));
@@ -177,7 +189,7 @@ async function claimAndSettle(
     done += leases.length;
   }
   console.log(
-    `  ${run.perLane} per lane: claim ${claiming}   settle from the lane ${settling}   (${done} rows)`,
+    `  ${run.perLane} per lane: claim ${claiming.text}   settle from the lane ${settling.text}   (${done} rows)`,
   );
 }
 
@@ -186,15 +198,7 @@ async function holdLeases(store: Store, leasesMax: number): Promise<void> {
   const before = process.memoryUsage().heapUsed;
   let held = 0;
   for (let grew = true; grew && held < leasesMax; ) {
-    const results = await store.deliveries.claim(
-      Array.from({ length: webhooks }, (_, webhook) => ({
-        lane: laneOf(webhook),
-        now,
-        limit: 1_000,
-        bodyBytesMax: 1e9,
-        leaseUntil: now + leaseMs,
-      })),
-    );
+    const results = await store.deliveries.claim(claimEverywhere(1_000));
     const count = results.reduce((sum, result) => sum + result.deliveries.length, 0);
     grew = count > 0;
     held += count;
@@ -216,7 +220,7 @@ async function fill(
     );
     await filling.add(commands.length, () => commit(store, commands, []));
   }
-  console.log(`filled with ${fillTo.waiting} waiting, publish without a lease ${filling}`);
+  console.log(`filled with ${fillTo.waiting} waiting, publish without a lease ${filling.text}`);
 }
 
 function memory(): string {
@@ -242,28 +246,20 @@ try {
   await holdLeases(store, 300_000);
   const listing = new Meter();
   const page = { limit: 50, before: null, offset: 0 };
-  for (const query of [{ webhookId: null }, { webhookId: laneOf(3).webhookId }]) {
+  const anyDelivery = { eventId: null, states: null, from: null, to: null, page };
+  const { history } = store;
+  for (const webhookId of [null, laneOf(3).webhookId]) {
     for (const tenantId of [null, "default"]) {
-      await listing.add(1, () =>
-        store.history.listDeliveries({
-          ...query,
-          tenantId,
-          eventId: null,
-          states: null,
-          from: null,
-          to: null,
-          page,
-        }),
-      );
+      await listing.add(1, () => history.listDeliveries({ ...anyDelivery, webhookId, tenantId }));
     }
   }
-  console.log(`history page of 50, µs: ${listing}`);
+  console.log(`history page of 50, µs: ${listing.text}`);
   await store.close();
   const reopening = new Meter();
   store = await reopening.add(1, open);
   const lanes = new Meter();
   await lanes.add(1, () => store.deliveries.lanesWithWork({ after: null, limit: 500 }));
-  console.log(`reopen µs: ${reopening}, lanes with work ${lanes}, ${memory()}`);
+  console.log(`reopen µs: ${reopening.text}, lanes with work ${lanes.text}, ${memory()}`);
   await store.close();
 } finally {
   await rm(dataDir, { recursive: true });

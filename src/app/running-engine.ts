@@ -38,7 +38,7 @@ export interface EngineParts {
 }
 
 /** Writes in one transaction: above some hundreds a group gains nothing and only waits longer. */
-const commitWritesMax = 512;
+const commitWritesMax = 1024;
 /** Beyond what any tenant needs, and below what would make the engine's memory a surprise. */
 const webhooksPerTenantMax = 100_000;
 /** Shorter than the five seconds after which Node's own servers close idle connections. */

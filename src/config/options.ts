@@ -217,14 +217,14 @@ const delivery = {
     description:
       "How long a delivery belongs to a process that may have crashed. Longer than the longest request, which is 90 s.",
     kind: milliseconds({ min: 1_000, max: 3_600_000 }),
-    fallback: 120_000,
+    fallback: 300_000,
   }),
   commitWindowMs: option({
     env: "POSTHORN_COMMIT_WINDOW_MS",
     group: "Delivery",
     description: "Longest time that writes wait for each other under load; idle, they never wait.",
     kind: milliseconds({ min: 0, max: 1_000 }),
-    fallback: 10,
+    fallback: 20,
   }),
   bufferBytesMax: option({
     env: "POSTHORN_BUFFER_BYTES",

@@ -8,8 +8,11 @@ export interface Contradiction {
   readonly problem: string;
 }
 
-/** Room for connecting, signing and writing beside the longest request. */
-const leaseMarginMs = 5_000;
+/**
+ * A delivery may wait in memory for a while after it was leased, and is sent only while its lease outlasts the longest
+ * request; twice that leaves as long for waiting as for sending.
+ */
+const leaseMsMinimum = 2 * (attemptTimeoutMsMax + 10_000);
 const adminKeyLengthMin = 24;
 
 /** True for the names and addresses of this machine. */
@@ -19,16 +22,15 @@ export function isLoopbackHost(host: string): boolean {
 
 /** Relations between settings that are each valid alone; the limits follow from promises of the engine. */
 export function contradictions(settings: Settings): readonly Contradiction[] {
-  const leaseMsMin = attemptTimeoutMsMax + leaseMarginMs;
   const found: (Contradiction | false)[] = [
     settings.dev &&
       !isLoopbackHost(settings.host) && {
         options: ["dev", "host"],
         problem: `development mode is refused on ${settings.host}, which other machines may reach; use host 127.0.0.1, or leave dev off`,
       },
-    settings.leaseMs < leaseMsMin && {
+    settings.leaseMs < leaseMsMinimum && {
       options: ["leaseMs"],
-      problem: `must be at least ${leaseMsMin} ms: a lease outlives the longest request (${attemptTimeoutMsMax} ms), or deliveries would be sent twice`,
+      problem: `must be at least ${leaseMsMinimum} ms: a lease outlives the longest request (${attemptTimeoutMsMax} ms) and the wait before it, or deliveries would be sent twice`,
     },
     settings.shutdownGraceMs >= settings.leaseMs && {
       options: ["shutdownGraceMs", "leaseMs"],

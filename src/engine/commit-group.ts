@@ -18,9 +18,10 @@ import type { Telemetry } from "../ports/telemetry.ts";
  * Grouped commits: what arrives while one transaction is written goes into the next one, so that one fsync serves
  * hundreds of callers.
  *
- * When to write: once a turn of the event loop brought nothing new (nobody is left to wait for, which keeps latency low
- * when idle and with few callers), or after `windowMs`, or at `writesMax`, whichever comes first. Under load every turn
- * brings something, so groups grow up to the window.
+ * When to write: once a turn of the event loop brought no new caller (all who publish are waiting for this commit), or
+ * nothing new at all when only settlements wait; or after `windowMs`, or at `writesMax`, whichever comes first. After a
+ * large group the next one gathers for a few milliseconds in any case. So a lone publish is written at once, and under
+ * load groups grow.
  *
  * When the store cannot write: publishes and requeues are rejected at once, nothing of them happened; settlements and
  * webhook states are facts that happened outside, so they are kept and written again with a growing delay (C-43).
@@ -65,7 +66,10 @@ export class CommitGroup {
   #writing = false;
   #waiting = false;
   #firstAt = 0;
+  #seenCallers = 0;
   #seenLength = 0;
+  #lastWriteAt = 0;
+  #lastWrites = 0;
   #failures = 0;
   #retryTimer: Timer | null = null;
   readonly #idleWaiters: (() => void)[] = [];
@@ -131,22 +135,33 @@ export class CommitGroup {
     if (this.#waiting || this.#writing || this.#retryTimer !== null) return;
     this.#waiting = true;
     this.#firstAt = this.#options.clock.monotonicMs();
-    this.#seenLength = this.backlog;
+    this.#noteSeen();
     this.#options.clock.defer(this.#look);
   }
 
+  #noteSeen(): void {
+    this.#seenCallers = this.#publishes.length + this.#requeues.length;
+    this.#seenLength = this.backlog;
+  }
+
   readonly #look = (): void => {
-    const length = this.backlog;
-    const grew = length > this.#seenLength;
-    const overdue = this.#options.clock.monotonicMs() - this.#firstAt >= this.#options.windowMs;
-    if (grew && !overdue && length < this.#options.writesMax) {
-      this.#seenLength = length;
+    if (this.#worthWaiting()) {
+      this.#noteSeen();
       this.#options.clock.defer(this.#look);
       return;
     }
     this.#waiting = false;
     void this.#write();
   };
+
+  #worthWaiting(): boolean {
+    const length = this.backlog;
+    const now = this.#options.clock.monotonicMs();
+    if (length >= this.#options.writesMax || now - this.#firstAt >= this.#options.windowMs) return false;
+    if (this.#lastWrites >= largeGroupWrites && now - this.#lastWriteAt < gatherMs) return true;
+    const callers = this.#publishes.length + this.#requeues.length;
+    return callers > 0 ? callers > this.#seenCallers : length > this.#seenLength;
+  }
 
   async #write(): Promise<void> {
     this.#writing = true;
@@ -253,7 +268,9 @@ export class CommitGroup {
 
   #report(group: Group, startedAt: number): void {
     const writes = group.publishes.length + group.requeues.length + group.settlements.length;
-    const durationMs = this.#options.clock.monotonicMs() - startedAt;
+    this.#lastWriteAt = this.#options.clock.monotonicMs();
+    this.#lastWrites = writes;
+    const durationMs = this.#lastWriteAt - startedAt;
     this.#options.telemetry.metrics.commitWritten({ writes, durationMs });
   }
 }
@@ -286,5 +303,8 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** After a group of this many writes there is load, and the next group gathers for a while. */
+const largeGroupWrites = 32;
+const gatherMs = 4;
 /** The longest pause between two attempts to write kept settlements. */
 const retryDelayMsMax = 5_000;

@@ -340,7 +340,8 @@ export class Dispatcher {
       how(delivery, lane);
     }
     this.consider(lane);
-    // Ending it may have disabled the webhook, so its gates are looked at again.
+    // Ending it may have disabled the webhook: its gates are looked at again before its other lanes are.
+    this.#enlist(lane.endpoint);
     return false;
   }
 

@@ -140,7 +140,9 @@ export class LaneBuffers {
     // What comes before these went back to the store while they were being claimed.
     if (lane.ordered && lane.claimedBeforeEmptied) this.giveBack(lane);
     lane.claimedBeforeEmptied = false;
-    if (result.nextDueAt !== null) this.#options.wakeups.at(lane, result.nextDueAt);
+    // In an ordered lane the head decides when to look again, and it was just taken out of the store.
+    const isHeadHere = lane.ordered && result.deliveries.length > 0;
+    if (result.nextDueAt !== null && !isHeadHere) this.#options.wakeups.at(lane, result.nextDueAt);
     this.#options.refilled(lane);
   }
 

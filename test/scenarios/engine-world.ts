@@ -164,8 +164,8 @@ const defaultLimits: EngineLimits = {
   concurrency: 100,
   webhookConcurrency: 5,
   payloadBytesMax: 262_144,
-  commitWindowMs: 10,
-  commitWritesMax: 512,
+  commitWindowMs: 20,
+  commitWritesMax: 1_024,
   bufferBytesMax: 64 * 1024 * 1024,
   leaseMs: 300_000,
 };

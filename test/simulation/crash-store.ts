@@ -1,6 +1,6 @@
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import type { Store } from "../../src/ports/store.ts";
-import type { ClaimRequest, ClaimResult, CommitBatch } from "../../src/ports/store/deliveries.ts";
+import type { ClaimRequest, ClaimResult, CommitBatch, Settlement } from "../../src/ports/store/deliveries.ts";
 import type { VirtualTime } from "./fake-clock.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -52,12 +52,20 @@ export interface CrashStoreOptions {
   readonly faults: StoreFaults;
   readonly crash: (where: string) => void;
   readonly trace: (line: string) => void;
+  /** A write was refused by itself, so the engine gives it up. */
+  readonly refused: (run: EngineRun, batch: CommitBatch) => void;
   /** After a commit took effect, before its answer is seen. */
   readonly committed: (commit: {
     readonly run: EngineRun;
     readonly batch: CommitBatch;
     readonly settled: readonly boolean[];
   }) => void;
+}
+
+interface StoreCall {
+  readonly run: EngineRun;
+  readonly points: readonly StorePoint[];
+  readonly batch?: CommitBatch;
 }
 
 /** A process that died waits for ever. */
@@ -70,6 +78,7 @@ export class CrashStore {
   /** No more faults from now on. */
   healed = false;
   #outageUntilMonotonicMs = 0;
+  readonly #doubted = new WeakSet<Settlement>();
   lastFaultAtMonotonicMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: CrashStoreOptions) {
@@ -91,8 +100,12 @@ export class CrashStore {
   /** The store as one process sees it. */
   facade(run: EngineRun): Store {
     const { inner, ledger } = this.#options;
-    const via = <Result>(point: StorePoint, effect: () => Promise<Result>) => this.#call(run, [point], effect);
-    const swept = <Result extends { readonly changed: number }>(point: StorePoint, effect: () => Promise<Result>) =>
+    const via = <Result>(point: StorePoint, effect: () => Promise<Result>) =>
+      this.#call({ run, points: [point] }, effect);
+    const swept = <Result extends { readonly changed: number }>(
+      point: StorePoint,
+      effect: () => Promise<Result>,
+    ) =>
       via(point, async () => {
         const result = await effect();
         if (result.changed > 0) await ledger.reconcile(inner());
@@ -101,7 +114,7 @@ export class CrashStore {
     return {
       deliveries: {
         commit: (batch) =>
-          this.#call(run, pointsOf(batch), async () => {
+          this.#call({ run, points: pointsOf(batch), batch }, async () => {
             const result = await inner().deliveries.commit(batch);
             this.#options.committed({ run, batch, settled: result.settled });
             ledger.commit(batch, result);
@@ -111,7 +124,8 @@ export class CrashStore {
           via("claim", async () => {
             const results = await inner().deliveries.claim(requests);
             ledger.claimed(requests, results);
-            for (const [index, result] of results.entries()) this.#options.trace(`  ${describeClaim(requests[index], result)}`);
+            for (const [index, result] of results.entries())
+              this.#options.trace(`  ${describeClaim(requests[index], result)}`);
             return results;
           }),
         release: (leases) =>
@@ -148,8 +162,9 @@ export class CrashStore {
     };
   }
 
-  async #call<Result>(run: EngineRun, points: readonly StorePoint[], effect: () => Promise<Result>): Promise<Result> {
-    const { time, random, faults, trace, crash } = this.#options;
+  async #call<Result>(call: StoreCall, effect: () => Promise<Result>): Promise<Result> {
+    const { run, points } = call;
+    const { trace, crash, faults } = this.#options;
     // Without latency the effect comes within the call, as in the embedded store.
     if (faults.latencyMsMax > 0) await this.#latency(run);
     if (!run.alive) return never;
@@ -158,21 +173,35 @@ export class CrashStore {
       crash(`${planned.point}:before`);
       return never;
     }
-    if (!this.healed && planned === undefined) {
-      if (random.chance(faults.outageChance)) this.startOutage(random.int({ min: 1, max: faults.outageMsMax }));
-      if (this.#outageUntilMonotonicMs > time.monotonicMs()) this.#refuse(points, new StoreUnavailableError("outage"));
-      if (points.some(isCommit) && random.chance(faults.refusalChance)) this.#refuse(points, new Error("refused"));
-    }
+    if (planned === undefined) this.#mayRefuse(call);
     const result = await effect();
-    if (points[0] !== "read") trace(`${points.join("+")}`);
+    if (points[0] !== "read") trace(points.join("+"));
     if (planned?.phase === "after" && run.alive) crash(`${planned.point}:after`);
     if (faults.latencyMsMax > 0) await this.#latency(run);
     return run.alive ? result : never;
   }
 
+  /** Throws when the store is out of order, or does not like this write. */
+  #mayRefuse({ run, points, batch }: StoreCall): void {
+    if (this.healed) return;
+    const { time, random, faults } = this.#options;
+    if (random.chance(faults.outageChance)) this.startOutage(random.int({ min: 1, max: faults.outageMsMax }));
+    if (this.#outageUntilMonotonicMs > time.monotonicMs()) {
+      for (const settlement of batch?.settlements ?? []) this.#doubted.delete(settlement);
+      this.#refuse(points, new StoreUnavailableError("outage"));
+    }
+    if (batch === undefined || points[0] === "read" || !random.chance(faults.refusalChance)) return;
+    // The engine writes the parts of a refused group one by one, and gives up what is refused again.
+    const settlement = batch.settlements[0];
+    if (settlement !== undefined && this.#doubted.has(settlement)) this.#options.refused(run, batch);
+    for (const doubted of batch.settlements) this.#doubted.add(doubted);
+    this.#refuse(points, new Error("refused"));
+  }
+
   #refuse(points: readonly StorePoint[], error: Error): never {
     this.lastFaultAtMonotonicMs = this.#options.time.monotonicMs();
-    for (const point of points) this.#hit(`${point}:${error instanceof StoreUnavailableError ? "unavailable" : "refused"}`);
+    for (const point of points)
+      this.#hit(`${point}:${error instanceof StoreUnavailableError ? "unavailable" : "refused"}`);
     throw error;
   }
 
@@ -212,8 +241,4 @@ function describeClaim(request: ClaimRequest | undefined, result: ClaimResult): 
   const { high, normal, low } = result.more;
   const lane = `${request?.lane.webhookId.slice(-6)} ${request?.lane.ordering}`;
   return `${lane}: ${result.deliveries.length}, more ${[high, normal, low].map(Number).join("")}, next ${result.nextDueAt}`;
-}
-
-function isCommit(point: StorePoint): boolean {
-  return point.startsWith("commit.");
 }

@@ -50,7 +50,11 @@ export class VirtualTime {
     return this.schedule({ delayMs, owner: null, run });
   }
 
-  schedule(timer: { readonly delayMs: number; readonly owner: ProcessClock | null; readonly run: () => void }): Timer {
+  schedule(timer: {
+    readonly delayMs: number;
+    readonly owner: ProcessClock | null;
+    readonly run: () => void;
+  }): Timer {
     const delayMs = timer.delayMs > 1 ? Math.ceil(timer.delayMs) : 1;
     const { owner, run } = timer;
     this.#order += 1;

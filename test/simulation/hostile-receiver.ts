@@ -17,7 +17,11 @@ export interface Arrival {
 export interface ReceiverOptions {
   readonly time: VirtualTime;
   readonly random: SeededRandom;
-  readonly sent: (sent: { readonly run: EngineRun; readonly webhookId: string; readonly request: OutboundRequest }) => Flight;
+  readonly sent: (sent: {
+    readonly run: EngineRun;
+    readonly webhookId: string;
+    readonly request: OutboundRequest;
+  }) => Flight;
   readonly answered: (flight: Flight, answer: Answer) => void;
   readonly trace: (line: string) => void;
 }
@@ -65,7 +69,11 @@ export class HostileReceiver {
     const webhookId = request.path.slice("/hooks/".length);
     const flight = sent({ run, webhookId, request });
     const mood = this.#moodOf(webhookId);
-    const reaction = moods[mood]({ random: this.#options.random, now: time.now(), timeoutMs: request.timeoutMs });
+    const reaction = moods[mood]({
+      random: this.#options.random,
+      now: time.now(),
+      timeoutMs: request.timeoutMs,
+    });
     const startedAt = time.monotonicMs();
     trace(`send ${webhookId.slice(-6)} ${flight.eventId.slice(-6)} ${mood}`);
     this.#count(mood);
@@ -147,7 +155,8 @@ const terminalStatuses = [400, 410, 413, 414, 415, 422, 431, 451];
 /** The published meaning of an answer in profile `standard` (C-5), written down once more. */
 function meaningOf(observation: AttemptObservation): Outcome {
   if (observation.kind === "failure" || !observation.complete) return "transient";
-  if (observation.status >= 200 && observation.status < 300) return observation.status === 207 ? "transient" : "accepted";
+  if (observation.status >= 200 && observation.status < 300)
+    return observation.status === 207 ? "transient" : "accepted";
   return terminalStatuses.includes(observation.status) ? "terminal" : "transient";
 }
 

@@ -1,4 +1,5 @@
 import type { PublishInput, PublishReceipt } from "../../src/engine/services.ts";
+import type { CommitBatch } from "../../src/ports/store/deliveries.ts";
 import type { EngineRun } from "./engine-run.ts";
 import { EndChecks } from "./invariants/end.ts";
 import type { EndState } from "./invariants/end.ts";
@@ -25,7 +26,10 @@ export class Invariants {
   readonly #liveness: LivenessChecks;
   readonly #end: EndChecks;
   /** Events by `tenant\nkey`, with what was published and when. */
-  readonly #keys = new Map<string, { readonly id: string; readonly payload: string; readonly createdAt: number }>();
+  readonly #keys = new Map<
+    string,
+    { readonly id: string; readonly payload: string; readonly createdAt: number }
+  >();
 
   constructor(watched: Watched) {
     this.#watched = watched;
@@ -58,6 +62,10 @@ export class Invariants {
     this.#settlements.committed(commit);
   }
 
+  refused(run: EngineRun, batch: CommitBatch): void {
+    this.#settlements.refused(run, batch);
+  }
+
   /** A publish was answered: what it says must be in the store already (I-1), and a key must mean one event (I-3). */
   published(tenantId: string, input: PublishInput, receipt: PublishReceipt): void {
     const { ledger, fail, time } = this.#watched;
@@ -71,7 +79,8 @@ export class Invariants {
     const payload = JSON.stringify([input.eventType, input.data]);
     const known = this.#keys.get(name);
     const isOld = known === undefined || time.wallMsMax >= known.createdAt + dedupMs;
-    if (!isOld && known.id !== receipt.id) fail("I-3", `key ${name} made a second event ${receipt.id} beside ${known.id}`);
+    if (!isOld && known.id !== receipt.id)
+      fail("I-3", `key ${name} made a second event ${receipt.id} beside ${known.id}`);
     if (!isOld && known.payload !== payload) fail("I-3", `key ${name} was accepted for another payload`);
     if (isOld) this.#keys.set(name, { id: receipt.id, payload, createdAt: event.createdAt });
   }
@@ -86,7 +95,10 @@ export class Invariants {
     this.#pauses.forgive(webhookId);
   }
 
-  tenantLimited(tenantId: string, limit: { readonly requestsPerMinute: number; readonly burst: number } | null): void {
+  tenantLimited(
+    tenantId: string,
+    limit: { readonly requestsPerMinute: number; readonly burst: number } | null,
+  ): void {
     this.#requests.tenantLimits.set(tenantId, limit);
   }
 
@@ -124,4 +136,3 @@ export class Invariants {
 }
 
 const dedupMs = 86_400_000;
-

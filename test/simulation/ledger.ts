@@ -124,14 +124,19 @@ export class Ledger {
     }
   }
 
-  #insert(row: { readonly delivery: NewDelivery; readonly event: NewEvent; readonly lease: Lease | undefined }): void {
+  #insert(row: {
+    readonly delivery: NewDelivery;
+    readonly event: NewEvent;
+    readonly lease: Lease | undefined;
+  }): void {
     const { delivery, event, lease } = row;
     const { id, lane, priority, origin, state, createdAt, dueAt } = delivery;
     const entry: LedgerDelivery = {
       ...{ id, event, lane, priority, origin, ref: lease?.ref ?? -1 },
       progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason: null },
       supersededBy: null,
-      lease: lease === undefined || lease.fence === 0 ? null : { fence: lease.fence, until: delivery.leaseUntil },
+      lease:
+        lease === undefined || lease.fence === 0 ? null : { fence: lease.fence, until: delivery.leaseUntil },
       attempts: [],
       requests: 0,
       lost: 0,
@@ -151,7 +156,8 @@ export class Ledger {
   }
 
   #move(delivery: LedgerDelivery, progress: DeliveryProgress): void {
-    const isSame = delivery.progress.state === progress.state && delivery.progress.attemptCount === progress.attemptCount;
+    const isSame =
+      delivery.progress.state === progress.state && delivery.progress.attemptCount === progress.attemptCount;
     delivery.progress = progress;
     if (!isSame) delivery.lease = null;
     if (!isWaiting(delivery)) this.waiting.delete(delivery);

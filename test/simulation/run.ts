@@ -58,9 +58,13 @@ function printSummary(coverage: Coverage): void {
     `log: ${table(coverage.messages)}`,
   ];
   process.stderr.write(`${lines.join("\n")}\n`);
-  for (const { seed, violation } of failed.slice(0, 50)) process.stderr.write(`seed ${seed}: ${violation?.message}\n`);
+  for (const { seed, violation } of failed.slice(0, 50))
+    process.stderr.write(`seed ${seed}: ${violation?.message}\n`);
 }
 
 function table(counts: ReadonlyMap<string, number>): string {
-  return [...counts].toSorted((a, b) => b[1] - a[1]).map(([name, hits]) => `${name} ${hits}`).join(", ");
+  return [...counts]
+    .toSorted((a, b) => b[1] - a[1])
+    .map(([name, hits]) => `${name} ${hits}`)
+    .join(", ");
 }

@@ -41,7 +41,12 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     process.off("uncaughtException", uncaught);
     process.off("unhandledRejection", uncaught);
   }
-  return { seed: options.seed, violation: world.violation, traceHash: world.traceHash(), coverage: coverageOf(world) };
+  return {
+    seed: options.seed,
+    violation: world.violation,
+    traceHash: world.traceHash(),
+    coverage: coverageOf(world),
+  };
 }
 
 export function emptyCoverage(): Coverage {
@@ -76,7 +81,12 @@ export function missingBoundaries(coverage: Coverage): string[] {
 function coverageOf(world: World): Coverage {
   const coverage = emptyCoverage();
   const { recorded, receiver, store } = world;
-  const parts = { storeFaults: store.hits, crashes: world.crashes, moods: receiver.outcomes, messages: recorded.messages };
+  const parts = {
+    storeFaults: store.hits,
+    crashes: world.crashes,
+    moods: receiver.outcomes,
+    messages: recorded.messages,
+  };
   addCoverage(coverage, { ...coverage, ...parts, states: recorded.states, circuits: recorded.circuits });
   coverage.virtualHours = world.time.monotonicMs() / 3_600_000;
   coverage.steps = world.steps;

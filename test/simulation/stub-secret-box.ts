@@ -5,7 +5,8 @@ export const stubSecretBox: SecretBox = {
   seal: ({ plaintext, context }) => Buffer.from(`${context}\n${plaintext}`),
   open: ({ ciphertext, context }) => {
     const [sealedFor, plaintext] = Buffer.from(ciphertext).toString().split("\n");
-    if (sealedFor !== context || plaintext === undefined) throw new Error("a secret was opened for somebody else");
+    if (sealedFor !== context || plaintext === undefined)
+      throw new Error("a secret was opened for somebody else");
     return plaintext;
   },
   digest: (plaintext) => `digest of ${plaintext}`,

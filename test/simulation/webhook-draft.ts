@@ -65,8 +65,16 @@ function drawSchedule(random: SeededRandom): RetrySchedule | null {
   ]);
   const kind = random.weighted({ profile: 3, list: 2, exponential: 3 });
   if (kind === "profile") return null;
-  if (kind === "list") return { kind: "list", delaysMs: [1_000, 5_000, minuteMs, 10 * minuteMs, hourMs], jitter };
-  return { kind: "exponential", attemptsMax: random.int({ min: 1, max: 8 }), baseDelayMs: 1_000, multiplier: 3, delayMsMax: hourMs, jitter };
+  if (kind === "list")
+    return { kind: "list", delaysMs: [1_000, 5_000, minuteMs, 10 * minuteMs, hourMs], jitter };
+  return {
+    kind: "exponential",
+    attemptsMax: random.int({ min: 1, max: 8 }),
+    baseDelayMs: 1_000,
+    multiplier: 3,
+    delayMsMax: hourMs,
+    jitter,
+  };
 }
 
 function drawBreaker(random: SeededRandom): Partial<CircuitBreakerConfig> {
@@ -80,7 +88,13 @@ function drawBreaker(random: SeededRandom): Partial<CircuitBreakerConfig> {
 }
 
 function drawRate(random: SeededRandom): RateLimitConfig | null {
-  return random.pick([null, null, null, { requestsPerMinute: 120, burst: 5 }, { requestsPerMinute: 20, burst: 1 }]);
+  return random.pick([
+    null,
+    null,
+    null,
+    { requestsPerMinute: 120, burst: 5 },
+    { requestsPerMinute: 20, burst: 1 },
+  ]);
 }
 
 function draftSecrets(random: SeededRandom, { id, schemes, createdAt }: Webhook): StoredSecret[] {

@@ -127,7 +127,8 @@ export class Workload {
         error instanceof StoreUnavailableError ||
         (error instanceof PosthornError && error.code !== "internal_error") ||
         (error instanceof Error && error.message === "refused");
-      if (!isExpected) this.#options.fail("I-21", `${name} failed: ${error instanceof Error ? error.stack : String(error)}`);
+      if (!isExpected)
+        this.#options.fail("I-21", `${name} failed: ${error instanceof Error ? error.stack : String(error)}`);
     });
   }
 
@@ -150,7 +151,10 @@ export class Workload {
     const key = hasKey ? `key-${random.int({ min: 1, max: 12 })}` : undefined;
     const padding = random.chance(0.1) && count < 100 ? 3_000 : random.int({ min: 0, max: 60 });
     // Few different payloads for a key, so that both repeats and reuse happen.
-    const data = key === undefined ? { number: this.#published, padding: "x".repeat(padding) } : { key, half: random.int({ min: 0, max: 1 }) };
+    const data =
+      key === undefined
+        ? { number: this.#published, padding: "x".repeat(padding) }
+        : { key, half: random.int({ min: 0, max: 1 }) };
     const input = { eventType: random.pick(eventTypes), data, priority: random.pick(priorities) };
     if (key === undefined) return input;
     return { ...input, eventType: eventTypes[0], priority: "normal", idempotencyKey: key };
@@ -158,7 +162,9 @@ export class Workload {
 
   async #retry({ engine }: Target, suits: (delivery: LedgerDelivery) => boolean): Promise<void> {
     const { ledger, random, now } = this.#options;
-    const found = [...ledger.deliveries.values()].filter((delivery) => delivery.supersededBy === null && suits(delivery));
+    const found = [...ledger.deliveries.values()].filter(
+      (delivery) => delivery.supersededBy === null && suits(delivery),
+    );
     const old = found.length === 0 ? undefined : random.pick(found);
     const live = old === undefined ? undefined : engine.webhook(old.lane.webhookId);
     if (old === undefined || live === undefined) return;
@@ -194,7 +200,13 @@ export class Workload {
     const { status } = change;
     const statusReason = status === "active" ? null : "owner";
     const at = now();
-    const webhook: Webhook = { ...change.live.webhook, status, statusReason, statusChangedAt: at, updatedAt: at };
+    const webhook: Webhook = {
+      ...change.live.webhook,
+      status,
+      statusReason,
+      statusChangedAt: at,
+      updatedAt: at,
+    };
     await store.webhooks.save(webhook);
     const current = engine.webhook(webhook.id);
     if (current === undefined) return;
@@ -221,7 +233,10 @@ export class Workload {
     if (current === undefined) return;
     // What the rules decided while this was being stored stays in force.
     const { status, statusReason, statusChangedAt } = current.webhook;
-    engine.applyWebhook({ webhook: { ...webhook, status, statusReason, statusChangedAt }, secrets: current.secrets });
+    engine.applyWebhook({
+      webhook: { ...webhook, status, statusReason, statusChangedAt },
+      secrets: current.secrets,
+    });
     invariants.configured(run, webhook.id);
   }
 
@@ -244,7 +259,12 @@ export class Workload {
     if (live === undefined) return;
     const overlapMs = random.pick([null, minuteMs, 60 * minuteMs]);
     const { webhook } = live;
-    const secrets = rotateSecrets(random, { webhookId: webhook.id, secrets: live.secrets, overlapMs, now: now() });
+    const secrets = rotateSecrets(random, {
+      webhookId: webhook.id,
+      secrets: live.secrets,
+      overlapMs,
+      now: now(),
+    });
     await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets });
     const current = engine.webhook(webhook.id);
     if (current !== undefined) engine.applyWebhook({ webhook: current.webhook, secrets });
@@ -253,7 +273,11 @@ export class Workload {
   #limitTenant({ engine }: Target): void {
     const { random, invariants } = this.#options;
     const tenantId = this.#tenant();
-    const rateLimit = random.pick([null, { requestsPerMinute: 60, burst: 3 }, { requestsPerMinute: 600, burst: 50 }]);
+    const rateLimit = random.pick([
+      null,
+      { requestsPerMinute: 60, burst: 3 },
+      { requestsPerMinute: 600, burst: 50 },
+    ]);
     engine.applyTenantLimit({ tenantId, rateLimit });
     invariants.tenantLimited(tenantId, rateLimit);
   }
@@ -262,7 +286,12 @@ export class Workload {
     const live = this.#anyWebhook(engine, () => true);
     const onlyWebhookId = live?.webhook.id ?? null;
     const tenantId = live?.webhook.tenantId ?? this.#tenant();
-    await engine.publishSystemEvent({ tenantId, eventType: "posthorn.test", data: { test: true }, onlyWebhookId });
+    await engine.publishSystemEvent({
+      tenantId,
+      eventType: "posthorn.test",
+      data: { test: true },
+      onlyWebhookId,
+    });
   }
 
   #tenant(): string {

@@ -14,6 +14,7 @@ import type { Scenario } from "./scenario.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import type { Disk } from "./stores.ts";
 import { stubSecretBox } from "./stub-secret-box.ts";
+import { planTrouble } from "./trouble.ts";
 import { Workload } from "./workload.ts";
 import type { Target } from "./workload.ts";
 
@@ -48,6 +49,7 @@ export class World {
   #run: EngineRun | null = null;
   #runs = 0;
   #healing = false;
+  #ending = false;
   #pendingReopen: Promise<void> = Promise.resolve();
   readonly time = new VirtualTime(startUnixMs);
   readonly scenario: Scenario;
@@ -82,6 +84,7 @@ export class World {
       random: this.#random.fork("store"),
       faults: this.scenario.faults,
       crash: (where) => this.#crash(where),
+      refused: (run, batch) => this.#invariants.refused(run, batch),
       committed: (commit) => this.#invariants.committed(commit),
     });
     this.receiver = new HostileReceiver({
@@ -120,8 +123,6 @@ export class World {
     return this.#hash.copy().digest("hex");
   }
 
-  // ---- time ---------------------------------------------------------------------------------------------------
-
   async #runUntil(monotonicMs: number, isDone: () => boolean = () => false): Promise<void> {
     while (this.violation === null && !isDone()) {
       this.steps += 1;
@@ -132,22 +133,14 @@ export class World {
   }
 
   #planTrouble(): void {
-    const { scenario, time } = this;
-    const random = this.#random.fork("plan");
-    const sometime = (run: () => void): void => {
-      time.after(random.int({ min: 1, max: scenario.troubleMs }), () => !this.#healing && run());
-    };
-    for (let index = 0; index < scenario.webhooks; index += 1) {
-      time.after(10 + index, () => this.#withTarget((target) => void this.#workload.create(target).catch(() => undefined)));
-    }
-    for (let index = 0; index < scenario.actions; index += 1) {
-      sometime(() => this.#withTarget((target) => this.#workload.act(target)));
-    }
-    for (let index = 0; index < scenario.crashesAnytime; index += 1) sometime(() => this.#crash("anytime"));
-    for (let index = 0; index < scenario.clockJumps; index += 1) {
-      const jumpMs = random.pick([-hourMs, -5_000, 5_000, hourMs]);
-      sometime(() => this.#jump(jumpMs));
-    }
+    planTrouble(this.scenario, this.#random.fork("plan"), {
+      after: (delayMs, run) => this.time.after(delayMs, () => !this.#healing && run()),
+      createWebhook: () =>
+        this.#withTarget((target) => void this.#workload.create(target).catch(() => undefined)),
+      act: () => this.#withTarget((target) => this.#workload.act(target)),
+      crash: () => this.#crash("anytime"),
+      jump: (byMs) => this.#jump(byMs),
+    });
   }
 
   #jump(byMs: number): void {
@@ -163,10 +156,8 @@ export class World {
     });
   }
 
-  // ---- processes ----------------------------------------------------------------------------------------------
-
   #bootIn(delayMs: number): void {
-    this.time.after(delayMs, () => void this.#pendingReopen.then(() => this.#boot()));
+    this.time.after(delayMs, () => void this.#pendingReopen.then(() => !this.#ending && this.#boot()));
   }
 
   #boot(): void {
@@ -222,7 +213,9 @@ export class World {
     this.#run = null;
     this.#invariants.processDied(run);
     this.#ledger.restarted();
-    this.#pendingReopen = this.#pendingReopen.then(() => this.#disk.reopen()).catch((error: unknown) => this.#fail("I-21", `reopening: ${String(error)}`));
+    this.#pendingReopen = this.#pendingReopen
+      .then(() => this.#disk.reopen())
+      .catch((error: unknown) => this.#fail("I-21", `reopening: ${String(error)}`));
   }
 
   #restart(): void {
@@ -257,8 +250,6 @@ export class World {
     use({ run, engine: run.engine, store: this.store.facade(run) });
   }
 
-  // ---- the end ------------------------------------------------------------------------------------------------
-
   #heal(): void {
     this.#trace("heal");
     this.#healing = true;
@@ -285,6 +276,7 @@ export class World {
     const firedBefore = run.clock.firedTimers;
     await this.#runUntil(this.time.monotonicMs() + hourMs);
     this.#invariants.checkIdle(run, { timersFired: run.clock.firedTimers - firedBefore });
+    this.#ending = true;
     this.#restart();
     await this.#runUntil(this.time.monotonicMs() + minuteMs / 2, () => !run.alive);
     if (run.alive) this.#fail("I-20", "the engine does not stop");

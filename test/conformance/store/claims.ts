@@ -113,8 +113,15 @@ export const claims: StoreTheme = (check) => {
   check("serves several lanes in one call, and lanes never mix", async (store) => {
     const keys = [lane("w1"), lane("w2"), lane("w1", "per_event_type", "a"), lane("w1", "strict")];
     const { deliveries } = await publish(store, { deliveries: keys.map((each) => ({ lane: each })) });
-    const common = { now: start, limit: 5, bodyBytesMax: 10_000, leaseUntil: start + 1_000 };
-    const results = await store.deliveries.claim(keys.map((each) => ({ lane: each, ...common })));
+    const results = await store.deliveries.claim(
+      keys.map((each) => ({
+        lane: each,
+        now: start,
+        limit: 5,
+        bodyBytesMax: 10_000,
+        leaseUntil: start + 1_000,
+      })),
+    );
     assert.deepEqual(
       results.map(claimedIds),
       deliveries.map(({ id }) => [id]),

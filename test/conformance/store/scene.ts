@@ -42,7 +42,7 @@ export function lane(
   return { webhookId, ordering, eventType };
 }
 
-export function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
+function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
   const createdAt = fields.createdAt ?? start;
   return {
     id: newId(),
@@ -212,7 +212,9 @@ export async function publishSettled(
 ): Promise<Published> {
   const published = await publish(store, {
     ...publication,
-    deliveries: (publication.deliveries ?? [{}]).map((delivery) => ({ ...delivery, claim: true })),
+    deliveries: (publication.deliveries ?? [{}]).map((delivery) =>
+      Object.assign({}, delivery, { claim: true }),
+    ),
   });
   await commit(store, { settlements: published.leases.map((lease) => settlement(lease, fields)) });
   return published;

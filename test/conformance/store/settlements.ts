@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  claim,
   commit,
   lane,
   newAttempt,
@@ -11,7 +12,6 @@ import {
   settle,
   start,
 } from "./scene.ts";
-import { claim } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 export const settlements: StoreTheme = (check) => {

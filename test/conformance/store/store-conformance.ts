@@ -19,23 +19,23 @@ import { webhooks } from "./webhooks.ts";
 
 /** Every promise of src/ports/store.ts, checked on one adapter. */
 export function storeConformance(subject: StoreSubject): void {
-  runThemes(subject, {
-    "publish and deduplication": publishing,
-    "claims": claims,
-    "ordered lanes": orderedLanes,
-    "leases and fences": leases,
-    "settlements": settlements,
-    "requeues": requeues,
-    "counters": counters,
-    "history": history,
-    "dead letters": deadLetters,
-    "webhooks and secrets": webhooks,
-    "registry": registry,
-    "idempotency": idempotency,
-    "operations": operations,
-    "expiry and cancellation": expiry,
-    "retention": retention,
-    "durability": durability,
-    "model": model,
-  });
+  runThemes(subject, [
+    ["publish and deduplication", publishing],
+    ["claims", claims],
+    ["ordered lanes", orderedLanes],
+    ["leases and fences", leases],
+    ["settlements", settlements],
+    ["requeues", requeues],
+    ["counters", counters],
+    ["history", history],
+    ["dead letters", deadLetters],
+    ["webhooks and secrets", webhooks],
+    ["registry", registry],
+    ["idempotency", idempotency],
+    ["operations", operations],
+    ["expiry and cancellation", expiry],
+    ["retention", retention],
+    ["durability", durability],
+    ["model", model],
+  ]);
 }

@@ -19,9 +19,12 @@ export interface OpenStore {
 export type StoreTheme = (check: StoreCheck) => void;
 export type StoreCheck = (promise: string, body: (store: Store, open: OpenStore) => Promise<void>) => void;
 
-export function runThemes(subject: StoreSubject, themes: Readonly<Record<string, StoreTheme>>): void {
+export function runThemes(
+  subject: StoreSubject,
+  themes: readonly (readonly [name: string, theme: StoreTheme])[],
+): void {
   suite(`store conformance: ${subject.name}`, () => {
-    for (const [name, theme] of Object.entries(themes)) {
+    for (const [name, theme] of themes) {
       suite(name, () =>
         theme((promise, body) => {
           test(promise, async () => {

@@ -30,51 +30,72 @@ export class EndChecks {
   }
 
   /** After a graceful stop: no request, no timer, no lease (I-20). */
-  stopped(run: EngineRun, stop: { readonly isClean: boolean; readonly tookMs: number; readonly graceMs: number }): void {
+  stopped(
+    run: EngineRun,
+    stop: { readonly isClean: boolean; readonly tookMs: number; readonly graceMs: number },
+  ): void {
     const { flights, ledger, fail } = this.#watched;
     const { isClean } = stop;
     const left = [...flights.all].filter((flight) => flight.run === run);
     // A store that could not write leaves settlements behind, and requests that outlast the grace time are given up.
     const mayLeave = !isClean || stop.tookMs >= stop.graceMs;
-    if (left.length > 0 && !mayLeave) fail("I-20", `${left.length} requests were left when the engine had stopped`);
-    if (left.some((flight) => flight.state === "open")) fail("I-20", "a request is in flight after the engine had stopped");
+    if (left.length > 0 && !mayLeave)
+      fail("I-20", `${left.length} requests were left when the engine had stopped`);
+    if (left.some((flight) => flight.state === "open"))
+      fail("I-20", "a request is in flight after the engine had stopped");
     const held = ledger.heldLeases();
-    if (held.length > 0 && isClean) fail("I-20", `${held.length} leases are held after the engine had stopped: ${held[0]?.id}`);
-    if (run.clock.pendingTimers > 0) fail("I-20", `${run.clock.pendingTimers} timers are left after the engine had stopped`);
+    if (held.length > 0 && isClean)
+      fail("I-20", `${held.length} leases are held after the engine had stopped: ${held[0]?.id}`);
+    if (run.clock.pendingTimers > 0)
+      fail("I-20", `${run.clock.pendingTimers} timers are left after the engine had stopped`);
   }
 
   /** Nothing has to be done, so next to nothing may be done (I-19). */
   idle(run: EngineRun, hour: { readonly timersFired: number }): void {
     const { fail } = this.#watched;
     const { inFlight, uncommitted } = run.engine.activity();
-    if (inFlight !== 0 || uncommitted !== 0) fail("I-19", `idle, but ${inFlight} in flight and ${uncommitted} uncommitted`);
-    if (hour.timersFired > idleTimersMax) fail("I-19", `an idle engine ran ${hour.timersFired} timers in an hour`);
+    if (inFlight !== 0 || uncommitted !== 0)
+      fail("I-19", `idle, but ${inFlight} in flight and ${uncommitted} uncommitted`);
+    if (hour.timersFired > idleTimersMax)
+      fail("I-19", `an idle engine ran ${hour.timersFired} timers in an hour`);
   }
 
   async #checkEvent(id: string, store: Store): Promise<void> {
     const { fail } = this.#watched;
-    if ((await store.history.getEvent({ tenantId: null, id })) === null) fail("I-2", `event ${id} was accepted and is gone`);
+    if ((await store.history.getEvent({ tenantId: null, id })) === null)
+      fail("I-2", `event ${id} was accepted and is gone`);
   }
 
   async #checkDelivery(delivery: LedgerDelivery, end: EndState): Promise<void> {
     const { fail } = this.#watched;
     const { id, progress } = delivery;
     if (delivery.requests !== delivery.attempts.length + delivery.lost) {
-      fail("I-16", `${id}: ${delivery.requests} requests, ${delivery.attempts.length} settled, ${delivery.lost} lost to crashes`);
+      fail(
+        "I-16",
+        `${id}: ${delivery.requests} requests, ${delivery.attempts.length} settled, ${delivery.lost} lost to crashes`,
+      );
     }
-    if (isWaiting(delivery)) fail("I-2", `${id} still waits at the end (${progress.state}, due ${progress.dueAt}, lease ${JSON.stringify(delivery.lease)})`);
+    if (isWaiting(delivery))
+      fail(
+        "I-2",
+        `${id} still waits at the end (${progress.state}, due ${progress.dueAt}, lease ${JSON.stringify(delivery.lease)})`,
+      );
     if (progress.createdAt < end.historyFrom) return;
     const stored = await end.store.history.getDelivery({ tenantId: null, id });
     if (stored === null) {
       fail("I-2", `delivery ${id} was accepted and is gone`);
       return;
     }
-    if (stored.progress.state !== progress.state) fail("I-2", `${id} is ${stored.progress.state} in the store, should be ${progress.state}`);
+    if (stored.progress.state !== progress.state)
+      fail("I-2", `${id} is ${stored.progress.state} in the store, should be ${progress.state}`);
     const attempts = await end.store.history.listAttempts(id);
     const numbers = attempts.map((attempt) => attempt.number).join();
     const expected = delivery.attempts.map((_, index) => index + 1).join();
     if (numbers !== expected || stored.progress.attemptCount !== attempts.length) {
-      fail("I-14", `${id} has attempts ${numbers}, count ${stored.progress.attemptCount}, expected ${expected}`);
+      fail(
+        "I-14",
+        `${id} has attempts ${numbers}, count ${stored.progress.attemptCount}, expected ${expected}`,
+      );
     }
   }
 
@@ -100,7 +121,8 @@ export class EndChecks {
     for (const tenantId of new Set([...truth.keys(), ...deadLetters.keys()])) {
       const counted = deadLetters.get(tenantId) ?? 0;
       const expected = truth.get(tenantId) ?? 0;
-      if (counted !== expected) fail("I-4", `depth counts ${counted} dead letters of ${tenantId}, there are ${expected}`);
+      if (counted !== expected)
+        fail("I-4", `depth counts ${counted} dead letters of ${tenantId}, there are ${expected}`);
     }
   }
 }

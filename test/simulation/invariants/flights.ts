@@ -48,10 +48,15 @@ export class Flights {
   }
 
   /** Deliveries of the pair that this process may send now, as far as leases and other requests are concerned. */
-  candidates(run: EngineRun, pair: { readonly webhookId: string; readonly eventId: string }): LedgerDelivery[] {
+  candidates(
+    run: EngineRun,
+    pair: { readonly webhookId: string; readonly eventId: string },
+  ): LedgerDelivery[] {
     return this.#ledger
       .pair(pair.webhookId, pair.eventId)
-      .filter((delivery) => isWaiting(delivery) && delivery.lease !== null && !this.#isOnItsWay(run, delivery));
+      .filter(
+        (delivery) => isWaiting(delivery) && delivery.lease !== null && !this.#isOnItsWay(run, delivery),
+      );
   }
 
   /** The answered request that a settlement reports. Requests of twins (a replay beside the original) are told apart here. */

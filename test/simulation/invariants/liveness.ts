@@ -4,7 +4,7 @@ import type { LedgerDelivery } from "../ledger.ts";
 import type { Watched } from "./watched.ts";
 
 /** Work that could have been sent all this time, and was not, has lost its wake-up. Longer than a lease. */
-export const stalledMs = 15 * 60_000;
+const stalledMs = 15 * 60_000;
 
 /**
  * Looks now and then for deliveries that are due behind open gates while nothing happens to their webhook (I-18). A
@@ -36,7 +36,10 @@ export class LivenessChecks {
       const isDue = delivery.progress.dueAt <= time.now() - stalledMs && isHead(delivery);
       if (!isDue || !couldSend(webhook, time.now() - stalledMs)) continue;
       const lease = delivery.lease === null ? "no lease" : `leased until ${delivery.lease.until}`;
-      fail("I-18", `${delivery.id} of webhook ${webhookId} (${delivery.lane.ordering}) is due since ${delivery.progress.dueAt}, now ${time.now()}, ${lease}; nothing happens`);
+      fail(
+        "I-18",
+        `${delivery.id} of webhook ${webhookId} (${delivery.lane.ordering}) is due since ${delivery.progress.dueAt}, now ${time.now()}, ${lease}; nothing happens`,
+      );
       return;
     }
   }

@@ -40,14 +40,18 @@ export class Pauses {
   }
 }
 
-function raise(pauses: Map<string, number>, pause: { readonly webhookId: string; readonly until: number }): void {
+function raise(
+  pauses: Map<string, number>,
+  pause: { readonly webhookId: string; readonly until: number },
+): void {
   pauses.set(pause.webhookId, Math.max(pauses.get(pause.webhookId) ?? 0, pause.until));
 }
 
 function pauseOf({ answer }: Flight, answeredAt: number): number | null {
   if (answer === null || answer.means === "accepted") return null;
   const { observation, retryNotBefore } = answer;
-  if (observation.kind === "failure") return observation.category === "timeout" ? answeredAt + minuteMs : null;
+  if (observation.kind === "failure")
+    return observation.category === "timeout" ? answeredAt + minuteMs : null;
   const fixedMs = fixedPausesMs[observation.status];
   const asked = honoured.includes(observation.status) ? retryNotBefore : null;
   if (fixedMs === undefined) return asked;
@@ -55,5 +59,10 @@ function pauseOf({ answer }: Flight, answeredAt: number): number | null {
 }
 
 const minuteMs = 60_000;
-const fixedPausesMs: Readonly<Record<number, number>> = { 429: minuteMs, 408: minuteMs, 502: 5_000, 504: 5_000 };
+const fixedPausesMs: Readonly<Record<number, number>> = {
+  429: minuteMs,
+  408: minuteMs,
+  502: 5_000,
+  504: 5_000,
+};
 const honoured = [429, 503];

@@ -34,10 +34,14 @@ export class Rates {
       bucket = { left: config.burst, at: now, config };
       this.#buckets.set(name, bucket);
     }
-    bucket.left = Math.min(config.burst, bucket.left + ((now - bucket.at) * config.requestsPerMinute) / 60_000);
+    bucket.left = Math.min(
+      config.burst,
+      bucket.left + ((now - bucket.at) * config.requestsPerMinute) / 60_000,
+    );
     bucket.at = now;
     // The last digits of a sum of fractions.
-    if (bucket.left < 1 - 1e-6) this.#watched.fail("I-10", `${name} sent faster than ${JSON.stringify(config)}`);
+    if (bucket.left < 1 - 1e-6)
+      this.#watched.fail("I-10", `${name} sent faster than ${JSON.stringify(config)}`);
     bucket.left -= 1;
   }
 }

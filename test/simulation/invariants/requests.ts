@@ -25,7 +25,10 @@ export class RequestChecks {
   readonly #rates: Rates;
   /** Most attempts each webhook ever allowed: changing a schedule does not touch deliveries that wait. */
   readonly #attemptsMax = new Map<string, number>();
-  readonly tenantLimits = new Map<string, { readonly requestsPerMinute: number; readonly burst: number } | null>();
+  readonly tenantLimits = new Map<
+    string,
+    { readonly requestsPerMinute: number; readonly burst: number } | null
+  >();
 
   constructor(watched: Watched, parts: { readonly pauses: Pauses; readonly rates: Rates }) {
     this.#watched = watched;
@@ -69,7 +72,11 @@ export class RequestChecks {
 
   #deliveryOf(
     flights: Flights,
-    { run, webhookId, eventId }: { readonly run: EngineRun; readonly webhookId: string; readonly eventId: string },
+    {
+      run,
+      webhookId,
+      eventId,
+    }: { readonly run: EngineRun; readonly webhookId: string; readonly eventId: string },
   ): LedgerDelivery | null {
     const { ledger, time, fail } = this.#watched;
     const all = ledger.pair(webhookId, eventId);
@@ -79,7 +86,10 @@ export class RequestChecks {
     // A request does not say which of two twins it is for (a replay beside its original): the one that may go now.
     const found = due.find((delivery) => this.#overtaken(delivery) === undefined) ?? due[0];
     if (found !== undefined) return found;
-    const states = all.map((delivery) => `${delivery.id} ${delivery.progress.state} due ${delivery.progress.dueAt} lease ${JSON.stringify(delivery.lease)}`);
+    const states = all.map(
+      (delivery) =>
+        `${delivery.id} ${delivery.progress.state} due ${delivery.progress.dueAt} lease ${JSON.stringify(delivery.lease)}`,
+    );
     const detail = `event ${eventId} to webhook ${webhookId} at ${time.now()}: ${states.join(", ")}`;
     if (all.length === 0) fail("I-1", `a request before its publish was committed: ${detail}`);
     else if (!all.some(isWaiting)) fail("I-15", `a request after the end: ${detail}`);
@@ -95,7 +105,8 @@ export class RequestChecks {
       return;
     }
     const pausedUntil = this.#pauses.until(webhookId);
-    if (pausedUntil > sentAt) fail("I-8", `webhook ${webhookId} asked to be left alone until ${pausedUntil}, now ${sentAt}`);
+    if (pausedUntil > sentAt)
+      fail("I-8", `webhook ${webhookId} asked to be left alone until ${pausedUntil}, now ${sentAt}`);
     this.#checkCircuit(webhook, sentAt);
     this.#rates.take(`webhook ${webhookId}`, webhook.policy.rateLimit);
     const { tenantId } = webhook.webhook;
@@ -107,10 +118,14 @@ export class RequestChecks {
     if (circuit.phase === "closed") return;
     if (circuit.forcedOpenUntil > now) fail("I-9", `webhook ${webhook.id} got a request while forced open`);
     if (!policy.circuitBreaker.enabled) return;
-    if (circuit.phase === "open") fail("I-9", `webhook ${webhook.id} got a request while its circuit is open`);
+    if (circuit.phase === "open")
+      fail("I-9", `webhook ${webhook.id} got a request while its circuit is open`);
     const probesMax = Math.max(1, policy.circuitBreaker.halfOpenMaxCalls);
     if (circuit.probes.length > probesMax || circuit.probes.length === 0) {
-      fail("I-9", `webhook ${webhook.id} has ${circuit.probes.length} probes on their way, at most ${probesMax} may be`);
+      fail(
+        "I-9",
+        `webhook ${webhook.id} has ${circuit.probes.length} probes on their way, at most ${probesMax} may be`,
+      );
     }
   }
 
@@ -119,7 +134,8 @@ export class RequestChecks {
     const open = flights.open(run);
     const toWebhook = open.filter((flight) => flight.webhookId === webhookId).length;
     if (open.length >= limits.concurrency) fail("I-6", `${open.length + 1} requests at once in one process`);
-    if (toWebhook >= limits.webhookConcurrency) fail("I-6", `${toWebhook + 1} requests at once to webhook ${webhookId}`);
+    if (toWebhook >= limits.webhookConcurrency)
+      fail("I-6", `${toWebhook + 1} requests at once to webhook ${webhookId}`);
   }
 
   /** In an ordered lane everything committed earlier must be final in the store, and nothing else on its way. */
@@ -127,10 +143,16 @@ export class RequestChecks {
     if (delivery.lane.ordering === "none") return;
     const { flights, fail } = this.#watched;
     const overtaken = this.#overtaken(delivery);
-    if (overtaken !== undefined) fail("I-7", `delivery ${delivery.id} overtook ${overtaken.id} (${overtaken.progress.state}) in its lane`);
+    if (overtaken !== undefined)
+      fail(
+        "I-7",
+        `delivery ${delivery.id} overtook ${overtaken.id} (${overtaken.progress.state}) in its lane`,
+      );
     for (const flight of flights.all) {
-      const isSameLane = flight.run === run && flight.delivery !== null && sameLane(flight.delivery, delivery);
-      if (isSameLane && flight.delivery !== delivery) fail("I-7", `two deliveries of one ordered lane at once: ${delivery.id}`);
+      const isSameLane =
+        flight.run === run && flight.delivery !== null && sameLane(flight.delivery, delivery);
+      if (isSameLane && flight.delivery !== delivery)
+        fail("I-7", `two deliveries of one ordered lane at once: ${delivery.id}`);
     }
   }
 
@@ -148,19 +170,27 @@ export class RequestChecks {
     const { time, fail } = this.#watched;
     const { attemptCount, createdAt } = delivery.progress;
     const attemptsMax = this.attemptsMax(webhook.id);
-    if (attemptCount >= attemptsMax) fail("I-13", `attempt ${attemptCount + 1} of ${attemptsMax}: ${delivery.id}`);
+    if (attemptCount >= attemptsMax)
+      fail("I-13", `attempt ${attemptCount + 1} of ${attemptsMax}: ${delivery.id}`);
     const ageMs = time.now() - createdAt;
-    if (ageMs > policy.ageMsMax) fail("I-13", `delivery ${delivery.id} is ${ageMs} ms old, at most ${policy.ageMsMax}`);
+    if (ageMs > policy.ageMsMax)
+      fail("I-13", `delivery ${delivery.id} is ${ageMs} ms old, at most ${policy.ageMsMax}`);
   }
 
-  #checkMessage({ request }: SentRequest, to: { readonly delivery: LedgerDelivery; readonly webhook: LiveWebhook }): void {
+  #checkMessage(
+    { request }: SentRequest,
+    to: { readonly delivery: LedgerDelivery; readonly webhook: LiveWebhook },
+  ): void {
     const { time, fail } = this.#watched;
     const { event } = to.delivery;
-    if (header(request, "Idempotency-Key") !== `"${event.id}"`) fail("I-12", `another key for event ${event.id}`);
-    if (header(request, "Content-Type") !== event.contentType) fail("I-12", `another content type for event ${event.id}`);
+    if (header(request, "Idempotency-Key") !== `"${event.id}"`)
+      fail("I-12", `another key for event ${event.id}`);
+    if (header(request, "Content-Type") !== event.contentType)
+      fail("I-12", `another content type for event ${event.id}`);
     if (Buffer.compare(request.body, event.body) !== 0) fail("I-12", `another body for event ${event.id}`);
     const nowSeconds = Math.floor(time.now() / 1_000);
-    if (header(request, "Webhook-Timestamp") !== String(nowSeconds)) fail("I-12", `an old timestamp for event ${event.id}`);
+    if (header(request, "Webhook-Timestamp") !== String(nowSeconds))
+      fail("I-12", `an old timestamp for event ${event.id}`);
     this.#checkSignature(request, to.webhook);
   }
 
@@ -169,7 +199,9 @@ export class RequestChecks {
     const now = time.now();
     const signatures = header(request, "Webhook-Signature").split(" ");
     // A key that ran out does not come back when the clock is set back.
-    const inForce = secrets.filter((secret) => secret.expiresAt === null || secret.expiresAt > time.wallMsMax);
+    const inForce = secrets.filter(
+      (secret) => secret.expiresAt === null || secret.expiresAt > time.wallMsMax,
+    );
     for (const secret of inForce) {
       const key = verificationKey(openStubSecret(secret.ciphertext));
       const result = prepareVerifier([key])({
@@ -178,21 +210,29 @@ export class RequestChecks {
         nowSeconds: Math.floor(now / 1_000),
         toleranceSeconds: 0,
       });
-      if (result.kind !== "verified") fail("I-12", `webhook ${webhook.id}: a key in force did not sign: ${result.detail}`);
+      if (result.kind !== "verified")
+        fail("I-12", `webhook ${webhook.id}: a key in force did not sign: ${result.detail}`);
     }
     // A key that ran out this moment is dropped by a timer, which looks again every ten seconds when the clock jumps.
     const justJumped = time.monotonicMs() - time.lastJumpAtMonotonicMs < 11_000;
-    const recent = secrets.filter((secret) => secret.expiresAt !== null && (justJumped || secret.expiresAt > now - 11_000));
+    const recent = secrets.filter(
+      (secret) => secret.expiresAt !== null && (justJumped || secret.expiresAt > now - 11_000),
+    );
     const entriesMax = inForce.length + recent.filter((secret) => !inForce.includes(secret)).length;
     if (signatures.length < inForce.length || signatures.length > entriesMax) {
-      fail("I-12", `webhook ${webhook.id}: ${signatures.length} signatures with ${inForce.length} keys in force`);
+      fail(
+        "I-12",
+        `webhook ${webhook.id}: ${signatures.length} signatures with ${inForce.length} keys in force`,
+      );
     }
   }
 }
 
 function sameLane(a: LedgerDelivery, b: LedgerDelivery): boolean {
   return (
-    a.lane.webhookId === b.lane.webhookId && a.lane.ordering === b.lane.ordering && a.lane.eventType === b.lane.eventType
+    a.lane.webhookId === b.lane.webhookId &&
+    a.lane.ordering === b.lane.ordering &&
+    a.lane.eventType === b.lane.eventType
   );
 }
 
@@ -210,6 +250,6 @@ function headersOf({ headers }: OutboundRequest): Record<string, string> {
   return byName;
 }
 
-export function header(request: OutboundRequest, name: string): string {
+function header(request: OutboundRequest, name: string): string {
   return headersOf(request)[name.toLowerCase()] ?? "";
 }

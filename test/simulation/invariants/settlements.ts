@@ -18,7 +18,10 @@ export class SettlementChecks {
   readonly #pauses: Pauses;
   readonly #attemptsMax: (webhookId: string) => number;
 
-  constructor(watched: Watched, parts: { readonly pauses: Pauses; readonly attemptsMax: (webhookId: string) => number }) {
+  constructor(
+    watched: Watched,
+    parts: { readonly pauses: Pauses; readonly attemptsMax: (webhookId: string) => number },
+  ) {
     this.#watched = watched;
     this.#pauses = parts.pauses;
     this.#attemptsMax = parts.attemptsMax;
@@ -27,6 +30,18 @@ export class SettlementChecks {
   committed({ run, batch, settled }: Commit): void {
     for (const [index, settlement] of batch.settlements.entries()) {
       this.#settled(run, settlement, settled[index] === true);
+    }
+  }
+
+  /** The store would not take it and the engine gave it up: the request counts as lost, and is made again. */
+  refused(run: EngineRun, batch: CommitBatch): void {
+    const { ledger, flights } = this.#watched;
+    for (const { lease, attempt } of batch.settlements) {
+      const delivery = ledger.byRef(lease.ref);
+      const flight = delivery === undefined || attempt === null ? undefined : flights.settle(run, delivery);
+      if (flight === undefined || delivery === undefined) continue;
+      flight.state = "lost";
+      delivery.lost += 1;
     }
   }
 
@@ -44,7 +59,10 @@ export class SettlementChecks {
       return;
     }
     if (flight === undefined) {
-      fail("I-14", `attempt ${settlement.attempt.number} of ${delivery.id} was settled without an answered request, or twice`);
+      fail(
+        "I-14",
+        `attempt ${settlement.attempt.number} of ${delivery.id} was settled without an answered request, or twice`,
+      );
       return;
     }
     flight.state = wasWritten ? "settled" : "refused";
@@ -63,7 +81,10 @@ export class SettlementChecks {
     const ranOut = delivery.lease === null || delivery.lease.until <= time.wallMsMax;
     const isOver = !isWaiting(delivery);
     if (ranOut || isOver) return;
-    fail("I-14", `the store refused a settlement of ${delivery.id}, fence ${lease.fence}, lease ${delivery.lease?.fence}`);
+    fail(
+      "I-14",
+      `the store refused a settlement of ${delivery.id}, fence ${lease.fence}, lease ${delivery.lease?.fence}`,
+    );
   }
 
   #checkWithoutRequest(delivery: LedgerDelivery, { progress }: Settlement): void {
@@ -72,31 +93,46 @@ export class SettlementChecks {
     if (progress.state !== "exhausted" || !allowed) {
       fail("I-15", `${delivery.id} became ${progress.state} (${progress.reason}) without a request`);
     }
-    if (progress.attemptCount !== delivery.attempts.length) fail("I-14", `${delivery.id} counted an attempt without a request`);
+    if (progress.attemptCount !== delivery.attempts.length)
+      fail("I-14", `${delivery.id} counted an attempt without a request`);
   }
 
   #checkAttempt(delivery: LedgerDelivery, { attempt, progress }: Settlement): void {
     const { fail } = this.#watched;
     const expected = delivery.attempts.length + 1;
     if (attempt?.number !== expected || progress.attemptCount !== expected) {
-      fail("I-14", `attempt ${attempt?.number} (count ${progress.attemptCount}) of ${delivery.id} should be number ${expected}`);
+      fail(
+        "I-14",
+        `attempt ${attempt?.number} (count ${progress.attemptCount}) of ${delivery.id} should be number ${expected}`,
+      );
     }
   }
 
-  #checkOutcome(flight: Flight, settled: { readonly delivery: LedgerDelivery; readonly settlement: Settlement }): void {
+  #checkOutcome(
+    flight: Flight,
+    settled: { readonly delivery: LedgerDelivery; readonly settlement: Settlement },
+  ): void {
     const { fail } = this.#watched;
     const { progress, attempt } = settled.settlement;
     const { id } = settled.delivery;
     const means = flight.answer?.means;
-    if (attempt?.outcome !== means) fail("I-15", `${id}: the receiver meant ${means}, recorded ${attempt?.outcome}`);
-    if (means === "accepted" && progress.state !== "success") fail("I-15", `${id} was accepted and is ${progress.state}`);
-    if (means === "terminal" && (progress.state !== "exhausted" || progress.reason?.startsWith("permanent_") !== true)) {
+    if (attempt?.outcome !== means)
+      fail("I-15", `${id}: the receiver meant ${means}, recorded ${attempt?.outcome}`);
+    if (means === "accepted" && progress.state !== "success")
+      fail("I-15", `${id} was accepted and is ${progress.state}`);
+    if (
+      means === "terminal" &&
+      (progress.state !== "exhausted" || progress.reason?.startsWith("permanent_") !== true)
+    ) {
       fail("I-15", `${id} was refused for good and is ${progress.state} (${progress.reason})`);
     }
     if (means === "transient") this.#checkRetry(flight, settled);
   }
 
-  #checkRetry(flight: Flight, { delivery, settlement }: { readonly delivery: LedgerDelivery; readonly settlement: Settlement }): void {
+  #checkRetry(
+    flight: Flight,
+    { delivery, settlement }: { readonly delivery: LedgerDelivery; readonly settlement: Settlement },
+  ): void {
     const { fail } = this.#watched;
     const { progress } = settlement;
     const attemptsMax = this.#attemptsMax(delivery.lane.webhookId);
@@ -105,8 +141,10 @@ export class SettlementChecks {
       return;
     }
     if (progress.state !== "failed") return;
-    if (progress.attemptCount >= attemptsMax) fail("I-13", `${delivery.id} retries after ${progress.attemptCount} of ${attemptsMax}`);
+    if (progress.attemptCount >= attemptsMax)
+      fail("I-13", `${delivery.id} retries after ${progress.attemptCount} of ${attemptsMax}`);
     const notBefore = Math.max(flight.answer?.retryNotBefore ?? 0, flight.answeredAt);
-    if (progress.dueAt < notBefore) fail("I-17", `${delivery.id} retries at ${progress.dueAt}, not before ${notBefore} was asked`);
+    if (progress.dueAt < notBefore)
+      fail("I-17", `${delivery.id} retries at ${progress.dueAt}, not before ${notBefore} was asked`);
   }
 }

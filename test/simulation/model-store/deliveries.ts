@@ -75,16 +75,27 @@ export class ModelDeliveries implements DeliveryStore {
     const dedupName = JSON.stringify([event.tenantId, event.idempotencyKey]);
     if (event.idempotencyKey !== null && command.dedupUntil !== null) {
       const earlier = this.#rows.dedup.get(dedupName);
-      if (earlier !== undefined && earlier.expiresAt > event.createdAt) return repeat(earlier, event.fingerprint);
+      if (earlier !== undefined && earlier.expiresAt > event.createdAt)
+        return repeat(earlier, event.fingerprint);
     }
     this.#rows.eventPosition += 1;
     const sequenceNumber = (this.#rows.sequences.get(event.tenantId) ?? 0) + 1;
     this.#rows.sequences.set(event.tenantId, sequenceNumber);
     const deliveries = command.deliveries.length;
-    const row: EventRow = { event, position: this.#rows.eventPosition, sequenceNumber, deliveries, body: event.body };
+    const row: EventRow = {
+      event,
+      position: this.#rows.eventPosition,
+      sequenceNumber,
+      deliveries,
+      body: event.body,
+    };
     this.#rows.events.set(event.id, row);
     if (event.idempotencyKey !== null && command.dedupUntil !== null) {
-      this.#rows.dedup.set(dedupName, { event: row, fingerprint: event.fingerprint, expiresAt: command.dedupUntil });
+      this.#rows.dedup.set(dedupName, {
+        event: row,
+        fingerprint: event.fingerprint,
+        expiresAt: command.dedupUntil,
+      });
     }
     const leases = command.deliveries.map((delivery) => this.#insert(delivery, row));
     return { kind: "accepted", sequenceNumber, leases };
@@ -119,7 +130,8 @@ export class ModelDeliveries implements DeliveryStore {
     const first = command.deliveries[0];
     if (first === undefined) return { kind: "accepted", leases: [] };
     const old = command.supersedes === null ? undefined : this.#rows.deliveries.get(command.supersedes);
-    if (old !== undefined && old.event === event && !this.#supersede(old, first)) return { kind: "in_flight" };
+    if (old !== undefined && old.event === event && !this.#supersede(old, first))
+      return { kind: "in_flight" };
     return { kind: "accepted", leases: command.deliveries.map((delivery) => this.#insert(delivery, event)) };
   }
 
@@ -128,7 +140,10 @@ export class ModelDeliveries implements DeliveryStore {
     if (old.supersededBy !== null || (isWaiting(old) && isHeld(old, by.createdAt))) return false;
     old.supersededBy = by.id;
     if (!isWaiting(old)) return true;
-    this.#rows.move(old, { progress: { ...old.progress, state: "cancelled", reason: "superseded" }, at: by.createdAt });
+    this.#rows.move(old, {
+      progress: { ...old.progress, state: "cancelled", reason: "superseded" },
+      at: by.createdAt,
+    });
     return true;
   }
 
@@ -209,7 +224,10 @@ function claimed(row: DeliveryRow, lease: Lease): ClaimedDelivery {
   };
 }
 
-function repeat(earlier: { readonly event: EventRow; readonly fingerprint: string | null }, fingerprint: string | null): PublishResult {
+function repeat(
+  earlier: { readonly event: EventRow; readonly fingerprint: string | null },
+  fingerprint: string | null,
+): PublishResult {
   const { event, sequenceNumber, deliveries } = earlier.event;
   if (earlier.fingerprint !== fingerprint) return { kind: "key_conflict", eventId: event.id };
   const { id, eventType, timestamp } = event;

@@ -22,7 +22,10 @@ export class ModelHistory implements HistoryStore {
     this.#rows = rows;
   }
 
-  async getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null> {
+  async getEvent(query: {
+    readonly tenantId: string | null;
+    readonly id: string;
+  }): Promise<StoredEvent | null> {
     const row = this.#rows.events.get(query.id);
     return row === undefined || !isOf(row, query.tenantId) ? null : storedEvent(row);
   }
@@ -37,7 +40,10 @@ export class ModelHistory implements HistoryStore {
     return pageOf(rows.map(storedEvent), query.page);
   }
 
-  async getDelivery(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredDelivery | null> {
+  async getDelivery(query: {
+    readonly tenantId: string | null;
+    readonly id: string;
+  }): Promise<StoredDelivery | null> {
     const row = this.#rows.deliveries.get(query.id);
     return row === undefined || !isOf(row.event, query.tenantId) ? null : storedDelivery(row);
   }
@@ -54,7 +60,9 @@ export class ModelHistory implements HistoryStore {
     return pageOf(this.#deadLetters(query).map(storedDelivery), query.page);
   }
 
-  async countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number> {
+  async countDeadLetters(
+    query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number },
+  ): Promise<number> {
     return Math.min(query.countMax, this.#deadLetters(query).length);
   }
 
@@ -70,7 +78,8 @@ export class ModelHistory implements HistoryStore {
       .toSorted((a, b) => b.executedAt - a.executedAt)
       .slice(0, statsAttemptsMax);
     const byCategory: Partial<Record<FailureCategory, number>> = {};
-    for (const { category } of attempts) if (category !== null) byCategory[category] = (byCategory[category] ?? 0) + 1;
+    for (const { category } of attempts)
+      if (category !== null) byCategory[category] = (byCategory[category] ?? 0) + 1;
     const durations = attempts.map((attempt) => attempt.durationMs).toSorted((a, b) => a - b);
     const count = (outcome: AttemptRecord["outcome"]): number =>
       attempts.filter((attempt) => attempt.outcome === outcome).length;
@@ -115,12 +124,18 @@ function isOf(event: EventRow, tenantId: string | null): boolean {
   return tenantId === null || event.event.tenantId === tenantId;
 }
 
-function isBetween(time: number, range: { readonly from: number | null; readonly to: number | null }): boolean {
+function isBetween(
+  time: number,
+  range: { readonly from: number | null; readonly to: number | null },
+): boolean {
   return (range.from === null || time >= range.from) && (range.to === null || time < range.to);
 }
 
 /** Newest first. */
-function pageOf<Row extends { readonly position: number }>(all: readonly Row[], page: PageRequest): Page<Row> {
+function pageOf<Row extends { readonly position: number }>(
+  all: readonly Row[],
+  page: PageRequest,
+): Page<Row> {
   const newestFirst = all
     .filter((row) => page.before === null || row.position < page.before)
     .toSorted((a, b) => b.position - a.position)

@@ -1,10 +1,14 @@
-import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, Priority } from "../../../src/core/delivery.ts";
+import type {
+  AttemptRecord,
+  DeliveryOrigin,
+  DeliveryProgress,
+  Priority,
+} from "../../../src/core/delivery.ts";
 import type { FailureCategory } from "../../../src/core/outcome.ts";
-import type { LaneKey } from "../../../src/core/webhook.ts";
+import type { LaneKey, Webhook } from "../../../src/core/webhook.ts";
 import type { NewEvent, WebhookRuntimeState } from "../../../src/ports/store/deliveries.ts";
 import type { StoredDelivery, StoredEvent } from "../../../src/ports/store/history.ts";
 import type { StoredSecret } from "../../../src/ports/store/webhooks.ts";
-import type { Webhook } from "../../../src/core/webhook.ts";
 
 export interface EventRow {
   readonly position: number;
@@ -125,7 +129,8 @@ export function storedDelivery(row: DeliveryRow): StoredDelivery {
 }
 
 export function storedEvent(row: EventRow): StoredEvent {
-  const { id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType } = row.event;
+  const { id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType } =
+    row.event;
   const { position, sequenceNumber, body, deliveries } = row;
   return {
     ...{ id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType },

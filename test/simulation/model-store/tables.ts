@@ -45,7 +45,9 @@ export class ModelRegistry implements RegistryStore {
   }
 
   forgetExpired(now: number): number {
-    const expired = [...this.#apiKeys.values()].filter((key) => key.expiresAt !== null && key.expiresAt <= now);
+    const expired = [...this.#apiKeys.values()].filter(
+      (key) => key.expiresAt !== null && key.expiresAt <= now,
+    );
     for (const key of expired) this.#apiKeys.delete(key.id);
     return expired.length;
   }
@@ -101,7 +103,10 @@ export class ModelOperations implements OperationStore {
     this.#rows.set(operation.id, operation);
   }
 
-  async get(query: { readonly tenantId: string | null; readonly id: string }): Promise<BatchOperation | null> {
+  async get(query: {
+    readonly tenantId: string | null;
+    readonly id: string;
+  }): Promise<BatchOperation | null> {
     const row = this.#rows.get(query.id);
     return row === undefined || (query.tenantId !== null && row.tenantId !== query.tenantId) ? null : row;
   }

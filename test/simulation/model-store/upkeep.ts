@@ -18,7 +18,8 @@ export class ModelUpkeep implements UpkeepStore {
 
   async expire(step: ExpireStep): Promise<StepResult> {
     const { now } = step;
-    const horizon = (row: DeliveryRow): number => step.ageMsByWebhook.get(row.lane.webhookId) ?? step.ageMsDefault;
+    const horizon = (row: DeliveryRow): number =>
+      step.ageMsByWebhook.get(row.lane.webhookId) ?? step.ageMsDefault;
     const old = [...this.#rows.waiting()].filter(
       (row) => now - row.progress.createdAt > horizon(row) && !isHeld(row, now),
     );
@@ -33,9 +34,14 @@ export class ModelUpkeep implements UpkeepStore {
     readonly limit: number;
   }): Promise<StepResult> {
     const { now, webhookId } = step;
-    const free = [...this.#rows.waiting()].filter((row) => row.lane.webhookId === webhookId && !isHeld(row, now));
+    const free = [...this.#rows.waiting()].filter(
+      (row) => row.lane.webhookId === webhookId && !isHeld(row, now),
+    );
     return inSteps(free, step.limit, (row) =>
-      this.#rows.move(row, { progress: { ...row.progress, state: "cancelled", reason: "webhook_deleted" }, at: now }),
+      this.#rows.move(row, {
+        progress: { ...row.progress, state: "cancelled", reason: "webhook_deleted" },
+        at: now,
+      }),
     );
   }
 
@@ -63,7 +69,9 @@ export class ModelUpkeep implements UpkeepStore {
     const events = [...this.#rows.events.values()].filter(
       (row) => row.event.createdAt < step.createdBefore && !needed.has(row),
     );
-    const bare = inSteps(events, step.limit - forgotten.changed, (row) => this.#rows.events.delete(row.event.id));
+    const bare = inSteps(events, step.limit - forgotten.changed, (row) =>
+      this.#rows.events.delete(row.event.id),
+    );
     return { changed: forgotten.changed + bare.changed, more: bare.more };
   }
 

@@ -31,7 +31,10 @@ export class ModelWebhooks implements WebhookStore {
     row.runtime = null;
   }
 
-  async page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]> {
+  async page(query: {
+    readonly after: string | null;
+    readonly limit: number;
+  }): Promise<readonly StoredWebhook[]> {
     const ids = [...this.#rows.webhooks.keys()];
     const start = query.after === null ? 0 : ids.indexOf(query.after) + 1;
     return [...this.#rows.webhooks.values()]
@@ -41,13 +44,19 @@ export class ModelWebhooks implements WebhookStore {
       .map(({ webhook, secrets, runtime }) => ({ webhook, secrets, runtime }));
   }
 
-  async saveSecrets(command: { readonly webhookId: string; readonly secrets: readonly StoredSecret[] }): Promise<void> {
+  async saveSecrets(command: {
+    readonly webhookId: string;
+    readonly secrets: readonly StoredSecret[];
+  }): Promise<void> {
     const row = this.#rows.webhooks.get(command.webhookId);
     if (row === undefined) this.#early.set(command.webhookId, command.secrets);
     else if (row.deletedAt === null) row.secrets = command.secrets;
   }
 
-  async saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): Promise<void> {
+  async saveTenantKeys(command: {
+    readonly tenantId: string;
+    readonly keys: readonly StoredSecret[];
+  }): Promise<void> {
     this.#tenantKeys.set(command.tenantId, command.keys);
   }
 

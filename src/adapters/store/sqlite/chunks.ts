@@ -2,7 +2,7 @@ import type { StatementSync } from "node:sqlite";
 import type { Connection } from "./connection.ts";
 
 /** 4,096 rows; the same number is in the indexes of migrations/0001-initial.ts. */
-export const chunkBits = 12;
+const chunkBits = 12;
 
 export const chunkKinds = { events: 0, deliveries: 1 } as const;
 export type ChunkKind = (typeof chunkKinds)[keyof typeof chunkKinds];

@@ -130,13 +130,15 @@ export class Claimer {
     stretch: { readonly from: number; readonly to: number; readonly wanted: number },
   ): Iterable<EntryRow> {
     const { leases, queue } = this.#state;
+    const { now } = work.request;
     const lane = work.lane.ref;
     const limit = stretch.wanted + leases.placedIn(lane) + queue.spentIn(lane);
     let place = { lane, rank: stretch.from, seq: 0 };
     for (;;) {
       const rows = queue.after(place, { rankMax: stretch.to, limit });
       for (const row of rows) {
-        if (!queue.isSpent(lane, row[0]) && !leases.isHeld(row[0], work.request.now)) yield row;
+        const [seq] = row;
+        if (!queue.isSpent({ lane, seq }) && !leases.isHeld({ seq, now })) yield row;
       }
       const last = rows.at(-1);
       if (last === undefined || rows.length < limit) return;

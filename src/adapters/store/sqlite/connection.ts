@@ -3,10 +3,11 @@ import { StoreUnavailableError } from "../../../ports/store.ts";
 import { storeError } from "./errors.ts";
 
 /**
- * Pages of the WAL after which a commit copies them into the database: 64 MiB with pages of 8 KiB. The file can grow
- * beyond that while a backup or another reader holds an old snapshot, and shrinks back to it afterwards.
+ * Pages of the WAL after which a commit itself copies them into the database: 128 MiB with pages of 8 KiB. Normally the
+ * thread of checkpointer.ts keeps it far below. The file can grow beyond while a backup or another reader holds an old
+ * snapshot, and shrinks back to it afterwards.
  */
-const walPagesMax = 8192;
+const walPagesMax = 16_384;
 /** Larger than SQLite's 4 KiB: bodies of about a kilobyte fill the pages better and cost fewer system calls. */
 const pageSizeBytes = 8192;
 const cacheKib = 65_536;

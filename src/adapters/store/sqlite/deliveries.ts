@@ -74,7 +74,10 @@ export class SqliteDeliveries implements DeliveryStore {
   async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
     const { connection, lanes } = this.#state;
     return connection.read(() => {
-      const refs = this.#lanesAfter(page.after === null ? 0 : Number(page.after), page.limit + 1);
+      const refs = this.#lanesAfter({
+        after: page.after === null ? 0 : Number(page.after),
+        limit: page.limit + 1,
+      });
       const shown = refs.slice(0, page.limit);
       const next = refs.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
       return { lanes: shown.map((ref) => lanes.key(ref)), next };
@@ -126,7 +129,7 @@ export class SqliteDeliveries implements DeliveryStore {
   }
 
   /** Seeks from lane to lane, so that a million deliveries in one lane cost one step. */
-  #lanesAfter(after: number, limit: number): readonly number[] {
+  #lanesAfter({ after, limit }: { readonly after: number; readonly limit: number }): readonly number[] {
     const fresh = [...new Set(Array.from(this.#state.leases.fresh(), ([, lease]) => lease.lane))]
       .filter((lane) => lane > after)
       .sort((a, b) => a - b);

@@ -79,7 +79,7 @@ export class Expiry {
     for (const [ref] of refs) {
       const rows = this.#waitingIn.all(ref, step.limit - changed + leases.placedIn(ref) + 1);
       for (const [seq, priority, lane, rank] of rows as unknown as LaneRow[]) {
-        if (leases.isHeld(seq, step.now)) {
+        if (leases.isHeld({ seq, now: step.now })) {
           leased += 1;
           continue;
         }
@@ -107,7 +107,7 @@ export class Expiry {
     let changed = 0;
     for (const [seq, priority, lane, rank, webhook, tenant, createdAt] of rows) {
       const ageMsMax = step.ageMsByWebhook.get(words.text(webhook)) ?? step.ageMsDefault;
-      if (step.now - createdAt <= ageMsMax || leases.isHeld(seq, step.now)) continue;
+      if (step.now - createdAt <= ageMsMax || leases.isHeld({ seq, now: step.now })) continue;
       this.#end({ seq, priority, lane, rank, state: exhausted, reason: "expired", now: step.now });
       tally.addDeadLetter(tenant, 1);
       changed += 1;

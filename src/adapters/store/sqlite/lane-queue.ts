@@ -79,7 +79,7 @@ export class LaneQueue {
     this.#remember(entry);
   }
 
-  isSpent(lane: number, seq: number): boolean {
+  isSpent({ lane, seq }: Pick<LaneEntry, "lane" | "seq">): boolean {
     return this.#spent.get(lane)?.has(seq) === true;
   }
 
@@ -115,7 +115,7 @@ export class LaneQueue {
       const rows = this.after(place, { rankMax, limit });
       for (const [seq, rank] of rows) {
         place = { lane, rank, seq };
-        if (this.isSpent(lane, seq)) continue;
+        if (this.isSpent(place)) continue;
         if (this.#waits(seq)) return true;
         this.foundSpent(place);
       }

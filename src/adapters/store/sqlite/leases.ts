@@ -34,7 +34,7 @@ export class Leases {
   }
 
   /** Leased at `now`: a lease that ran out counts until somebody else takes it, but no longer protects. */
-  isHeld(seq: number, now: number): boolean {
+  isHeld({ seq, now }: { readonly seq: number; readonly now: number }): boolean {
     const until = this.#fresh.untilOf(seq) ?? this.#placed.untilOf(seq);
     return until !== undefined && until > now;
   }

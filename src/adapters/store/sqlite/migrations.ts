@@ -20,7 +20,7 @@ export interface MigrationPlan {
 export const migrations: readonly Migration[] = [initialSchema];
 
 /** "PHRN". Tells our files from those of other programs. */
-export const applicationId = 0x5048524e;
+const applicationId = 0x5048524e;
 
 /** SQLite's result code for a file that is something else. */
 const notADatabase = 26;

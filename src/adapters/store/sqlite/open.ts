@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Store } from "../../../ports/store.ts";
+import { Checkpointer } from "./checkpointer.ts";
 import { Connection, openDatabase } from "./connection.ts";
 import { SqliteDeliveries } from "./deliveries.ts";
 import { storeError } from "./errors.ts";
@@ -52,7 +53,9 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     });
     connection = new Connection(db);
     migrate(db, { now: options.now });
-    return assemble(connection, lock);
+    const checkpointer = new Checkpointer(db, { file: databaseFile(options.dataDir) });
+    connection.join(checkpointer);
+    return assemble(connection, { lock, checkpointer });
   } catch (error) {
     connection?.close();
     lock.release();
@@ -74,7 +77,10 @@ export function planStoreMigrations(options: { readonly dataDir: string }): Migr
   }
 }
 
-function assemble(connection: Connection, lock: OwnerLock): Store {
+function assemble(
+  connection: Connection,
+  owned: { readonly lock: OwnerLock; readonly checkpointer: Checkpointer },
+): Store {
   const state = loadState(connection);
   const deliveries = new SqliteDeliveries(state);
   deliveries.recover();
@@ -91,8 +97,9 @@ function assemble(connection: Connection, lock: OwnerLock): Store {
       connection.read(() => probe.get());
     },
     close: async () => {
+      await owned.checkpointer.close();
       connection.close();
-      lock.release();
+      owned.lock.release();
     },
   };
 }

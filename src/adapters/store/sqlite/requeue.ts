@@ -77,7 +77,7 @@ export class RequeueWriter {
     if (row === undefined || row[1] !== change.event) return true;
     const [seq, , tenant, state, priority, supersededBy, lane, rank] = row;
     const now = change.by.createdAt;
-    if (supersededBy !== null || leases.isHeld(seq, now)) return false;
+    if (supersededBy !== null || leases.isHeld({ seq, now })) return false;
     if (state <= waitingMax) {
       leases.take(seq, null);
       if (rank !== null) queue.remove({ lane, rank, seq });

@@ -1,5 +1,5 @@
 import type { StatementSync } from "node:sqlite";
-import { type ChunkKind, type Chunks } from "./chunks.ts";
+import type { ChunkKind, Chunks } from "./chunks.ts";
 import type { Connection } from "./connection.ts";
 
 export interface SweepStep {

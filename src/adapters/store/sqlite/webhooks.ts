@@ -139,10 +139,10 @@ export class SqliteWebhooks implements WebhookStore {
 
   #replaceSecrets(owner: SecretOwner, secrets: readonly StoredSecret[]): void {
     this.#deleteSecrets.run(owner.kind, owner.id);
-    secrets.forEach((secret, position) => {
+    for (const [position, secret] of secrets.entries()) {
       const { kind, ciphertext, digest, createdAt, expiresAt } = secret;
       this.#insertSecret.run(owner.kind, owner.id, position, kind, ciphertext, digest, createdAt, expiresAt);
-    });
+    }
   }
 
   #readSecrets(owner: SecretOwner): readonly StoredSecret[] {

@@ -1,6 +1,5 @@
 import type { StatementSync } from "node:sqlite";
-import type { OrderingGuarantee } from "../../../core/webhook.ts";
-import type { LaneKey } from "../../../core/webhook.ts";
+import type { LaneKey, OrderingGuarantee } from "../../../core/webhook.ts";
 import { decode, orderingCodes } from "./codes.ts";
 import type { Connection } from "./connection.ts";
 

@@ -1,0 +1,89 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { Worker } from "node:worker_threads";
+import type { TransactionListener } from "./connection.ts";
+
+/**
+ * Keeps the WAL short without holding up the path of an event: a thread of its own copies the bulk of the pages into
+ * the database, then the writer copies the few that were added meanwhile, which lets the WAL begin anew.
+ *
+ * The thread starts when the WAL first grows long, so a quiet installation never has it. If it cannot be started or
+ * falls behind, SQLite's own checkpoint inside a commit (`walPagesMax` in connection.ts) still bounds the file.
+ */
+export class Checkpointer implements TransactionListener {
+  readonly #file: string;
+  readonly #state: StatementSync;
+  readonly #finish: StatementSync;
+  #worker: Worker | null = null;
+  #commits = 0;
+  #running = false;
+  #rounds = 0;
+  #failed = false;
+
+  constructor(db: DatabaseSync, options: { readonly file: string }) {
+    this.#file = options.file;
+    this.#state = db.prepare("PRAGMA wal_checkpoint(NOOP)");
+    this.#finish = db.prepare("PRAGMA wal_checkpoint(PASSIVE)");
+  }
+
+  afterCommit(): void {
+    this.#commits += 1;
+    if (this.#running || this.#failed || this.#commits % commitsPerLook !== 0) return;
+    if (this.#pagesLeft() >= pagesPerRound) this.#ask();
+  }
+
+  /** Ends the thread; resolves when its connection is closed. */
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    this.#failed = true;
+    if (worker === null) return;
+    const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+    worker.postMessage("close");
+    await ended;
+  }
+
+  #ask(): void {
+    this.#worker ??= this.#start();
+    this.#running = true;
+    this.#worker.postMessage("checkpoint");
+  }
+
+  #start(): Worker {
+    // Source and compiled file stand side by side with this one, whatever their ending.
+    const ending = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
+    const worker = new Worker(new URL(`./checkpoint-worker${ending}`, import.meta.url), {
+      workerData: { file: this.#file },
+    });
+    worker.on("message", () => this.#roundDone());
+    worker.on("error", () => {
+      this.#failed = true;
+    });
+    return worker;
+  }
+
+  #roundDone(): void {
+    this.#running = false;
+    if (this.#failed) return;
+    this.#rounds += 1;
+    if (this.#pagesLeft() > pagesToFinish && this.#rounds < roundsMax) {
+      this.#ask();
+      return;
+    }
+    this.#rounds = 0;
+    this.#finish.get();
+  }
+
+  /** Pages of the WAL that are not in the database yet. */
+  #pagesLeft(): number {
+    const state = this.#state.get() as { readonly log: number; readonly checkpointed: number };
+    return state.log - state.checkpointed;
+  }
+}
+
+/** Looking costs two microseconds. */
+const commitsPerLook = 16;
+/** 16 MiB with pages of 8 KiB. */
+const pagesPerRound = 2048;
+/** So few that the writer copies them in a few milliseconds. */
+const pagesToFinish = 512;
+const roundsMax = 4;

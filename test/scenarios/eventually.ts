@@ -1,0 +1,22 @@
+/** Waits for what a server shows only when asked: asks again until it holds. */
+export async function eventually<T>(
+  what: string,
+  { ask, holds, withinMs = 10_000 }: Question<T>,
+): Promise<T> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const answer = await ask();
+    if (holds(answer)) return answer;
+    if (performance.now() > deadline)
+      throw new Error(`${what}: not within ${withinMs} ms; last seen ${JSON.stringify(answer)}`);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+}
+
+const pauseMs = 20;
+
+export interface Question<T> {
+  readonly ask: () => Promise<T>;
+  readonly holds: (answer: T) => boolean;
+  readonly withinMs?: number;
+}

@@ -1,0 +1,207 @@
+/** A receiver that is gone, or refuses for good: Posthorn stops, says so, and brings back what was missed. */
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { startReceiver } from "../peers/receiver.ts";
+import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
+import { assertProblem, createClient, itemsOf, textOf } from "./api/client.ts";
+import type { Client, Json } from "./api/client.ts";
+import { eventually } from "./eventually.ts";
+import { PosthornProcess } from "./posthorn-process.ts";
+
+let posthorn: PosthornProcess;
+let api: Client;
+let receiver: Receiver;
+/** Every test has its own event types, because all share one server. */
+let word = "";
+let tests = 0;
+
+before(async () => {
+  posthorn = await PosthornProcess.start();
+  api = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
+});
+beforeEach(async () => {
+  receiver = await startReceiver();
+  word = `w${++tests}`;
+});
+after(async () => {
+  await posthorn.remove();
+});
+
+test("410 suspends at once, a subscriber of posthorn.* is told, and enabling goes on", async () => {
+  receiver.script(({ path }) => ({ status: path === "/gone" ? 410 : 200 }));
+  await makeWebhook("/told", ["posthorn.*"]);
+  const id = await makeWebhook("/gone", [`${word}.*`]);
+  await publish(`${word}.first`);
+  const webhook = await statusOf(id, "suspended");
+  assert.equal(webhook["active"], false);
+  assert.match(textOf(webhook["status_reason"]), /410/);
+
+  await receiver.waitUntil(() => requestsTo("/told").length > 0);
+  const told = JSON.parse(requestsTo("/told")[0]?.text ?? "") as Json;
+  assert.equal(told["type"], "posthorn.webhook.suspended");
+  assert.equal(told["data"]?.["webhook_id"], id);
+
+  const missed = await publish(`${word}.second`);
+  assert.equal(await deliveryStatus(missed), "skipped");
+  receiver.script(() => ({}));
+  assert.equal((await api.post(`/v1/webhooks/${id}/enable`)).body["status"], "active");
+  await publish(`${word}.third`);
+  await receiver.waitUntil(() => requestsTo("/gone").length === 2);
+  assert.match(requestsTo("/gone")[1]?.text ?? "", /third/);
+  await receiver.close();
+});
+
+test("twenty refusals for good in a row suspend, nineteen and a success do not", async () => {
+  let answered = 0;
+  receiver.script(() => ({ status: ++answered === 20 ? 200 : 422 }));
+  const id = await makeWebhook("/strict", [`${word}.*`]);
+  for (let n = 0; n < 39; n += 1) await publishSettled(`${word}.n${n}`);
+  assert.equal((await api.get(`/v1/webhooks/${id}`)).body["status"], "active");
+  await publishSettled(`${word}.last`);
+  await statusOf(id, "suspended");
+  assert.equal(receiver.requestCount, 40);
+  await receiver.close();
+});
+
+test("recover counts, then delivers what was missed under the same Webhook-ID", async () => {
+  const id = await makeWebhook("/", [`${word}.*`]);
+  await api.post(`/v1/webhooks/${id}/disable`);
+  const missed = [];
+  for (let n = 0; n < 12; n += 1) missed.push(await publish(`${word}.n${n}`));
+  const since = { since: "2020-01-01", rate_limit: { requests_per_second: 1_000 } };
+  assertProblem(await api.post(`/v1/webhooks/${id}/recover`, since), { status: 409, code: "conflict" });
+  await api.post(`/v1/webhooks/${id}/enable`);
+  const dry = await api.post(`/v1/webhooks/${id}/recover`, { ...since, dry_run: true });
+  assert.equal(dry.body["count"] as unknown, 12, dry.text);
+  assert.equal(dry.body["batch_operation_id"], null);
+  assert.equal(receiver.requestCount, 0);
+
+  const started = await api.post(`/v1/webhooks/${id}/recover`, since);
+  assert.equal(started.status, 202, started.text);
+  await receiver.waitForRequests(12);
+  assert.deepEqual(
+    new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])),
+    new Set(missed),
+  );
+  const done = await operationEnds(textOf(started.body["batch_operation_id"]));
+  assert.deepEqual([done["status"], done["total"], done["queued"], done["failed"]] as unknown[], ["completed", 12, 12, 0]);
+  const again = await api.post(`/v1/webhooks/${id}/recover`, { ...since, dry_run: true });
+  assert.equal(again.body["count"] as unknown, 0, "what was recovered is not counted again");
+  await receiver.close();
+});
+
+test("a batch retry keeps its rate, shows progress, and stops when cancelled", async () => {
+  let status = 422;
+  receiver.script(() => ({ status }));
+  const id = await makeWebhook("/", [`${word}.*`]);
+  for (let n = 0; n < 15; n += 1) await publishSettled(`${word}.n${n}`);
+  const dead = itemsOf((await api.get(`/v1/dlq?webhook_id=${id}`)).body["data"]);
+  assert.equal(dead.length, 15);
+  assert.ok(dead.every((delivery) => delivery["status"] as unknown === "exhausted"));
+  status = 200;
+  const startedAt = performance.now();
+  const started = await api.post("/v1/dlq/retry-batch", {
+    filter: { webhook_ids: [id], failure_categories: ["client_error"] },
+    rate_limit: { requests_per_second: 10 },
+  });
+  assert.equal(started.body["count"] as unknown, 15, started.text);
+  const operation = textOf(started.body["batch_operation_id"]);
+  await receiver.waitForRequests(15 + 6);
+  const elapsedMs = performance.now() - startedAt;
+  assert.ok(elapsedMs > 400, `six retries at ten a second took ${elapsedMs} ms`);
+  const shown = (await api.get(`/v1/dlq/batch-operations/${operation}`)).body;
+  assert.equal(shown["status"] as unknown, "running");
+  assert.ok((shown["queued"] as unknown as number) >= 5, JSON.stringify(shown));
+
+  const cancelled = (await api.call("DELETE", `/v1/dlq/batch-operations/${operation}`)).body;
+  assert.equal(cancelled["status"] as unknown, "cancelled");
+  const queued = cancelled["queued"] as unknown as number;
+  await receiver.waitForRequests(15 + queued);
+  const left = itemsOf((await api.get(`/v1/dlq?webhook_id=${id}`)).body["data"]);
+  assert.equal(left.length, 15 - queued, "what was retried is no dead letter any more");
+  await receiver.close();
+});
+
+test("a manual retry supersedes, and a replay keeps the Webhook-ID and the key", async () => {
+  receiver.script((_, index) => ({ status: index === 0 ? 422 : 200 }));
+  const id = await makeWebhook("/", [`${word}.*`]);
+  const event = await publishSettled(`${word}.once`);
+  const delivery = textOf(itemsOf((await api.get(`/v1/events/${event}/deliveries`)).body["data"])[0]?.["id"]);
+  const retried = await api.post(`/v1/webhooks/${id}/deliveries/${delivery}/retry`, { priority: "high" });
+  assert.equal(retried.status, 202, retried.text);
+  const next = textOf(retried.body["delivery_id"]);
+  assert.notEqual(next, delivery);
+  await receiver.waitForRequests(2);
+  assert.equal((await api.get(`/v1/deliveries/${delivery}`)).body["superseded_by"], next as unknown as Json);
+  assertProblem(await api.post(`/v1/webhooks/${id}/deliveries/${delivery}/retry`), { status: 409, code: "conflict" });
+  assert.equal((await api.post(`/v1/events/${event}/replay`, { webhook_ids: [id] })).status, 202);
+  await receiver.waitForRequests(3);
+  const [first, ...others] = receiver.requests.map(identityOf);
+  for (const other of others) assert.deepEqual(other, first);
+  await receiver.close();
+});
+
+test("deleting a webhook cancels what waits for it", async () => {
+  receiver.script(() => "hang");
+  const id = await makeWebhook("/", [`${word}.*`]);
+  await api.call("PATCH", `/v1/webhooks/${id}/circuit-breaker`, { body: { action: "force_open" } });
+  const event = await publish(`${word}.held`);
+  assert.equal(await deliveryStatus(event), "circuit_blocked");
+  assert.equal((await api.call("DELETE", `/v1/webhooks/${id}`)).status, 204);
+  await eventually("the delivery is cancelled", {
+    ask: () => deliveryStatus(event),
+    holds: (status) => status === "cancelled",
+  });
+  assertProblem(await api.get(`/v1/webhooks/${id}`), { status: 404, code: "not_found" });
+  assert.equal(receiver.requestCount, 0);
+  await receiver.close();
+});
+
+async function makeWebhook(path: string, events: readonly string[]): Promise<string> {
+  const made = await api.post("/v1/webhooks", { url: receiver.url(path), events, signing: { schemes: ["v1"] } });
+  assert.equal(made.status, 201, made.text);
+  return textOf(made.body["id"]);
+}
+
+async function publish(eventType: string): Promise<string> {
+  const reply = await api.post("/v1/events", { event_type: eventType, data: { of: eventType } });
+  assert.equal(reply.status, 202, reply.text);
+  return textOf(reply.body["id"]);
+}
+
+/** The event's id, once its only delivery waits for nothing any more. */
+async function publishSettled(eventType: string): Promise<string> {
+  const event = await publish(eventType);
+  await eventually(`${eventType} settles`, {
+    ask: () => deliveryStatus(event),
+    holds: (status) => status === "success" || status === "exhausted",
+  });
+  return event;
+}
+
+async function deliveryStatus(event: string): Promise<unknown> {
+  return itemsOf((await api.get(`/v1/events/${event}/deliveries`)).body["data"])[0]?.["status"];
+}
+
+function statusOf(id: string, status: string): Promise<Json> {
+  return eventually(`webhook ${id} is ${status}`, {
+    ask: async () => (await api.get(`/v1/webhooks/${id}`)).body,
+    holds: (webhook) => (webhook["status"] as unknown) === status,
+  });
+}
+
+function operationEnds(id: string): Promise<Json> {
+  return eventually("the operation ends", {
+    ask: async () => (await api.get(`/v1/dlq/batch-operations/${id}`)).body,
+    holds: (operation) => !["pending", "running"].includes(textOf(operation["status"])),
+  });
+}
+
+function requestsTo(path: string): readonly ReceivedRequest[] {
+  return receiver.requests.filter((request) => request.path === path);
+}
+
+/** What a receiver recognises an event by. */
+function identityOf({ headers, text }: ReceivedRequest): object {
+  return { id: headers["webhook-id"], key: headers["idempotency-key"], text };
+}
