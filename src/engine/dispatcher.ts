@@ -5,6 +5,8 @@ import { tryTake } from "../core/rate-limit.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ClaimedDelivery, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import { Capacity } from "./capacity.ts";
+import type { CapacityLimits } from "./capacity.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
 import { closedByRate, closedGate } from "./gates.ts";
@@ -25,15 +27,11 @@ export interface Flight {
   readonly cautious: boolean;
 }
 
-export interface DispatcherOptions {
+export interface DispatcherOptions extends CapacityLimits {
   readonly store: DeliveryStore;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly wakeups: Wakeups;
-  /** Requests in flight in this process (WDS-225). */
-  readonly concurrency: number;
-  /** Requests in flight per webhook (WDS-167). */
-  readonly webhookConcurrency: number;
   /** Longer than the longest request; checked at start. */
   readonly leaseMs: number;
   /** Body bytes held in memory for all lanes together. */
@@ -58,24 +56,18 @@ export interface DispatcherOptions {
  * an endpoint's lanes take turns. A closed lane is in no list and costs nothing, however much waits in it; it comes
  * back by a wake-up, an answer or a change of its webhook. Memory holds a few deliveries per open lane, the store the
  * rest.
- *
- * Endpoints that did not answer quickly last time (unknown ones, slow ones, hanging ones) share three quarters of the
- * capacity and start with few requests each, so that quick ones always find a free place.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #round = new Fifo<Tenancy>();
-  readonly #cautiousWaiting = new Fifo<Endpoint>();
-  readonly #cautiousMax: number;
+  readonly #capacity: Capacity;
   readonly #buffers: LaneBuffers;
   #pumpScheduled = false;
   #running = false;
-  #cautiousInFlight = 0;
-  inFlight = 0;
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#cautiousMax = Math.max(1, Math.floor((options.concurrency * 3) / 4));
+    this.#capacity = new Capacity(options);
     this.#buffers = new LaneBuffers({
       ...options,
       refilled: (lane) => {
@@ -84,6 +76,11 @@ export class Dispatcher {
       },
       roundOver: () => this.schedulePump(),
     });
+  }
+
+  /** Requests on their way. */
+  get inFlight(): number {
+    return this.#capacity.inFlight;
   }
 
   get running(): boolean {
@@ -179,15 +176,12 @@ export class Dispatcher {
 
   /** The request of a flight has ended; its place is free. Called before settling. */
   answered(flight: Flight, quick: boolean): void {
-    this.inFlight -= 1;
-    if (flight.cautious) this.#cautiousInFlight -= 1;
     const { endpoint } = flight;
-    endpoint.inFlight -= 1;
+    const waiting = this.#capacity.end(endpoint, flight.cautious);
     endpoint.responsive = quick;
     if (!flight.lane.ordered) flight.lane.inFlight -= 1;
     if (flight.probe === null) this.#enlist(endpoint);
     else this.considerEndpoint(endpoint);
-    const waiting = this.#cautiousWaiting.shift();
     if (waiting !== undefined) this.#enlist(waiting);
     this.schedulePump();
   }
@@ -239,7 +233,7 @@ export class Dispatcher {
     this.#pumpScheduled = false;
     if (!this.#running) return;
     const now = this.#options.clock.now();
-    while (this.inFlight < this.#options.concurrency && !this.#buffers.busy) {
+    while (!this.#capacity.isExhausted && !this.#buffers.busy) {
       if (this.#options.congested()) break;
       const tenancy = this.#round.shift();
       if (tenancy === undefined) break;
@@ -259,8 +253,8 @@ export class Dispatcher {
       this.#close(endpoint, { until: gate.until, now });
       return;
     }
-    for (let taken = 0; taken < quantum && this.inFlight < this.#options.concurrency; taken += 1) {
-      if (this.#full(endpoint)) return;
+    for (let taken = 0; taken < quantum && !this.#capacity.isExhausted; taken += 1) {
+      if (this.#capacity.refuses(endpoint)) return;
       const lane = this.#nextLane(endpoint);
       if (lane === undefined) return;
       if (!this.#serveLane(lane, now)) return;
@@ -323,11 +317,8 @@ export class Dispatcher {
     const delivery = this.#buffers.take(lane);
     if (delivery === undefined) return;
     const { endpoint } = lane;
-    const cautious = !endpoint.responsive;
-    this.inFlight += 1;
-    endpoint.inFlight += 1;
+    const cautious = this.#capacity.begin(endpoint);
     lane.inFlight += 1;
-    if (cautious) this.#cautiousInFlight += 1;
     if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
     this.consider(lane);
     this.#options.send({ delivery, lane, endpoint, startedAt: now, probe: permission.probe, cautious });
@@ -351,16 +342,6 @@ export class Dispatcher {
     this.consider(lane);
   }
 
-  /** No place for another request to this endpoint. It is listed again when one of its requests ends. */
-  #full(endpoint: Endpoint): boolean {
-    if (endpoint.inFlight >= this.#options.webhookConcurrency) return true;
-    if (endpoint.responsive) return false;
-    if (endpoint.inFlight >= unknownEndpointConcurrency) return true;
-    if (this.#cautiousInFlight < this.#cautiousMax) return false;
-    this.#cautiousWaiting.push(endpoint);
-    return true;
-  }
-
   #nextLane(endpoint: Endpoint): Lane | undefined {
     for (let tier = 0; tier < endpoint.readyLanes.length; tier += 1) {
       const list = endpoint.readyLanes[tier] as Fifo<Lane>;
@@ -375,7 +356,7 @@ export class Dispatcher {
   }
 
   #enlist(endpoint: Endpoint): void {
-    if (!this.#running || endpoint.wakeAt !== null || this.#fullForSure(endpoint)) return;
+    if (!this.#running || endpoint.wakeAt !== null || this.#capacity.isFull(endpoint)) return;
     for (let tier = 0; tier < endpoint.readyLanes.length; tier += 1) {
       if ((endpoint.readyLanes[tier]?.length ?? 0) === 0) continue;
       endpoint.tenancy.enqueue(endpoint, tier);
@@ -388,11 +369,6 @@ export class Dispatcher {
   /** An ordered lane has a delivery on its way, or its head waits for a retry: nothing may overtake it. */
   #headWaits(lane: Lane): boolean {
     return lane.inFlight > 0 || (lane.wakeAt !== null && lane.wakeAt > this.#options.clock.now());
-  }
-
-  #fullForSure(endpoint: Endpoint): boolean {
-    if (endpoint.inFlight >= this.#options.webhookConcurrency) return true;
-    return !endpoint.responsive && endpoint.inFlight >= unknownEndpointConcurrency;
   }
 
   #enqueueTenancy(tenancy: Tenancy): void {
@@ -418,8 +394,6 @@ const leaseReserveMs = attemptTimeoutMsMax + 10_000;
 const noProbe = { probe: null } as const;
 /** Deliveries taken from one endpoint before the next tenant's turn. */
 const quantum = 4;
-/** Requests in flight to an endpoint of which nothing good is known yet. */
-const unknownEndpointConcurrency = 2;
 const laneBufferMax = 256;
 const laneRefillBelow = 8;
 /** A gate that opens within this time does not empty its lanes. */
