@@ -1,6 +1,6 @@
 /**
  * Every error a caller can meet, with its stable code. The HTTP API answers them as problem details (RFC 9457), the
- * library throws them. docs/errors.md is generated from this table and a test counts it.
+ * library throws them. The page `/docs/errors` of a running server is made from this table, and a test counts it.
  */
 export const errorTable = {
   invalid_request: { status: 400, title: "The request is not valid" },

@@ -40,8 +40,12 @@ describe("docs/invariants.md", () => {
   }
 
   it("lists exactly the statements that the simulation looks for", () => {
-    const sources = globSync("test/simulation/**/*.ts", { cwd: root }).filter((path) => !path.endsWith(".test.ts"));
-    const checked = new Set(sources.flatMap((path) => [...read(path).matchAll(/"(I-\d+)"/g)].map((match) => match[1])));
+    const sources = globSync("test/simulation/**/*.ts", { cwd: root }).filter(
+      (path) => !path.endsWith(".test.ts"),
+    );
+    const checked = new Set(
+      sources.flatMap((path) => [...read(path).matchAll(/"(I-\d+)"/g)].map((match) => match[1])),
+    );
     assert.deepEqual([...checked].toSorted(), statements.map(({ id }) => id).toSorted());
   });
 });
@@ -58,5 +62,8 @@ function readStatements(text: string): Statement[] {
 }
 
 function referencesIn(line: string): Reference[] {
-  return [...line.matchAll(/`([^`]+)` \(`([^`]+)`\)/g)].map(([, path = "", symbol = ""]) => ({ path, symbol }));
+  return [...line.matchAll(/`([^`]+)` \(`([^`]+)`\)/g)].map(([, path = "", symbol = ""]) => ({
+    path,
+    symbol,
+  }));
 }

@@ -1,8 +1,6 @@
-import { forceClose, forceOpen, resetCircuit } from "../../src/core/circuit-breaker.ts";
 import { priorities } from "../../src/core/delivery.ts";
 import { PosthornError } from "../../src/core/errors.ts";
 import type { Webhook } from "../../src/core/webhook.ts";
-import type { LiveWebhook } from "../../src/engine/engine-access.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { PublishInput } from "../../src/engine/services.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
@@ -12,7 +10,9 @@ import type { Invariants } from "./invariants.ts";
 import { isWaiting } from "./ledger.ts";
 import type { Ledger, LedgerDelivery } from "./ledger.ts";
 import type { SeededRandom } from "./seeded-random.ts";
-import { draftWebhook, drawBehaviour, eventTypes, rotateSecrets } from "./webhook-draft.ts";
+import { WebhookActions } from "./webhook-actions.ts";
+import type { Target } from "./webhook-actions.ts";
+import { eventTypes } from "./webhook-draft.ts";
 
 const minuteMs = 60_000;
 
@@ -26,13 +26,6 @@ export interface WorkloadOptions {
   readonly fail: (invariant: string, message: string) => void;
   readonly restart: () => void;
   readonly startOutage: (durationMs: number) => void;
-}
-
-/** One engine run as the workload uses it. */
-export interface Target {
-  readonly run: EngineRun;
-  readonly engine: Engine;
-  readonly store: Store;
 }
 
 const actionWeights = {
@@ -63,10 +56,12 @@ export type ActionName = keyof typeof actionWeights;
 export class Workload {
   readonly #options: WorkloadOptions;
   readonly #actions: Readonly<Record<ActionName, (target: Target) => Promise<void>>>;
+  readonly webhooks: WebhookActions;
   #published = 0;
 
   constructor(options: WorkloadOptions) {
     this.#options = options;
+    this.webhooks = new WebhookActions({ ...options, tenant: () => this.#tenant() });
     this.#actions = {
       publish: (target) => this.#publishSome(target, options.random.pick([1, 1, 2, 5, 20])),
       flood: (target) => this.#publishSome(target, options.random.pick([60, 150, 400])),
@@ -74,13 +69,13 @@ export class Workload {
       retryDeadLetter: (target) => this.#retry(target, ({ progress }) => progress.state === "exhausted"),
       retryWaiting: (target) => this.#retry(target, isWaiting),
       replay: (target) => this.#replay(target),
-      disable: (target) => this.#setStatus(target, "disabled"),
-      enable: (target) => this.#setStatus(target, "active"),
-      create: (target) => this.create(target),
-      remove: (target) => this.#remove(target),
-      update: (target) => this.#update(target),
-      circuit: (target) => this.#moveCircuit(target),
-      rotate: (target) => this.#rotate(target),
+      disable: (target) => this.webhooks.setStatus(target, "disabled"),
+      enable: (target) => this.webhooks.setStatus(target, "active"),
+      create: (target) => this.webhooks.create(target),
+      remove: (target) => this.webhooks.remove(target),
+      update: (target) => this.webhooks.update(target),
+      circuit: (target) => this.webhooks.moveCircuit(target),
+      rotate: (target) => this.webhooks.rotate(target),
       limitTenant: async (target) => this.#limitTenant(target),
       systemEvent: (target) => this.#systemEvent(target),
       restart: async () => options.restart(),
@@ -93,32 +88,6 @@ export class Workload {
     const name = this.#options.random.weighted(actionWeights);
     this.#options.trace(`do ${name}`);
     this.#guard(this.#actions[name](target), name);
-  }
-
-  /** Makes everything active and unhindered again, as an attentive owner would. */
-  async heal({ engine, store, run }: Target): Promise<void> {
-    for (const live of [...engine.webhooks()]) {
-      if (live.circuit.phase === "open") {
-        resetCircuit(live.circuit, this.#options.now());
-        await engine.circuitChanged(live.webhook.id);
-      }
-      const isMutedForLong = (live.pausedUntil ?? 0) > this.#options.now() + 30 * minuteMs;
-      if (isMutedForLong) await this.#saveStatus({ engine, store, run }, { live, status: "disabled" });
-      const now = engine.webhook(live.webhook.id);
-      if (now !== undefined && now.webhook.status !== "active") {
-        await this.#saveStatus({ engine, store, run }, { live: now, status: "active" });
-      }
-    }
-  }
-
-  async create({ engine, store, run }: Target): Promise<void> {
-    const { random, now, invariants } = this.#options;
-    const draft = draftWebhook(random, { id: engine.nextId(), tenantId: this.#tenant(), now: now() });
-    // Keys first: a webhook without keys must never be found, whatever happens in between.
-    await store.webhooks.saveSecrets({ webhookId: draft.webhook.id, secrets: draft.secrets });
-    await store.webhooks.save(draft.webhook);
-    engine.applyWebhook(draft);
-    invariants.configured(run, draft.webhook.id);
   }
 
   #guard(action: Promise<void>, name: string): void {
@@ -187,89 +156,6 @@ export class Workload {
     await engine.requeue({ eventId: old.event.id, supersedes: null, deliveries: [delivery] });
   }
 
-  async #setStatus(target: Target, status: "active" | "disabled"): Promise<void> {
-    const live = this.#anyWebhook(target.engine, (webhook) => webhook.status !== status);
-    if (live !== undefined) await this.#saveStatus(target, { live, status });
-  }
-
-  async #saveStatus(
-    { engine, store, run }: Target,
-    change: { readonly live: LiveWebhook; readonly status: "active" | "disabled" },
-  ): Promise<void> {
-    const { invariants, now } = this.#options;
-    const { status } = change;
-    const statusReason = status === "active" ? null : "owner";
-    const at = now();
-    const webhook: Webhook = {
-      ...change.live.webhook,
-      status,
-      statusReason,
-      statusChangedAt: at,
-      updatedAt: at,
-    };
-    await store.webhooks.save(webhook);
-    const current = engine.webhook(webhook.id);
-    if (current === undefined) return;
-    if (status === "active" && current.webhook.status !== "active") invariants.reenabled(webhook.id);
-    engine.applyWebhook({ webhook, secrets: current.secrets });
-    invariants.configured(run, webhook.id);
-  }
-
-  async #remove({ engine, store }: Target): Promise<void> {
-    const busy = new Set([...this.#options.ledger.waiting].map((delivery) => delivery.lane.webhookId));
-    const live = this.#anyWebhook(engine, ({ id }) => busy.has(id)) ?? this.#anyWebhook(engine, () => true);
-    if (live === undefined || [...engine.webhooks()].length < 2) return;
-    await store.webhooks.delete({ id: live.webhook.id, deletedAt: this.#options.now() });
-    engine.removeWebhook(live.webhook.id);
-  }
-
-  async #update({ engine, store, run }: Target): Promise<void> {
-    const { random, now, invariants } = this.#options;
-    const live = this.#anyWebhook(engine, () => true);
-    if (live === undefined) return;
-    const webhook: Webhook = { ...live.webhook, ...drawBehaviour(random), updatedAt: now() };
-    await store.webhooks.save(webhook);
-    const current = engine.webhook(webhook.id);
-    if (current === undefined) return;
-    // What the rules decided while this was being stored stays in force.
-    const { status, statusReason, statusChangedAt } = current.webhook;
-    engine.applyWebhook({
-      webhook: { ...webhook, status, statusReason, statusChangedAt },
-      secrets: current.secrets,
-    });
-    invariants.configured(run, webhook.id);
-  }
-
-  async #moveCircuit({ engine, run }: Target): Promise<void> {
-    const { random, now, invariants } = this.#options;
-    const live = this.#anyWebhook(engine, () => true);
-    if (live === undefined) return;
-    const command = { now: now(), untilMs: now() + random.int({ min: 1, max: 120 }) * minuteMs };
-    const action = random.pick(["open", "close", "reset"]);
-    if (action === "open") forceOpen(live.circuit, command);
-    else if (action === "close") forceClose(live.circuit, command);
-    else resetCircuit(live.circuit, command.now);
-    await engine.circuitChanged(live.webhook.id);
-    invariants.configured(run, live.webhook.id);
-  }
-
-  async #rotate({ engine, store }: Target): Promise<void> {
-    const { random, now } = this.#options;
-    const live = this.#anyWebhook(engine, () => true);
-    if (live === undefined) return;
-    const overlapMs = random.pick([null, minuteMs, 60 * minuteMs]);
-    const { webhook } = live;
-    const secrets = rotateSecrets(random, {
-      webhookId: webhook.id,
-      secrets: live.secrets,
-      overlapMs,
-      now: now(),
-    });
-    await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets });
-    const current = engine.webhook(webhook.id);
-    if (current !== undefined) engine.applyWebhook({ webhook: current.webhook, secrets });
-  }
-
   #limitTenant({ engine }: Target): void {
     const { random, invariants } = this.#options;
     const tenantId = this.#tenant();
@@ -283,7 +169,7 @@ export class Workload {
   }
 
   async #systemEvent({ engine }: Target): Promise<void> {
-    const live = this.#anyWebhook(engine, () => true);
+    const live = this.webhooks.any(engine, () => true);
     const onlyWebhookId = live?.webhook.id ?? null;
     const tenantId = live?.webhook.tenantId ?? this.#tenant();
     await engine.publishSystemEvent({
@@ -296,11 +182,6 @@ export class Workload {
 
   #tenant(): string {
     return `tenant-${this.#options.random.int({ min: 1, max: this.#options.tenants })}`;
-  }
-
-  #anyWebhook(engine: Engine, suits: (webhook: Webhook) => boolean): LiveWebhook | undefined {
-    const found = [...engine.webhooks()].filter(({ webhook }) => suits(webhook));
-    return found.length === 0 ? undefined : this.#options.random.pick(found);
   }
 }
 

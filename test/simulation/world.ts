@@ -16,7 +16,7 @@ import type { Disk } from "./stores.ts";
 import { stubSecretBox } from "./stub-secret-box.ts";
 import { planTrouble } from "./trouble.ts";
 import { Workload } from "./workload.ts";
-import type { Target } from "./workload.ts";
+import type { Target } from "./webhook-actions.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -136,7 +136,7 @@ export class World {
     planTrouble(this.scenario, this.#random.fork("plan"), {
       after: (delayMs, run) => this.time.after(delayMs, () => !this.#healing && run()),
       createWebhook: () =>
-        this.#withTarget((target) => void this.#workload.create(target).catch(() => undefined)),
+        this.#withTarget((target) => void this.#workload.webhooks.create(target).catch(() => undefined)),
       act: () => this.#withTarget((target) => this.#workload.act(target)),
       crash: () => this.#crash("anytime"),
       jump: (byMs) => this.#jump(byMs),
@@ -261,7 +261,9 @@ export class World {
   /** A process may be starting just now, and late answers may still disable a webhook: looks again until all is well. */
   #helpAlong(): void {
     this.#withTarget((target) => {
-      this.#workload.heal(target).catch((error: unknown) => this.#fail("I-21", `healing: ${String(error)}`));
+      this.#workload.webhooks
+        .heal(target)
+        .catch((error: unknown) => this.#fail("I-21", `healing: ${String(error)}`));
     });
     if (this.#ledger.waiting.size > 0) this.time.after(helpMs, () => this.#helpAlong());
   }
