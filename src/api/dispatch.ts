@@ -103,6 +103,8 @@ export function renderError(
 export function send(reply: FastifyReply, rendered: Rendered): void {
   reply.hijack();
   const { raw } = reply;
+  // Past Fastify's own header for this too: a kept connection would hold a stopping server until its grace ends.
+  if (!reply.server.server.listening) raw.setHeader("connection", "close");
   // Without a body there is no length either: RFC 9110 forbids `content-length: 0` on 204.
   if (rendered.text === "") raw.writeHead(rendered.status, rendered.headers);
   else
@@ -121,10 +123,15 @@ function createCallReader(route: Route): (request: FastifyRequest) => Call {
     "query",
   );
   const readBody = createBodyReader(route);
+  // Where a PUT makes what was not there, a name that cannot be is a mistake to explain, not something missing.
+  const creates = route.method === "PUT" && 201 in route.answers;
 
   return (request) => {
-    if (checkParams !== null && checkParams(request.params) !== null)
-      throw new NotFoundError("this resource");
+    const paramErrors = checkParams === null ? null : checkParams(request.params);
+    if (paramErrors !== null) {
+      if (!creates) throw new NotFoundError("this resource");
+      throw new InvalidRequestError("The path of the URL is not valid.", paramErrors);
+    }
     const { query } = request;
     const queryErrors = checkQuery(query);
     if (queryErrors !== null)

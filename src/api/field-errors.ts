@@ -51,7 +51,10 @@ const describers: Readonly<Record<string, Describer>> = {
   maximum: (params) => `must be at most ${String(params["limit"])}`,
   exclusiveMinimum: (params) => `must be more than ${String(params["limit"])}`,
   uniqueItems: () => "must not have the same item twice",
-  format: () => "must be an RFC 3339 time such as 2026-01-31T09:30:00.000Z",
+  format: (params) =>
+    params["format"] === "uuid"
+      ? "must be an id such as 0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"
+      : "must be an RFC 3339 time such as 2026-01-31T09:30:00.000Z",
   pattern: (_, error) => `must be ${ruleOf(error)}`,
   propertyNames: () => "is not an allowed name",
 };

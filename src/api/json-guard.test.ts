@@ -66,6 +66,22 @@ test("a syntax error names the position and never the text", () => {
   );
 });
 
+test("numbers beyond a double are refused by name, large and exponential ones are not", () => {
+  for (const text of [
+    '{"a":[1,1e999]}',
+    '{"a":[1,-1E+400]}',
+    `{"a":[1,${"9".repeat(309)}]}`,
+    `{"a":[1,\n${"9".repeat(309)} ]}`,
+  ]) {
+    assert.throws(
+      () => parseJsonBody(Buffer.from(text), defaultBounds),
+      (error: unknown) => error instanceof PosthornError && error.fields[0]?.field === "a[1]",
+    );
+  }
+  const fine = `[1e308,-2.5E-7,${"9".repeat(308)},true,false,null,"1e999"]`;
+  assert.deepEqual(parseJsonBody(Buffer.from(fine), defaultBounds), JSON.parse(fine));
+});
+
 test("any JSON comes through unchanged, any bytes give a value or an error with a code", () => {
   const wide = { depthMax: 1_000, valuesMax: 1_000_000 };
   fc.assert(

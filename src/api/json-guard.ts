@@ -25,7 +25,7 @@ export function parseJsonBody(raw: Buffer, bounds: JsonBounds): unknown {
   // Decoding would silently replace what is not UTF-8.
   if (!isUtf8(raw)) throw new PosthornError("malformed_json", "The body is not valid UTF-8.");
   const value = parse(raw.toString("utf8"));
-  if (finding === "look_closer") refusePrototypes(value, "");
+  if (finding === "look_closer") refuseHarmful(value, "");
   return value;
 }
 
@@ -50,38 +50,51 @@ function describeSyntaxError(error: unknown): string {
 }
 
 const quote = 0x22;
+const plus = 0x2b;
 const comma = 0x2c;
+const minus = 0x2d;
+const dot = 0x2e;
+const digitZero = 0x30;
+const digitNine = 0x39;
 const openSquare = 0x5b;
 const backslash = 0x5c;
 const closeSquare = 0x5d;
 const underscore = 0x5f;
+const capitalE = 0x45;
 const letterC = 0x63;
+const letterE = 0x65;
 const letterU = 0x75;
 const openCurly = 0x7b;
 const closeCurly = 0x7d;
+
+/** Without an exponent a number needs 309 digits to be infinite. */
+const plainNumberLengthMax = 300;
 
 const protoLength = "__proto__".length;
 const constructorLength = "constructor".length;
 
 export type JsonFinding = "fine" | "look_closer" | "too_deep" | "too_many";
 
-/** `look_closer`: some string may spell a name that poisons prototypes. Says nothing about validity. */
+/**
+ * `look_closer`: some string may spell a name that poisons prototypes, or some number may be infinite. Says nothing
+ * about validity.
+ */
 export function scanJson(raw: Uint8Array, bounds: JsonBounds): JsonFinding {
   let depth = 0;
   let values = 1;
   let suspicious = false;
   for (let index = 0; index < raw.length; index++) {
-    const byte = raw[index];
+    const byte = raw[index] as number;
     if (byte === quote) {
       const end = endOfString(raw, index + 1);
-      const length = Math.abs(end) - index - 1;
-      const initial = raw[index + 1];
-      if (end < 0) suspicious = true;
-      else if (length === protoLength && initial === underscore) suspicious = true;
-      else if (length === constructorLength && initial === letterC) suspicious = true;
+      if (end < 0 || maySpellAttack(end - index - 1, raw[index + 1])) suspicious = true;
       index = Math.abs(end);
     } else if (byte === comma) {
       values++;
+    } else if (byte >= digitZero && byte <= digitNine) {
+      const end = endOfNumber(raw, index);
+      if (end < 0) suspicious = true;
+      index = Math.abs(end) - 1;
     } else if (byte === openCurly || byte === openSquare) {
       values++;
       if (++depth > bounds.depthMax) return "too_deep";
@@ -92,6 +105,24 @@ export function scanJson(raw: Uint8Array, bounds: JsonBounds): JsonFinding {
   }
   if (values > bounds.valuesMax) return "too_many";
   return suspicious ? "look_closer" : "fine";
+}
+
+function maySpellAttack(length: number, initial: number | undefined): boolean {
+  if (length === protoLength) return initial === underscore;
+  return length === constructorLength && initial === letterC;
+}
+
+/** Index after the number, negated when it may be infinite. */
+function endOfNumber(raw: Uint8Array, start: number): number {
+  let hasExponent = false;
+  let index = start;
+  for (; index < raw.length; index++) {
+    const byte = raw[index] as number;
+    if (byte === letterE || byte === capitalE) hasExponent = true;
+    else if (!(byte >= digitZero && byte <= digitNine) && byte !== dot && byte !== plus && byte !== minus)
+      break;
+  }
+  return hasExponent || index - start > plainNumberLengthMax ? -index : index;
 }
 
 /** Index of the closing quote, negated when the string has a `\u` escape, which could spell anything. */
@@ -106,20 +137,32 @@ function endOfString(raw: Uint8Array, start: number): number {
   return escaped ? -index : index;
 }
 
-/** Depth is bounded by the scan. `constructor` alone is an ordinary name; with a `prototype` inside it is an attack. */
-function refusePrototypes(value: unknown, path: string): void {
+/**
+ * Depth is bounded by the scan. `constructor` alone is an ordinary name; with a `prototype` inside it is an attack. A
+ * number beyond what a double holds would become null in everything that is written from it.
+ */
+function refuseHarmful(value: unknown, path: string): void {
+  if (value === Infinity || value === -Infinity) {
+    throw new InvalidRequestError("The body has a number that is too large.", [
+      { field: path.slice(0, fieldLengthMax), message: "is too large a number" },
+    ]);
+  }
   if (typeof value !== "object" || value === null) return;
+  const isList = Array.isArray(value);
+  const prefix = path === "" ? "" : `${path}.`;
   for (const [name, child] of Object.entries(value)) {
-    const field = path === "" ? name : `${path}.${name}`;
+    const field = isList ? `${path}[${name}]` : `${prefix}${name}`;
     const isAttack = name === "__proto__" || (name === "constructor" && hasPrototype(child));
     if (isAttack) {
       throw new InvalidRequestError("The body has a name that is not allowed.", [
-        { field: field.slice(0, 200), message: "is a reserved name" },
+        { field: field.slice(0, fieldLengthMax), message: "is a reserved name" },
       ]);
     }
-    refusePrototypes(child, field);
+    refuseHarmful(child, field);
   }
 }
+
+const fieldLengthMax = 200;
 
 function hasPrototype(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.hasOwn(value, "prototype");

@@ -3,6 +3,7 @@
  * that a client that is still sending often never sees the 413; here the rest is read and dropped, within reason.
  */
 import type { IncomingMessage } from "node:http";
+import { InvalidRequestError } from "../core/errors.ts";
 
 /** Stands for a body beyond its limit. */
 export const bodyTooLarge: unique symbol = Symbol("body too large");
@@ -43,8 +44,9 @@ export function readBody(
   };
   payload.on("data", onData);
   payload.on("end", onEnd);
-  payload.on("error", (error) => {
-    if (bytes <= bytesMax) done(error);
+  payload.on("error", () => {
+    // Nobody is left to answer, and a caller who hangs up is no failure of ours.
+    if (bytes <= bytesMax) done(new InvalidRequestError("The body ended too early.", []));
   });
 }
 

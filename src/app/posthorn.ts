@@ -76,7 +76,8 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   let url: string | null = null;
   if (settings.roles.includes("api") && overrides.listens !== false) {
     const api = await openApi({ settings, services, store, keys, log, readiness, metrics });
-    started.defer(() => api.close(grace.remainingMs()));
+    // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
+    started.defer(() => api.close(grace.remainingMs() / 2));
     ({ url } = await api.listen({ host: settings.host, port: settings.port }));
   }
   const running = started.move();

@@ -47,6 +47,14 @@ export class Capacity {
     return true;
   }
 
+  /**
+   * An endpoint that waited for a shared place, while one is free. The one that `end` handed back may have had no use
+   * for it, and nobody else may end for a long time.
+   */
+  takeWaiting(): Endpoint | undefined {
+    return this.#cautious < this.#cautiousMax ? this.#waiting.shift() : undefined;
+  }
+
   /** Takes a place. Returns whether it is one of the shared ones; `end` wants to know. */
   begin(endpoint: Endpoint): boolean {
     const cautious = !endpoint.responsive;

@@ -198,11 +198,21 @@ export class Dispatcher {
     this.schedulePump();
   }
 
-  /** The settlement was not written: whoever holds the lease decides, and when nobody does it runs out. */
-  lost(flight: Flight): void {
-    const { lane } = flight;
-    if (lane.ordered) lane.inFlight -= 1;
-    this.#options.wakeups.at(lane, this.#options.clock.now() + this.#options.leaseMs);
+  /**
+   * The settlement was not written: whoever holds the lease decides, and when nobody does it runs out. Until then an
+   * ordered lane stands still, because its head is neither here nor free.
+   */
+  lost({ lane }: Flight): void {
+    const { wakeups, clock, leaseMs } = this.#options;
+    // Not the lane itself, which would forget this for an earlier wake-up.
+    const sleeper = {
+      wakeAt: null,
+      wake: () => {
+        if (lane.ordered) lane.inFlight -= 1;
+        lane.wake();
+      },
+    };
+    wakeups.at(sleeper, clock.now() + leaseMs);
     this.schedulePump();
   }
 
@@ -236,7 +246,12 @@ export class Dispatcher {
     while (!this.#capacity.isExhausted && !this.#buffers.busy) {
       if (this.#options.congested()) break;
       const tenancy = this.#round.shift();
-      if (tenancy === undefined) break;
+      if (tenancy === undefined) {
+        const waiting = this.#capacity.takeWaiting();
+        if (waiting === undefined) break;
+        this.#enlist(waiting);
+        continue;
+      }
       tenancy.queued = false;
       const endpoint = tenancy.next();
       if (endpoint === undefined) continue;

@@ -43,6 +43,7 @@ export class Engine implements EngineAccess {
   readonly #backlog: BacklogReader;
   readonly #dirty = new Set<Endpoint>();
   readonly #flights = new Map<string, Flight>();
+  #flightsAbandoned = false;
   readonly nextId: () => string;
   #stopping: Promise<void> | null = null;
   #quiet: (() => void) | null = null;
@@ -147,8 +148,10 @@ export class Engine implements EngineAccess {
       clock,
       log: telemetry.log,
       settle: (flight, result) => {
-        // A flight that was given back at the end of the grace time is no longer ours to settle.
-        if (!this.#flights.delete(flight.delivery.id)) return;
+        // Flights that were given back at the end of the grace time are no longer ours to settle.
+        if (this.#flightsAbandoned) return;
+        // After a clock that jumped over its lease, another flight of the same delivery may have taken its place.
+        if (this.#flights.get(flight.delivery.id) === flight) this.#flights.delete(flight.delivery.id);
         settler.attempted(flight, result);
         if (this.#flights.size === 0) this.#quiet?.();
       },
@@ -233,6 +236,7 @@ export class Engine implements EngineAccess {
   async #abandonFlights(): Promise<void> {
     const leases = [...this.#flights.values()].map((flight) => flight.delivery.lease);
     this.#flights.clear();
+    this.#flightsAbandoned = true;
     if (leases.length > 0) await this.#options.store.deliveries.release(leases);
   }
 

@@ -19,7 +19,11 @@ test("keys that were used are known after signal 9", async (t) => {
   const api = clientOf(posthorn);
   const key = `"${randomUUID()}"`;
   const eventKey = randomUUID();
-  const publish = (by: { readonly header?: string; readonly event?: string; readonly n?: number }): Promise<Reply> =>
+  const publish = (by: {
+    readonly header?: string;
+    readonly event?: string;
+    readonly n?: number;
+  }): Promise<Reply> =>
     api.post(
       "/v1/events",
       { event_type: "order.paid", data: { n: by.n ?? 1 }, ...(by.event && { idempotency_key: by.event }) },
@@ -75,7 +79,9 @@ test("a suspension, a circuit opened by hand, and a revoked key outlast signal 9
   assert.equal(health?.["state"] as unknown, "open");
   assert.notEqual(health?.["forced_open_until"], null);
   assert.equal((await api.withKey(textOf(key["key"])).get("/v1/events")).status, 401);
-  const event = textOf((await api.post("/v1/events", { event_type: "order.held", data: { n: 1 } })).body["id"]);
+  const event = textOf(
+    (await api.post("/v1/events", { event_type: "order.held", data: { n: 1 } })).body["id"],
+  );
   const [delivery] = itemsOf((await api.get(`/v1/events/${event}/deliveries`)).body["data"]);
   assert.equal(delivery?.["status"] as unknown, "circuit_blocked");
   assert.equal(receiver.requestCount, 1);
@@ -101,15 +107,21 @@ test("a stop under load ends with status 0 within its grace, and nothing accepte
   const received = (): Set<unknown> => new Set(receiver.requests.map(({ headers }) => headers["webhook-id"]));
   await receiver.waitUntil(() => [...accepted].every((id) => received().has(id)));
   assert.equal(received().size, receiver.requestCount, "a graceful stop repeats nothing");
-  t.diagnostic(`${accepted.size} accepted, ${before} delivered before the stop, ${receiver.requestCount} after`);
+  t.diagnostic(
+    `${accepted.size} accepted, ${before} delivered before the stop, ${receiver.requestCount} after`,
+  );
 });
 
 test("a second server on the same data folder is refused, and the first goes on", async (t) => {
   const posthorn = await PosthornProcess.start();
   t.after(() => posthorn.remove());
-  const second = spawn(process.execPath, [entry, "serve", "--dev", "--port", "0", "--data-dir", posthorn.dataDir], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  const second = spawn(
+    process.execPath,
+    [entry, "serve", "--dev", "--port", "0", "--data-dir", posthorn.dataDir],
+    {
+      stdio: ["ignore", "ignore", "pipe"],
+    },
+  );
   let told = "";
   second.stderr.on("data", (chunk: Buffer) => (told += chunk.toString()));
   const [status] = (await once(second, "exit")) as [number | null];

@@ -80,12 +80,14 @@ test("recover counts, then delivers what was missed under the same Webhook-ID", 
   const started = await api.post(`/v1/webhooks/${id}/recover`, since);
   assert.equal(started.status, 202, started.text);
   await receiver.waitForRequests(12);
-  assert.deepEqual(
-    new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])),
-    new Set(missed),
-  );
+  assert.deepEqual(new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])), new Set(missed));
   const done = await operationEnds(textOf(started.body["batch_operation_id"]));
-  assert.deepEqual([done["status"], done["total"], done["queued"], done["failed"]] as unknown[], ["completed", 12, 12, 0]);
+  assert.deepEqual([done["status"], done["total"], done["queued"], done["failed"]] as unknown[], [
+    "completed",
+    12,
+    12,
+    0,
+  ]);
   const again = await api.post(`/v1/webhooks/${id}/recover`, { ...since, dry_run: true });
   assert.equal(again.body["count"] as unknown, 0, "what was recovered is not counted again");
 });
@@ -97,7 +99,7 @@ test("a batch retry keeps its rate, shows progress, and stops when cancelled", a
   for (let n = 0; n < 15; n += 1) await publishSettled(`${word}.n${n}`);
   const dead = itemsOf((await api.get(`/v1/dlq?webhook_id=${id}`)).body["data"]);
   assert.equal(dead.length, 15);
-  assert.ok(dead.every((delivery) => delivery["status"] as unknown === "exhausted"));
+  assert.ok(dead.every((delivery) => (delivery["status"] as unknown) === "exhausted"));
   status = 200;
   const startedAt = performance.now();
   const started = await api.post("/v1/dlq/retry-batch", {
@@ -132,7 +134,10 @@ test("a manual retry supersedes, and a replay keeps the Webhook-ID and the key",
   assert.notEqual(next, delivery);
   await receiver.waitForRequests(2);
   assert.equal((await api.get(`/v1/deliveries/${delivery}`)).body["superseded_by"], next as unknown as Json);
-  assertProblem(await api.post(`/v1/webhooks/${id}/deliveries/${delivery}/retry`), { status: 409, code: "conflict" });
+  assertProblem(await api.post(`/v1/webhooks/${id}/deliveries/${delivery}/retry`), {
+    status: 409,
+    code: "conflict",
+  });
   assert.equal((await api.post(`/v1/events/${event}/replay`, { webhook_ids: [id] })).status, 202);
   await receiver.waitForRequests(3);
   const [first, ...others] = receiver.requests.map(identityOf);
@@ -155,7 +160,11 @@ test("deleting a webhook cancels what waits for it", async () => {
 });
 
 async function makeWebhook(path: string, events: readonly string[]): Promise<string> {
-  const made = await api.post("/v1/webhooks", { url: receiver.url(path), events, signing: { schemes: ["v1"] } });
+  const made = await api.post("/v1/webhooks", {
+    url: receiver.url(path),
+    events,
+    signing: { schemes: ["v1"] },
+  });
   assert.equal(made.status, 201, made.text);
   return textOf(made.body["id"]);
 }

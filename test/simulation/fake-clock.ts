@@ -16,6 +16,7 @@ export class VirtualTime {
   #monotonicMs = 0;
   #wallOffsetMs: number;
   #order = 0;
+  #turns = 0;
   readonly #heap: ScheduledTimer[] = [];
   #deferred: { readonly owner: ProcessClock; readonly run: () => void }[] = [];
   /** Highest reading of the wall clock so far. */
@@ -80,6 +81,9 @@ export class VirtualTime {
     const turn = this.#deferred;
     this.#deferred = [];
     for (const { owner, run } of turn) if (owner.alive) run();
+    this.#turns += 1;
+    // Turns take time too, or whoever waits for some to pass by looking again each turn would wait for ever.
+    if (this.#turns % turnsPerMs === 0) this.#monotonicMs += 1;
     return true;
   }
 
@@ -131,6 +135,8 @@ export class VirtualTime {
     heap[index] = last;
   }
 }
+
+const turnsPerMs = 50;
 
 function isBefore(a: ScheduledTimer, b: ScheduledTimer): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order);

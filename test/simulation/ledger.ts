@@ -99,8 +99,8 @@ export class Ledger {
     return this.#lanes.get(laneName(key)) ?? [];
   }
 
-  heldLeases(): readonly LedgerDelivery[] {
-    return [...this.waiting].filter((delivery) => delivery.lease !== null);
+  heldLeases(now: number): readonly LedgerDelivery[] {
+    return [...this.waiting].filter((delivery) => delivery.lease !== null && delivery.lease.until > now);
   }
 
   #published(command: PublishCommand, leases: readonly Lease[]): void {

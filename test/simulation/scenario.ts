@@ -48,7 +48,7 @@ function drawLimits(random: SeededRandom): EngineLimits {
     commitWindowMs: random.pick([0, 10, 20]),
     commitWritesMax: random.pick([1, 5, 500]),
     bufferBytesMax: random.pick([1_000, 5_000, 10_000_000]),
-    leaseMs: random.pick([120_000, 120_000, 300_000]),
+    leaseMs: random.pick([300_000, 300_000, 180_000]),
   };
 }
 

@@ -4,8 +4,6 @@ import type { Webhook } from "../../src/core/webhook.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { PublishInput } from "../../src/engine/services.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
-import type { Store } from "../../src/ports/store.ts";
-import type { EngineRun } from "./engine-run.ts";
 import type { Invariants } from "./invariants.ts";
 import { isWaiting } from "./ledger.ts";
 import type { Ledger, LedgerDelivery } from "./ledger.ts";

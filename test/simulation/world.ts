@@ -127,7 +127,10 @@ export class World {
     while (this.violation === null && !isDone()) {
       this.steps += 1;
       await microtasksDone();
-      if (this.time.runDeferred()) continue;
+      if (this.time.runDeferred()) {
+        this.time.runTimer(this.time.monotonicMs());
+        continue;
+      }
       if (!this.time.runTimer(monotonicMs)) return;
     }
   }

@@ -28,7 +28,7 @@ export const deadLetterQuerySchema = closed({
 });
 
 const operationRateSchema = closed(
-  { requests_per_second: Type.Number({ minimum: 0.1, maximum: 10_000, default: 10 }) },
+  { requests_per_second: Type.Number({ minimum: 0.1, maximum: 1_000, default: 10 }) },
   { title: "OperationRate" },
 );
 

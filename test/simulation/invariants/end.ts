@@ -43,7 +43,7 @@ export class EndChecks {
       fail("I-20", `${left.length} requests were left when the engine had stopped`);
     if (left.some((flight) => flight.state === "open"))
       fail("I-20", "a request is in flight after the engine had stopped");
-    const held = ledger.heldLeases();
+    const held = ledger.heldLeases(this.#watched.time.now());
     if (held.length > 0 && isClean)
       fail("I-20", `${held.length} leases are held after the engine had stopped: ${held[0]?.id}`);
     if (run.clock.pendingTimers > 0)

@@ -1,0 +1,144 @@
+/** Callers that break off, drip, smuggle or send what no double holds: refused, forgotten, and nobody else notices. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import type { Socket } from "node:net";
+import { after, before, test } from "node:test";
+import { assertProblem, createClient, fieldsOf, itemsOf } from "./api/client.ts";
+import type { Client } from "./api/client.ts";
+import { PosthornProcess } from "./posthorn-process.ts";
+
+let posthorn: PosthornProcess;
+let api: Client;
+
+before(async () => {
+  // As in production: no http, no loopback.
+  posthorn = await PosthornProcess.start({ env: { POSTHORN_DEV: "false" } });
+  api = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
+});
+after(async () => {
+  await posthorn.remove();
+});
+
+const body = '{"event_type":"order.paid","data":{"n":1}}';
+
+test("two lengths, or a length and chunks, are refused and the connection ends", async () => {
+  const length = `Content-Length: ${body.length}\r\n`;
+  for (const [name, head, sent] of [
+    ["the same length twice", length + length, body],
+    ["two lengths", `${length}Content-Length: 3\r\n`, body],
+    ["a list of lengths", `Content-Length: ${body.length}, ${body.length}\r\n`, body],
+    ["a signed length", `Content-Length: +${body.length}\r\n`, body],
+    ["chunks and a length", "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n", "0\r\n\r\n"],
+    ["an unknown coding", "Transfer-Encoding: xchunked\r\n", "0\r\n\r\n"],
+    ["a space before the colon", "Transfer-Encoding : chunked\r\n", "0\r\n\r\n"],
+    ["a negative chunk", "Transfer-Encoding: chunked\r\n", `-5\r\n${body}\r\n0\r\n\r\n`],
+    ["an endless chunk size", "Transfer-Encoding: chunked\r\n", `FFFFFFFFFFFFFFFFF\r\n${body}\r\n0\r\n\r\n`],
+  ] as const) {
+    const smuggled = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
+    const answer = await exchange(`${requestHead()}${head}\r\n${sent}${smuggled}`);
+    assert.match(answer, /^HTTP\/1\.1 400 /, name);
+    assert.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1, `${name}: one answer, and the rest is not read`);
+  }
+  await assertNothingStored();
+});
+
+test("a caller who hangs up in the middle of a body is no error of the server", async () => {
+  for (const cut of [0, 1, body.length - 1]) {
+    const socket = await open();
+    socket.write(`${requestHead()}Content-Length: ${body.length}\r\n\r\n${body.slice(0, cut)}`);
+    // An answer to a second connection shows that the first one was read.
+    assert.equal((await api.get("/livez")).status, 200);
+    socket.resetAndDestroy();
+  }
+  await assertNothingStored();
+  assert.doesNotMatch(posthorn.output, /failed unexpectedly/);
+});
+
+test("two hundred callers who never finish their headers do not slow down the others", async () => {
+  const sockets = await Promise.all(Array.from({ length: 200 }, open));
+  for (const socket of sockets) socket.write("GET /livez HTTP/1.1\r\nHost: a\r\nX-Slow:");
+  const startedAt = performance.now();
+  assert.equal((await api.get("/readyz")).status, 200);
+  assert.ok(performance.now() - startedAt < 1_000);
+  for (const socket of sockets) socket.destroy();
+});
+
+test("a number beyond a double is refused where it stands, not stored as null", async () => {
+  for (const [path, raw, field] of [
+    ["/v1/events", '{"event_type":"a.b","data":{"sum":[1,1e999]}}', "data.sum[1]"],
+    ["/v1/events", `{"event_type":"a.b","data":{"sum":-${"9".repeat(400)}}}`, "data.sum"],
+    ["/v1/webhooks", '{"url":"https://example.com/","events":["a"],"metadata":{"x":1E+400}}', "metadata.x"],
+  ] as const) {
+    const reply = await api.post(path, undefined, { raw });
+    assertProblem(reply, { status: 400, code: "invalid_request" });
+    assert.deepEqual(fieldsOf(reply), [field]);
+  }
+  await assertNothingStored();
+});
+
+test("ids, names and rates that are wrong are told by their own rule", async () => {
+  const batch = (filter: object): Promise<Awaited<ReturnType<Client["post"]>>> =>
+    api.post("/v1/dlq/retry-batch", { filter });
+  assert.match(
+    (await batch({ webhook_ids: ["nope"] })).text,
+    /filter\.webhook_ids\[0\]","message":"must be an id/,
+  );
+  assert.match(
+    (await batch({ from: "yesterday" })).text,
+    /filter\.from","message":"must be an RFC 3339 time/,
+  );
+  const tenant = await api.call("PUT", "/v1/tenants/acme%20corp", { body: {} });
+  assertProblem(tenant, { status: 400, code: "invalid_request" });
+  assert.match(tenant.text, /"id","message":"must be 1 to 128 letters/);
+  const type = await api.call("PUT", "/v1/event-types/order%20paid", { body: {} });
+  assertProblem(type, { status: 400, code: "invalid_request" });
+  assertProblem(await api.get("/v1/tenants/acme%20corp"), { status: 404, code: "not_found" });
+});
+
+test("a stop does not wait for connections that only stay open", async () => {
+  const own = await PosthornProcess.start();
+  const client = createClient({ baseUrl: own.url, key: own.adminKey });
+  let stopping = false;
+  const callers = Array.from({ length: 8 }, async () => {
+    while (!stopping) await client.get("/v1/events").catch(() => null);
+  });
+  await client.get("/v1/events");
+  const startedAt = performance.now();
+  const status = await own.stop();
+  const elapsedMs = performance.now() - startedAt;
+  stopping = true;
+  await Promise.all(callers);
+  await own.remove();
+  assert.equal(status, 0);
+  assert.ok(elapsedMs < 5_000, `of a grace of 30 s the stop took ${elapsedMs} ms`);
+});
+
+function requestHead(): string {
+  return (
+    "POST /v1/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" +
+    `Authorization: Bearer ${posthorn.adminKey}\r\n`
+  );
+}
+
+async function open(): Promise<Socket> {
+  const socket = connect(posthorn.port, "127.0.0.1");
+  socket.on("error", () => {});
+  await once(socket, "connect");
+  return socket;
+}
+
+/** Everything that comes back until the server closes. */
+async function exchange(bytes: string): Promise<string> {
+  const socket = await open();
+  let text = "";
+  socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
+  socket.write(bytes);
+  await once(socket, "close");
+  return text;
+}
+
+async function assertNothingStored(): Promise<void> {
+  for (const path of ["/v1/events", "/v1/webhooks"])
+    assert.deepEqual(itemsOf((await api.get(path)).body["data"]), [], path);
+}

@@ -1,0 +1,135 @@
+/** Secrets leave only where they are asked for: not in logs, lists, errors, metrics, documents, or files of the data folder. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { startReceiver } from "../peers/receiver.ts";
+import { createClient, itemsOf, textOf } from "./api/client.ts";
+import type { Client } from "./api/client.ts";
+import { PosthornProcess } from "./posthorn-process.ts";
+
+test("canaries are found in no output, no answer and no file", async (t) => {
+  const receiver = await startReceiver();
+  t.after(() => receiver.close());
+  const posthorn = await PosthornProcess.start({ env: { POSTHORN_LOG_LEVEL: "debug" } });
+  t.after(() => posthorn.remove());
+  const api = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
+  const secrets = {
+    given: `whsec_${randomBytes(32).toString("base64")}`,
+    rotated: `whsec_${randomBytes(32).toString("base64")}`,
+    bearer: `bearer-canary-${randomBytes(12).toString("hex")}`,
+    admin: posthorn.adminKey,
+    master: readFileSync(join(posthorn.dataDir, "master.key"), "utf8").trim(),
+  };
+  receiver.script((_, index) => ({ status: index % 2 === 0 ? 500 : 200 }));
+  const payload = `payload-canary-${randomBytes(12).toString("hex")}`;
+  const { answers, generated } = await live(api, {
+    url: receiver.url("/in?token=url-canary"),
+    secrets,
+    payload,
+  });
+  await receiver.waitForRequests(2);
+  answers.push(...(await everythingReadable(api, "")));
+  await posthorn.stop();
+  const all = { ...secrets, ...generated };
+
+  const told = posthorn.output;
+  assert.match(told, /"level":"debug"/, "the most talkative level was on");
+  for (const [name, canary] of Object.entries({ ...all, payload, query: "url-canary" }))
+    for (const spelling of spellings(canary)) assert.ok(!told.includes(spelling), `${name} in the log`);
+  for (const [name, canary] of Object.entries(all))
+    for (const answer of answers) assert.ok(!answer.includes(canary), `${name} in ${answer.slice(0, 300)}`);
+  const files = readdirSync(posthorn.dataDir);
+  for (const file of files) {
+    const path = join(posthorn.dataDir, file);
+    assert.equal(statSync(path).mode & 0o077, 0, `${file} is for its owner alone`);
+    if (file.endsWith(".key")) continue;
+    const bytes = readFileSync(path);
+    for (const [name, canary] of Object.entries(all))
+      for (const spelling of [...spellings(canary), rawBytes(canary)])
+        assert.equal(bytes.indexOf(spelling), -1, `${name} in clear in ${file}`);
+  }
+  t.diagnostic(`${answers.length} answers, ${told.length} characters of log, files: ${files.join(", ")}`);
+});
+
+interface Seen {
+  readonly answers: string[];
+  /** What the server made and showed once. */
+  readonly generated: Record<string, string>;
+}
+
+/** Uses every secret in every way, and keeps what was answered apart from where a secret is the answer. */
+async function live(
+  api: Client,
+  more: {
+    readonly url: string;
+    readonly secrets: Readonly<Record<"given" | "rotated" | "bearer" | "admin", string>>;
+    readonly payload: string;
+  },
+): Promise<Seen> {
+  const { url, secrets, payload } = more;
+  const { given, rotated, bearer } = secrets;
+  const webhook = { url, events: ["*"], secret: given, bearer_token: bearer, signing: { schemes: ["v1"] } };
+  const once = { headers: { "idempotency-key": '"one-webhook"' } };
+  const id = textOf((await api.post("/v1/webhooks", webhook, once)).body["id"]);
+  const both = { url, events: ["never.sent"] };
+  const made = await api.post("/v1/webhooks", both, { headers: { "idempotency-key": '"generated"' } });
+  const key = await api.post("/v1/api-keys", { name: "shown once", role: "read", tenant_id: "default" });
+  const generated = { generatedSecret: textOf(made.body["secret"]), apiKey: textOf(key.body["key"]) };
+  await api.post(
+    `/v1/webhooks/${id}/secret/rotate`,
+    { secret: rotated },
+    { headers: { "idempotency-key": '"turn"' } },
+  );
+  for (const n of [1, 2]) await api.post("/v1/events", { event_type: "order.paid", data: { payload, n } });
+  const answers: string[] = [];
+  const keep = async (reply: Promise<{ readonly text: string }>): Promise<void> =>
+    void answers.push((await reply).text);
+  await keep(api.post("/v1/webhooks", { ...webhook, url: "nonsense" }));
+  await keep(api.post("/v1/webhooks", { ...webhook, bearer_token: `${bearer} x` }));
+  await keep(api.post("/v1/webhooks", { ...webhook, secret: `${given}!` }));
+  await keep(api.post("/v1/webhooks", webhook));
+  await keep(api.post("/v1/webhooks", undefined, { raw: `{"secret":"${given}",}` }));
+  await keep(api.post(`/v1/webhooks/${id}/secret/rotate`, { secret: given }));
+  await keep(api.withKey(`${secrets.admin}x`).get("/v1/events"));
+  await keep(api.call("PATCH", `/v1/webhooks/${id}`, { body: { description: "changed" } }));
+  answers.push(...(await everythingReadable(api, id)));
+  return { answers, generated };
+}
+
+async function everythingReadable(api: Client, webhook: string): Promise<string[]> {
+  const events = itemsOf((await api.get("/v1/events")).body["data"]).map((event) => textOf(event["id"]));
+  const deliveries = await Promise.all(events.map((event) => api.get(`/v1/events/${event}/deliveries`)));
+  const deliveryIds = deliveries.flatMap((reply) =>
+    itemsOf(reply.body["data"]).map((row) => textOf(row["id"])),
+  );
+  const paths = [
+    ...[
+      "/v1/webhooks",
+      "/v1/events",
+      "/v1/dlq",
+      "/v1/api-keys",
+      "/v1/tenants",
+      "/v1/event-types",
+      "/v1/profiles",
+    ],
+    ...["/metrics", "/openapi.json", "/docs", "/readyz"],
+    ...deliveryIds.map((id) => `/v1/deliveries/${id}`),
+    ...(webhook === "" ? [] : ["", "/health", "/deliveries"].map((end) => `/v1/webhooks/${webhook}${end}`)),
+  ];
+  const replies = await Promise.all(paths.map((path) => api.get(path)));
+  for (const [index, reply] of replies.entries())
+    assert.equal(reply.status, 200, `${paths[index]}: ${reply.text}`);
+  return replies.map((reply) => reply.text);
+}
+
+/** As it is, without its prefix, and encoded once more. */
+function spellings(canary: string): readonly string[] {
+  const bare = canary.replace(/^whs(ec|k)_/, "");
+  return [canary, bare, Buffer.from(bare).toString("base64").replace(/=+$/, "").slice(0, -1)];
+}
+
+function rawBytes(canary: string): Buffer {
+  return Buffer.from(canary.replace(/^whs(ec|k)_/, ""), "base64");
+}

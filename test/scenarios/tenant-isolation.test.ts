@@ -1,0 +1,187 @@
+/** Two tenants on one server: neither reads, guesses, lists, changes or continues anything of the other. */
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, test } from "node:test";
+import { startReceiver } from "../peers/receiver.ts";
+import type { Receiver } from "../peers/receiver.ts";
+import { assertProblem, createClient, itemsOf, textOf } from "./api/client.ts";
+import type { Client } from "./api/client.ts";
+import { eventually } from "./eventually.ts";
+import { PosthornProcess } from "./posthorn-process.ts";
+
+let posthorn: PosthornProcess;
+let admin: Client;
+let owner: Client;
+let receiver: Receiver;
+const strangers: Record<string, Client> = {};
+/** What belongs to the owner. */
+const ids: Record<string, string> = {};
+
+before(async () => {
+  posthorn = await PosthornProcess.start();
+  admin = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
+  receiver = await startReceiver();
+  receiver.script(() => ({ status: 422 }));
+  owner = admin.withKey(await admin.keyFor("manage", "owner"));
+  for (const role of ["manage", "publish", "read"])
+    strangers[role] = admin.withKey(await admin.keyFor(role, "stranger"));
+  await makeOwnersThings();
+});
+after(async () => {
+  await posthorn.remove();
+  await receiver.close();
+});
+
+async function makeOwnersThings(): Promise<void> {
+  const webhook = await owner.post("/v1/webhooks", { url: receiver.url(), events: ["owner.*"] });
+  ids["webhook"] = textOf(webhook.body["id"]);
+  for (const n of [1, 2, 3]) {
+    const event = await owner.post("/v1/events", {
+      event_type: "owner.paid",
+      data: { canary: "owners-data", n },
+    });
+    ids["event"] = textOf(event.body["id"]);
+  }
+  const dead = await eventually("three dead letters", {
+    ask: async () => itemsOf((await owner.get("/v1/dlq")).body["data"]),
+    holds: (rows) => rows.length === 3,
+  });
+  ids["delivery"] = textOf(dead[0]?.["id"]);
+  ids["event"] = textOf(dead[0]?.["event_id"]);
+  const schema = { type: "object", required: ["n"] };
+  assert.equal((await owner.call("PUT", "/v1/event-types/owner.paid", { body: { schema } })).status, 201);
+  const started = await owner.post("/v1/dlq/retry-batch", { rate_limit: { requests_per_second: 0.1 } });
+  ids["operation"] = textOf(started.body["batch_operation_id"]);
+  const key = await owner.post("/v1/api-keys", { name: "second", role: "read" });
+  ids["key"] = textOf(key.body["id"]);
+}
+
+const routes: readonly (readonly [method: string, path: string, body?: object])[] = [
+  ["GET", "/v1/events/{event}"],
+  ["GET", "/v1/events/{event}/deliveries"],
+  ["POST", "/v1/events/{event}/replay", {}],
+  ["GET", "/v1/webhooks/{webhook}"],
+  ["PATCH", "/v1/webhooks/{webhook}", { active: false }],
+  ["PUT", "/v1/webhooks/{webhook}", { url: "https://example.com/mine" }],
+  ["DELETE", "/v1/webhooks/{webhook}"],
+  ["GET", "/v1/webhooks/{webhook}/health"],
+  ["PATCH", "/v1/webhooks/{webhook}/circuit-breaker", { action: "force_open" }],
+  ["GET", "/v1/webhooks/{webhook}/secret"],
+  ["GET", "/v1/webhooks/{webhook}/public-key"],
+  ["POST", "/v1/webhooks/{webhook}/secret/rotate", { mode: "revoke" }],
+  ["POST", "/v1/webhooks/{webhook}/test", {}],
+  ["POST", "/v1/webhooks/{webhook}/enable", {}],
+  ["POST", "/v1/webhooks/{webhook}/disable", {}],
+  ["POST", "/v1/webhooks/{webhook}/recover", { since: "2020-01-01", dry_run: true }],
+  ["GET", "/v1/webhooks/{webhook}/deliveries"],
+  ["GET", "/v1/deliveries/{delivery}"],
+  ["POST", "/v1/webhooks/{webhook}/deliveries/{delivery}/retry", {}],
+  ["GET", "/v1/dlq/batch-operations/{operation}"],
+  ["DELETE", "/v1/dlq/batch-operations/{operation}"],
+  ["DELETE", "/v1/api-keys/{key}"],
+  ["GET", "/v1/event-types/owner.paid"],
+  ["DELETE", "/v1/event-types/owner.paid"],
+  ["GET", "/v1/tenants/owner"],
+];
+
+test("what exists answers a stranger of any role as what does not", async () => {
+  const before = await everything();
+  for (const [role, stranger] of Object.entries(strangers)) {
+    for (const [method, path, body] of routes) {
+      const options = body === undefined ? {} : { body };
+      const foreign = await stranger.call(
+        method,
+        filled(path, (name) => ids[name] ?? ""),
+        options,
+      );
+      const missing = await stranger.call(
+        method,
+        filled(path, () => randomUUID()).replace("owner", "never"),
+        options,
+      );
+      assert.ok(
+        [403, 404].includes(foreign.status),
+        `${role} ${method} ${path}: ${foreign.status} ${foreign.text}`,
+      );
+      assert.equal(foreign.text, missing.text, `${role} ${method} ${path}`);
+    }
+  }
+  assert.equal(await everything(), before, "nothing of the owner has changed");
+});
+
+test("a stranger's own webhook does not open the owner's delivery", async () => {
+  const stranger = strangerOf("manage");
+  const mine = await stranger.post("/v1/webhooks", { url: receiver.url("/mine"), events: ["never.*"] });
+  const webhook = textOf(mine.body["id"]);
+  const retry = await stranger.post(`/v1/webhooks/${webhook}/deliveries/${ids["delivery"]}/retry`);
+  assertProblem(retry, { status: 404, code: "not_found" });
+  const replay = await stranger.post(`/v1/events/${ids["event"]}/replay`, { webhook_ids: [webhook] });
+  assertProblem(replay, { status: 404, code: "not_found" });
+  const other = await owner.post(`/v1/events/${ids["event"]}/replay`, { webhook_ids: [webhook] });
+  assert.ok([400, 404].includes(other.status), `nor the owner's event the stranger's webhook: ${other.text}`);
+  assert.equal((await stranger.call("DELETE", `/v1/webhooks/${webhook}`)).status, 204);
+});
+
+test("lists, offsets, filters, cursors and batch retries end at the tenant", async () => {
+  const stranger = strangerOf("manage");
+  for (const path of ["/v1/events", "/v1/webhooks", "/v1/dlq", "/v1/event-types"]) {
+    for (const query of ["limit=250", "offset=1", "from=2020-01-01"]) {
+      if (query.startsWith("from") && !["/v1/events", "/v1/dlq"].includes(path)) continue;
+      assert.deepEqual((await stranger.get(`${path}?${query}`)).body["data"], [], `${path}?${query}`);
+    }
+    assertProblem(await stranger.get(`${path}?tenant_id=owner`), { status: 400, code: "invalid_request" });
+  }
+  assert.deepEqual((await stranger.get(`/v1/dlq?webhook_id=${ids["webhook"]}`)).body["data"], []);
+  const cursor = textOf((await owner.get("/v1/events?limit=1")).body["next_cursor"]);
+  assert.equal((await owner.get(`/v1/events?limit=1&cursor=${cursor}`)).status, 200);
+  for (const path of ["/v1/events", "/v1/dlq", "/v1/webhooks"]) {
+    const stolen = await stranger.get(`${path}?limit=1&cursor=${cursor}`);
+    assertProblem(stolen, { status: 400, code: "invalid_cursor" });
+  }
+  const flipped = `${cursor.startsWith("A") ? "B" : "A"}${cursor.slice(1)}`;
+  assertProblem(await owner.get(`/v1/events?limit=1&cursor=${flipped}`), {
+    status: 400,
+    code: "invalid_cursor",
+  });
+  const filter = { webhook_ids: [ids["webhook"]] };
+  const batch = await stranger.post("/v1/dlq/retry-batch", { filter });
+  if (batch.status === 202) assert.equal(batch.body["count"] as unknown, 0, batch.text);
+  else assert.ok([400, 404].includes(batch.status), batch.text);
+});
+
+test("a stranger's event reaches nobody else, and keys of the same name do not meet", async () => {
+  const key = randomUUID();
+  const event = { event_type: "owner.paid", data: { n: 7 }, idempotency_key: key };
+  const mine = await strangerOf("publish").post("/v1/events", event);
+  assert.equal(mine.status, 202, mine.text);
+  assert.equal(mine.body["deliveries"] as unknown, 0);
+  const theirs = await owner.post("/v1/events", { ...event, data: { n: 8 } });
+  assert.equal(theirs.status, 202, theirs.text);
+  assert.notEqual(theirs.body["id"], mine.body["id"]);
+  const forged = await strangerOf("publish").post("/v1/events", { ...event, tenant_id: "owner" });
+  assertProblem(forged, { status: 400, code: "invalid_request" });
+});
+
+function strangerOf(role: string): Client {
+  const stranger = strangers[role];
+  assert.ok(stranger !== undefined);
+  return stranger;
+}
+
+function filled(path: string, idOf: (name: string) => string): string {
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idOf(name));
+}
+
+async function everything(): Promise<string> {
+  const parts = [];
+  for (const path of [
+    "/v1/webhooks",
+    "/v1/events",
+    "/v1/event-types",
+    `/v1/webhooks/${ids["webhook"]}/secret`,
+  ])
+    parts.push((await owner.get(path)).text);
+  parts.push(textOf((await owner.get(`/v1/dlq/batch-operations/${ids["operation"]}`)).body["id"]));
+  parts.push(String(itemsOf((await owner.get("/v1/api-keys")).body["data"]).length));
+  return parts.join("\n");
+}
