@@ -3,7 +3,7 @@ import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
 import { tryTake } from "../core/rate-limit.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ClaimedDelivery, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
+import type { ClaimedDelivery, DeliveryStore } from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { Capacity } from "./capacity.ts";
 import type { CapacityLimits } from "./capacity.ts";
@@ -95,15 +95,7 @@ export class Dispatcher {
   /** Sends nothing new from now on and gives buffered deliveries back. */
   async stop(endpoints: Iterable<Endpoint>): Promise<void> {
     this.#running = false;
-    const leases: Lease[] = [];
-    for (const endpoint of endpoints) for (const lane of endpoint.lanes.values()) leases.push(...this.#buffers.empty(lane));
-    leases.push(...this.#buffers.unreleased());
-    if (leases.length === 0) return;
-    try {
-      await this.#options.store.release(leases);
-    } catch (error) {
-      this.#options.telemetry.log.warn({ err: String(error) }, "leases could not be given back; they run out by themselves");
-    }
+    await this.#buffers.giveBackAll(endpoints);
   }
 
   // ---- what others tell ---------------------------------------------------------------------------------------
@@ -113,10 +105,7 @@ export class Dispatcher {
     if (!this.#running) return;
     const tier = lane.headTier();
     if (tier === -1 || (lane.ordered && this.#headWaits(lane))) return;
-    if (lane.readyTier === -1 || lane.readyTier > tier) {
-      lane.readyTier = tier;
-      lane.endpoint.readyLanes[tier]?.push(lane);
-    }
+    lane.endpoint.list(lane, tier);
     this.#enlist(lane.endpoint);
   }
 
@@ -270,7 +259,7 @@ export class Dispatcher {
     }
     for (let taken = 0; taken < quantum && !this.#capacity.isExhausted; taken += 1) {
       if (this.#capacity.refuses(endpoint)) return;
-      const lane = this.#nextLane(endpoint);
+      const lane = endpoint.nextLane();
       if (lane === undefined) return;
       if (!this.#serveLane(lane, now)) return;
     }
@@ -357,28 +346,13 @@ export class Dispatcher {
     this.consider(lane);
   }
 
-  #nextLane(endpoint: Endpoint): Lane | undefined {
-    for (let tier = 0; tier < endpoint.readyLanes.length; tier += 1) {
-      const list = endpoint.readyLanes[tier] as Fifo<Lane>;
-      for (let lane = list.shift(); lane !== undefined; lane = list.shift()) {
-        if (lane.readyTier !== tier) continue;
-        lane.readyTier = -1;
-        if (lane.ordered && lane.inFlight > 0) continue;
-        return lane;
-      }
-    }
-    return undefined;
-  }
-
   #enlist(endpoint: Endpoint): void {
     if (!this.#running || endpoint.wakeAt !== null || this.#capacity.isFull(endpoint)) return;
-    for (let tier = 0; tier < endpoint.readyLanes.length; tier += 1) {
-      if ((endpoint.readyLanes[tier]?.length ?? 0) === 0) continue;
-      endpoint.tenancy.enqueue(endpoint, tier);
-      this.#enqueueTenancy(endpoint.tenancy);
-      this.schedulePump();
-      return;
-    }
+    const tier = endpoint.listedTier();
+    if (tier === -1) return;
+    endpoint.tenancy.enqueue(endpoint, tier);
+    this.#enqueueTenancy(endpoint.tenancy);
+    this.schedulePump();
   }
 
   /** An ordered lane has a delivery on its way, or its head waits for a retry: nothing may overtake it. */
@@ -396,11 +370,8 @@ export class Dispatcher {
   #close(endpoint: Endpoint, gate: { readonly until: number | null; readonly now: number }): void {
     if (gate.until !== null) this.#options.wakeups.at(endpoint, gate.until);
     if (gate.until !== null && gate.until - gate.now < keepBufferMs) return;
-    for (const lane of endpoint.lanes.values()) {
-      this.giveBack(lane);
-      lane.readyTier = -1;
-    }
-    for (const list of endpoint.readyLanes) list.drain();
+    for (const lane of endpoint.lanes.values()) this.giveBack(lane);
+    endpoint.unlistLanes();
   }
 }
 

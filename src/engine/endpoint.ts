@@ -50,7 +50,7 @@ export class Endpoint implements LiveWebhook, Sleeper {
 
   readonly lanes = new Map<string, Lane>();
   /** Lanes that may have something to send, by the priority of their head. Entries can be stale; see `Lane.readyTier`. */
-  readonly readyLanes: readonly [Fifo<Lane>, Fifo<Lane>, Fifo<Lane>] = [new Fifo(), new Fifo(), new Fifo()];
+  readonly #readyLanes: readonly [Fifo<Lane>, Fifo<Lane>, Fifo<Lane>] = [new Fifo(), new Fifo(), new Fifo()];
   /** In which ready list of its tenancy it stands; -1 when in none. */
   readyTier = -1;
   wakeAt: number | null = null;
@@ -110,6 +110,39 @@ export class Endpoint implements LiveWebhook, Sleeper {
   /** The lane that events of a type enter when they are published now. */
   laneFor(eventType: string): Lane {
     return this.lane(laneKeyFor(this.webhook, eventType));
+  }
+
+  /** Notes that a lane may have something of a tier to send. */
+  list(lane: Lane, tier: number): void {
+    if (lane.readyTier !== -1 && lane.readyTier <= tier) return;
+    lane.readyTier = tier;
+    this.#readyLanes[tier]?.push(lane);
+  }
+
+  /** The highest tier with a listed lane, -1 without one. A stale entry may make it too high. */
+  listedTier(): number {
+    const [high, normal, low] = this.#readyLanes;
+    if (high.length > 0) return 0;
+    if (normal.length > 0) return 1;
+    return low.length > 0 ? 2 : -1;
+  }
+
+  /** Takes the next listed lane, highest priority first. */
+  nextLane(): Lane | undefined {
+    for (let tier = 0; tier < this.#readyLanes.length; tier += 1) {
+      const list = this.#readyLanes[tier as 0 | 1 | 2];
+      for (let lane = list.shift(); lane !== undefined; lane = list.shift()) {
+        if (lane.readyTier !== tier) continue;
+        lane.readyTier = -1;
+        if (!lane.ordered || lane.inFlight === 0) return lane;
+      }
+    }
+    return undefined;
+  }
+
+  unlistLanes(): void {
+    for (const lane of this.lanes.values()) lane.readyTier = -1;
+    for (const list of this.#readyLanes) list.drain();
   }
 
   #applyRateLimit(): void {

@@ -1,6 +1,7 @@
 import type { Clock } from "../ports/clock.ts";
 import type { ClaimedDelivery, ClaimResult, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { Endpoint } from "./endpoint.ts";
 import type { Lane } from "./lane.ts";
 import type { Wakeups } from "./wakeups.ts";
 
@@ -87,9 +88,18 @@ export class LaneBuffers {
     this.#options.refilled(lane);
   }
 
-  /** Leases that are still to be given back. Giving them back twice does no harm. */
-  unreleased(): Lease[] {
-    return [...this.#unreleased].flat();
+  /** At the end: gives everything back. What cannot be given back runs out by itself. */
+  async giveBackAll(endpoints: Iterable<Endpoint>): Promise<void> {
+    const leases = [...this.#unreleased].flat();
+    for (const endpoint of endpoints) {
+      for (const lane of endpoint.lanes.values()) leases.push(...this.empty(lane));
+    }
+    if (leases.length === 0) return;
+    try {
+      await this.#options.store.release(leases);
+    } catch (error) {
+      this.#options.telemetry.log.warn({ err: String(error) }, "leases could not be given back; they run out by themselves");
+    }
   }
 
   /** Asks for a refill with the next `claim`. */

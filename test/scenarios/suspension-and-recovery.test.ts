@@ -37,7 +37,7 @@ test("410 suspends at once, a subscriber of posthorn.* is told, and enabling goe
   await publish(`${word}.first`);
   const webhook = await statusOf(id, "suspended");
   assert.equal(webhook["active"], false);
-  assert.equal(webhook["status_reason"] as unknown, "gone");
+  assert.equal(webhook["status_reason"], "gone");
 
   await receiver.waitUntil(() => requestsTo("/told").length > 0);
   const told = JSON.parse(requestsTo("/told")[0]?.text ?? "") as Json;
@@ -73,7 +73,7 @@ test("recover counts, then delivers what was missed under the same Webhook-ID", 
   assertProblem(await api.post(`/v1/webhooks/${id}/recover`, since), { status: 409, code: "conflict" });
   await api.post(`/v1/webhooks/${id}/enable`);
   const dry = await api.post(`/v1/webhooks/${id}/recover`, { ...since, dry_run: true });
-  assert.equal(dry.body["count"] as unknown, 12, dry.text);
+  assert.equal(dry.body["count"], 12, dry.text);
   assert.equal(dry.body["batch_operation_id"], null);
   assert.equal(receiver.requestCount, 0);
 
@@ -89,7 +89,7 @@ test("recover counts, then delivers what was missed under the same Webhook-ID", 
     0,
   ]);
   const again = await api.post(`/v1/webhooks/${id}/recover`, { ...since, dry_run: true });
-  assert.equal(again.body["count"] as unknown, 0, "what was recovered is not counted again");
+  assert.equal(again.body["count"], 0, "what was recovered is not counted again");
 });
 
 test("a batch retry keeps its rate, shows progress, and stops when cancelled", async () => {
@@ -106,17 +106,17 @@ test("a batch retry keeps its rate, shows progress, and stops when cancelled", a
     filter: { webhook_ids: [id], failure_categories: ["client_error"] },
     rate_limit: { requests_per_second: 10 },
   });
-  assert.equal(started.body["count"] as unknown, 15, started.text);
+  assert.equal(started.body["count"], 15, started.text);
   const operation = textOf(started.body["batch_operation_id"]);
   await receiver.waitForRequests(15 + 6);
   const elapsedMs = performance.now() - startedAt;
   assert.ok(elapsedMs > 400, `six retries at ten a second took ${elapsedMs} ms`);
   const shown = (await api.get(`/v1/dlq/batch-operations/${operation}`)).body;
-  assert.equal(shown["status"] as unknown, "running");
+  assert.equal(shown["status"], "running");
   assert.ok((shown["queued"] as unknown as number) >= 5, JSON.stringify(shown));
 
   const cancelled = (await api.call("DELETE", `/v1/dlq/batch-operations/${operation}`)).body;
-  assert.equal(cancelled["status"] as unknown, "cancelled");
+  assert.equal(cancelled["status"], "cancelled");
   const queued = cancelled["queued"] as unknown as number;
   await receiver.waitForRequests(15 + queued);
   const left = itemsOf((await api.get(`/v1/dlq?webhook_id=${id}`)).body["data"]);

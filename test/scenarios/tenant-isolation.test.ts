@@ -145,7 +145,7 @@ test("lists, offsets, filters, cursors and batch retries end at the tenant", asy
   });
   const filter = { webhook_ids: [ids["webhook"]] };
   const batch = await stranger.post("/v1/dlq/retry-batch", { filter });
-  if (batch.status === 202) assert.equal(batch.body["count"] as unknown, 0, batch.text);
+  if (batch.status === 202) assert.equal(batch.body["count"], 0, batch.text);
   else assert.ok([400, 404].includes(batch.status), batch.text);
 });
 
@@ -154,7 +154,7 @@ test("a stranger's event reaches nobody else, and keys of the same name do not m
   const event = { event_type: "owner.paid", data: { n: 7 }, idempotency_key: key };
   const mine = await strangerOf("publish").post("/v1/events", event);
   assert.equal(mine.status, 202, mine.text);
-  assert.equal(mine.body["deliveries"] as unknown, 0);
+  assert.equal(mine.body["deliveries"], 0);
   const theirs = await owner.post("/v1/events", { ...event, data: { n: 8 } });
   assert.equal(theirs.status, 202, theirs.text);
   assert.notEqual(theirs.body["id"], mine.body["id"]);
