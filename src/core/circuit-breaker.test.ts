@@ -24,7 +24,8 @@ const config = standard.circuitBreaker;
 
 function recordMany(state: CircuitBreakerState, results: string, now = start): CircuitTransition | null {
   let last: CircuitTransition | null = null;
-  for (const result of results) last = recordResult(state, config, { now, accepted: result === "+", lease: null }) ?? last;
+  for (const result of results)
+    last = recordResult(state, config, { now, accepted: result === "+", lease: null }) ?? last;
   return last;
 }
 
@@ -88,7 +89,11 @@ test("exactly three probes go, and the fourth is told until when (WDS-145)", () 
   const now = start + config.sleepWindowMs;
   for (let count = 0; count < 3; count += 1) probe(state, now + count);
   const denied = allow(state, config, now + 3);
-  assert.deepEqual(denied, { kind: "deny", reason: "half_open_probe_limit_reached", until: now + probeLeaseMs });
+  assert.deepEqual(denied, {
+    kind: "deny",
+    reason: "half_open_probe_limit_reached",
+    until: now + probeLeaseMs,
+  });
 });
 
 test("two of three probes close it with an empty window, one of three opens it again (WDS-140, 141, 148)", () => {
@@ -117,7 +122,10 @@ test("a crashed probe frees its place, and its late result decides nothing (C-42
   probe(state, now);
   assert.equal(allow(state, config, now + probeLeaseMs - 1).kind, "deny");
   for (let count = 0; count < 3; count += 1) probe(state, now + probeLeaseMs);
-  assert.equal(recordResult(state, config, { now: now + probeLeaseMs, accepted: true, lease: crashed }), null);
+  assert.equal(
+    recordResult(state, config, { now: now + probeLeaseMs, accepted: true, lease: crashed }),
+    null,
+  );
   assert.equal(snapshotCircuit(state, config, now + probeLeaseMs).halfOpenSuccesses, 0);
 });
 
@@ -146,7 +154,10 @@ test("a probe limit lowered while probes are on their way cannot lock the circui
   const lowered = { ...config, halfOpenMaxCalls: 1 };
   const permission = allow(state, lowered, now);
   assert.ok(permission.kind === "probe");
-  assert.deepEqual(recordResult(state, lowered, { now, accepted: true, lease: permission.lease }), { from: "half_open", to: "closed" });
+  assert.deepEqual(recordResult(state, lowered, { now, accepted: true, lease: permission.lease }), {
+    from: "half_open",
+    to: "closed",
+  });
 });
 
 test("forced open: nothing goes until then, then probes decide; the time is limited (WDS-142, C-42)", () => {
@@ -182,7 +193,8 @@ test("reset: closed with an empty window, whatever was forced (C-42)", () => {
 test("a disabled breaker counts and never opens (WDS-52)", () => {
   const state = createCircuit(start);
   const disabled = { ...config, enabled: false };
-  for (let count = 0; count < 50; count += 1) recordResult(state, disabled, { now: start, accepted: false, lease: null });
+  for (let count = 0; count < 50; count += 1)
+    recordResult(state, disabled, { now: start, accepted: false, lease: null });
   assert.equal(allow(state, disabled, start).kind, "allow");
   assert.equal(snapshotCircuit(state, disabled, start).failureCountInWindow, 50);
 });

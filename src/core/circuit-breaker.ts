@@ -9,7 +9,14 @@ import { attemptTimeoutMsMax } from "./delivery-policy.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
 import type { Verdict } from "./outcome.ts";
 import type { CircuitBreakerConfig } from "./profile.ts";
-import { advanceWindow, clearWindow, countResult, createWindow, resizeWindow, windowStart } from "./rolling-window.ts";
+import {
+  advanceWindow,
+  clearWindow,
+  countResult,
+  createWindow,
+  resizeWindow,
+  windowStart,
+} from "./rolling-window.ts";
 import type { RollingWindow } from "./rolling-window.ts";
 
 export const circuitStates = ["closed", "open", "half_open"] as const;
@@ -90,7 +97,11 @@ export function createCircuit(now: number): CircuitBreakerState {
  * May one request go now? A `probe` takes one of the few places of a half-open circuit. A disabled breaker allows
  * everything unless it was forced open by hand (WDS-52, 139, 142 to 145).
  */
-export function allow(state: CircuitBreakerState, config: CircuitBreakerConfig, now: number): CircuitPermission {
+export function allow(
+  state: CircuitBreakerState,
+  config: CircuitBreakerConfig,
+  now: number,
+): CircuitPermission {
   if (state.phase === "closed") return allowed;
   if (state.forcedOpenUntil > now)
     return { kind: "deny", reason: "manually_forced_open", until: state.forcedOpenUntil };
@@ -101,14 +112,21 @@ export function allow(state: CircuitBreakerState, config: CircuitBreakerConfig, 
   }
   state.probes = state.probes.filter((probe) => probe.expiresAt > now);
   // `>=` and `max(1, …)`: the configuration may have changed since the probes went out.
-  if (state.probes.length + state.probeResults >= Math.max(1, config.halfOpenMaxCalls) && state.probes.length > 0) {
+  if (
+    state.probes.length + state.probeResults >= Math.max(1, config.halfOpenMaxCalls) &&
+    state.probes.length > 0
+  ) {
     const until = Math.min(...state.probes.map((probe) => probe.expiresAt));
     return { kind: "deny", reason: "half_open_probe_limit_reached", until };
   }
   return takeProbe(state, now, null);
 }
 
-function takeProbe(state: CircuitBreakerState, now: number, transition: CircuitTransition | null): CircuitPermission {
+function takeProbe(
+  state: CircuitBreakerState,
+  now: number,
+  transition: CircuitTransition | null,
+): CircuitPermission {
   const lease = state.nextLease;
   state.nextLease += 1;
   state.probes = [...state.probes, { lease, expiresAt: now + probeLeaseMs }];
@@ -130,7 +148,9 @@ export function circuitSignal(
   statusCode: number | null,
 ): CircuitSignal {
   if (verdict.outcome === "accepted") return "success";
-  return statusCode !== null && policy.circuitBreakerIgnoresStatuses.includes(statusCode) ? "ignored" : "failure";
+  return statusCode !== null && policy.circuitBreakerIgnoresStatuses.includes(statusCode)
+    ? "ignored"
+    : "failure";
 }
 
 /** How one request ended: `now` in Unix ms, `lease` of the probe or null for an ordinary request. */

@@ -117,7 +117,8 @@ test("a profile may make a transport failure terminal", () => {
 
 test("200, 201, 202 and 204 are accepted in every profile", () => {
   for (const profile of profiles) {
-    for (const status of [200, 201, 202, 204]) assert.equal(classify(response(status), profile).outcome, "accepted");
+    for (const status of [200, 201, 202, 204])
+      assert.equal(classify(response(status), profile).outcome, "accepted");
   }
 });
 

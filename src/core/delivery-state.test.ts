@@ -88,7 +88,8 @@ test("a terminal outcome is dead-lettered under its own reason", () => {
 });
 
 test("Retry-After is honoured up to the maximum age, and beyond it nothing is sent early", () => {
-  const until = (retryAfterMs: number) => step(fresh, attempted(transient, createdAt, retryAfterMs), createdAt);
+  const until = (retryAfterMs: number) =>
+    step(fresh, attempted(transient, createdAt, retryAfterMs), createdAt);
   assert.equal(movedTo(until(policy.ageMsMax)).dueAt, createdAt + policy.ageMsMax);
   const beyond = until(policy.ageMsMax + 1);
   assert.ok(beyond.kind === "moved");
@@ -110,9 +111,20 @@ test("waiting consumes no attempt, but age ends it", () => {
 });
 
 test("a schedule shortened under a waiting delivery ends it with its next failure", () => {
-  const progress: DeliveryProgress = { ...fresh, state: "failed", attemptCount: 7, firstAttemptAt: createdAt };
+  const progress: DeliveryProgress = {
+    ...fresh,
+    state: "failed",
+    attemptCount: 7,
+    firstAttemptAt: createdAt,
+  };
   const event = attempted(transient, createdAt);
-  const result = transition({ progress, event, policy: { ...policy, attemptsMax: 3 }, now: createdAt, random: 0 });
+  const result = transition({
+    progress,
+    event,
+    policy: { ...policy, attemptsMax: 3 },
+    now: createdAt,
+    random: 0,
+  });
   assert.deepEqual([movedTo(result).state, movedTo(result).attemptCount], ["exhausted", 8]);
 });
 
@@ -179,7 +191,12 @@ interface Model {
   final: boolean;
 }
 
-function checkStep(model: Model, before: DeliveryProgress, event: DeliveryEvent, result: TransitionResult): void {
+function checkStep(
+  model: Model,
+  before: DeliveryProgress,
+  event: DeliveryEvent,
+  result: TransitionResult,
+): void {
   if (result.kind !== "moved") {
     assert.ok(event.kind !== "attempted", "an attempt is always recorded");
     assert.ok(model.final || event.kind === "expired");
@@ -218,7 +235,9 @@ test("property: over any sequence of events the model and the machine agree", ()
         if (result.kind !== "moved") continue;
         progress = result.progress;
         if (progress.state !== "failed") continue;
-        assert.ok(progress.dueAt <= createdAt + policy.ageMsMax && progress.attemptCount < policy.attemptsMax);
+        assert.ok(
+          progress.dueAt <= createdAt + policy.ageMsMax && progress.attemptCount < policy.attemptsMax,
+        );
         if (event.kind === "attempted") assert.ok(progress.dueAt >= now + (event.retryAfterMs ?? 0));
       }
     }),

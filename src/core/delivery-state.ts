@@ -14,7 +14,9 @@ import type { Verdict } from "./outcome.ts";
 import { nextDelayMs } from "./retry-schedule.ts";
 
 /** What can happen to a delivery. */
-export type DeliveryEvent<K extends DeliveryEventKind = DeliveryEventKind> = { [P in K]: DeliveryEvents[P] }[K];
+export type DeliveryEvent<K extends DeliveryEventKind = DeliveryEventKind> = {
+  [P in K]: DeliveryEvents[P];
+}[K];
 
 export type DeliveryEventKind = keyof DeliveryEvents;
 
@@ -51,7 +53,11 @@ export type DeliveryEffect =
  * too late and changes nothing. `refused`: the caller is mistaken; nothing may be stored.
  */
 export type TransitionResult =
-  | { readonly kind: "moved"; readonly progress: DeliveryProgress; readonly effects: readonly DeliveryEffect[] }
+  | {
+      readonly kind: "moved";
+      readonly progress: DeliveryProgress;
+      readonly effects: readonly DeliveryEffect[];
+    }
   | { readonly kind: "ignored"; readonly reason: "already_final" }
   | { readonly kind: "refused"; readonly reason: "not_yet_expired" | "never_dispatched" };
 
@@ -70,10 +76,16 @@ export function transition(input: TransitionInput): TransitionResult {
   return dispatch(input, input.event);
 }
 
-type Handler<K extends DeliveryEventKind> = (input: TransitionInput, event: DeliveryEvents[K]) => TransitionResult;
+type Handler<K extends DeliveryEventKind> = (
+  input: TransitionInput,
+  event: DeliveryEvents[K],
+) => TransitionResult;
 type HandlerRow = { readonly [K in DeliveryEventKind]: Handler<K> };
 
-function dispatch<K extends DeliveryEventKind>(input: TransitionInput, event: DeliveryEvent<K>): TransitionResult {
+function dispatch<K extends DeliveryEventKind>(
+  input: TransitionInput,
+  event: DeliveryEvent<K>,
+): TransitionResult {
   const handle: Handler<K> = handlers[input.progress.state][event.kind as K];
   return handle(input, event);
 }
@@ -149,12 +161,17 @@ function settleAttempt(input: TransitionInput, event: AttemptedEvent): Transitio
  * Exhaustion is decided here, right after the last attempt (C-3). A retry that could only start after the maximum age
  * is not waited for: the dead letter is written now, which frees an ordered lane and tells the owner earlier.
  */
-function retryOrGiveUp(input: TransitionInput, event: AttemptedEvent, progress: DeliveryProgress): TransitionResult {
+function retryOrGiveUp(
+  input: TransitionInput,
+  event: AttemptedEvent,
+  progress: DeliveryProgress,
+): TransitionResult {
   const { policy, now, random } = input;
   if (progress.attemptCount >= policy.attemptsMax) return deadLetter(progress, "max_attempts_exceeded");
   const horizon = progress.createdAt + policy.ageMsMax;
   const { retryAfterMs } = event;
-  if (retryAfterMs !== null && now + retryAfterMs > horizon) return deadLetter(progress, "retry_after_beyond_horizon");
+  if (retryAfterMs !== null && now + retryAfterMs > horizon)
+    return deadLetter(progress, "retry_after_beyond_horizon");
   const delayMs = nextDelayMs({
     schedule: policy.schedule,
     attemptCount: progress.attemptCount,
@@ -185,7 +202,11 @@ function recordOnly(input: TransitionInput, event: AttemptedEvent): TransitionRe
 }
 
 /** The one place where attempts are counted. */
-function afterAttempt(progress: DeliveryProgress, event: AttemptedEvent, state: DeliveryState): DeliveryProgress {
+function afterAttempt(
+  progress: DeliveryProgress,
+  event: AttemptedEvent,
+  state: DeliveryState,
+): DeliveryProgress {
   return {
     state,
     attemptCount: progress.attemptCount + 1,

@@ -7,14 +7,7 @@ export type Priority = (typeof priorities)[number];
  * Stored states. The API adds `circuit_blocked`, which is derived when it is read: a waiting delivery whose webhook
  * has an open circuit costs nothing until the circuit closes.
  */
-export const deliveryStates = [
-  "pending",
-  "failed",
-  "success",
-  "exhausted",
-  "skipped",
-  "cancelled",
-] as const;
+export const deliveryStates = ["pending", "failed", "success", "exhausted", "skipped", "cancelled"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** Why a delivery was dead-lettered (DLQ entry). `permanent_*` carry the status: `permanent_client_error_410`. */

@@ -118,7 +118,8 @@ test("health survives as JSON, junk does not", () => {
   const health = createHealth();
   observe(health, 404, { now: start });
   assert.deepEqual(healthFromJson(JSON.parse(JSON.stringify(health))), health);
-  for (const junk of [null, "x", {}, { ...health, suspendedAt: "x" }]) assert.equal(healthFromJson(junk), null);
+  for (const junk of [null, "x", {}, { ...health, suspendedAt: "x" }])
+    assert.equal(healthFromJson(junk), null);
 });
 
 test("property: an endpoint whose newest attempt was accepted starts from nothing", () => {
@@ -145,7 +146,10 @@ function pauseAfter(observation: AttemptObservation, retryAfterMs: number | null
 test("429 pauses the endpoint for the longer of Retry-After and a minute (C-4, TS16-94)", () => {
   assert.deepEqual(pauseAfter(observationOf(429)), { until: start + 60_000, reason: "rate_limit" });
   assert.deepEqual(pauseAfter(observationOf(429), 10_000), { until: start + 60_000, reason: "rate_limit" });
-  assert.deepEqual(pauseAfter(observationOf(429), 120_000), { until: start + 120_000, reason: "retry_after" });
+  assert.deepEqual(pauseAfter(observationOf(429), 120_000), {
+    until: start + 120_000,
+    reason: "retry_after",
+  });
 });
 
 test("503 pauses only with Retry-After; elsewhere Retry-After concerns the delivery alone", () => {

@@ -121,7 +121,11 @@ export function healthReenabled(health: EndpointHealth): void {
  * Another status ends the time of persistent failure: the endpoint answers differently now. A failure without a
  * response neither starts, ends nor completes it, since it does not say whether the resource exists.
  */
-function persistsTooLong(health: EndpointHealth, observation: HealthObservation, rules: DisableRules): boolean {
+function persistsTooLong(
+  health: EndpointHealth,
+  observation: HealthObservation,
+  rules: DisableRules,
+): boolean {
   const { statusCode, now } = observation;
   if (statusCode === null) return false;
   if (!rules.persistentStatuses.includes(statusCode)) {
@@ -138,7 +142,8 @@ function suspensionReason(
   rules: DisableRules,
 ): HealthDecision | null {
   // A 410 that broke off is transient and not yet the receiver's last word (EDS-9.3-2).
-  if (verdict.outcome === "terminal" && statusCode !== null && rules.suspendStatuses.includes(statusCode)) return gone;
+  if (verdict.outcome === "terminal" && statusCode !== null && rules.suspendStatuses.includes(statusCode))
+    return gone;
   const { consecutiveTerminalMax } = rules;
   return consecutiveTerminalMax > 0 && health.consecutiveTerminal >= consecutiveTerminalMax
     ? consecutiveTerminal
@@ -165,7 +170,8 @@ export interface PauseObservation {
 export function endpointPause(observation: PauseObservation, rules: PauseRules): EndpointPause | null {
   const { verdict, statusCode, retryAfterMs, now } = observation;
   if (verdict.outcome === "accepted") return null;
-  const askedMs = statusCode !== null && rules.retryAfterStatuses.includes(statusCode) ? (retryAfterMs ?? 0) : 0;
+  const askedMs =
+    statusCode !== null && rules.retryAfterStatuses.includes(statusCode) ? (retryAfterMs ?? 0) : 0;
   const categoryMs = verdict.category === undefined ? 0 : (rules.categoriesMs[verdict.category] ?? 0);
   const throttleMs = statusCode === null ? 0 : (rules.throttleStatusesMs[statusCode] ?? 0);
   const longestMs = Math.max(askedMs, categoryMs, throttleMs);

@@ -48,7 +48,11 @@ export class PosthornError extends Error {
   constructor(
     code: ErrorCode,
     detail: string,
-    more: { readonly fields?: readonly FieldError[]; readonly retryAfterSeconds?: number; readonly cause?: unknown } = {},
+    more: {
+      readonly fields?: readonly FieldError[];
+      readonly retryAfterSeconds?: number;
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(detail, more.cause === undefined ? undefined : { cause: more.cause });
     this.code = code;
@@ -88,7 +92,10 @@ export class DuplicateEventError extends PosthornError {
   override readonly name = "DuplicateEventError";
   /** The id of the event that was published first with this key. */
   readonly eventId: string;
-  constructor(eventId: string, more: { readonly code: "event_key_reused" | "conflict"; readonly detail: string }) {
+  constructor(
+    eventId: string,
+    more: { readonly code: "event_key_reused" | "conflict"; readonly detail: string },
+  ) {
     super(more.code, more.detail);
     this.eventId = eventId;
   }

@@ -24,17 +24,28 @@ const timestampAheadMsMax = 60_000;
  */
 export function eventFieldProblems(fields: EventFields, now: number): FieldError[] {
   const problems: FieldError[] = [];
-  if (!isObject(fields.data)) problems.push({ field: "data", message: "must be an object with at least one property" });
-  else if (isEmpty(fields.data)) problems.push({ field: "data", message: "must not be empty: an object with at least one property" });
+  if (!isObject(fields.data))
+    problems.push({ field: "data", message: "must be an object with at least one property" });
+  else if (isEmpty(fields.data))
+    problems.push({ field: "data", message: "must not be empty: an object with at least one property" });
   if (fields.metadata !== undefined && (!isObject(fields.metadata) || isEmpty(fields.metadata))) {
-    problems.push({ field: "metadata", message: "must be an object with at least one property, or be left out" });
+    problems.push({
+      field: "metadata",
+      message: "must be an object with at least one property, or be left out",
+    });
   }
   if (fields.links !== undefined) addLinkProblems(problems, fields.links);
   if (fields.source !== undefined && !isText(fields.source, sourceLengthMax)) {
-    problems.push({ field: "source", message: `must be a text of 1 to ${sourceLengthMax} characters without control characters` });
+    problems.push({
+      field: "source",
+      message: `must be a text of 1 to ${sourceLengthMax} characters without control characters`,
+    });
   }
   if (fields.idempotencyKey !== undefined && !isPrintableAscii(fields.idempotencyKey)) {
-    problems.push({ field: "idempotency_key", message: `must be 1 to ${idempotencyKeyLengthMax} printable ASCII characters` });
+    problems.push({
+      field: "idempotency_key",
+      message: `must be 1 to ${idempotencyKeyLengthMax} printable ASCII characters`,
+    });
   }
   if (fields.priority !== undefined && !(priorities as readonly unknown[]).includes(fields.priority)) {
     problems.push({ field: "priority", message: `must be one of ${priorities.join(", ")}` });
@@ -54,13 +65,21 @@ const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d
 
 function addTimestampProblems(problems: FieldError[], timestamp: unknown, now: number): void {
   const time = parseTimestamp(timestamp);
-  if (time === null) problems.push({ field: "timestamp", message: "must be an RFC 3339 date-time such as 2026-03-15T12:34:56Z" });
-  else if (time > now + timestampAheadMsMax) problems.push({ field: "timestamp", message: "must not lie in the future" });
+  if (time === null)
+    problems.push({
+      field: "timestamp",
+      message: "must be an RFC 3339 date-time such as 2026-03-15T12:34:56Z",
+    });
+  else if (time > now + timestampAheadMsMax)
+    problems.push({ field: "timestamp", message: "must not lie in the future" });
 }
 
 function addLinkProblems(problems: FieldError[], links: unknown): void {
   if (!Array.isArray(links) || links.length === 0 || links.length > linksCountMax) {
-    problems.push({ field: "links", message: `must be an array of 1 to ${linksCountMax} objects, or be left out` });
+    problems.push({
+      field: "links",
+      message: `must be an array of 1 to ${linksCountMax} objects, or be left out`,
+    });
     return;
   }
   for (const [index, link] of links.entries()) {
@@ -69,14 +88,15 @@ function addLinkProblems(problems: FieldError[], links: unknown): void {
       continue;
     }
     for (const [name, value] of Object.entries(link)) {
-      if (!linkProperties.has(name)) problems.push({ field: `links[${index}].${name}`, message: "is not a property of a link" });
-      else if (typeof value !== "string") problems.push({ field: `links[${index}].${name}`, message: "must be a text" });
+      if (!linkProperties.has(name))
+        problems.push({ field: `links[${index}].${name}`, message: "is not a property of a link" });
+      else if (typeof value !== "string")
+        problems.push({ field: `links[${index}].${name}`, message: "must be a text" });
     }
   }
 }
 
 const linkProperties: ReadonlySet<string> = new Set(["rel", "method", "href"]);
-
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -86,10 +86,13 @@ const limits = fc.record({
   requestsPerMinute: fc.integer({ min: 1, max: 100_000 }),
   burst: fc.integer({ min: 1, max: 50 }),
 });
-const gaps = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 30 }), fc.integer({ min: 0, max: 5_000 })), {
-  minLength: 1,
-  maxLength: 150,
-});
+const gaps = fc.array(
+  fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 30 }), fc.integer({ min: 0, max: 5_000 })),
+  {
+    minLength: 1,
+    maxLength: 150,
+  },
+);
 
 test("property: in any window never more than the burst plus the rate times its length", () => {
   fc.assert(

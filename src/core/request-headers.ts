@@ -98,17 +98,13 @@ export function judgeCustomHeaders(headers: Readonly<Record<string, unknown>>): 
 /** True for a name that only we may set; any case. */
 export function isReservedHeader(name: string): boolean {
   const lower = name.toLowerCase();
-  return (
-    reservedNames.has(lower) || reservedHeaderPrefixes.some((prefix) => lower.startsWith(prefix))
-  );
+  return reservedNames.has(lower) || reservedHeaderPrefixes.some((prefix) => lower.startsWith(prefix));
 }
 
 type Finding = readonly [HeaderProblemCode, string] | null;
 
 function namedProblems(name: string, finding: Finding): HeaderProblem[] {
-  return finding === null
-    ? []
-    : [{ header: printable(name), code: finding[0], detail: finding[1] }];
+  return finding === null ? [] : [{ header: printable(name), code: finding[0], detail: finding[1] }];
 }
 
 function nameProblem(name: string): Finding {

@@ -52,13 +52,32 @@ test("seconds and dates become delays from now", () => {
 });
 
 test("absent, zero and past values leave the choice to the local policy", () => {
-  for (const text of [undefined, "0", "000", "Fri, 31 Dec 1999 23:59:59 GMT", "Mon, 01 Jun 2026 00:00:00 GMT"]) {
+  for (const text of [
+    undefined,
+    "0",
+    "000",
+    "Fri, 31 Dec 1999 23:59:59 GMT",
+    "Mon, 01 Jun 2026 00:00:00 GMT",
+  ]) {
     assert.equal(parseRetryAfter(text, now).kind, "none", String(text));
   }
 });
 
 test("junk is told apart from silence", () => {
-  for (const text of ["invalid", "", " ", "120.1", "120.6", "120.0", "-5", "+5", "1e3", "0x10", "120, 120", "٣"]) {
+  for (const text of [
+    "invalid",
+    "",
+    " ",
+    "120.1",
+    "120.6",
+    "120.0",
+    "-5",
+    "+5",
+    "1e3",
+    "0x10",
+    "120, 120",
+    "٣",
+  ]) {
     assert.equal(parseRetryAfter(text, now).kind, "unparsable", text);
   }
 });

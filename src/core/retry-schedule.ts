@@ -44,7 +44,8 @@ function jitteredDelayMs(
   const retryIndex = Math.max(0, attemptCount - 1);
   const { from, to } = schedule.jitter;
   const factor = from + (to - from) * random;
-  if (schedule.kind === "list") return Math.ceil((schedule.delaysMs[retryIndex] ?? lastDelayMs(schedule)) * factor);
+  if (schedule.kind === "list")
+    return Math.ceil((schedule.delaysMs[retryIndex] ?? lastDelayMs(schedule)) * factor);
   const baseMs = exponentialDelayMs(schedule, retryIndex);
   return Math.min(Math.ceil(baseMs * factor), schedule.delayMsMax);
 }
@@ -53,7 +54,10 @@ function lastDelayMs(schedule: Extract<RetrySchedule, { kind: "list" }>): number
   return schedule.delaysMs.at(-1) ?? 0;
 }
 
-function exponentialDelayMs(schedule: Extract<RetrySchedule, { kind: "exponential" }>, retryIndex: number): number {
+function exponentialDelayMs(
+  schedule: Extract<RetrySchedule, { kind: "exponential" }>,
+  retryIndex: number,
+): number {
   return Math.min(schedule.baseDelayMs * schedule.multiplier ** retryIndex, schedule.delayMsMax);
 }
 
@@ -77,7 +81,10 @@ export function validateSchedule(candidate: unknown): readonly ScheduleProblem[]
 }
 
 /** The total is only meaningful once every part is sound. */
-function finishedWith(candidate: Record<string, unknown>, problems: ScheduleProblem[]): readonly ScheduleProblem[] {
+function finishedWith(
+  candidate: Record<string, unknown>,
+  problems: ScheduleProblem[],
+): readonly ScheduleProblem[] {
   problems.push(...jitterProblems(candidate["jitter"]));
   if (problems.length > 0) return problems;
   const totalMs = longestTotalMs(candidate as unknown as RetrySchedule);
@@ -131,8 +138,10 @@ function jitterProblems(jitter: unknown): ScheduleProblem[] {
     ...numberProblems("jitter.to", to, { min: 0, max: jitterFactorMax }),
   ];
   if (problems.length > 0) return problems;
-  if (Number(to) < Number(from)) problems.push({ field: "jitter.to", problem: "must not be less than `from`" });
-  if (to === 0) problems.push({ field: "jitter.to", problem: "must be more than 0, or there is no delay at all" });
+  if (Number(to) < Number(from))
+    problems.push({ field: "jitter.to", problem: "must not be less than `from`" });
+  if (to === 0)
+    problems.push({ field: "jitter.to", problem: "must be more than 0, or there is no delay at all" });
   return problems;
 }
 

@@ -25,7 +25,8 @@ test("property: counts lie between those of 59/60 of the window and those of all
         [true, window.successes],
         [false, window.failures],
       ] as const) {
-        const within = (ms: number) => counted.filter((one) => one.accepted === accepted && one.at > now - ms).length;
+        const within = (ms: number) =>
+          counted.filter((one) => one.accepted === accepted && one.at > now - ms).length;
         assert.ok(actual >= within((sizeMs * 59) / 60) && actual <= within(sizeMs));
       }
       assert.ok(windowStart(window) > now - sizeMs && windowStart(window) <= now);

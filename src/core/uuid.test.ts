@@ -69,8 +69,7 @@ describe("version 7 ids", () => {
     const count = 4000;
     for (let index = 0; index < count; index++) {
       const tail = BigInt(`0x${source.next().slice(19).replace("-", "")}`);
-      for (let bit = 0; bit < 64; bit++)
-        ones[bit] = (ones[bit] ?? 0) + Number((tail >> BigInt(bit)) & 1n);
+      for (let bit = 0; bit < 64; bit++) ones[bit] = (ones[bit] ?? 0) + Number((tail >> BigInt(bit)) & 1n);
     }
     // 4,000 coin flips per bit: outside 1,700 to 2,300 is more than nine standard deviations.
     assert.ok(

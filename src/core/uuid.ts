@@ -24,9 +24,7 @@ const randomHexPerId = 16;
 const counterMax = 0xfff;
 const timeMsMax = 2 ** 48 - 1;
 
-const counterHex = Array.from({ length: counterMax + 1 }, (_, value) =>
-  value.toString(16).padStart(3, "0"),
-);
+const counterHex = Array.from({ length: counterMax + 1 }, (_, value) => value.toString(16).padStart(3, "0"));
 
 /** Any hexadecimal digit to the variant digit that has its two low bits. */
 const variantHex = new Map(
@@ -79,8 +77,7 @@ function createRandomHexPool(randomBytes: (bytes: number) => Uint8Array): () => 
   };
 }
 
-const uuidPattern =
-  /^[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{12}$/i;
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{12}$/i;
 
 /** True for the 36-character form of any UUID, in either case. */
 export function isUuid(text: string): boolean {

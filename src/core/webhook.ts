@@ -1,9 +1,4 @@
-import type {
-  CircuitBreakerConfig,
-  RateLimitConfig,
-  RetrySchedule,
-  SignatureSchemeName,
-} from "./profile.ts";
+import type { CircuitBreakerConfig, RateLimitConfig, RetrySchedule, SignatureSchemeName } from "./profile.ts";
 
 /** WDS-61. `strict` keeps one delivery in flight per webhook, `per_event_type` one per webhook and event type. */
 export const orderingGuarantees = ["none", "per_event_type", "strict"] as const;

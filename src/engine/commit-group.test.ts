@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreUnavailableError } from "../ports/store.ts";
-import type { CommitBatch, CommitResult, DeliveryStore, PublishCommand, Settlement } from "../ports/store/deliveries.ts";
+import type {
+  CommitBatch,
+  CommitResult,
+  DeliveryStore,
+  PublishCommand,
+  Settlement,
+} from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
@@ -37,7 +43,11 @@ function world(): World {
       if (failure !== null) throw failure;
       batches.push(batch);
       return {
-        publishes: batch.publishes.map((_, index) => ({ kind: "accepted", sequenceNumber: index, leases: [] })),
+        publishes: batch.publishes.map((_, index) => ({
+          kind: "accepted",
+          sequenceNumber: index,
+          leases: [],
+        })),
         requeues: [],
         settled: batch.settlements.map(() => true),
       };
@@ -96,7 +106,10 @@ test("what arrives turn by turn shares one transaction, up to the window", async
   }
   await turnsUntil(clock, () => commits.backlog === 0);
   assert.ok(batches.length >= 2 && batches.length <= 4, `${batches.length} transactions for 30 ms of load`);
-  assert.equal(batches.reduce((sum, batch) => sum + batch.publishes.length, 0), 60);
+  assert.equal(
+    batches.reduce((sum, batch) => sum + batch.publishes.length, 0),
+    60,
+  );
 });
 
 test("a full group does not wait for the window", async () => {

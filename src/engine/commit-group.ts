@@ -227,11 +227,18 @@ export class CommitGroup {
       if (!this.#states.has(state.webhookId)) this.#states.set(state.webhookId, state);
     }
     const { clock, random, telemetry } = this.#options;
-    const delayMs = Math.min(retryDelayMsMax, 50 * 2 ** Math.min(this.#failures, 10)) * (0.5 + random.uniform() / 2);
+    const delayMs =
+      Math.min(retryDelayMsMax, 50 * 2 ** Math.min(this.#failures, 10)) * (0.5 + random.uniform() / 2);
     telemetry.log.error(
-      { err: error.message, failures: this.#failures, waiting: this.#settlements.length, retryInMs: Math.round(delayMs) },
+      {
+        err: error.message,
+        failures: this.#failures,
+        waiting: this.#settlements.length,
+        retryInMs: Math.round(delayMs),
+      },
       "the store cannot write; settlements are kept and written again",
     );
+    this.#retryTimer?.cancel();
     this.#retryTimer = clock.schedule(delayMs, () => {
       this.#retryTimer = null;
       this.#wait();
@@ -240,10 +247,15 @@ export class CommitGroup {
 
   /** A batch failed for another reason than the store's health: find the command that cannot be written, keep the rest. */
   async #writeOneByOne(group: Group, error: unknown): Promise<void> {
-    this.#options.telemetry.log.error({ err: messageOf(error) }, "a grouped commit failed; writing its parts one by one");
+    this.#options.telemetry.log.error(
+      { err: messageOf(error) },
+      "a grouped commit failed; writing its parts one by one",
+    );
     for (const part of singles(group)) {
       try {
-        this.#distribute(part, await this.#options.store.commit(part.batch));
+        const result = await this.#options.store.commit(part.batch);
+        this.#writable();
+        this.#distribute(part, result);
       } catch (partError) {
         if (partError instanceof StoreUnavailableError) this.#postpone(part, partError);
         else this.#giveUp(part, partError);
@@ -253,7 +265,10 @@ export class CommitGroup {
 
   #giveUp(part: Group, error: unknown): void {
     const failure = error instanceof Error ? error : new Error(String(error));
-    this.#options.telemetry.log.error({ err: failure.message }, "a write was refused by the store and is dropped");
+    this.#options.telemetry.log.error(
+      { err: failure.message },
+      "a write was refused by the store and is dropped",
+    );
     for (const pending of part.publishes) pending.done(failure);
     for (const pending of part.requeues) pending.done(failure);
     for (const pending of part.settlements) pending.done(false);

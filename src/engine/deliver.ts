@@ -19,7 +19,10 @@ export interface DeliverOptions {
 export function createDeliver(options: DeliverOptions): (flight: Flight) => void {
   return (flight) => {
     deliver(flight, options).catch((error: unknown) => {
-      options.log.error({ err: String(error), deliveryId: flight.delivery.id }, "an attempt could not be made");
+      options.log.error(
+        { err: String(error), deliveryId: flight.delivery.id },
+        "an attempt could not be made",
+      );
       options.settle(flight, notSent);
     });
   };

@@ -98,7 +98,8 @@ export class Directory {
 
   #build(webhook: Webhook, secrets: readonly StoredSecret[]): EndpointConfig {
     const profile = findProfile(webhook.profile);
-    if (profile === undefined) throw new Error(`webhook ${webhook.id} has the unknown profile ${webhook.profile}`);
+    if (profile === undefined)
+      throw new Error(`webhook ${webhook.id} has the unknown profile ${webhook.profile}`);
     const { clock, secretBox, userAgent } = this.#options;
     const config = buildEndpointConfig({
       webhook,

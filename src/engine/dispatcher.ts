@@ -286,7 +286,8 @@ export class Dispatcher {
       return true;
     }
     const { endpoint } = lane;
-    if (now - head.progress.createdAt > endpoint.policy.ageMsMax) return this.#drop(lane, this.#options.expire);
+    if (now - head.progress.createdAt > endpoint.policy.ageMsMax)
+      return this.#drop(lane, this.#options.expire);
     if (head.body === null) return this.#drop(lane, this.#options.withoutBody);
     const permission = this.#permission(endpoint, now);
     if (permission === undefined) {

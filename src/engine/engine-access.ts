@@ -20,11 +20,16 @@ export interface EngineAccess {
   /** After `saveTenantKeys`: webhooks of the tenant sign with these from the next attempt on. */
   applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void;
   /** After `saveTenant`. */
-  applyTenantLimit(change: { readonly tenantId: string; readonly rateLimit: { readonly requestsPerMinute: number; readonly burst: number } | null }): void;
+  applyTenantLimit(change: {
+    readonly tenantId: string;
+    readonly rateLimit: { readonly requestsPerMinute: number; readonly burst: number } | null;
+  }): void;
 
   publish(scope: Scope, input: PublishInput): Promise<PublishReceipt>;
   /** A `posthorn.*` event of the system itself, to its subscribers or to the one webhook named. */
-  publishSystemEvent(event: SystemEvent): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }>;
+  publishSystemEvent(
+    event: SystemEvent,
+  ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }>;
   /** Through the grouped commits; new deliveries start at once. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
 

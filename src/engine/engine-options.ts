@@ -20,7 +20,11 @@ export interface EngineOptions {
   readonly delivers: boolean;
   readonly userAgent: string;
   readonly tenantExists: (tenantId: string) => boolean;
-  readonly schemaProblems: (event: { readonly tenantId: string; readonly eventType: string; readonly data: unknown }) => readonly FieldProblem[];
+  readonly schemaProblems: (event: {
+    readonly tenantId: string;
+    readonly eventType: string;
+    readonly data: unknown;
+  }) => readonly FieldProblem[];
 }
 
 export interface EngineLimits {

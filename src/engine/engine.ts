@@ -134,7 +134,8 @@ export class Engine implements EngineAccess {
         deliver(flight);
       },
       expire: (delivery, lane) => settler.withoutAttempt(delivery, lane, { kind: "expired" }),
-      withoutBody: (delivery, lane) => settler.withoutAttempt(delivery, lane, { kind: "payload_unavailable" }),
+      withoutBody: (delivery, lane) =>
+        settler.withoutAttempt(delivery, lane, { kind: "payload_unavailable" }),
       circuitMoved: (endpoint, move) => this.#circuitMoved(endpoint, move),
       congested: () => this.#commits.backlog > uncommittedMax || !this.#commits.healthy,
       backlogKnown: () => this.#backlog.finished,
@@ -253,7 +254,8 @@ export class Engine implements EngineAccess {
   applyWebhook(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): void {
     const before = this.#directory.get(change.webhook.id)?.webhook.status;
     const endpoint = this.#directory.apply(change);
-    if (before !== undefined && before !== "active" && change.webhook.status === "active") this.#reenabled(endpoint);
+    if (before !== undefined && before !== "active" && change.webhook.status === "active")
+      this.#reenabled(endpoint);
     this.#dispatcher.considerEndpoint(endpoint);
   }
 
@@ -287,7 +289,8 @@ export class Engine implements EngineAccess {
   ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }> {
     const { tenantId, eventType, data } = event;
     const only = event.onlyWebhookId === null ? undefined : this.#directory.get(event.onlyWebhookId);
-    const endpoints = only === undefined ? this.#directory.subscriptions.of(tenantId, { type: eventType }) : [only];
+    const endpoints =
+      only === undefined ? this.#directory.subscriptions.of(tenantId, { type: eventType }) : [only];
     const published = await this.#publisher.publishSystem({
       tenantId,
       eventType,
@@ -380,7 +383,10 @@ export class Engine implements EngineAccess {
     const { log, metrics } = this.#options.telemetry;
     const webhookId = endpoint.webhook.id;
     metrics.circuitMoved({ webhookId, from: move.from, to: move.to });
-    log.warn({ webhookId, tenantId: endpoint.webhook.tenantId, from: move.from, to: move.to }, "circuit breaker moved");
+    log.warn(
+      { webhookId, tenantId: endpoint.webhook.tenantId, from: move.from, to: move.to },
+      "circuit breaker moved",
+    );
     this.#dirty.add(endpoint);
   }
 

@@ -20,7 +20,8 @@ export function explain(input: ExplainInput): DeliveryView {
   if (state !== "pending" && state !== "failed") return idle(delivery);
   const wait = waitOf(input);
   const blocked = wait.waitingFor === "circuit_open" && dueAt <= now;
-  const until = wait.until === null && wait.waitingFor !== "schedule" ? null : Math.max(wait.until ?? 0, dueAt);
+  const until =
+    wait.until === null && wait.waitingFor !== "schedule" ? null : Math.max(wait.until ?? 0, dueAt);
   return {
     delivery,
     status: blocked ? "circuit_blocked" : state,
@@ -57,5 +58,11 @@ function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
 }
 
 function idle(delivery: StoredDelivery): DeliveryView {
-  return { delivery, status: delivery.progress.state, waitingFor: null, waitingUntil: null, nextAttemptAt: null };
+  return {
+    delivery,
+    status: delivery.progress.state,
+    waitingFor: null,
+    waitingUntil: null,
+    nextAttemptAt: null,
+  };
 }

@@ -78,7 +78,10 @@ export class LaneBuffers {
     try {
       await store.release(leases);
     } catch (error) {
-      telemetry.log.warn({ err: String(error), leases: leases.length }, "leases could not be given back; trying again");
+      telemetry.log.warn(
+        { err: String(error), leases: leases.length },
+        "leases could not be given back; trying again",
+      );
       wakeups.at({ wakeAt: null, wake: () => void this.#release(lane, leases) }, clock.now() + retryMs);
       return;
     }
@@ -98,7 +101,10 @@ export class LaneBuffers {
     try {
       await this.#options.store.release(leases);
     } catch (error) {
-      this.#options.telemetry.log.warn({ err: String(error) }, "leases could not be given back; they run out by themselves");
+      this.#options.telemetry.log.warn(
+        { err: String(error) },
+        "leases could not be given back; they run out by themselves",
+      );
     }
   }
 
@@ -134,7 +140,8 @@ export class LaneBuffers {
           leaseUntil,
         })),
       );
-      for (const [index, lane] of lanes.entries()) this.#refill(lane, results[index] as ClaimResult, leaseUntil);
+      for (const [index, lane] of lanes.entries())
+        this.#refill(lane, results[index] as ClaimResult, leaseUntil);
     } catch (error) {
       this.#failed(lanes, error);
     } finally {
@@ -159,7 +166,10 @@ export class LaneBuffers {
   /** The store cannot read: the lanes try again a little later. */
   #failed(lanes: readonly Lane[], error: unknown): void {
     const { clock, telemetry, wakeups } = this.#options;
-    telemetry.log.error({ err: String(error), lanes: lanes.length }, "claiming deliveries failed; trying again");
+    telemetry.log.error(
+      { err: String(error), lanes: lanes.length },
+      "claiming deliveries failed; trying again",
+    );
     const again = clock.now() + retryMs;
     for (const lane of lanes) {
       lane.claiming = false;

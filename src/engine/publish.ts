@@ -1,32 +1,22 @@
-import { createHash } from "node:crypto";
 import type { DeliveryOrigin, Priority } from "../core/delivery.ts";
-import { DuplicateEventError, InvalidRequestError, PayloadTooLargeError, PosthornError, SchemaViolationError, UnavailableError } from "../core/errors.ts";
-import type { FieldError } from "../core/errors.ts";
-import { isEventTypeName, isSystemEventType } from "../core/event-type.ts";
-import { eventFieldProblems, parseTimestamp } from "../core/event-input.ts";
+import { DuplicateEventError, PosthornError, UnavailableError } from "../core/errors.ts";
 import { renderStandardPayload, standardContentType } from "../core/payload-formats/standard.ts";
-import type { Clock } from "../ports/clock.ts";
 import { StoreUnavailableError } from "../ports/store.ts";
 import type { NewDelivery, PublishCommand, PublishResult } from "../ports/store/deliveries.ts";
-import type { FieldProblem } from "../ports/schema-compiler.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
 import type { CommitGroup } from "./commit-group.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { EventGate, fingerprint } from "./event-gate.ts";
+import type { AcceptedInput, EventGateOptions } from "./event-gate.ts";
 import type { Lane } from "./lane.ts";
 import type { PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 
-export interface PublisherOptions {
-  readonly clock: Clock;
-  readonly telemetry: Telemetry;
+export interface PublisherOptions extends EventGateOptions {
   readonly commits: CommitGroup;
   readonly dispatcher: () => Dispatcher;
   readonly subscriptions: Subscriptions;
-  readonly tenantExists: (tenantId: string) => boolean;
-  readonly schemaProblems: (event: { readonly tenantId: string; readonly eventType: string; readonly data: unknown }) => readonly FieldProblem[];
   readonly nextId: () => string;
-  readonly payloadBytesMax: number;
   readonly leaseMs: number;
 }
 
@@ -42,14 +32,6 @@ export interface Draft {
   readonly lanes: readonly Lane[];
 }
 
-interface AcceptedInput {
-  readonly tenantId: string;
-  readonly input: PublishInput;
-  readonly timestamp: number;
-  readonly now: number;
-  readonly dataJson: string;
-}
-
 /**
  * Publishing: validate, deduplicate, find the webhooks, render the body once, and answer after the commit.
  *
@@ -58,15 +40,17 @@ interface AcceptedInput {
  */
 export class Publisher {
   readonly #options: PublisherOptions;
+  readonly #gate: EventGate;
   /** Keys of publishes whose commit is running: `tenant\nkey` (WDS-115; 409 while in progress). */
   readonly #running = new Set<string>();
 
   constructor(options: PublisherOptions) {
     this.#options = options;
+    this.#gate = new EventGate(options);
   }
 
   async publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
-    const accepted = this.#accept(scope, input);
+    const accepted = this.#gate.accept(scope, input);
     if (accepted instanceof PosthornError) throw accepted;
     const endpoints = this.#options.subscriptions.of(accepted.tenantId, { type: input.eventType });
     return this.#commit(this.#draft(accepted, { endpoints, origin: "publish" }));
@@ -96,75 +80,17 @@ export class Publisher {
     const now = this.#options.clock.now();
     const { tenantId, eventType, data } = event;
     const draft = this.#draft(
-      { tenantId, input: { eventType, data, source: "posthorn" }, timestamp: now, now, dataJson: JSON.stringify(data) },
+      {
+        tenantId,
+        input: { eventType, data, source: "posthorn" },
+        timestamp: now,
+        now,
+        dataJson: JSON.stringify(data),
+      },
       { endpoints: event.endpoints, origin: event.origin },
     );
     const receipt = await this.#commit(draft);
     return { receipt, deliveryIds: draft.deliveries.map((delivery) => delivery.id) };
-  }
-
-  // ---- validate -----------------------------------------------------------------------------------------------
-
-  #accept(scope: Scope, input: PublishInput): AcceptedInput | PosthornError {
-    const now = this.#options.clock.now();
-    const tenantId = input.tenantId ?? scope.tenantId ?? "default";
-    const problems = this.#problems(input, now);
-    if (scope.tenantId !== null && tenantId !== scope.tenantId) {
-      problems.push({ field: "tenant_id", message: "is not the tenant of this API key" });
-    } else if (!this.#options.tenantExists(tenantId)) {
-      problems.push({ field: "tenant_id", message: "does not exist; create it with PUT /v1/tenants/{id}" });
-    }
-    if (problems.length > 0) return new InvalidRequestError(summary(problems), problems);
-    const dataJson = jsonOf(input.data);
-    if (dataJson instanceof PosthornError) return dataJson;
-    const tooLarge = this.#tooLarge(dataJson, input);
-    if (tooLarge !== null) return tooLarge;
-    const violations = this.#options.schemaProblems({ tenantId, eventType: input.eventType, data: input.data });
-    if (violations.length > 0) {
-      return new SchemaViolationError(`data does not match the schema of ${input.eventType}`, violations);
-    }
-    const timestamp = input.timestamp === undefined ? now : (parseTimestamp(input.timestamp) ?? now);
-    return { tenantId, input, timestamp, now, dataJson };
-  }
-
-  #problems(input: PublishInput, now: number): FieldError[] {
-    const problems = eventFieldProblems(
-      {
-        data: input.data,
-        metadata: input.metadata,
-        links: input.links,
-        source: input.source,
-        timestamp: input.timestamp,
-        idempotencyKey: input.idempotencyKey,
-        priority: input.priority,
-      },
-      now,
-    );
-    if (typeof input.eventType !== "string" || !isEventTypeName(input.eventType)) {
-      problems.unshift({
-        field: "event_type",
-        message: "must be words of letters, digits and _ joined by dots, such as user.created (128 characters at most)",
-      });
-    } else if (isSystemEventType(input.eventType)) {
-      problems.unshift({ field: "event_type", message: "types that start with posthorn. are the system's own" });
-    }
-    return problems;
-  }
-
-  /** The payload is the event's `data`, as minified UTF-8 JSON (WDS-116, WDS-200). */
-  #tooLarge(dataJson: string, input: PublishInput): PosthornError | null {
-    const bytesMax = this.#options.payloadBytesMax;
-    // A UTF-16 unit becomes at most three bytes of UTF-8: short texts need no count.
-    const bytes = dataJson.length * 3 <= largePayloadBytes ? dataJson.length : Buffer.byteLength(dataJson);
-    if (bytes > bytesMax) return new PayloadTooLargeError({ bytes, bytesMax });
-    if (bytes > largePayloadBytes) this.#options.telemetry.metrics.largePayload(bytes);
-    if (input.metadata === undefined && input.links === undefined) return null;
-    const extra = Buffer.byteLength(JSON.stringify([input.metadata, input.links]));
-    return extra <= envelopeBytesMax
-      ? null
-      : new InvalidRequestError(`metadata and links together have ${extra} bytes; the limit is ${envelopeBytesMax}`, [
-          { field: input.metadata === undefined ? "links" : "metadata", message: "is too large" },
-        ]);
   }
 
   // ---- render and find the webhooks ---------------------------------------------------------------------------
@@ -208,7 +134,10 @@ export class Publisher {
     return { command, deliveries, lanes };
   }
 
-  #draftDelivery(lane: Lane, event: { readonly priority: Priority; readonly now: number; readonly origin: DeliveryOrigin }): DraftDelivery {
+  #draftDelivery(
+    lane: Lane,
+    event: { readonly priority: Priority; readonly now: number; readonly origin: DeliveryOrigin },
+  ): DraftDelivery {
     return {
       id: this.#options.nextId(),
       lane: lane.key,
@@ -267,7 +196,10 @@ export class Publisher {
       if (accepted === null) {
         if (delivery.claim) dispatcher.unreserve(lane);
       } else if (delivery.claim) {
-        dispatcher.accept(lane, claimed(draft, { delivery, lease: accepted.leases[index] as { ref: number; fence: number } }));
+        dispatcher.accept(
+          lane,
+          claimed(draft, { delivery, lease: accepted.leases[index] as { ref: number; fence: number } }),
+        );
       } else if (delivery.state === "pending") {
         dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
       }
@@ -275,7 +207,13 @@ export class Publisher {
   }
 }
 
-function claimed(draft: Draft, leased: { readonly delivery: DraftDelivery; readonly lease: { readonly ref: number; readonly fence: number } }) {
+function claimed(
+  draft: Draft,
+  leased: {
+    readonly delivery: DraftDelivery;
+    readonly lease: { readonly ref: number; readonly fence: number };
+  },
+) {
   const { event } = draft.command;
   const { delivery, lease } = leased;
   return {
@@ -329,38 +267,14 @@ function publishError(error: Error): Error {
 }
 
 function inProgress(): PosthornError {
-  return new PosthornError("event_in_progress", "an event with this idempotency key is being published; try again", {
-    retryAfterSeconds: 1,
-  });
-}
-
-/** What a repeat must have in common with the original; never the time of the call. */
-function fingerprint(accepted: AcceptedInput): string {
-  const { input, dataJson } = accepted;
-  return createHash("sha256")
-    .update(JSON.stringify([input.eventType, input.timestamp ?? null, input.source ?? null, input.priority ?? null]))
-    .update(JSON.stringify([input.metadata ?? null, input.links ?? null]))
-    .update(dataJson)
-    .digest("base64");
-}
-
-function jsonOf(data: unknown): string | PosthornError {
-  try {
-    return JSON.stringify(data);
-  } catch {
-    return new InvalidRequestError("data cannot be written as JSON", [
-      { field: "data", message: "must be writable as JSON: no cycles, no BigInt, not nested too deeply" },
-    ]);
-  }
-}
-
-function summary(problems: readonly FieldError[]): string {
-  const fields = problems.slice(0, 5).map((problem) => problem.field);
-  return `the event is not valid: ${fields.join(", ")}${problems.length > 5 ? ", …" : ""}`;
+  return new PosthornError(
+    "event_in_progress",
+    "an event with this idempotency key is being published; try again",
+    {
+      retryAfterSeconds: 1,
+    },
+  );
 }
 
 /** WDS-115: a publisher's key is remembered this long. */
 const dedupMs = 86_400_000;
-/** Recommended upper size of a payload (TS16-51, C-49). */
-const largePayloadBytes = 20_000;
-const envelopeBytesMax = 65_536;

@@ -21,7 +21,8 @@ export function restoreRuntimeState(endpoint: Endpoint, state: WebhookRuntimeSta
   endpoint.pauseReason = state.pauseReason;
   endpoint.lastSuccessAt = state.lastSuccessAt;
   endpoint.lastSuccessWrittenAt = state.lastSuccessAt ?? 0;
-  if (state.circuit !== null) endpoint.circuit = circuitFromJson(JSON.parse(state.circuit)) ?? endpoint.circuit;
+  if (state.circuit !== null)
+    endpoint.circuit = circuitFromJson(JSON.parse(state.circuit)) ?? endpoint.circuit;
   if (state.health !== null) endpoint.health = healthFromJson(JSON.parse(state.health)) ?? endpoint.health;
 }
 

@@ -9,7 +9,12 @@ import type { AttemptRecord, DeliveryState, Priority } from "../core/delivery.ts
 import type { PosthornError } from "../core/errors.ts";
 import type { EventLink } from "../core/event.ts";
 import type { FailureCategory } from "../core/outcome.ts";
-import type { CircuitBreakerConfig, RateLimitConfig, RetrySchedule, SignatureSchemeName } from "../core/profile.ts";
+import type {
+  CircuitBreakerConfig,
+  RateLimitConfig,
+  RetrySchedule,
+  SignatureSchemeName,
+} from "../core/profile.ts";
 import type { DeliveryPolicy } from "../core/delivery-policy.ts";
 import type { OrderingGuarantee, Webhook, WebhookStatus } from "../core/webhook.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
@@ -71,9 +76,15 @@ export interface EventService {
   publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]>;
   get(scope: Scope, id: string): Promise<StoredEvent>;
   list(scope: Scope, query: EventListQuery): Promise<Page<StoredEvent>>;
-  deliveries(scope: Scope, query: { readonly eventId: string; readonly page: PageRequest }): Promise<Page<DeliveryView>>;
+  deliveries(
+    scope: Scope,
+    query: { readonly eventId: string; readonly page: PageRequest },
+  ): Promise<Page<DeliveryView>>;
   /** New deliveries of a stored event, to the named webhooks or to all that now subscribe to its type. */
-  replay(scope: Scope, command: { readonly eventId: string; readonly webhookIds: readonly string[] | null }): Promise<readonly DeliveryHandle[]>;
+  replay(
+    scope: Scope,
+    command: { readonly eventId: string; readonly webhookIds: readonly string[] | null },
+  ): Promise<readonly DeliveryHandle[]>;
 }
 
 export interface EventListQuery {
@@ -173,22 +184,41 @@ export interface WebhookHealthView {
 }
 
 export interface WebhookService {
-  create(scope: Scope, input: WebhookInput): Promise<{ readonly view: WebhookView; readonly secret: string | null }>;
+  create(
+    scope: Scope,
+    input: WebhookInput,
+  ): Promise<{ readonly view: WebhookView; readonly secret: string | null }>;
   get(scope: Scope, id: string): Promise<WebhookView>;
-  list(scope: Scope, query: WebhookListQuery): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }>;
+  list(
+    scope: Scope,
+    query: WebhookListQuery,
+  ): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }>;
   update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView>;
   delete(scope: Scope, id: string): Promise<void>;
   enable(scope: Scope, id: string): Promise<WebhookView>;
   disable(scope: Scope, id: string): Promise<WebhookView>;
   health(scope: Scope, id: string): Promise<WebhookHealthView>;
-  circuit(scope: Scope, command: { readonly id: string; readonly action: "reset" | "force_open" | "force_close"; readonly durationSeconds: number }): Promise<CircuitSnapshot>;
+  circuit(
+    scope: Scope,
+    command: {
+      readonly id: string;
+      readonly action: "reset" | "force_open" | "force_close";
+      readonly durationSeconds: number;
+    },
+  ): Promise<CircuitSnapshot>;
   secret(scope: Scope, id: string): Promise<WebhookSecretView>;
   rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;
   publicKey(scope: Scope, id: string): Promise<WebhookPublicKeyView>;
   /** Publishes a `posthorn.test` event to this webhook alone, through the whole path. */
-  test(scope: Scope, command: { readonly id: string; readonly eventType: string | null }): Promise<{ readonly eventId: string; readonly deliveryId: string }>;
+  test(
+    scope: Scope,
+    command: { readonly id: string; readonly eventType: string | null },
+  ): Promise<{ readonly eventId: string; readonly deliveryId: string }>;
   /** Delivers again what was dead-lettered or skipped since a time. With `dryRun` only counts. */
-  recover(scope: Scope, command: RecoverCommand): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
+  recover(
+    scope: Scope,
+    command: RecoverCommand,
+  ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
 }
 
 export interface RotateSecretCommand {
@@ -239,10 +269,16 @@ export interface DeliveryView {
 }
 
 export interface DeliveryService {
-  get(scope: Scope, id: string): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }>;
+  get(
+    scope: Scope,
+    id: string,
+  ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }>;
   list(scope: Scope, query: DeliveryListQuery): Promise<Page<DeliveryView>>;
   /** A new delivery of the same event (C-40); a waiting one is superseded. */
-  retry(scope: Scope, command: { readonly webhookId: string; readonly deliveryId: string; readonly priority: Priority | null }): Promise<DeliveryHandle>;
+  retry(
+    scope: Scope,
+    command: { readonly webhookId: string; readonly deliveryId: string; readonly priority: Priority | null },
+  ): Promise<DeliveryHandle>;
 }
 
 export interface DeliveryListQuery {
@@ -255,7 +291,10 @@ export interface DeliveryListQuery {
 
 export interface DeadLetterService {
   list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>>;
-  retryBatch(scope: Scope, command: RetryBatchCommand): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
+  retryBatch(
+    scope: Scope,
+    command: RetryBatchCommand,
+  ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
   operation(scope: Scope, id: string): Promise<BatchOperation>;
   cancel(scope: Scope, id: string): Promise<BatchOperation>;
 }
@@ -276,7 +315,10 @@ export interface RetryBatchCommand {
 export interface EventTypeService {
   list(scope: Scope, query: { readonly tenantId: string | null }): Promise<readonly EventType[]>;
   get(scope: Scope, query: { readonly tenantId: string | null; readonly name: string }): Promise<EventType>;
-  put(scope: Scope, command: EventTypeInput): Promise<{ readonly eventType: EventType; readonly created: boolean }>;
+  put(
+    scope: Scope,
+    command: EventTypeInput,
+  ): Promise<{ readonly eventType: EventType; readonly created: boolean }>;
   delete(scope: Scope, query: { readonly tenantId: string | null; readonly name: string }): Promise<void>;
 }
 
@@ -293,7 +335,10 @@ export interface TenantService {
   list(scope: Scope): Promise<readonly Tenant[]>;
   get(scope: Scope, id: string): Promise<Tenant>;
   /** Creates or merges. */
-  put(scope: Scope, command: { readonly id: string; readonly input: TenantInput }): Promise<{ readonly tenant: Tenant; readonly created: boolean }>;
+  put(
+    scope: Scope,
+    command: { readonly id: string; readonly input: TenantInput },
+  ): Promise<{ readonly tenant: Tenant; readonly created: boolean }>;
 }
 
 export type TenantInput = Partial<Pick<Tenant, "name" | "rateLimit" | "webhooksMax" | "notificationTargets">>;
@@ -301,7 +346,15 @@ export type TenantInput = Partial<Pick<Tenant, "name" | "rateLimit" | "webhooksM
 export interface ApiKeyService {
   /** The key's holder, or null. Constant-time in the key. */
   authenticate(presentedKey: string): Principal | null;
-  create(scope: Scope, input: { readonly name: string; readonly role: ApiKeyRole; readonly tenantId: string | null; readonly expiresAt: number | null }): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;
+  create(
+    scope: Scope,
+    input: {
+      readonly name: string;
+      readonly role: ApiKeyRole;
+      readonly tenantId: string | null;
+      readonly expiresAt: number | null;
+    },
+  ): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;
   list(scope: Scope): Promise<readonly ApiKey[]>;
   revoke(scope: Scope, id: string): Promise<void>;
 }

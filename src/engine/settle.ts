@@ -82,10 +82,15 @@ export class Settler {
       random: random.uniform(),
     });
     if (result.kind === "moved") return result.progress;
-    throw new Error(`delivery ${delivery.id}: ${event.kind} in state ${delivery.progress.state} was ${result.reason}`);
+    throw new Error(
+      `delivery ${delivery.id}: ${event.kind} in state ${delivery.progress.state} was ${result.reason}`,
+    );
   }
 
-  #touchEndpoint(flight: Flight, attempt: SettledAttempt & { readonly retryAfterMs: number | null; readonly now: number }): void {
+  #touchEndpoint(
+    flight: Flight,
+    attempt: SettledAttempt & { readonly retryAfterMs: number | null; readonly now: number },
+  ): void {
     const { endpoint } = flight;
     const { verdict, now } = attempt;
     const statusCode = statusOf(attempt.result);

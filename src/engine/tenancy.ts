@@ -7,7 +7,11 @@ import { Fifo } from "./fifo.ts";
 /** A tenant's place in the fair round: its endpoints that are ready, by priority, and its own rate limit. */
 export class Tenancy {
   readonly tenantId: string;
-  readonly ready: readonly [Fifo<Endpoint>, Fifo<Endpoint>, Fifo<Endpoint>] = [new Fifo(), new Fifo(), new Fifo()];
+  readonly ready: readonly [Fifo<Endpoint>, Fifo<Endpoint>, Fifo<Endpoint>] = [
+    new Fifo(),
+    new Fifo(),
+    new Fifo(),
+  ];
   /** Whether it stands in the dispatcher's round. */
   queued = false;
   bucket: RateBucket | null = null;

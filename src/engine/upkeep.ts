@@ -63,7 +63,9 @@ export class Upkeep {
     );
     if (expired > 0) this.#options.expired();
     for (const webhookId of await this.#options.deletedWebhooks()) {
-      await this.#repeat("cancel", () => store.cancelWebhook({ webhookId, now: clock.now(), limit: stepRows }));
+      await this.#repeat("cancel", () =>
+        store.cancelWebhook({ webhookId, now: clock.now(), limit: stepRows }),
+      );
     }
     const { payloadMs, historyMs } = this.#options.retention;
     await this.#repeat("payloads", () =>
@@ -118,7 +120,8 @@ export class Upkeep {
     for (const endpoint of this.#options.directory.all()) {
       const { status, statusChangedAt } = endpoint.webhook;
       if (status !== "suspended") continue;
-      if (now - statusChangedAt >= endpoint.policy.disable.suspendedToDisabledMs) this.#options.suspensionElapsed(endpoint);
+      if (now - statusChangedAt >= endpoint.policy.disable.suspendedToDisabledMs)
+        this.#options.suspensionElapsed(endpoint);
     }
   }
 }

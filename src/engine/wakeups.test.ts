@@ -61,7 +61,10 @@ test("everybody wakes in order, whatever the order of falling asleep", () => {
         wakeups.at(sleeper, start + delay);
       }
       clock.advance(100_000);
-      assert.deepEqual(woken, delays.toSorted((a, b) => a - b));
+      assert.deepEqual(
+        woken,
+        delays.toSorted((a, b) => a - b),
+      );
     }),
   );
 });

@@ -10,7 +10,11 @@ export interface LifecycleOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly apply: (webhook: Webhook) => void;
-  readonly announce: (event: { readonly tenantId: string; readonly eventType: string; readonly data: Readonly<Record<string, unknown>> }) => Promise<void>;
+  readonly announce: (event: {
+    readonly tenantId: string;
+    readonly eventType: string;
+    readonly data: Readonly<Record<string, unknown>>;
+  }) => Promise<void>;
 }
 
 /**
@@ -43,7 +47,13 @@ export class WebhookLifecycle {
     const before = endpoint.webhook;
     if (before.status === "disabled" || before.status === to.status) return;
     const now = this.#options.clock.now();
-    const webhook: Webhook = { ...before, status: to.status, statusReason: to.reason, statusChangedAt: now, updatedAt: now };
+    const webhook: Webhook = {
+      ...before,
+      status: to.status,
+      statusReason: to.reason,
+      statusChangedAt: now,
+      updatedAt: now,
+    };
     // In force at once: nothing more is sent while the change is being stored.
     this.#options.apply(webhook);
     const work = this.#store(webhook).finally(() => this.#running.delete(work));
@@ -53,13 +63,21 @@ export class WebhookLifecycle {
   async #store(webhook: Webhook): Promise<void> {
     const { store, telemetry, announce } = this.#options;
     const { id, tenantId, status, statusReason } = webhook;
-    telemetry.log.warn({ webhookId: id, tenantId, status, reason: statusReason }, "webhook stopped by the rules of its profile");
+    telemetry.log.warn(
+      { webhookId: id, tenantId, status, reason: statusReason },
+      "webhook stopped by the rules of its profile",
+    );
     try {
       await store.save(webhook);
       await announce({
         tenantId,
         eventType: `posthorn.webhook.${status}`,
-        data: { webhook_id: id, status, reason: statusReason, since: new Date(webhook.statusChangedAt).toISOString() },
+        data: {
+          webhook_id: id,
+          status,
+          reason: statusReason,
+          since: new Date(webhook.statusChangedAt).toISOString(),
+        },
       });
     } catch (error) {
       telemetry.log.error({ err: String(error), webhookId: id }, "the change of status could not be stored");

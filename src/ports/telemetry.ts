@@ -15,7 +15,11 @@ export type LogFields = Readonly<Record<string, unknown>>;
 /** What happened, told as facts; the adapter decides names and labels (WDS-227 to 235). Calls never throw. */
 export interface Metrics {
   attemptSettled(fact: AttemptFact): void;
-  circuitMoved(fact: { readonly webhookId: string; readonly from: CircuitState; readonly to: CircuitState }): void;
+  circuitMoved(fact: {
+    readonly webhookId: string;
+    readonly from: CircuitState;
+    readonly to: CircuitState;
+  }): void;
   rateLimited(webhookId: string): void;
   /** An event body above the recommended size (TS16-51). */
   largePayload(bytes: number): void;

@@ -118,7 +118,9 @@ class ScriptedReceiver implements Receiver {
     this.#server = tls === undefined ? createHttpServer(listener) : createHttpsServer({ ...tls }, listener);
     this.#server.keepAliveTimeout = options.keepAliveMs ?? 60_000;
     this.#server.requestTimeout = 0;
-    this.#server.on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) => this.#accept(socket));
+    this.#server.on(tls === undefined ? "connection" : "secureConnection", (socket: Socket) =>
+      this.#accept(socket),
+    );
   }
 
   get origin(): string {
@@ -160,7 +162,9 @@ class ScriptedReceiver implements Receiver {
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters.delete(waiter);
-        reject(new Error(`receiver waited ${timeoutMs} ms in vain; it has had ${this.requestCount} requests`));
+        reject(
+          new Error(`receiver waited ${timeoutMs} ms in vain; it has had ${this.requestCount} requests`),
+        );
       }, timeoutMs);
       const waiter = {
         condition,
@@ -241,7 +245,10 @@ class ScriptedReceiver implements Receiver {
     if (reaction.delayMs !== undefined) await delay(reaction.delayMs);
     if (response.destroyed) return;
     const body = reaction.body ?? "";
-    response.writeHead(reaction.status ?? 200, { "Content-Length": Buffer.byteLength(body), ...reaction.headers });
+    response.writeHead(reaction.status ?? 200, {
+      "Content-Length": Buffer.byteLength(body),
+      ...reaction.headers,
+    });
     response.end(body);
   }
 

@@ -22,7 +22,9 @@ import type { Metrics, Telemetry } from "../../src/ports/telemetry.ts";
 export interface EngineWorld {
   readonly engine: Engine;
   readonly store: Store;
-  addWebhook(webhook: Partial<Webhook> & { readonly url: string; readonly events: readonly string[] }): Promise<Webhook>;
+  addWebhook(
+    webhook: Partial<Webhook> & { readonly url: string; readonly events: readonly string[] },
+  ): Promise<Webhook>;
   publish(tenantId: string, input: PublishInput): Promise<string>;
   publishMany(tenantId: string, inputs: readonly PublishInput[]): Promise<void>;
   /** Closes the engine and opens it again on the same data; `delivers: false` collects a backlog. */
@@ -50,7 +52,10 @@ const metrics: Metrics = {
   eventPublished: nothing,
   commitWritten: nothing,
 };
-const telemetry: Telemetry = { log: { debug: nothing, info: nothing, warn: nothing, error: nothing }, metrics };
+const telemetry: Telemetry = {
+  log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+  metrics,
+};
 
 export async function openEngineWorld(options: WorldOptions = {}): Promise<EngineWorld> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-scenario-"));

@@ -95,7 +95,9 @@ const hostilities: readonly Hostility[] = [
     behave: async (connection) => {
       await connection.request();
       const bomb = gzipSync(Buffer.alloc(20 * 1024 * 1024));
-      await connection.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`);
+      await connection.write(
+        `HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`,
+      );
       await connection.write(bomb);
     },
     category: null,
@@ -113,7 +115,9 @@ const hostilities: readonly Hostility[] = [
   },
 ];
 
-test("hostile receivers cost bounded time and memory, get the right category, and touch nobody else", { timeout: 60_000 }, async () => {
+test("hostile receivers cost bounded time and memory, get the right category, and touch nobody else", {
+  timeout: 60_000,
+}, async () => {
   const world = await openEngineWorld();
   const healthy = await startReceiver();
   const peers: HostileReceiver[] = [];
@@ -129,7 +133,10 @@ test("hostile receivers cost bounded time and memory, get the right category, an
 
   const memoryBefore = process.memoryUsage().rss;
   const startedAt = performance.now();
-  await world.publishMany("default", hostilities.map((_, index) => ({ eventType: `bad.n${index}`, data: { index } })));
+  await world.publishMany(
+    "default",
+    hostilities.map((_, index) => ({ eventType: `bad.n${index}`, data: { index } })),
+  );
   for (let n = 0; n < 200; n += 1) await world.publish("default", { eventType: "good.a", data: { n } });
   await healthy.waitForRequests(200);
   const healthyMs = performance.now() - startedAt;
@@ -137,13 +144,20 @@ test("hostile receivers cost bounded time and memory, get the right category, an
 
   for (const hostility of hostilities) {
     const attempt = await firstAttempt(world, webhooks.get(hostility.name) ?? "");
-    assert.equal(attempt.category, hostility.category, `category of "${hostility.name}": ${attempt.errorMessage}`);
+    assert.equal(
+      attempt.category,
+      hostility.category,
+      `category of "${hostility.name}": ${attempt.errorMessage}`,
+    );
     assert.equal(attempt.outcome, hostility.outcome, `outcome of "${hostility.name}"`);
     assert.ok(attempt.durationMs <= timeoutMs + 500, `"${hostility.name}" took ${attempt.durationMs} ms`);
     assert.ok((attempt.responseSample?.length ?? 0) <= 1_024, `sample of "${hostility.name}"`);
   }
   for (const [index, peer] of peers.entries()) {
-    assert.ok(peer.bytesWritten < 32 * 1024 * 1024, `"${hostilities[index]?.name}" could write ${peer.bytesWritten} bytes`);
+    assert.ok(
+      peer.bytesWritten < 32 * 1024 * 1024,
+      `"${hostilities[index]?.name}" could write ${peer.bytesWritten} bytes`,
+    );
   }
   const grownBytes = process.memoryUsage().rss - memoryBefore;
   assert.ok(grownBytes < 200 * 1024 * 1024, `memory grew by ${grownBytes} bytes`);
@@ -174,10 +188,14 @@ async function firstAttempt(world: EngineWorld, webhookId: string) {
   }
 }
 
-test("a webhook that hangs does not slow the others, even when its backlog grows", { timeout: 60_000 }, async () => {
+test("a webhook that hangs does not slow the others, even when its backlog grows", {
+  timeout: 60_000,
+}, async () => {
   const world = await openEngineWorld({ limits: { concurrency: 20 } });
   const healthy = await startReceiver({ record: false });
-  const hanging = await Promise.all(Array.from({ length: 30 }, () => startHostileReceiver({ behave: () => {} })));
+  const hanging = await Promise.all(
+    Array.from({ length: 30 }, () => startHostileReceiver({ behave: () => {} })),
+  );
   for (const [index, peer] of hanging.entries()) {
     await world.addWebhook({ url: `${peer.origin}/hook`, events: [`hang.n${index}`] });
   }
@@ -190,7 +208,10 @@ test("a webhook that hangs does not slow the others, even when its backlog grows
     Array.from({ length: 3_000 }, (_, n) => ({ eventType: `hang.n${n % hanging.length}`, data: { n } })),
   );
   const startedAt = performance.now();
-  await world.publishMany("default", Array.from({ length: 2_000 }, (_, n) => ({ eventType: "good.a", data: { n } })));
+  await world.publishMany(
+    "default",
+    Array.from({ length: 2_000 }, (_, n) => ({ eventType: "good.a", data: { n } })),
+  );
   await healthy.waitForRequests(2_001, 20_000);
   const tookMs = performance.now() - startedAt;
   assert.ok(tookMs < 5_000, `2,000 healthy deliveries took ${tookMs} ms beside 30 hanging webhooks`);

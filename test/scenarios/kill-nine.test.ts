@@ -11,7 +11,9 @@ const publishers = 16;
 /** Five requests in flight per webhook, and one group of settlements that was not committed yet. */
 const inFlightMax = webhookCount * 5 + 512;
 
-test(`${kills} kills with signal 9 under load lose nothing (seed ${seed})`, { timeout: 300_000 }, async (t) => {
+test(`${kills} kills with signal 9 under load lose nothing (seed ${seed})`, {
+  timeout: 300_000,
+}, async (t) => {
   const random = seeded(seed);
   const receiver = await startReceiver();
   const posthorn = await PosthornProcess.start();
@@ -38,11 +40,15 @@ test(`${kills} kills with signal 9 under load lose nothing (seed ${seed})`, { ti
     duplicatesBefore = duplicates;
   }
 
-  await receiver.waitUntil(() => isSuperset(uniqueIds(receiver), accepted), 60_000).catch(() => {
-    const received = uniqueIds(receiver);
-    const lost = [...accepted].filter((id) => !received.has(id));
-    assert.fail(`${lost.length} of ${accepted.size} accepted events were never delivered, such as ${lost[0]}`);
-  });
+  await receiver
+    .waitUntil(() => isSuperset(uniqueIds(receiver), accepted), 60_000)
+    .catch(() => {
+      const received = uniqueIds(receiver);
+      const lost = [...accepted].filter((id) => !received.has(id));
+      assert.fail(
+        `${lost.length} of ${accepted.size} accepted events were never delivered, such as ${lost[0]}`,
+      );
+    });
   await untilNothingWaits(posthorn);
   const duplicates = receiver.requestCount - uniqueIds(receiver).size;
   t.diagnostic(
@@ -102,7 +108,9 @@ async function untilNothingWaits(posthorn: PosthornProcess): Promise<void> {
   const deadline = performance.now() + 20_000;
   for (;;) {
     const metrics = await (await fetch(`${posthorn.url}/metrics`)).text();
-    const depths = [...metrics.matchAll(/^webhook_queue_depth\{[^}]*\} (\S+)$/gm)].map((match) => Number(match[1]));
+    const depths = [...metrics.matchAll(/^webhook_queue_depth\{[^}]*\} (\S+)$/gm)].map((match) =>
+      Number(match[1]),
+    );
     assert.ok(depths.length > 0, "the queue depth is in the metrics");
     if (depths.every((depth) => depth === 0)) return;
     assert.ok(performance.now() < deadline, `deliveries are stuck: ${depths.join(", ")}`);

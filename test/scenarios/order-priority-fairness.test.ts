@@ -6,7 +6,11 @@ import type { Receiver } from "../peers/receiver.ts";
 import { openEngineWorld } from "./engine-world.ts";
 import type { EngineWorld } from "./engine-world.ts";
 
-const quickRetries: RetrySchedule = { kind: "list", delaysMs: [100, 100, 100, 100], jitter: { from: 1, to: 1 } };
+const quickRetries: RetrySchedule = {
+  kind: "list",
+  delaysMs: [100, 100, 100, 100],
+  jitter: { from: 1, to: 1 },
+};
 const retry = { schedule: quickRetries, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null };
 
 /** `data.n` of the received events, in order of arrival. */
@@ -42,7 +46,10 @@ describe("order", () => {
       failuresOf.set(n, left - 1);
       return { status: left > 0 ? 500 : 200, delayMs: 5 };
     });
-    await world.publishMany("default", range(12).map((n) => ({ eventType: n % 2 === 0 ? "strict.a" : "strict.b", data: { n } })));
+    await world.publishMany(
+      "default",
+      range(12).map((n) => ({ eventType: n % 2 === 0 ? "strict.a" : "strict.b", data: { n } })),
+    );
     await receiver.waitForRequests(15);
     assert.deepEqual(numbers(receiver), [0, 1, 2, 3, 3, 3, 4, 5, 6, 7, 7, 8, 9, 10, 11]);
     assert.equal(receiver.concurrencyPeak, 1);
@@ -50,9 +57,19 @@ describe("order", () => {
   });
 
   test("strict: a dead-lettered head is a gap, and the lane goes on", async () => {
-    const webhook = await world.addWebhook({ url: receiver.url("/gap"), events: ["gap.*"], ordering: "strict", retry });
-    receiver.script((request) => ({ status: (JSON.parse(request.text) as { data: { n: number } }).data.n === 1 ? 422 : 200 }));
-    await world.publishMany("default", range(4).map((n) => ({ eventType: "gap.a", data: { n } })));
+    const webhook = await world.addWebhook({
+      url: receiver.url("/gap"),
+      events: ["gap.*"],
+      ordering: "strict",
+      retry,
+    });
+    receiver.script((request) => ({
+      status: (JSON.parse(request.text) as { data: { n: number } }).data.n === 1 ? 422 : 200,
+    }));
+    await world.publishMany(
+      "default",
+      range(4).map((n) => ({ eventType: "gap.a", data: { n } })),
+    );
     await receiver.waitForRequests(4);
     assert.deepEqual(numbers(receiver), [0, 1, 2, 3]);
     const dead = await world.store.history.listDeadLetters({
@@ -72,7 +89,12 @@ describe("order", () => {
   });
 
   test("per event type: a failing type holds its own lane only", async () => {
-    await world.addWebhook({ url: receiver.url("/typed"), events: ["typed.*"], ordering: "per_event_type", retry });
+    await world.addWebhook({
+      url: receiver.url("/typed"),
+      events: ["typed.*"],
+      ordering: "per_event_type",
+      retry,
+    });
     let failures = 3;
     receiver.script((request) => {
       const slow = request.text.includes("typed.slow");
@@ -86,9 +108,18 @@ describe("order", () => {
     );
     await receiver.waitForRequests(13);
     const all = numbers(receiver);
-    assert.deepEqual(all.filter((n) => n % 2 === 1), [1, 3, 5, 7, 9]);
-    assert.deepEqual(all.filter((n) => n % 2 === 0), [0, 0, 0, 0, 2, 4, 6, 8]);
-    assert.ok(all.lastIndexOf(9) < all.lastIndexOf(2), "the quick type was done before the slow head succeeded");
+    assert.deepEqual(
+      all.filter((n) => n % 2 === 1),
+      [1, 3, 5, 7, 9],
+    );
+    assert.deepEqual(
+      all.filter((n) => n % 2 === 0),
+      [0, 0, 0, 0, 2, 4, 6, 8],
+    );
+    assert.ok(
+      all.lastIndexOf(9) < all.lastIndexOf(2),
+      "the quick type was done before the slow head succeeded",
+    );
     receiver.clear();
   });
 
@@ -96,7 +127,10 @@ describe("order", () => {
     await world.addWebhook({ url: receiver.url("/again"), events: ["again.*"], ordering: "strict", retry });
     receiver.script(() => ({ status: 200 }));
     await world.reopen({ delivers: false });
-    await world.publishMany("default", range(100).map((n) => ({ eventType: "again.a", data: { n }, priority: n % 3 === 0 ? "high" : "low" })));
+    await world.publishMany(
+      "default",
+      range(100).map((n) => ({ eventType: "again.a", data: { n }, priority: n % 3 === 0 ? "high" : "low" })),
+    );
     await world.reopen();
     await receiver.waitForRequests(100);
     assert.deepEqual(numbers(receiver), range(100));
@@ -110,7 +144,10 @@ describe("priorities", () => {
     const receiver = await startReceiver();
     await world.addWebhook({ url: receiver.url(), events: ["p.*"] });
     const priorities = ["low", "normal", "high"] as const;
-    await world.publishMany("default", range(300).map((n) => ({ eventType: "p.a", data: { n }, priority: priorities[n % 3] ?? "normal" })));
+    await world.publishMany(
+      "default",
+      range(300).map((n) => ({ eventType: "p.a", data: { n }, priority: priorities[n % 3] ?? "normal" })),
+    );
     // One place in all, so that the order of arrival is the order of dispatch.
     await world.reopen({ limits: { concurrency: 1 } });
     await receiver.waitForRequests(300, 30_000);
@@ -126,7 +163,10 @@ describe("priorities", () => {
     const world = await openEngineWorld({ delivers: false });
     const receiver = await startReceiver();
     await world.addWebhook({ url: receiver.url(), events: ["p.*"] });
-    await world.publishMany("default", range(3_000).map((n) => ({ eventType: "p.a", data: { n } })));
+    await world.publishMany(
+      "default",
+      range(3_000).map((n) => ({ eventType: "p.a", data: { n } })),
+    );
     await world.reopen({ limits: { concurrency: 2 } });
     await receiver.waitForRequests(50);
     await world.publish("default", { eventType: "p.a", data: { n: 99_999 }, priority: "high" });
@@ -140,7 +180,9 @@ describe("priorities", () => {
 });
 
 describe("fairness", () => {
-  test("a tenant with 100,000 due deliveries does not starve one with ten", { timeout: 120_000 }, async () => {
+  test("a tenant with 100,000 due deliveries does not starve one with ten", {
+    timeout: 120_000,
+  }, async () => {
     const world = await openEngineWorld({ delivers: false });
     const crowd = await startReceiver({ record: false });
     const few = await startReceiver();
@@ -148,13 +190,22 @@ describe("fairness", () => {
       await world.addWebhook({ tenantId: "crowd", url: crowd.url(`/${index}`), events: ["c.*"] });
     }
     await world.addWebhook({ tenantId: "few", url: few.url(), events: ["f.*"] });
-    await world.publishMany("crowd", range(5_000).map((n) => ({ eventType: "c.a", data: { n } })));
-    await world.publishMany("few", range(10).map((n) => ({ eventType: "f.a", data: { n } })));
+    await world.publishMany(
+      "crowd",
+      range(5_000).map((n) => ({ eventType: "c.a", data: { n } })),
+    );
+    await world.publishMany(
+      "few",
+      range(10).map((n) => ({ eventType: "f.a", data: { n } })),
+    );
     assert.equal((await world.store.deliveries.depth()).waiting.normal, 100_010);
     // Few places, so that every place is wanted by both.
     await world.reopen({ limits: { concurrency: 10 } });
     await few.waitForRequests(10, 60_000);
-    assert.ok(crowd.requestCount < 1_000, `the crowd got ${crowd.requestCount} requests before the ten were served`);
+    assert.ok(
+      crowd.requestCount < 1_000,
+      `the crowd got ${crowd.requestCount} requests before the ten were served`,
+    );
     await world.close();
     await crowd.close();
     await few.close();

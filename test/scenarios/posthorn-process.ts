@@ -79,7 +79,11 @@ export class PosthornProcess {
   }
 
   /** A JSON call with the admin key. */
-  async call(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly body: unknown }> {
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<{ readonly status: number; readonly body: unknown }> {
     const response = await fetch(this.url + path, {
       method,
       headers: { authorization: `Bearer ${this.adminKey}`, "content-type": "application/json" },
@@ -92,7 +96,8 @@ export class PosthornProcess {
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
     this.#child = null;
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null)
+      return child?.exitCode ?? null;
     const exited = once(child, "exit");
     child.kill(signal);
     const [code] = (await exited) as [number | null];
@@ -102,7 +107,8 @@ export class PosthornProcess {
   async #untilReady(child: ChildProcess): Promise<void> {
     const deadline = performance.now() + readyMsMax;
     for (;;) {
-      if (child.exitCode !== null) throw new Error(`posthorn ended with status ${child.exitCode}:\n${this.output}`);
+      if (child.exitCode !== null)
+        throw new Error(`posthorn ended with status ${child.exitCode}:\n${this.output}`);
       const ready = await fetch(`${this.url}/readyz`).then(
         (response) => response.ok,
         () => false,

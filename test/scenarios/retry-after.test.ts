@@ -6,7 +6,9 @@ import { openEngineWorld } from "./engine-world.ts";
 test("503 with Retry-After: 2, then 200: two requests, not earlier, same id and bytes, fresh signature", async () => {
   const world = await openEngineWorld();
   const receiver = await startReceiver();
-  receiver.script((_, index) => (index === 0 ? { status: 503, headers: { "Retry-After": "2" } } : { status: 200 }));
+  receiver.script((_, index) =>
+    index === 0 ? { status: 503, headers: { "Retry-After": "2" } } : { status: 200 },
+  );
   const webhook = await world.addWebhook({
     url: receiver.url("/hook"),
     events: ["order.created"],

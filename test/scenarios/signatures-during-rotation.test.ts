@@ -30,14 +30,20 @@ describe("an independent consumer verifies every delivery", () => {
   });
 
   async function createWebhook(path: string): Promise<{ readonly id: string; readonly secret: string }> {
-    const made = await posthorn.call("POST", "/v1/webhooks", { url: receiver.url(path), events: [`rotation.${path.slice(1)}`] });
+    const made = await posthorn.call("POST", "/v1/webhooks", {
+      url: receiver.url(path),
+      events: [`rotation.${path.slice(1)}`],
+    });
     assert.equal(made.status, 201, JSON.stringify(made.body));
     return made.body as { id: string; secret: string };
   }
 
   async function deliver(path: string): Promise<ReceivedRequest> {
     receiver.clear();
-    const published = await posthorn.call("POST", "/v1/events", { event_type: `rotation.${path.slice(1)}`, data: { at: path } });
+    const published = await posthorn.call("POST", "/v1/events", {
+      event_type: `rotation.${path.slice(1)}`,
+      data: { at: path },
+    });
     assert.equal(published.status, 202, JSON.stringify(published.body));
     const [request] = await receiver.waitForRequests(1);
     assert.ok(request !== undefined);
@@ -49,7 +55,10 @@ describe("an independent consumer verifies every delivery", () => {
     const first = await deliver("/graceful");
     assert.equal(verifies(oldSecret, first), true, "before the rotation");
 
-    const rotated = await posthorn.call("POST", `/v1/webhooks/${id}/secret/rotate`, { mode: "graceful", overlap_seconds: 3 });
+    const rotated = await posthorn.call("POST", `/v1/webhooks/${id}/secret/rotate`, {
+      mode: "graceful",
+      overlap_seconds: 3,
+    });
     assert.equal(rotated.status, 200, JSON.stringify(rotated.body));
     const newSecret = (rotated.body as { secret: string }).secret;
     assert.notEqual(newSecret, oldSecret);

@@ -46,7 +46,10 @@ describe("docs/invariants.md", () => {
     const checked = new Set(
       sources.flatMap((path) => [...read(path).matchAll(/"(I-\d+)"/g)].map((match) => match[1])),
     );
-    assert.deepEqual([...checked].toSorted(), statements.map(({ id }) => id).toSorted());
+    assert.deepEqual(
+      [...checked].toSorted((a, b) => String(a).localeCompare(String(b))),
+      statements.map(({ id }) => id).toSorted((a, b) => a.localeCompare(b)),
+    );
   });
 });
 

@@ -15,33 +15,15 @@ describe("address classes", () => {
   }
 });
 
-const ipv4 = fc
-  .tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255))
-  .map((parts) => parts.join("."));
+const ipv4 = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255)).map((parts) => parts.join("."));
 
 /** Half of the addresses start in or beside a special block, since a random one almost never does. */
 const ipv6 = fc
   .tuple(
     fc.oneof(
       fc.constant<number[]>([]),
-      fc.constantFrom(
-        [0],
-        [0x64, 0xff9b],
-        [0x100],
-        [0x2001],
-        [0x2001, 0xdb8],
-        [0x2002],
-        [0x2620, 0x4f],
-      ),
-      fc.constantFrom(
-        [0x3fff],
-        [0x5f00],
-        [0xfc00],
-        [0xfe80],
-        [0xfec0],
-        [0xff00],
-        [0x2001, 4, 0x112],
-      ),
+      fc.constantFrom([0], [0x64, 0xff9b], [0x100], [0x2001], [0x2001, 0xdb8], [0x2002], [0x2620, 0x4f]),
+      fc.constantFrom([0x3fff], [0x5f00], [0xfc00], [0xfe80], [0xfec0], [0xff00], [0x2001, 4, 0x112]),
       fc.constantFrom([0, 0, 0, 0, 0, 0xffff], [0, 0, 0, 0, 0xffff, 0], [0, 0, 0, 0, 0, 0]),
     ),
     fc.array(fc.oneof(fc.constant(0), fc.nat(0xffff)), { minLength: 8, maxLength: 8 }),
@@ -68,9 +50,7 @@ describe("ipaddr.js as an oracle", () => {
 
   test("agrees on every IPv4 block of its own, at both ends and beside them", () => {
     for (let high = 0; high < 65_536; high++) {
-      for (const low of [
-        0, 0x00ff, 0x0100, 0x02ff, 0x3000, 0x6300, 0x6400, 0x71ff, 0xc100, 0xc400, 0xffff,
-      ]) {
+      for (const low of [0, 0x00ff, 0x0100, 0x02ff, 0x3000, 0x6300, 0x6400, 0x71ff, 0xc100, 0xc400, 0xffff]) {
         const address = [high >> 8, high & 255, low >> 8, low & 255].join(".");
         const isPublic = classifyAddress(address) === "public";
         const oracle = ipaddr.IPv4.parse(address).range() === "unicast";
@@ -105,12 +85,7 @@ describe("ipaddr.js as an oracle", () => {
           .slice(0, 6)
           .map((part) => part.toString(16))
           .join(":")}:${tail.join(".")}`;
-        for (const spelling of [
-          parsed.toString(),
-          parsed.toRFC5952String(),
-          full.toUpperCase(),
-          dotted,
-        ]) {
+        for (const spelling of [parsed.toString(), parsed.toRFC5952String(), full.toUpperCase(), dotted]) {
           assert.equal(classifyAddress(spelling), expected, spelling);
         }
       }),

@@ -112,20 +112,8 @@ export const refusedUrls: Readonly<Record<UrlRefusalCode, readonly unknown[]>> =
     "https://a@b@example.com/",
     "https://%75ser@example.com/",
   ],
-  fragment: [
-    "https://example.com/#",
-    "https://example.com/#x",
-    "https://example.com#x",
-    "https://#",
-  ],
-  empty_host: [
-    "https://",
-    "https:///",
-    "https:///example.com",
-    "https://?x",
-    "https://:443/",
-    "https:////x",
-  ],
+  fragment: ["https://example.com/#", "https://example.com/#x", "https://example.com#x", "https://#"],
+  empty_host: ["https://", "https:///", "https:///example.com", "https://?x", "https://:443/", "https:////x"],
   port: ["https://example.com:0/", "https://example.com:00000/"],
   host_name: [
     "https://localhost/",

@@ -82,10 +82,7 @@ describe("in development", () => {
   }
 
   test("each of the two permissions stands alone", () => {
-    assert.equal(
-      judgeUrl("http://localhost/", { ...development, allowHttp: false }).kind,
-      "refused",
-    );
+    assert.equal(judgeUrl("http://localhost/", { ...development, allowHttp: false }).kind, "refused");
     assert.equal(judgeUrl("http://localhost/", { ...production, allowHttp: true }).kind, "refused");
     assert.equal(judgeUrl("http://example.com/", { ...production, allowHttp: true }).kind, "ok");
   });

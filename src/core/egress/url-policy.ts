@@ -87,9 +87,7 @@ export function judgeUrl(text: unknown, rules: UrlRules): UrlJudgement {
   const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const literalAddress = isAddressLiteral(url.hostname) ? hostname : null;
   const hostRefusal =
-    literalAddress === null
-      ? judgeHostName(hostname, rules)
-      : judgeLiteral(literalAddress, rules.policy);
+    literalAddress === null ? judgeHostName(hostname, rules) : judgeLiteral(literalAddress, rules.policy);
   if (hostRefusal !== null) return hostRefusal;
   return { kind: "ok", url: url.href, origin: url.origin, hostname, literalAddress };
 }

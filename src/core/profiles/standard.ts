@@ -105,5 +105,12 @@ export const standard: Profile = {
   rateLimit: null,
   signatureSchemes: ["v1a", "v1"],
   payloadFormat: "standard",
-  headers: ["Content-Type", "User-Agent", "Webhook-ID", "Webhook-Timestamp", "Webhook-Signature", "Idempotency-Key"],
+  headers: [
+    "Content-Type",
+    "User-Agent",
+    "Webhook-ID",
+    "Webhook-Timestamp",
+    "Webhook-Signature",
+    "Idempotency-Key",
+  ],
 };

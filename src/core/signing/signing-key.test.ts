@@ -163,9 +163,7 @@ describe("Ed25519 keys", () => {
   });
 
   test("public keys: only whpk_ with 32 bytes", () => {
-    const parsed = parsePublicKey(
-      `whpk_${Buffer.from(ed25519PublicKeyHex, "hex").toString("base64")}`,
-    );
+    const parsed = parsePublicKey(`whpk_${Buffer.from(ed25519PublicKeyHex, "hex").toString("base64")}`);
     assert.ok(parsed.kind === "public");
     assert.equal(Buffer.from(parsed.bytes).toString("hex"), ed25519PublicKeyHex);
     const refused = [

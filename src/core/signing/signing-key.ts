@@ -194,10 +194,7 @@ function parseAsymmetric(encoded: string): SigningKey | InvalidKey {
   if (decoded.kind === "invalid") return decoded;
   const { bytes } = decoded;
   if (bytes.length !== ed25519KeyBytes && bytes.length !== 2 * ed25519KeyBytes) {
-    return invalid(
-      "wrong_length",
-      `a private key has 32 or 64 bytes, this one has ${bytes.length}`,
-    );
+    return invalid("wrong_length", `a private key has 32 or 64 bytes, this one has ${bytes.length}`);
   }
   const seed = bytes.subarray(0, ed25519KeyBytes);
   const publicKey = publicKeyOfSeed(seed);

@@ -55,10 +55,7 @@ describe("signing", () => {
       const key = keyOf(`${vector.prefix}${Buffer.from(vector.keyHex, "hex").toString("base64")}`);
       const body = Buffer.from(vector.body);
       const id = vector.messageId;
-      assert.equal(
-        prepareSigner([key])({ messageId: id, timestampSeconds, body }),
-        vector.signature,
-      );
+      assert.equal(prepareSigner([key])({ messageId: id, timestampSeconds, body }), vector.signature);
       const result = prepareVerifier([publicOf(key)])({
         headers: {
           "webhook-id": id,
@@ -135,9 +132,7 @@ describe("signing", () => {
     const [newPair, oldPair] = [newAsymmetric(), newAsymmetric()];
     const message = { messageId, timestampSeconds: 1_700_000_000, body: Buffer.from("{}") };
     const header = prepareSigner([newShared, newPair, oldShared, oldPair])(message);
-    const each = [newPair, oldPair, newShared, oldShared].map((key) =>
-      prepareSigner([key])(message),
-    );
+    const each = [newPair, oldPair, newShared, oldShared].map((key) => prepareSigner([key])(message));
     assert.equal(header, each.join(" "));
     assert.match(header, /^v1a,[A-Za-z0-9+/]{86}== v1a,\S+ v1,[A-Za-z0-9+/]{43}= v1,\S+$/);
   });
@@ -241,8 +236,7 @@ describe("verifying", () => {
     });
   }
 
-  const badTimestamps =
-    "1.7e9 -1 +1700000000 01700000000 0x6553f100 now 1700000000.0 9999999999999999";
+  const badTimestamps = "1.7e9 -1 +1700000000 01700000000 0x6553f100 now 1700000000.0 9999999999999999";
   for (const timestamp of [...badTimestamps.split(" "), " 1700000000", "1700000000\n"]) {
     test(`timestamp ${JSON.stringify(timestamp)}: bad_timestamp`, () => {
       assert.equal(outcome({ ...good, "Webhook-Timestamp": timestamp }), "bad_timestamp");

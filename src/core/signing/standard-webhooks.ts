@@ -141,16 +141,12 @@ function padOf(key: Uint8Array, size: { readonly fill: number; readonly bytes: n
 }
 
 function macOfLarge(key: KeyObject, content: Extract<Content, { kind: "large" }>): string {
-  return createHmac("sha256", key)
-    .update(content.prefix, "latin1")
-    .update(content.body)
-    .digest("base64");
+  return createHmac("sha256", key).update(content.prefix, "latin1").update(content.body).digest("base64");
 }
 
 function prepareEd25519(key: AsymmetricKey): EntrySigner {
   const privateKey = privateKeyObject(key.seed);
-  return (content) =>
-    `v1a,${signEd25519(null, contentBytes(content), privateKey).toString("base64")}`;
+  return (content) => `v1a,${signEd25519(null, contentBytes(content), privateKey).toString("base64")}`;
 }
 
 /** Ed25519 hashes its input twice and so needs it in one piece. */
@@ -216,10 +212,7 @@ export function prepareVerifier(keys: readonly VerificationKey[]): Verifier {
   return (message) => verifyWith(prepared, message);
 }
 
-function verifyWith(
-  keys: readonly PreparedVerificationKey[],
-  message: MessageToVerify,
-): VerificationResult {
+function verifyWith(keys: readonly PreparedVerificationKey[], message: MessageToVerify): VerificationResult {
   const messageId = headerValue(message.headers, "webhook-id");
   const timestamp = headerValue(message.headers, "webhook-timestamp");
   const signatures = headerValue(message.headers, "webhook-signature");

@@ -29,14 +29,12 @@ export const standardWebhooksVectors = [
     messageId: "msg_p5jXN8AQM9LWM0D4loKWxJek",
     timestampSeconds: 1614265330,
     body: '{"test": 2432232314}',
-    signature:
-      "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg==",
+    signature: "v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg==",
   },
 ] as const;
 
 /** The second half of the key of `ed25519-1`. */
-export const ed25519PublicKeyHex =
-  "d52880e28f61caa4c2a48a82e55f4751a92289a78009ea9f6532270c16ce8abe";
+export const ed25519PublicKeyHex = "d52880e28f61caa4c2a48a82e55f4751a92289a78009ea9f6532270c16ce8abe";
 
 /** RFC 9421 B.1.4 (key) and B.2.6 (signature): an Ed25519 pair and a signature that no webhook library made. */
 export const ed25519PrimitiveVector = {
@@ -51,8 +49,7 @@ export const ed25519PrimitiveVector = {
     '"content-length": 18',
     '"@signature-params": ("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"',
   ].join("\n"),
-  signatureBase64:
-    "wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==",
+  signatureBase64: "wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==",
 } as const;
 
 /** RFC 8037 A.2 and A.3: a public key and its RFC 7638 thumbprint. */

@@ -32,7 +32,11 @@ export async function changeCircuit(
   return snapshotCircuit(live.circuit, live.policy.circuitBreaker, how.clock.now());
 }
 
-function apply(live: LiveWebhook, action: CircuitCommand["action"], force: ForceCommand): CircuitTransition | null {
+function apply(
+  live: LiveWebhook,
+  action: CircuitCommand["action"],
+  force: ForceCommand,
+): CircuitTransition | null {
   if (action === "force_open") return forceOpen(live.circuit, force);
   if (action === "force_close") return forceClose(live.circuit, force);
   return resetCircuit(live.circuit, force.now);

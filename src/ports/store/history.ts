@@ -1,4 +1,10 @@
-import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, DeliveryState, Priority } from "../../core/delivery.ts";
+import type {
+  AttemptRecord,
+  DeliveryOrigin,
+  DeliveryProgress,
+  DeliveryState,
+  Priority,
+} from "../../core/delivery.ts";
 import type { PublishedEvent } from "../../core/event.ts";
 import type { FailureCategory } from "../../core/outcome.ts";
 import type { LaneKey } from "../../core/webhook.ts";
@@ -12,7 +18,10 @@ import type { Page, PageRequest } from "../store.ts";
 export interface HistoryStore {
   getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null>;
   listEvents(query: EventQuery): Promise<Page<StoredEvent>>;
-  getDelivery(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredDelivery | null>;
+  getDelivery(query: {
+    readonly tenantId: string | null;
+    readonly id: string;
+  }): Promise<StoredDelivery | null>;
   /** Attempts of one delivery, oldest first. */
   listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
   listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>>;

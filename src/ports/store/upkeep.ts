@@ -6,7 +6,11 @@ export interface UpkeepStore {
   /** Dead-letters free waiting deliveries that are older than their webhook's horizon (C-37). */
   expire(step: ExpireStep): Promise<StepResult>;
   /** Cancels waiting deliveries of a deleted webhook. */
-  cancelWebhook(step: { readonly webhookId: string; readonly now: number; readonly limit: number }): Promise<StepResult>;
+  cancelWebhook(step: {
+    readonly webhookId: string;
+    readonly now: number;
+    readonly limit: number;
+  }): Promise<StepResult>;
   /** Removes bodies of events created before a time, unless a delivery of theirs still waits. */
   forgetPayloads(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
   /** Removes finished deliveries with their attempts, and events without deliveries, created before a time. */

@@ -10,12 +10,20 @@ export interface WebhookStore {
   /** All that are not deleted, in order of creation, a page at a time (`after` is the last id of the page before). */
   page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]>;
   /** Replaces the signing keys of a webhook. */
-  saveSecrets(command: { readonly webhookId: string; readonly secrets: readonly StoredSecret[] }): Promise<void>;
+  saveSecrets(command: {
+    readonly webhookId: string;
+    readonly secrets: readonly StoredSecret[];
+  }): Promise<void>;
   /** Replaces the asymmetric keys of a tenant, which its webhooks share (TS16-73). */
-  saveTenantKeys(command: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): Promise<void>;
+  saveTenantKeys(command: {
+    readonly tenantId: string;
+    readonly keys: readonly StoredSecret[];
+  }): Promise<void>;
   tenantKeys(tenantId: string): Promise<readonly StoredSecret[]>;
   /** The webhook that uses a secret with this digest, to refuse reuse (TS16-74); null when it is free. */
-  findBySecretDigest(digest: string): Promise<{ readonly webhookId: string; readonly tenantId: string } | null>;
+  findBySecretDigest(
+    digest: string,
+  ): Promise<{ readonly webhookId: string; readonly tenantId: string } | null>;
   /** Ids of deleted webhooks whose waiting deliveries upkeep has not finished cancelling. */
   deletedWithWork(): Promise<readonly string[]>;
 }

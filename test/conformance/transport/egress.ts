@@ -104,7 +104,9 @@ export function egressSuite(name: string, create: CreateTransport): void {
       let judgements = 0;
       const policy: typeof loopbackOnly = {
         judge: () =>
-          judgements++ === 0 ? { allowed: true } : { allowed: false, addressClass: "loopback", reason: "changed" },
+          judgements++ === 0
+            ? { allowed: true }
+            : { allowed: false, addressClass: "loopback", reason: "changed" },
       };
       const transport = create({ policy });
       t.after(() => transport.close());

@@ -28,10 +28,23 @@ const slow: readonly HostileRow[] = [
   { title: "accepts and stays silent", behave: behaviours.silent, expected: failure("timeout") },
   { title: "takes the request and hangs", behave: behaviours.hangAfterRequest, expected: failure("timeout") },
   { title: "drips its headers", behave: behaviours.dripHead, expected: failure("timeout") },
-  { title: "drips its body", behave: behaviours.dripBody, expected: failure("timeout"), message: /status 200 seen/ },
+  {
+    title: "drips its body",
+    behave: behaviours.dripBody,
+    expected: failure("timeout"),
+    message: /status 200 seen/,
+  },
   { title: "hangs in the status line", behave: answering("HTTP/1.1 2"), expected: failure("timeout") },
-  { title: "hangs in the body", behave: answering(`${ok}Content-Length: 9\r\n\r\nabc`), expected: failure("timeout") },
-  { title: "hangs after 100 Continue", behave: answering("HTTP/1.1 100 Continue\r\n\r\n"), expected: failure("timeout") },
+  {
+    title: "hangs in the body",
+    behave: answering(`${ok}Content-Length: 9\r\n\r\nabc`),
+    expected: failure("timeout"),
+  },
+  {
+    title: "hangs after 100 Continue",
+    behave: answering("HTTP/1.1 100 Continue\r\n\r\n"),
+    expected: failure("timeout"),
+  },
 ];
 
 const large: readonly HostileRow[] = [
@@ -40,18 +53,44 @@ const large: readonly HostileRow[] = [
   { title: "never ends a chunk extension", behave: behaviours.endlessChunkExtension, expected: complete },
   { title: "never ends its reason phrase", behave: behaviours.endlessReason, expected: failure("protocol") },
   { title: "never ends its headers", behave: behaviours.headerFlood, expected: failure("protocol") },
-  { title: "sends thousands of 1xx", behave: behaviours.interimFlood, expected: failure("protocol"), message: /1xx/ },
+  {
+    title: "sends thousands of 1xx",
+    behave: behaviours.interimFlood,
+    expected: failure("protocol"),
+    message: /1xx/,
+  },
   { title: "floods with zeros", behave: behaviours.garbageFlood, expected: failure("protocol") },
-  { title: "sends a compressed bomb", behave: behaviours.gzipBomb, expected: complete, mayKeepConnection: true },
+  {
+    title: "sends a compressed bomb",
+    behave: behaviours.gzipBomb,
+    expected: complete,
+    mayKeepConnection: true,
+  },
 ];
 
 const cut: readonly HostileRow[] = [
   { title: "resets at accept", behave: behaviours.resetAtAccept, expected: lost },
   { title: "closes at accept", behave: behaviours.closeAtAccept, expected: lost },
-  { title: "resets instead of an answer", behave: behaviours.resetBeforeAnswer, expected: failure("network") },
-  { title: "closes instead of an answer", behave: behaviours.closeBeforeAnswer, expected: failure("network") },
-  { title: "closes in the status line", behave: answeringThenClosing("HTTP/1.1 2"), expected: failure("network") },
-  { title: "resets in the headers", behave: answeringThenResetting(`${ok}X-A: 1\r\n`), expected: failure("network") },
+  {
+    title: "resets instead of an answer",
+    behave: behaviours.resetBeforeAnswer,
+    expected: failure("network"),
+  },
+  {
+    title: "closes instead of an answer",
+    behave: behaviours.closeBeforeAnswer,
+    expected: failure("network"),
+  },
+  {
+    title: "closes in the status line",
+    behave: answeringThenClosing("HTTP/1.1 2"),
+    expected: failure("network"),
+  },
+  {
+    title: "resets in the headers",
+    behave: answeringThenResetting(`${ok}X-A: 1\r\n`),
+    expected: failure("network"),
+  },
   {
     title: "closes before its Content-Length",
     behave: answeringThenClosing(`${ok}Content-Length: 100\r\n\r\n0123456789`),
@@ -86,9 +125,21 @@ const cut: readonly HostileRow[] = [
 ];
 
 const malformed: readonly HostileRow[] = [
-  { title: "does not speak HTTP", behave: answering("220 mail.example ESMTP\r\n"), expected: failure("protocol") },
-  { title: "sends a status that is no number", behave: answering("HTTP/1.1 2x0 OK\r\n\r\n"), expected: failure("protocol") },
-  { title: "sends a header without a colon", behave: answering(`${ok}nonsense\r\n\r\n`), expected: failure("protocol") },
+  {
+    title: "does not speak HTTP",
+    behave: answering("220 mail.example ESMTP\r\n"),
+    expected: failure("protocol"),
+  },
+  {
+    title: "sends a status that is no number",
+    behave: answering("HTTP/1.1 2x0 OK\r\n\r\n"),
+    expected: failure("protocol"),
+  },
+  {
+    title: "sends a header without a colon",
+    behave: answering(`${ok}nonsense\r\n\r\n`),
+    expected: failure("protocol"),
+  },
   {
     title: "sends two different lengths",
     behave: answering(`${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`),
@@ -102,20 +153,30 @@ const malformed: readonly HostileRow[] = [
   },
   {
     title: "switches protocols unasked",
-    behave: answering("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"),
+    behave: answering(
+      "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    ),
     expected: failure("protocol"),
   },
 ];
 
 /** Strange, but allowed or harmless. */
 const odd: readonly HostileRow[] = [
-  { title: "sends more than its Content-Length", behave: answering(`${ok}Content-Length: 2\r\n\r\nabcdef`), expected: complete },
+  {
+    title: "sends more than its Content-Length",
+    behave: answering(`${ok}Content-Length: 2\r\n\r\nabcdef`),
+    expected: complete,
+  },
   {
     title: "sends a second answer that nobody asked for",
     behave: answering(`${ok}Content-Length: 2\r\n\r\nabHTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n`),
     expected: complete,
   },
-  { title: "closes after its answer", behave: answeringThenClosing(`${ok}Connection: close\r\n\r\nabc`), expected: complete },
+  {
+    title: "closes after its answer",
+    behave: answeringThenClosing(`${ok}Connection: close\r\n\r\nabc`),
+    expected: complete,
+  },
   {
     title: "sends 103 and then 200",
     behave: answering(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok}Content-Length: 0\r\n\r\n`),
@@ -131,7 +192,10 @@ const odd: readonly HostileRow[] = [
     behave: async (connection) => {
       await connection.request();
       const interim = "HTTP/1.1 100 Continue\r\nX-A: HTTP/1.1 100\r\n\r\n";
-      await connection.drip(`${interim}${interim}HTTP/1.1 103 Hints\r\n\r\n${ok}Content-Length: 0\r\n\r\n`, 1);
+      await connection.drip(
+        `${interim}${interim}HTTP/1.1 103 Hints\r\n\r\n${ok}Content-Length: 0\r\n\r\n`,
+        1,
+      );
     },
     expected: complete,
   },

@@ -27,7 +27,9 @@ export type CreateTransport = (setup: TransportSetup) => Transport;
 
 export const loopbackOnly: Pick<AddressPolicy, "judge"> = {
   judge: (address) =>
-    address === "127.0.0.1" ? { allowed: true } : { allowed: false, addressClass: "private", reason: "not loopback" },
+    address === "127.0.0.1"
+      ? { allowed: true }
+      : { allowed: false, addressClass: "private", reason: "not loopback" },
 };
 
 /** Timers and a busy machine; what matters is that it is not seconds. */
@@ -58,21 +60,25 @@ export interface HostileRow {
 export function hostileTest(row: HostileRow, create: CreateTransport, ca?: string): void {
   it(row.title, async () => {
     const setup = ca === undefined ? {} : { ca, names: { localhost: () => ["127.0.0.1"] } };
-    await withPeers(create({ policy: loopbackOnly, ...setup }), row, async ({ transport, hostile, healthy }) => {
-      const request = { ...testRequest, origin: hostile.origin };
-      const neighbour = keepSending(transport, healthy.origin);
-      const startedMs = performance.now();
-      const result = await transport.send(request);
-      const elapsedMs = performance.now() - startedMs;
-      const slowestMs = await neighbour.stop();
-      checkObservation(result, row.expected);
-      assert.ok(elapsedMs < testRequest.timeoutMs + slackMs, `took ${elapsedMs} ms`);
-      assert.ok(slowestMs < slackMs, `a healthy receiver waited ${slowestMs} ms`);
-      assert.ok(hostile.bytesWritten < floodBytesMax, `${hostile.bytesWritten} bytes were read`);
-      checkMessage(result, row.message);
-      assert.ok((result.responseSample?.length ?? 0) <= responseSampleBytesMax);
-      if (row.mayKeepConnection !== true) await hostile.untilAllClosed();
-    });
+    await withPeers(
+      create({ policy: loopbackOnly, ...setup }),
+      row,
+      async ({ transport, hostile, healthy }) => {
+        const request = { ...testRequest, origin: hostile.origin };
+        const neighbour = keepSending(transport, healthy.origin);
+        const startedMs = performance.now();
+        const result = await transport.send(request);
+        const elapsedMs = performance.now() - startedMs;
+        const slowestMs = await neighbour.stop();
+        checkObservation(result, row.expected);
+        assert.ok(elapsedMs < testRequest.timeoutMs + slackMs, `took ${elapsedMs} ms`);
+        assert.ok(slowestMs < slackMs, `a healthy receiver waited ${slowestMs} ms`);
+        assert.ok(hostile.bytesWritten < floodBytesMax, `${hostile.bytesWritten} bytes were read`);
+        checkMessage(result, row.message);
+        assert.ok((result.responseSample?.length ?? 0) <= responseSampleBytesMax);
+        if (row.mayKeepConnection !== true) await hostile.untilAllClosed();
+      },
+    );
   });
 }
 
@@ -139,12 +145,20 @@ export function transportSuite(name: string, create: CreateTransport): void {
       await withReceiver(create, async ({ transport, receiver }) => {
         const body = Buffer.from([0, 255, 10, 13, 128]);
         const headers = ["X-b", "2", "x-A", "1", "Content-Type", "application/octet-stream"];
-        await transport.send({ origin: receiver.origin, path: "/a/b?c=%20d", headers, body, timeoutMs: 5000 });
+        await transport.send({
+          origin: receiver.origin,
+          path: "/a/b?c=%20d",
+          headers,
+          body,
+          timeoutMs: 5000,
+        });
         const [request] = await receiver.waitForRequests(1);
         assert.equal(request?.method, "POST");
         assert.equal(request.path, "/a/b?c=%20d");
         assert.deepEqual(request.body, body);
-        const own = request.rawHeaders.filter((_, at, all) => /^(x-|content-type)/i.test(all[at - (at % 2)] ?? ""));
+        const own = request.rawHeaders.filter((_, at, all) =>
+          /^(x-|content-type)/i.test(all[at - (at % 2)] ?? ""),
+        );
         assert.deepEqual(own, headers);
         assert.equal(request.headers["content-length"], "5");
         assert.equal(request.headers.host, new URL(receiver.origin).host);
@@ -155,7 +169,12 @@ export function transportSuite(name: string, create: CreateTransport): void {
       await withReceiver(create, async ({ transport, receiver }) => {
         receiver.script(() => ({ status: 503, headers: { "Retry-After": "120" }, body: "b".repeat(5000) }));
         const result = await transport.send({ ...testRequest, origin: receiver.origin });
-        assert.deepEqual(result.observation, { kind: "response", status: 503, complete: true, retryAfter: "120" });
+        assert.deepEqual(result.observation, {
+          kind: "response",
+          status: 503,
+          complete: true,
+          retryAfter: "120",
+        });
         assert.equal(Buffer.from(result.responseSample ?? []).toString(), "b".repeat(responseSampleBytesMax));
         assert.equal(result.errorMessage, null);
       });
@@ -163,7 +182,8 @@ export function transportSuite(name: string, create: CreateTransport): void {
 
     it("uses one connection for requests that follow each other", async () => {
       await withReceiver(create, async ({ transport, receiver }) => {
-        for (let sent = 0; sent < 20; sent++) await transport.send({ ...testRequest, origin: receiver.origin });
+        for (let sent = 0; sent < 20; sent++)
+          await transport.send({ ...testRequest, origin: receiver.origin });
         assert.equal(receiver.connectionCount, 1);
         assert.equal(transport.openSockets(), 1);
       });
@@ -219,7 +239,11 @@ export function transportSuite(name: string, create: CreateTransport): void {
         const pending = transport.send({ ...testRequest, origin: receiver.origin, timeoutMs: 60_000 });
         await receiver.waitForRequests(1);
         await Promise.all([transport.close(), transport.close()]);
-        assert.deepEqual((await pending).observation, { kind: "failure", category: "network", requestSent: true });
+        assert.deepEqual((await pending).observation, {
+          kind: "failure",
+          category: "network",
+          requestSent: true,
+        });
         const late = await transport.send({ ...testRequest, origin: receiver.origin });
         assert.deepEqual(late.observation, { kind: "failure", category: "network", requestSent: false });
         await receiver.waitUntil(() => receiver.connectionsOpen === 0);

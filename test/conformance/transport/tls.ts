@@ -20,12 +20,42 @@ const names = {
   "elsewhere.test": () => ["127.0.0.1"],
 };
 
-const refusedPairs: readonly { title: string; pair: KeyPair; ca?: string; hostname: string; message: RegExp }[] = [
-  { title: "self-signed", pair: selfSignedPair, ca: testAuthority, hostname: "localhost", message: /SELF_SIGNED/ },
+const refusedPairs: readonly {
+  title: string;
+  pair: KeyPair;
+  ca?: string;
+  hostname: string;
+  message: RegExp;
+}[] = [
+  {
+    title: "self-signed",
+    pair: selfSignedPair,
+    ca: testAuthority,
+    hostname: "localhost",
+    message: /SELF_SIGNED/,
+  },
   { title: "expired", pair: expiredPair, ca: testAuthority, hostname: "localhost", message: /expired/ },
-  { title: "for another name", pair: otherHostPair, ca: testAuthority, hostname: "localhost", message: /ALTNAME/ },
-  { title: "for another name than this", pair: validPair, ca: testAuthority, hostname: "elsewhere.test", message: /ALTNAME/ },
-  { title: "for another address", pair: otherHostPair, ca: testAuthority, hostname: "127.0.0.1", message: /ALTNAME/ },
+  {
+    title: "for another name",
+    pair: otherHostPair,
+    ca: testAuthority,
+    hostname: "localhost",
+    message: /ALTNAME/,
+  },
+  {
+    title: "for another name than this",
+    pair: validPair,
+    ca: testAuthority,
+    hostname: "elsewhere.test",
+    message: /ALTNAME/,
+  },
+  {
+    title: "for another address",
+    pair: otherHostPair,
+    ca: testAuthority,
+    hostname: "127.0.0.1",
+    message: /ALTNAME/,
+  },
   { title: "of an unknown authority", pair: validPair, hostname: "localhost", message: /^TLS: / },
 ];
 
@@ -33,7 +63,11 @@ export function tlsSuite(name: string, create: CreateTransport): void {
   describe(`transport ${name}: TLS`, () => {
     for (const row of refusedPairs) {
       it(`refuses a certificate that is ${row.title}`, async (t) => {
-        const peer = await startHostileReceiver({ behave: behaviours.silent, tls: row.pair, hostname: row.hostname });
+        const peer = await startHostileReceiver({
+          behave: behaviours.silent,
+          tls: row.pair,
+          hostname: row.hostname,
+        });
         t.after(() => peer.close());
         const ca = row.ca === undefined ? {} : { ca: row.ca };
         const transport = create({ policy: loopbackOnly, names, ...ca });
@@ -91,7 +125,13 @@ export function tlsSuite(name: string, create: CreateTransport): void {
     const tls = validPair;
     const hostname = "localhost";
     const expected = { kind: "response", status: 200, complete: true } as const;
-    const gigabyte = { title: "bounds a gigabyte over TLS", behave: behaviours.gigabyteBody, expected, tls, hostname };
+    const gigabyte = {
+      title: "bounds a gigabyte over TLS",
+      behave: behaviours.gigabyteBody,
+      expected,
+      tls,
+      hostname,
+    };
     hostileTest(gigabyte, create, testAuthority);
   });
 }

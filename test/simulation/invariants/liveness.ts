@@ -24,10 +24,12 @@ export class LivenessChecks {
   }
 
   check(run: EngineRun, lastFaultAtMonotonicMs: number): void {
-    const { time, ledger, fail } = this.#watched;
+    const { time, ledger, flights, limits, fail } = this.#watched;
     const since = time.monotonicMs() - stalledMs;
     const quietSince = Math.max(run.startedAtMonotonicMs, lastFaultAtMonotonicMs, time.lastJumpAtMonotonicMs);
     if (!run.started || run.stopping || quietSince > since) return;
+    // Whoever waits for a free place waits for its turn; how fair turns are is not judged here.
+    if (flights.open(run).length >= limits.concurrency) return;
     const isHead = heads(ledger.waiting);
     for (const delivery of ledger.waiting) {
       const { webhookId } = delivery.lane;

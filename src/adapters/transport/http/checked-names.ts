@@ -80,7 +80,9 @@ export class CheckedNames {
     const allowed = found.filter(({ address }) => this.#policy.judge(address).allowed);
     const first = found[0];
     if (allowed.length === 0 && first !== undefined) {
-      return this.#failure(refusal(this.#policy, first.address) ?? new TransportFault("network", "egress refused"));
+      return this.#failure(
+        refusal(this.#policy, first.address) ?? new TransportFault("network", "egress refused"),
+      );
     }
     const ttlMs = Math.min(...allowed.map((one) => one.ttlMs), cachedMsMax);
     return {

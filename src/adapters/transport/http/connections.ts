@@ -22,7 +22,12 @@ export class Connection {
   #dial: Dial | null = null;
   #socket: Socket | null = null;
 
-  constructor(parts: { origin: string; dialer: Dialer; idleSocketMs: number; onDisconnect: (self: Connection) => void }) {
+  constructor(parts: {
+    origin: string;
+    dialer: Dialer;
+    idleSocketMs: number;
+    onDisconnect: (self: Connection) => void;
+  }) {
     this.origin = parts.origin;
     this.#dialer = parts.dialer;
     this.#client = new Client(parts.origin, {

@@ -91,7 +91,8 @@ export class Dialer {
 
   #race(target: DialTarget, addresses: readonly string[], done: DialDone): Dial {
     const { clock, names } = this.#parts;
-    const attempt = (address: string, attemptDone: DialDone): Socket => this.#attempt(target, address, attemptDone);
+    const attempt = (address: string, attemptDone: DialDone): Socket =>
+      this.#attempt(target, address, attemptDone);
     return new AddressRace(addresses, attempt, clock).start((fault, socket) => {
       // The receiver may have moved: ask for its addresses again next time.
       if (fault !== null) names.forget(target.hostname);
@@ -161,7 +162,11 @@ class AddressRace implements Dial {
   #firstFault: TransportFault | null = null;
   #done: DialDone | null = null;
 
-  constructor(addresses: readonly string[], attempt: (address: string, done: DialDone) => Socket, clock: Clock) {
+  constructor(
+    addresses: readonly string[],
+    attempt: (address: string, done: DialDone) => Socket,
+    clock: Clock,
+  ) {
     this.#addresses = addresses;
     this.#attempt = attempt;
     this.#clock = clock;

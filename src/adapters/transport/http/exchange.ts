@@ -68,7 +68,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     headers: Record<string, string | string[] | undefined>,
   ): void {
     if (status < 200) {
-      if (++this.#interimResponses > interimResponsesMax) this.fail("protocol", "too many interim (1xx) responses");
+      if (++this.#interimResponses > interimResponsesMax)
+        this.fail("protocol", "too many interim (1xx) responses");
       return;
     }
     this.status = status;
@@ -98,7 +99,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       return;
     }
     const fault = faultOf(error);
-    this.fail(fault.category, this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`);
+    this.fail(
+      fault.category,
+      this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`,
+    );
   }
 
   expire(): void {
@@ -117,7 +121,15 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     else this.fail("protocol", `more than ${wireBytesMax} bytes without a complete response head`);
   }
 
-  #answer({ complete, reusable, message }: { complete: boolean; reusable: boolean; message: string | null }): void {
+  #answer({
+    complete,
+    reusable,
+    message,
+  }: {
+    complete: boolean;
+    reusable: boolean;
+    message: string | null;
+  }): void {
     const observation: AttemptObservation =
       this.#retryAfter === null
         ? { kind: "response", status: this.status, complete }

@@ -15,7 +15,10 @@ const messageLengthMax = 300;
 
 /** One printable sentence. Receivers choose parts of it (certificate names, TLS alerts), so it is bounded and cleaned. */
 export function sentence(text: string): string {
-  return text.replaceAll(/[^\x20-\x7e]+/g, " ").trim().slice(0, messageLengthMax);
+  return text
+    .replaceAll(/[^\x20-\x7e]+/g, " ")
+    .trim()
+    .slice(0, messageLengthMax);
 }
 
 export function codeOf(error: unknown): string {
@@ -64,7 +67,8 @@ export function breaksHttp(error: unknown): boolean {
 /** Names what ended an attempt to connect: system errors are `network`, everything else about TLS is `ssl`. */
 export function connectFaultOf(error: unknown, protocol: string): TransportFault {
   if (error instanceof TransportFault) return error;
-  if (protocol === "https:" && !isSystemCode(codeOf(error))) return new TransportFault("ssl", tlsSentence(error));
+  if (protocol === "https:" && !isSystemCode(codeOf(error)))
+    return new TransportFault("ssl", tlsSentence(error));
   return new TransportFault("network", sentence(error instanceof Error ? error.message : String(error)));
 }
 

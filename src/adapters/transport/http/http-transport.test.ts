@@ -16,7 +16,13 @@ import type { HttpTransportOptions } from "./http-transport.ts";
 const addressPolicy = createAddressPolicy({ allow: [], allowLoopback: true });
 
 function start(t: TestContext, options: Partial<HttpTransportOptions> = {}): Transport {
-  const transport = createHttpTransport({ addressPolicy, clock, socketsMax: 20, idleSocketMs: 4000, ...options });
+  const transport = createHttpTransport({
+    addressPolicy,
+    clock,
+    socketsMax: 20,
+    idleSocketMs: 4000,
+    ...options,
+  });
   t.after(() => transport.close());
   return transport;
 }
@@ -113,7 +119,9 @@ describe("http transport: sockets", () => {
   it("does not mistake leftovers of one answer for the next answer", async (t) => {
     const transport = start(t);
     const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
-    const peer = await startHostileReceiver({ behave: answering(`${ok}HTTP/1.1 500 Poison\r\nContent-Length: 0\r\n\r\n`) });
+    const peer = await startHostileReceiver({
+      behave: answering(`${ok}HTTP/1.1 500 Poison\r\nContent-Length: 0\r\n\r\n`),
+    });
     t.after(() => peer.close());
     for (let count = 0; count < 3; count++) assert.equal(statusOf(await send(transport, peer.origin)), 200);
     assert.equal(peer.connectionCount, 3);
@@ -201,7 +209,9 @@ describe("http transport: sockets", () => {
       void transport.send(request);
       await transport.close();
       console.log("closed");`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const killer = setTimeout(() => child.kill(), 8000);
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));

@@ -16,7 +16,13 @@ import type { HttpTransportOptions } from "./http-transport.ts";
 const addressPolicy = createAddressPolicy({ allow: [], allowLoopback: true });
 
 function start(t: TestContext, options: Partial<HttpTransportOptions> = {}): Transport {
-  const transport = createHttpTransport({ addressPolicy, clock, socketsMax: 20, idleSocketMs: 4000, ...options });
+  const transport = createHttpTransport({
+    addressPolicy,
+    clock,
+    socketsMax: 20,
+    idleSocketMs: 4000,
+    ...options,
+  });
   t.after(() => transport.close());
   return transport;
 }
@@ -86,7 +92,10 @@ describe("http transport: through a CONNECT proxy", () => {
       assert.equal(statusOf(await send(transport, origin)), 200);
     }
     assert.equal(proxy.heads.length, 2);
-    assert.match(proxy.heads[0] ?? "", new RegExp(`^CONNECT a\\.receiver\\.test:${secure.port} HTTP/1\\.1\r\nHost: `));
+    assert.match(
+      proxy.heads[0] ?? "",
+      new RegExp(`^CONNECT a\\.receiver\\.test:${secure.port} HTTP/1\\.1\r\nHost: `),
+    );
     const credentials = Buffer.from("user:canary").toString("base64");
     assert.match(proxy.heads[0] ?? "", new RegExp(`Proxy-Authorization: Basic ${credentials}`));
     assert.doesNotMatch(JSON.stringify(secure.requests), /Proxy-Authorization/i);

@@ -52,7 +52,8 @@ export function openTunnel(proxy: Proxy, target: DialTarget, done: DialDone): Tu
     else socket.destroy();
     report?.(fault, fault === null ? socket : null);
   };
-  const onError = (error: Error): void => end(new TransportFault("network", sentence(`proxy: ${error.message}`)));
+  const onError = (error: Error): void =>
+    end(new TransportFault("network", sentence(`proxy: ${error.message}`)));
   const onClose = (): void => end(new TransportFault("network", "proxy closed the connection"));
   const onData = (chunk: Buffer): void => {
     answer = Buffer.concat([answer, chunk]);

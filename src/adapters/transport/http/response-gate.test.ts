@@ -5,7 +5,11 @@ import { describe, it } from "node:test";
 import { ResponseGate, wireBytesMax } from "./response-gate.ts";
 
 /** What the parser would see of `chunks`, read one by one. */
-function through(chunks: readonly string[], gate = new ResponseGate(), onWireLimit = (): void => undefined): string {
+function through(
+  chunks: readonly string[],
+  gate = new ResponseGate(),
+  onWireLimit = (): void => undefined,
+): string {
   const stream = new PassThrough({ highWaterMark: 2 ** 20 });
   gate.install(stream as unknown as Socket);
   gate.expectAnswer({ onWireLimit });
@@ -25,7 +29,10 @@ describe("response gate", () => {
   it("turns 100 into an interim status that undici skips, and touches nothing else", () => {
     assert.equal(through([interim + final]), interimSkipped + final);
     assert.equal(through([final]), final);
-    assert.equal(through([`\r\n${interim}${interim}${final}`]), `\r\n${interimSkipped}${interimSkipped}${final}`);
+    assert.equal(
+      through([`\r\n${interim}${interim}${final}`]),
+      `\r\n${interimSkipped}${interimSkipped}${final}`,
+    );
   });
 
   it("finds it wherever the bytes are split", () => {
@@ -37,7 +44,12 @@ describe("response gate", () => {
   });
 
   it("leaves other interim answers and garbage alone", () => {
-    for (const bytes of ["HTTP/1.1 103 Early Hints\r\n\r\n", "HTTP/1.1 101 Up\r\n\r\n", "SSH-2.0-100_100\r\n", "\r\n\r\n"]) {
+    for (const bytes of [
+      "HTTP/1.1 103 Early Hints\r\n\r\n",
+      "HTTP/1.1 101 Up\r\n\r\n",
+      "SSH-2.0-100_100\r\n",
+      "\r\n\r\n",
+    ]) {
       assert.equal(through([bytes]), bytes);
     }
   });
@@ -46,7 +58,10 @@ describe("response gate", () => {
     const gate = new ResponseGate();
     let limits = 0;
     const chunk = "a".repeat(wireBytesMax / 2);
-    assert.equal(through([chunk, chunk, "b", "c"], gate, () => limits++), chunk + chunk);
+    assert.equal(
+      through([chunk, chunk, "b", "c"], gate, () => limits++),
+      chunk + chunk,
+    );
     assert.equal(limits, 1);
     assert.equal(through([chunk], new ResponseGate()), chunk);
   });
