@@ -151,6 +151,7 @@ export class Dispatcher {
   /** The reserved delivery was not committed. */
   unreserve(lane: Lane): void {
     lane.unreserve();
+    this.consider(lane);
   }
 
   /** A delivery of the lane was committed and not leased: the store holds it, due at `dueAt`. */
@@ -191,7 +192,7 @@ export class Dispatcher {
    * The settlement was not written: whoever holds the lease decides, and when nobody does it runs out. Until then an
    * ordered lane stands still, because its head is neither here nor free.
    */
-  lost({ lane }: Flight): void {
+  lost({ lane }: Pick<Flight, "lane">): void {
     const { wakeups, clock, leaseMs } = this.#options;
     // Not the lane itself, which would forget this for an earlier wake-up.
     const sleeper = {

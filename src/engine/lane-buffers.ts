@@ -28,6 +28,7 @@ export class LaneBuffers {
   #wanted: Lane[] = [];
   #claiming = 0;
   readonly #unreleased = new Set<readonly Lease[]>();
+  readonly #running = new Set<Promise<void>>();
   #bytes = 0;
 
   constructor(options: LaneBuffersOptions) {
@@ -70,7 +71,7 @@ export class LaneBuffers {
     if (leases.length === 0) return;
     lane.releasing += 1;
     this.#unreleased.add(leases);
-    void this.#release(lane, leases);
+    this.#track(this.#release(lane, leases));
   }
 
   async #release(lane: Lane, leases: readonly Lease[]): Promise<void> {
@@ -82,7 +83,10 @@ export class LaneBuffers {
         { err: String(error), leases: leases.length },
         "leases could not be given back; trying again",
       );
-      wakeups.at({ wakeAt: null, wake: () => void this.#release(lane, leases) }, clock.now() + retryMs);
+      wakeups.at(
+        { wakeAt: null, wake: () => this.#track(this.#release(lane, leases)) },
+        clock.now() + retryMs,
+      );
       return;
     }
     this.#unreleased.delete(leases);
@@ -97,20 +101,28 @@ export class LaneBuffers {
     for (const endpoint of endpoints) {
       for (const lane of endpoint.lanes.values()) leases.push(...this.empty(lane));
     }
-    if (leases.length === 0) return;
     try {
-      await this.#options.store.release(leases);
+      if (leases.length > 0) await this.#options.store.release(leases);
     } catch (error) {
       this.#options.telemetry.log.warn(
         { err: String(error) },
         "leases could not be given back; they run out by themselves",
       );
     }
+    // A claim that was on its way gives back what it brings.
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
   }
 
   /** Asks for a refill with the next `claim`. */
   request(lane: Lane): void {
     if (lane.claiming || lane.releasing > 0) return;
+    // What is being committed for an ordered lane comes before whatever a claim could bring.
+    if (lane.ordered && lane.reserved > 0) return;
     lane.claiming = true;
     this.#wanted.push(lane);
   }
@@ -121,7 +133,7 @@ export class LaneBuffers {
     const lanes = this.#wanted;
     this.#wanted = [];
     this.#claiming += lanes.length;
-    void this.#claimFor(lanes);
+    this.#track(this.#claimFor(lanes));
   }
 
   async #claimFor(lanes: readonly Lane[]): Promise<void> {

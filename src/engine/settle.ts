@@ -68,7 +68,10 @@ export class Settler {
     this.#logDeadLetter(delivery, progress);
     this.#options.commits.settle({
       settlement: { lease: delivery.lease, progress, attempt: null, settledAt: this.#options.clock.now() },
-      done: () => this.#options.dispatcher().dropped(lane),
+      done: (written) => {
+        if (written || !lane.ordered) this.#options.dispatcher().dropped(lane);
+        if (!written) this.#options.dispatcher().lost({ lane });
+      },
     });
   }
 

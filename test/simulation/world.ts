@@ -71,8 +71,8 @@ export class World {
     this.#random = new SeededRandom(`seed ${options.seed}`);
     this.scenario = drawScenario(this.#random.fork("scenario"));
     const { time } = this;
-    const trace = (line: string): void => this.#trace(line);
-    const fail = (invariant: string, message: string): void => this.#fail(invariant, message);
+    const trace = this.#trace.bind(this);
+    const fail = this.#fail.bind(this);
     this.recorded = new RecordedTelemetry(trace);
     this.#invariants = new Invariants({
       ...{ ledger: this.#ledger, flights: this.#flights, time, fail },
@@ -194,7 +194,6 @@ export class World {
     );
   }
 
-  /** A supervisor starts it again, as long as the store is what kept it from starting. */
   #bootFailed(run: EngineRun, error: unknown): void {
     this.#trace(`boot ${run.number} failed: ${String(error)}`);
     if (!String(error).includes("outage")) this.#fail("I-21", `the engine does not start: ${String(error)}`);

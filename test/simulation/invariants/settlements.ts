@@ -33,13 +33,15 @@ export class SettlementChecks {
     }
   }
 
-  /** The store would not take it and the engine gave it up: the request counts as lost, and is made again. */
+  /** The store would not take it and the engine gave it up: the request counts as lost, and its lease runs out. */
   refused(run: EngineRun, batch: CommitBatch): void {
     const { ledger, flights } = this.#watched;
     for (const { lease, attempt } of batch.settlements) {
       const delivery = ledger.byRef(lease.ref);
-      const flight = delivery === undefined || attempt === null ? undefined : flights.settle(run, delivery);
-      if (flight === undefined || delivery === undefined) continue;
+      if (delivery === undefined) continue;
+      delivery.lease = null;
+      const flight = attempt === null ? undefined : flights.settle(run, delivery);
+      if (flight === undefined) continue;
       flight.state = "lost";
       delivery.lost += 1;
     }
