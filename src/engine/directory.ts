@@ -86,7 +86,7 @@ export class Directory {
   tenancy(tenantId: string): Tenancy {
     let tenancy = this.#tenancies.get(tenantId);
     if (tenancy === undefined) {
-      tenancy = new Tenancy(tenantId);
+      tenancy = new Tenancy(tenantId, this.#options.wakes.tenancyWoke);
       this.#tenancies.set(tenantId, tenancy);
     }
     return tenancy;

@@ -109,6 +109,13 @@ export class Dispatcher {
     this.#enlist(lane.endpoint);
   }
 
+  /** The rate limit of a tenant lets something through again, or was changed. */
+  considerTenancy(tenancy: Tenancy): void {
+    tenancy.wakeAt = null;
+    this.#enqueueTenancy(tenancy);
+    this.schedulePump();
+  }
+
   /** Gates of the endpoint may have opened: look at it now, whatever it was waiting for. */
   considerEndpoint(endpoint: Endpoint): void {
     endpoint.wakeAt = null;
@@ -243,6 +250,7 @@ export class Dispatcher {
         continue;
       }
       tenancy.queued = false;
+      if (tenancy.wakeAt !== null) continue;
       const endpoint = tenancy.next();
       if (endpoint === undefined) continue;
       this.#enqueueTenancy(tenancy);
@@ -283,6 +291,8 @@ export class Dispatcher {
     if (lane.ordered && head.progress.dueAt > now) {
       this.giveBack(lane);
       lane.more[0] = false;
+      // A wake-up that the clock jumped over has not come yet; the lane would look again and again until it does.
+      lane.wakeAt = null;
       this.#options.wakeups.at(lane, head.progress.dueAt);
       return true;
     }
@@ -304,7 +314,8 @@ export class Dispatcher {
     const rate = closedByRate(endpoint, now);
     if (rate !== null) {
       this.#options.telemetry.metrics.rateLimited(endpoint.webhook.id);
-      this.#close(endpoint, { until: rate.until, now });
+      if (rate.waitingFor === "tenant_rate_limit") this.#options.wakeups.at(endpoint.tenancy, rate.until);
+      else this.#close(endpoint, { until: rate.until, now });
       return undefined;
     }
     const permission = allow(endpoint.circuit, endpoint.policy.circuitBreaker, now);
@@ -363,7 +374,7 @@ export class Dispatcher {
   }
 
   #enqueueTenancy(tenancy: Tenancy): void {
-    if (tenancy.queued) return;
+    if (tenancy.queued || tenancy.wakeAt !== null) return;
     tenancy.queued = true;
     this.#round.push(tenancy);
   }

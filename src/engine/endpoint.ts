@@ -32,6 +32,7 @@ export interface EndpointConfig {
 export interface EndpointWakes {
   readonly endpointWoke: (endpoint: Endpoint) => void;
   readonly laneWoke: (lane: Lane) => void;
+  readonly tenancyWoke: (tenancy: Tenancy) => void;
 }
 
 /**

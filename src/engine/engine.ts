@@ -84,6 +84,7 @@ export class Engine implements EngineAccess {
       wakes: {
         endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
         laneWoke: (lane) => this.#dispatcher.consider(lane),
+        tenancyWoke: (tenancy) => this.#dispatcher.considerTenancy(tenancy),
       },
     });
   }
@@ -273,6 +274,7 @@ export class Engine implements EngineAccess {
 
   applyTenantLimit(change: Parameters<EngineAccess["applyTenantLimit"]>[0]): void {
     this.#directory.applyTenantLimit(change);
+    this.#dispatcher.considerTenancy(this.#directory.tenancy(change.tenantId));
   }
 
   publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
@@ -348,8 +350,6 @@ export class Engine implements EngineAccess {
       webhooks: this.#directory.size,
     };
   }
-
-  // ---- inside -------------------------------------------------------------------------------------------------
 
   #requeued({ deliveries, supersedes }: RequeueCommand): void {
     for (const delivery of deliveries) {

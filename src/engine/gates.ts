@@ -31,7 +31,10 @@ export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
 }
 
 /** The rate limits of webhook and tenant, without taking a token (C-34). */
-export function closedByRate(endpoint: Endpoint, now: number): ClosedGate | null {
+export function closedByRate(
+  endpoint: Endpoint,
+  now: number,
+): (ClosedGate & { readonly until: number }) | null {
   const own = endpoint.bucket === null ? 0 : rateWaitMs(endpoint.bucket, now);
   if (own > 0) return { waitingFor: "rate_limit", until: now + own };
   const { bucket } = endpoint.tenancy;

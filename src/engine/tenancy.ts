@@ -3,9 +3,13 @@ import type { RateBucket } from "../core/rate-limit.ts";
 import type { RateLimitConfig } from "../core/profile.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
+import type { Sleeper } from "./wakeups.ts";
 
-/** A tenant's place in the fair round: its endpoints that are ready, by priority, and its own rate limit. */
-export class Tenancy {
+/**
+ * A tenant's place in the fair round: its endpoints that are ready, by priority, and its own rate limit. While the limit
+ * is used up the tenancy sleeps as a whole and its endpoints keep their places in line, so that none of them starves.
+ */
+export class Tenancy implements Sleeper {
   readonly tenantId: string;
   readonly ready: readonly [Fifo<Endpoint>, Fifo<Endpoint>, Fifo<Endpoint>] = [
     new Fifo(),
@@ -14,10 +18,17 @@ export class Tenancy {
   ];
   /** Whether it stands in the dispatcher's round. */
   queued = false;
+  wakeAt: number | null = null;
   bucket: RateBucket | null = null;
+  readonly #woke: (tenancy: Tenancy) => void;
 
-  constructor(tenantId: string) {
+  constructor(tenantId: string, woke: (tenancy: Tenancy) => void) {
     this.tenantId = tenantId;
+    this.#woke = woke;
+  }
+
+  wake(): void {
+    this.#woke(this);
   }
 
   limit(limit: RateLimitConfig | null): void {

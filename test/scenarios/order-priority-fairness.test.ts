@@ -210,4 +210,24 @@ describe("fairness", () => {
     await crowd.close();
     await few.close();
   });
+
+  test("the webhooks of a tenant share its rate limit, and none of them starves", async () => {
+    const world = await openEngineWorld();
+    const receiver = await startReceiver();
+    for (const name of ["a", "b", "c"])
+      await world.addWebhook({ url: receiver.url(`/${name}`), events: [`${name}.x`] });
+    world.engine.applyTenantLimit({ tenantId: "default", rateLimit: { requestsPerMinute: 1_200, burst: 1 } });
+    const types = ["a.x", "b.x", "c.x"];
+    await world.publishMany(
+      "default",
+      range(90).map((n) => ({ eventType: types[Math.floor(n / 30)] ?? "a.x", data: { n } })),
+    );
+    await receiver.waitForRequests(30);
+    const counts = ["/a", "/b", "/c"].map(
+      (path) => receiver.requests.slice(0, 30).filter((request) => request.path === path).length,
+    );
+    assert.ok(Math.min(...counts) >= 8, `the first 30 requests went ${counts.join(", ")}`);
+    await world.close();
+    await receiver.close();
+  });
 });

@@ -52,6 +52,8 @@ export interface CrashStoreOptions {
   readonly faults: StoreFaults;
   readonly crash: (where: string) => void;
   readonly trace: (line: string) => void;
+  /** The engine does not let go of the store. */
+  readonly spinning: () => void;
   /** A write was refused by itself, so the engine gives it up. */
   readonly refused: (run: EngineRun, batch: CommitBatch) => void;
   /** After a commit took effect, before its answer is seen. */
@@ -68,6 +70,8 @@ interface StoreCall {
   readonly batch?: CommitBatch;
 }
 
+const callsPerInstantMax = 20_000;
+
 /** A process that died waits for ever. */
 const never = new Promise<never>(() => undefined);
 
@@ -78,6 +82,8 @@ export class CrashStore {
   /** No more faults from now on. */
   healed = false;
   #outageUntilMonotonicMs = 0;
+  #callsAt = 0;
+  #callsNow = 0;
   readonly #doubted = new WeakSet<Settlement>();
   lastFaultAtMonotonicMs = Number.NEGATIVE_INFINITY;
 
@@ -167,7 +173,7 @@ export class CrashStore {
     const { trace, crash, faults } = this.#options;
     // Without latency the effect comes within the call, as in the embedded store.
     if (faults.latencyMsMax > 0) await this.#latency(run);
-    if (!run.alive) return never;
+    if (!run.alive || this.#isSpinning()) return never;
     const planned = this.#plannedCrash(points);
     if (planned?.phase === "before") {
       crash(`${planned.point}:before`);
@@ -179,6 +185,15 @@ export class CrashStore {
     if (planned?.phase === "after" && run.alive) crash(`${planned.point}:after`);
     if (faults.latencyMsMax > 0) await this.#latency(run);
     return run.alive ? result : never;
+  }
+
+  /** Asking again and again without letting time pass would keep the world from ever going on. */
+  #isSpinning(): boolean {
+    const now = this.#options.time.monotonicMs();
+    this.#callsNow = now === this.#callsAt ? this.#callsNow + 1 : 0;
+    this.#callsAt = now;
+    if (this.#callsNow === callsPerInstantMax) this.#options.spinning();
+    return this.#callsNow >= callsPerInstantMax;
   }
 
   /** Throws when the store is out of order, or does not like this write. */

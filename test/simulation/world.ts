@@ -21,7 +21,7 @@ import type { Target } from "./webhook-actions.ts";
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const startUnixMs = Date.UTC(2026, 2, 15, 9);
-/** Longest wait that a schedule of the simulation can ask for, with jitter, and time to be noticed after it. */
+/** Longer than any schedule of the simulation waits. */
 const healMsMax = 31 * hourMs;
 const livenessCheckMs = 5 * minuteMs;
 const helpMs = 10 * minuteMs;
@@ -84,6 +84,7 @@ export class World {
       random: this.#random.fork("store"),
       faults: this.scenario.faults,
       crash: (where) => this.#crash(where),
+      spinning: () => this.#fail("I-19", "the engine calls the store without end"),
       refused: (run, batch) => this.#invariants.refused(run, batch),
       committed: (commit) => this.#invariants.committed(commit),
     });
