@@ -12,8 +12,9 @@ import { Fifo } from "./fifo.ts";
 import { closedByRate, closedGate } from "./gates.ts";
 import { LaneBuffers } from "./lane-buffers.ts";
 import type { Lane } from "./lane.ts";
+import { Reservations } from "./reservations.ts";
 import type { Tenancy } from "./tenancy.ts";
-import type { Wakeups } from "./wakeups.ts";
+import type { Sleeper, Wakeups } from "./wakeups.ts";
 
 /** A delivery on its way. Made by the dispatcher, settled by settle, given back through `answered` and `settled`. */
 export interface Flight {
@@ -62,6 +63,8 @@ export class Dispatcher {
   readonly #round = new Fifo<Tenancy>();
   readonly #capacity: Capacity;
   readonly #buffers: LaneBuffers;
+  /** What is published goes straight into memory where it may. */
+  readonly reservations: Reservations;
   #pumpScheduled = false;
   #running = false;
 
@@ -75,6 +78,13 @@ export class Dispatcher {
         else this.giveBack(lane);
       },
       roundOver: () => this.schedulePump(),
+    });
+    this.reservations = new Reservations({
+      clock: options.clock,
+      buffers: this.#buffers,
+      running: () => this.#running,
+      backlogKnown: options.backlogKnown,
+      consider: (lane) => this.consider(lane),
     });
   }
 
@@ -96,6 +106,11 @@ export class Dispatcher {
   async stop(endpoints: Iterable<Endpoint>): Promise<void> {
     this.#running = false;
     await this.#buffers.giveBackAll(endpoints);
+  }
+
+  /** Resolves once everything that was given back is in the store. */
+  released(): Promise<void> {
+    return this.#buffers.released();
   }
 
   // ---- what others tell ---------------------------------------------------------------------------------------
@@ -120,45 +135,6 @@ export class Dispatcher {
   considerEndpoint(endpoint: Endpoint): void {
     endpoint.wakeAt = null;
     for (const lane of endpoint.lanes.values()) this.consider(lane);
-  }
-
-  /**
-   * May deliveries that are about to be committed be leased and kept in memory? Only when nothing older of the lane is
-   * left in the store, so that order and priority hold, and while there is room.
-   */
-  reserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
-    if (this.#mayReserve(lane, delivery)) {
-      lane.reserved += 1;
-      return true;
-    }
-    // The store will hold this one, so nothing later of the same commit may be kept in memory and overtake it.
-    if (lane.ordered) lane.markMore(0);
-    return false;
-  }
-
-  #mayReserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
-    if (!this.#running || lane.claiming || lane.releasing > 0) return false;
-    for (let tier = lane.ordered ? 0 : delivery.tier; tier <= delivery.tier; tier += 1) {
-      if (lane.more[tier as 0 | 1 | 2]) return false;
-    }
-    if (lane.ordered && (lane.wakeAt !== null || !this.#options.backlogKnown())) return false;
-    if (lane.buffered + lane.reserved >= laneBufferMax) return false;
-    if (!this.#buffers.hasRoom(delivery.bytes)) return false;
-    return closedGate(lane.endpoint, this.#options.clock.now()) === null;
-  }
-
-  /** The reserved delivery was committed. */
-  accept(lane: Lane, delivery: ClaimedDelivery): void {
-    const isLate = lane.unreserve();
-    this.#buffers.push(lane, delivery);
-    if (isLate) this.giveBack(lane);
-    this.consider(lane);
-  }
-
-  /** The reserved delivery was not committed. */
-  unreserve(lane: Lane): void {
-    lane.unreserve();
-    this.consider(lane);
   }
 
   /** A delivery of the lane was committed and not leased: the store holds it, due at `dueAt`. */
@@ -201,15 +177,18 @@ export class Dispatcher {
    */
   lost({ lane }: Pick<Flight, "lane">): void {
     const { wakeups, clock, leaseMs } = this.#options;
+    const leaseEndsAt = clock.now() + leaseMs;
     // Not the lane itself, which would forget this for an earlier wake-up.
-    const sleeper = {
+    const sleeper: Sleeper = {
       wakeAt: null,
-      wake: () => {
+      wake: (now) => {
+        // The clock was set back: the lease, whose end is a wall-clock time, still runs.
+        if (now < leaseEndsAt) return wakeups.at(sleeper, leaseEndsAt);
         if (lane.ordered) lane.inFlight -= 1;
         lane.wake();
       },
     };
-    wakeups.at(sleeper, clock.now() + leaseMs);
+    wakeups.at(sleeper, leaseEndsAt);
     this.schedulePump();
   }
 
@@ -393,7 +372,6 @@ const leaseReserveMs = attemptTimeoutMsMax + 10_000;
 const noProbe = { probe: null } as const;
 /** Deliveries taken from one endpoint before the next tenant's turn. */
 const quantum = 4;
-const laneBufferMax = 256;
 const laneRefillBelow = 8;
 /** A gate that opens within this time does not empty its lanes. */
 const keepBufferMs = 1_000;

@@ -219,6 +219,7 @@ export class Engine implements EngineAccess {
     await this.#lifecycle.stop();
     this.#writeStates();
     await this.#commits.drain();
+    await this.#dispatcher.released();
     this.#wakeups.stop();
   }
 

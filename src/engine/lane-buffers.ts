@@ -110,6 +110,11 @@ export class LaneBuffers {
       );
     }
     // A claim that was on its way gives back what it brings.
+    await this.released();
+  }
+
+  /** Resolves once no claim and no release is on its way. */
+  async released(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 

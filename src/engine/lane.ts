@@ -94,8 +94,17 @@ export class Lane implements Sleeper {
     return undefined;
   }
 
-  /** Highest tier with something to send or to claim; -1 when there is nothing. */
+  /**
+   * The priority at which the lane takes its turn: that of what it would send or claim next; -1 when there is nothing.
+   * An ordered lane whose head is not in memory takes its turn as a normal one, or every ordered webhook would go before
+   * all others.
+   */
   headTier(): number {
+    if (this.ordered) {
+      const head = this.#buffers[0].peek();
+      if (head !== undefined) return tierOf(head.priority);
+      return this.more[0] ? tierOf("normal") : -1;
+    }
     for (let tier = 0; tier < priorities.length; tier += 1) {
       if ((this.#buffers[tier]?.length ?? 0) > 0) return tier;
       if (this.more[tier] === true) return tier;

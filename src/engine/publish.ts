@@ -177,12 +177,12 @@ export class Publisher {
   /** Right before the batch is written: lease what may be sent at once. */
   #reserve(draft: Draft): void {
     const bytes = draft.command.event.body.length;
-    const dispatcher = this.#options.dispatcher();
+    const { reservations } = this.#options.dispatcher();
     for (let index = 0; index < draft.lanes.length; index += 1) {
       const delivery = draft.deliveries[index] as DraftDelivery;
       const lane = draft.lanes[index] as Lane;
       if (delivery.state !== "pending") continue;
-      delivery.claim = dispatcher.reserve(lane, { tier: lane.tier(delivery.priority), bytes });
+      delivery.claim = reservations.reserve(lane, { tier: lane.tier(delivery.priority), bytes });
     }
   }
 
@@ -194,9 +194,9 @@ export class Publisher {
       const delivery = draft.deliveries[index] as DraftDelivery;
       const lane = draft.lanes[index] as Lane;
       if (accepted === null) {
-        if (delivery.claim) dispatcher.unreserve(lane);
+        if (delivery.claim) dispatcher.reservations.cancel(lane);
       } else if (delivery.claim) {
-        dispatcher.accept(
+        dispatcher.reservations.accept(
           lane,
           claimed(draft, { delivery, lease: accepted.leases[index] as { ref: number; fence: number } }),
         );
