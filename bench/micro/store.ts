@@ -48,6 +48,7 @@ function publication(
       priority: "normal",
       createdAt: now,
       contentType: "application/json",
+      raw: false,
       body,
     },
     deliveries: [
@@ -59,6 +60,7 @@ function publication(
         dueAt: now,
         createdAt: now,
         origin: "publish",
+        format: "standard",
         claim: options.claim,
         leaseUntil: now + leaseMs,
       },

@@ -60,7 +60,16 @@ async function compare(seconds: number, only: string | undefined): Promise<void>
     socketsMax: 200,
     idleSocketMs: 4000,
   });
-  const request = { origin, path: "/hook", headers, body: payload, timeoutMs: 30_000 };
+  const request = {
+    method: "POST",
+    origin,
+    path: "/hook",
+    headers,
+    body: payload,
+    timeoutMs: 30_000,
+    http2: false,
+    clientCertificate: null,
+  } as const;
   const contestants: Record<string, SendOne> = {
     "pool.request": (done) => void requestOnce(pool).then(done),
     "pool.dispatch": (done) => void dispatchOnce(pool).then(done),

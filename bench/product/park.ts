@@ -47,6 +47,7 @@ function publishOf(product: Product, input: ParkInput & { readonly now: number }
       priority: "normal",
       createdAt: now,
       contentType: "application/json",
+      raw: false,
       body: messageBody(),
     },
     deliveries: input.webhookIds.map((webhookId) => ({
@@ -57,6 +58,7 @@ function publishOf(product: Product, input: ParkInput & { readonly now: number }
       dueAt: now + input.dueInMs,
       createdAt: now,
       origin: "publish",
+      format: "standard",
       claim: false,
       leaseUntil: 0,
     })),

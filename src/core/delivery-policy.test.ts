@@ -1,3 +1,4 @@
+import { webhookDefaults } from "./webhook.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -17,6 +18,7 @@ const webhook: Webhook = {
   statusChangedAt: 0,
   profile: "standard",
   schemes: null,
+  ...webhookDefaults,
   retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
   circuitBreaker: {},
   rateLimit: null,

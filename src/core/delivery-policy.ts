@@ -62,7 +62,7 @@ export function resolvePolicy(webhook: Webhook, profile: Profile): DeliveryPolic
     circuitBreakerIgnoresStatuses: profile.circuitBreakerIgnoresStatuses,
     rateLimit: webhook.rateLimit ?? profile.rateLimit,
     signatureSchemes: webhook.schemes ?? profile.signatureSchemes,
-    payloadFormat: profile.payloadFormat,
+    payloadFormat: webhook.payloadFormat ?? profile.payloadFormats[0],
   };
 }
 

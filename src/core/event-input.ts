@@ -4,6 +4,7 @@ import type { FieldError } from "./errors.ts";
 /** The fields of a publish that rules apply to; names are those of the API, so that errors can name them. */
 export interface EventFields {
   readonly data: unknown;
+  readonly raw: unknown;
   readonly metadata: unknown;
   readonly links: unknown;
   readonly source: unknown;
@@ -24,7 +25,8 @@ const timestampAheadMsMax = 60_000;
  */
 export function eventFieldProblems(fields: EventFields, now: number): FieldError[] {
   const problems: FieldError[] = [];
-  if (!isObject(fields.data))
+  if (fields.raw !== undefined) addRawProblems(problems, fields);
+  else if (!isObject(fields.data))
     problems.push({ field: "data", message: "must be an object with at least one property" });
   else if (isEmpty(fields.data))
     problems.push({ field: "data", message: "must not be empty: an object with at least one property" });
@@ -60,6 +62,25 @@ export function parseTimestamp(text: unknown): number | null {
   const time = Date.parse(text);
   return Number.isFinite(time) && time >= 0 ? time : null;
 }
+
+/** Content of any media type: a type, at least one byte (CEW-2.1-4), and nothing that only goes with JSON `data`. */
+function addRawProblems(problems: FieldError[], fields: EventFields): void {
+  const raw = fields.raw;
+  if (!isObject(raw) || !(raw["body"] instanceof Uint8Array) || raw["body"].byteLength === 0) {
+    problems.push({ field: "body", message: "must have at least one byte" });
+  }
+  const contentType = isObject(raw) ? raw["contentType"] : undefined;
+  if (typeof contentType !== "string" || contentType.length > 255 || !mediaType.test(contentType)) {
+    problems.push({ field: "content-type", message: "must be a media type such as application/xml" });
+  }
+  for (const field of ["data", "metadata", "links"] as const) {
+    if (fields[field] !== undefined)
+      problems.push({ field, message: "cannot be given together with raw content" });
+  }
+}
+
+/** RFC 9110, 8.3.1, with parameters; no control characters, so that it is safe in a header. */
+const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(?:[ \t]*;[ \t]*[\w!#$&^.+-]+=(?:[\w!#$&^.+-]+|"[\x20\x21\x23-\x5b\x5d-\x7e]*"))*$/;
 
 const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/;
 

@@ -27,13 +27,23 @@ export interface Profile {
   /** Used when a webhook sets no limit of its own; null means unlimited. */
   readonly rateLimit: RateLimitConfig | null;
   readonly signatureSchemes: readonly SignatureSchemeName[];
-  readonly payloadFormat: PayloadFormatName;
+  /** The first is the default; a webhook may choose another of them. */
+  readonly payloadFormats: readonly [PayloadFormatName, ...PayloadFormatName[]];
   /** Names of the headers this profile sends, in order, for documentation and tests. */
   readonly headers: readonly string[];
 }
 
 export type SignatureSchemeName = "v1" | "v1a";
-export type PayloadFormatName = "standard";
+
+/** How an event becomes a body; see payload-formats/. The order is part of stored data: new ones go at the end. */
+export const payloadFormats = [
+  "standard",
+  "data",
+  "x-webhook",
+  "cloudevents-structured",
+  "cloudevents-binary",
+] as const;
+export type PayloadFormatName = (typeof payloadFormats)[number];
 
 /** How statuses map to outcomes: exact status first, then the class (`2` for 2xx), then the fallback. */
 export interface ClassificationTable {

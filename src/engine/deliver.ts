@@ -1,6 +1,7 @@
 import { attemptTimeoutMs } from "../core/delivery-policy.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Logger } from "../ports/telemetry.ts";
+import { noResponseFields } from "../ports/transport.ts";
 import type { OutboundRequest, Transport, TransportResult } from "../ports/transport.ts";
 import type { Flight } from "./dispatcher.ts";
 
@@ -57,11 +58,14 @@ function buildRequest(flight: Flight, now: number): OutboundRequest {
     ...config.fixedHeaders,
   ];
   return {
+    method: "POST",
     origin: config.origin,
     path: config.path,
     headers,
     body,
     timeoutMs: attemptTimeoutMs(config.policy, delivery.progress.attemptCount + 1),
+    http2: false,
+    clientCertificate: null,
   };
 }
 
@@ -69,7 +73,7 @@ function buildRequest(flight: Flight, now: number): OutboundRequest {
 const notSent: TransportResult = {
   observation: { kind: "failure", category: "network", requestSent: false },
   responseSample: null,
-  location: null,
+  fields: noResponseFields,
   errorMessage: "the request could not be built",
   durationMs: 0,
 };

@@ -3,6 +3,8 @@ import type { CircuitBreakerState } from "../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../core/delivery-policy.ts";
 import { createHealth } from "../core/endpoint-health.ts";
 import type { EndpointHealth } from "../core/endpoint-health.ts";
+import type { PayloadFormatName } from "../core/profile.ts";
+import { findProfile } from "../core/profiles/index.ts";
 import { createBucket, reconfigureBucket } from "../core/rate-limit.ts";
 import type { RateBucket } from "../core/rate-limit.ts";
 import type { Signer } from "../core/signing/standard-webhooks.ts";
@@ -155,10 +157,23 @@ export class Endpoint implements LiveWebhook, Sleeper {
 }
 
 /** A change of `ordering` applies to events published from then on: old lanes drain under the mode they began with. */
-export function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
+function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
   return {
     webhookId: webhook.id,
     ordering: webhook.ordering,
     eventType: webhook.ordering === "per_event_type" ? eventType : null,
+  };
+}
+
+/** How a new delivery joins a webhook as it is now. */
+export function placeOf(
+  webhook: Webhook,
+  eventType: string,
+): { readonly lane: LaneKey; readonly format: PayloadFormatName } {
+  const profile = findProfile(webhook.profile);
+  if (profile === undefined) throw new Error(`webhook ${webhook.id} has an unknown profile`);
+  return {
+    lane: laneKeyFor(webhook, eventType),
+    format: webhook.payloadFormat ?? profile.payloadFormats[0],
   };
 }

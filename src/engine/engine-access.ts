@@ -1,7 +1,7 @@
 import type { CircuitBreakerState, CircuitTransition } from "../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../core/delivery-policy.ts";
-import type { LaneKey, Webhook } from "../core/webhook.ts";
-import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
+import type { Webhook } from "../core/webhook.ts";
+import type { NewDelivery, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { DeliveryView, PublishInput, PublishReceipt, Scope } from "./services.ts";
@@ -33,7 +33,8 @@ export interface EngineAccess {
   /** Through the grouped commits; new deliveries start at once. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
 
-  laneOf(webhook: Webhook, eventType: string): LaneKey;
+  /** How a new delivery joins a webhook as it is now: which line, and which body. */
+  placeOf(webhook: Webhook, eventType: string): Pick<NewDelivery, "lane" | "format">;
   /** Status, what it waits for and until when. */
   explain(delivery: StoredDelivery): DeliveryView;
   /** The circuit of a webhook was changed by hand: look at its lanes again. Resolves once the change is stored. */

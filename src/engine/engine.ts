@@ -3,7 +3,7 @@ import { healthReenabled } from "../core/endpoint-health.ts";
 import { standard } from "../core/profiles/standard.ts";
 import { UnavailableError } from "../core/errors.ts";
 import { createUuidV7Source } from "../core/uuid.ts";
-import type { LaneKey, Webhook } from "../core/webhook.ts";
+import type { Webhook } from "../core/webhook.ts";
 import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
@@ -13,7 +13,7 @@ import { Directory } from "./directory.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { Flight } from "./dispatcher.ts";
 import type { EngineAccess, LiveWebhook, SystemEvent } from "./engine-access.ts";
-import { laneKeyFor } from "./endpoint.ts";
+import { placeOf } from "./endpoint.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
 import { explain } from "./explain.ts";
@@ -315,8 +315,8 @@ export class Engine implements EngineAccess {
     return result;
   }
 
-  laneOf(webhook: Webhook, eventType: string): LaneKey {
-    return laneKeyFor(webhook, eventType);
+  placeOf(webhook: Webhook, eventType: string): ReturnType<EngineAccess["placeOf"]> {
+    return placeOf(webhook, eventType);
   }
 
   explain(delivery: StoredDelivery): DeliveryView {

@@ -11,7 +11,7 @@ import { isEventTypeName, isSystemEventType } from "../core/event-type.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { FieldProblem } from "../ports/schema-compiler.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { PublishInput, Scope } from "./services.ts";
+import type { PublishInput, RawContent, Scope } from "./services.ts";
 
 export interface EventGateOptions {
   readonly clock: Clock;
@@ -25,13 +25,18 @@ export interface EventGateOptions {
   readonly payloadBytesMax: number;
 }
 
-/** A publish that may be stored: `dataJson` is its payload as minified JSON, times are Unix milliseconds. */
+/** What is published: JSON `data`, minified, or bytes of any media type (EDS-2-1). */
+export type AcceptedPayload =
+  | { readonly kind: "data"; readonly dataJson: string }
+  | { readonly kind: "raw"; readonly contentType: string; readonly body: Uint8Array };
+
+/** A publish that may be stored. Times are Unix milliseconds. */
 export interface AcceptedInput {
   readonly tenantId: string;
   readonly input: PublishInput;
   readonly timestamp: number;
   readonly now: number;
-  readonly dataJson: string;
+  readonly payload: AcceptedPayload;
 }
 
 /**
@@ -55,26 +60,37 @@ export class EventGate {
       problems.push({ field: "tenant_id", message: "does not exist; create it with PUT /v1/tenants/{id}" });
     }
     if (problems.length > 0) return new InvalidRequestError(summary(problems), problems);
+    const payload = input.raw === undefined ? this.#data(tenantId, input) : this.#raw(input.raw);
+    if (payload instanceof PosthornError) return payload;
+    const timestamp = input.timestamp === undefined ? now : (parseTimestamp(input.timestamp) ?? now);
+    return { tenantId, input, timestamp, now, payload };
+  }
+
+  #data(tenantId: string, input: PublishInput): AcceptedPayload | PosthornError {
     const dataJson = jsonOf(input.data);
     if (dataJson instanceof PosthornError) return dataJson;
-    const tooLarge = this.#tooLarge(dataJson, input);
+    // A UTF-16 unit becomes at most three bytes of UTF-8: short texts need no count.
+    const isShort = dataJson.length * 3 <= largePayloadBytes;
+    const tooLarge = this.#tooLarge(isShort ? dataJson.length : Buffer.byteLength(dataJson));
     if (tooLarge !== null) return tooLarge;
-    const violations = this.#options.schemaProblems({
-      tenantId,
-      eventType: input.eventType,
-      data: input.data,
-    });
+    const { eventType, data } = input;
+    const violations = this.#options.schemaProblems({ tenantId, eventType, data });
     if (violations.length > 0) {
-      return new SchemaViolationError(`data does not match the schema of ${input.eventType}`, violations);
+      return new SchemaViolationError(`data does not match the schema of ${eventType}`, violations);
     }
-    const timestamp = input.timestamp === undefined ? now : (parseTimestamp(input.timestamp) ?? now);
-    return { tenantId, input, timestamp, now, dataJson };
+    return envelopeTooLarge(input) ?? { kind: "data", dataJson };
+  }
+
+  /** Opaque bytes: their type is the publisher's word, and only their size is ours to judge (EDS-2-1, EDS-9.1-4). */
+  #raw({ contentType, body }: RawContent): AcceptedPayload | PosthornError {
+    return this.#tooLarge(body.byteLength) ?? { kind: "raw", contentType, body };
   }
 
   #problems(input: PublishInput, now: number): FieldError[] {
     const problems = eventFieldProblems(
       {
         data: input.data,
+        raw: input.raw,
         metadata: input.metadata,
         links: input.links,
         source: input.source,
@@ -99,27 +115,30 @@ export class EventGate {
     return problems;
   }
 
-  /** The payload is the event's `data`, as minified UTF-8 JSON (WDS-116, WDS-200). */
-  #tooLarge(dataJson: string, input: PublishInput): PosthornError | null {
+  /** The payload is the event's `data` as minified UTF-8 JSON, or the raw bytes (WDS-116, WDS-200). */
+  #tooLarge(bytes: number): PosthornError | null {
     const bytesMax = this.#options.payloadBytesMax;
-    // A UTF-16 unit becomes at most three bytes of UTF-8: short texts need no count.
-    const bytes = dataJson.length * 3 <= largePayloadBytes ? dataJson.length : Buffer.byteLength(dataJson);
     if (bytes > bytesMax) return new PayloadTooLargeError({ bytes, bytesMax });
     if (bytes > largePayloadBytes) this.#options.telemetry.metrics.largePayload(bytes);
-    if (input.metadata === undefined && input.links === undefined) return null;
-    const extra = Buffer.byteLength(JSON.stringify([input.metadata, input.links]));
-    return extra <= envelopeBytesMax
-      ? null
-      : new InvalidRequestError(
-          `metadata and links together have ${extra} bytes; the limit is ${envelopeBytesMax}`,
-          [{ field: input.metadata === undefined ? "links" : "metadata", message: "is too large" }],
-        );
+    return null;
   }
+}
+
+function envelopeTooLarge(input: PublishInput): PosthornError | null {
+  if (input.metadata === undefined && input.links === undefined) return null;
+  const bytes = Buffer.byteLength(JSON.stringify([input.metadata, input.links]));
+  if (bytes <= envelopeBytesMax) return null;
+  const field = input.metadata === undefined ? "links" : "metadata";
+  return new InvalidRequestError(
+    `metadata and links together have ${bytes} bytes; the limit is ${envelopeBytesMax}`,
+    [{ field, message: "is too large" }],
+  );
 }
 
 /** What a repeat must have in common with the original; never the time of the call. */
 export function fingerprint(accepted: AcceptedInput): string {
-  const { input, dataJson } = accepted;
+  const { input, payload } = accepted;
+  const content = payload.kind === "raw" ? [payload.contentType] : [];
   return createHash("sha256")
     .update(
       JSON.stringify([
@@ -127,10 +146,11 @@ export function fingerprint(accepted: AcceptedInput): string {
         input.timestamp ?? null,
         input.source ?? null,
         input.priority ?? null,
+        ...content,
       ]),
     )
     .update(JSON.stringify([input.metadata ?? null, input.links ?? null]))
-    .update(dataJson)
+    .update(payload.kind === "raw" ? payload.body : payload.dataJson)
     .digest("base64");
 }
 

@@ -2,7 +2,13 @@ import type { DeliveryOrigin, Priority } from "../core/delivery.ts";
 import { DuplicateEventError, PosthornError, UnavailableError } from "../core/errors.ts";
 import { renderStandardPayload, standardContentType } from "../core/payload-formats/standard.ts";
 import { StoreUnavailableError } from "../ports/store.ts";
-import type { NewDelivery, PublishCommand, PublishResult } from "../ports/store/deliveries.ts";
+import type {
+  ClaimedDelivery,
+  NewDelivery,
+  NewEvent,
+  PublishCommand,
+  PublishResult,
+} from "../ports/store/deliveries.ts";
 import type { CommitGroup } from "./commit-group.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -85,7 +91,7 @@ export class Publisher {
         input: { eventType, data, source: "posthorn" },
         timestamp: now,
         now,
-        dataJson: JSON.stringify(data),
+        payload: { kind: "data", dataJson: JSON.stringify(data) },
       },
       { endpoints: event.endpoints, origin: event.origin },
     );
@@ -119,14 +125,7 @@ export class Publisher {
         fingerprint: input.idempotencyKey === undefined ? null : fingerprint(accepted),
         priority,
         createdAt: now,
-        contentType: standardContentType,
-        body: renderStandardPayload({
-          eventType: input.eventType,
-          timestamp: accepted.timestamp,
-          dataJson: accepted.dataJson,
-          metadata: input.metadata ?? null,
-          links: input.links ?? null,
-        }),
+        ...content(accepted),
       },
       deliveries,
       dedupUntil: input.idempotencyKey === undefined ? null : now + dedupMs,
@@ -146,6 +145,7 @@ export class Publisher {
       dueAt: event.now,
       createdAt: event.now,
       origin: event.origin,
+      format: lane.endpoint.policy.payloadFormat,
       claim: false,
       leaseUntil: event.now + this.#options.leaseMs,
     };
@@ -198,7 +198,11 @@ export class Publisher {
       } else if (delivery.claim) {
         dispatcher.reservations.accept(
           lane,
-          claimed(draft, { delivery, lease: accepted.leases[index] as { ref: number; fence: number } }),
+          claimed(draft, {
+            delivery,
+            lease: accepted.leases[index] as { ref: number; fence: number },
+            sequenceNumber: accepted.sequenceNumber,
+          }),
         );
       } else if (delivery.state === "pending") {
         dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
@@ -207,15 +211,24 @@ export class Publisher {
   }
 }
 
+/** What is stored of the event: the standard object, or the publisher's bytes. */
+function content({ input, timestamp, payload }: AcceptedInput): Pick<NewEvent, "contentType" | "raw" | "body"> {
+  if (payload.kind === "raw") return { contentType: payload.contentType, raw: true, body: payload.body };
+  const { eventType, metadata = null, links = null } = input;
+  const body = renderStandardPayload({ eventType, timestamp, dataJson: payload.dataJson, metadata, links });
+  return { contentType: standardContentType, raw: false, body };
+}
+
 function claimed(
   draft: Draft,
   leased: {
     readonly delivery: DraftDelivery;
     readonly lease: { readonly ref: number; readonly fence: number };
+    readonly sequenceNumber: number;
   },
-) {
+): ClaimedDelivery {
   const { event } = draft.command;
-  const { delivery, lease } = leased;
+  const { delivery, lease, sequenceNumber } = leased;
   return {
     lease,
     id: delivery.id,
@@ -232,7 +245,13 @@ function claimed(
       dueAt: delivery.dueAt,
       reason: null,
     },
+    format: delivery.format,
+    timestamp: event.timestamp,
+    source: event.source,
+    idempotencyKey: event.idempotencyKey,
+    sequenceNumber,
     contentType: event.contentType,
+    raw: event.raw,
     body: event.body,
   };
 }

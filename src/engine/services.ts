@@ -38,9 +38,17 @@ export interface Services {
 
 // ---- events ---------------------------------------------------------------------------------------------------
 
+/** A payload of any media type, delivered byte for byte (EDS-2-1, TS16-41). */
+export interface RawContent {
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
+
 export interface PublishInput {
   readonly eventType: string;
-  readonly data: unknown;
+  /** An object with at least one property; left out when `raw` is given. */
+  readonly data?: unknown;
+  readonly raw?: RawContent;
   /** Defaults to the scope's tenant, or `default` for an administrator. */
   readonly tenantId?: string;
   readonly source?: string;

@@ -240,8 +240,9 @@ function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: num
 }
 
 function errorMessage(result: TransportResult): string | null {
-  if (result.location === null) return result.errorMessage;
-  return `redirect to ${result.location.slice(0, 500)} was not followed`;
+  const { location } = result.fields;
+  if (location === undefined) return result.errorMessage;
+  return `redirect to ${location.slice(0, 500)} was not followed`;
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: false });

@@ -6,11 +6,12 @@ import type { AttemptObservation } from "../core/outcome.ts";
  * Promises, kept by every adapter and proved by test/conformance/transport:
  * - never throws and never rejects: each thing that can go wrong is a result;
  * - ends within `timeoutMs` whatever the receiver does (hang, drip, endless body), connect included;
- * - reads at most `responseSampleBytesMax` into the sample and a bounded number of bytes beyond, then drops the
+ * - keeps at most `responseBodyBytesMax` bytes of the body and reads a bounded number beyond, then drops the
  *   connection;
  * - never follows a redirect, never sends to an address that the address policy refuses, for names and literals
  *   alike, and judges the address of the socket before a byte of the request is sent;
- * - always verifies the certificate.
+ * - always verifies the certificate;
+ * - connections differ by origin, client certificate and whether HTTP/2 was asked for, and are never mixed.
  */
 export interface Transport {
   send(request: OutboundRequest): Promise<TransportResult>;
@@ -20,29 +21,76 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/** One POST, ready to send. */
+export type OutboundMethod = "POST" | "PUT" | "OPTIONS" | "GET";
+
+/** One request, ready to send. */
 export interface OutboundRequest {
+  readonly method: OutboundMethod;
   /** `https://host:port`, as normalised by the URL policy. */
   readonly origin: string;
   /** Path and query. */
   readonly path: string;
-  /** Flat name-value list, in the order and letter case they go on the wire. */
+  /** Flat name-value list, in the order and letter case they go on the wire; HTTP/2 makes the names lower case. */
   readonly headers: readonly string[];
+  /** Empty for OPTIONS and GET: they then carry no `Content-Length`, and should be given no `Content-Type`. */
   readonly body: Uint8Array;
   readonly timeoutMs: number;
+  /** Offers HTTP/2 to an `https:` receiver; one that does not choose it gets HTTP/1.1. `http:` is always HTTP/1.1. */
+  readonly http2: boolean;
+  /** What to show to an `https:` receiver that asks for a certificate. */
+  readonly clientCertificate: ClientCertificate | null;
+  /**
+   * Bytes of the response body to keep, for the few answers that somebody reads: at most
+   * `responseBodyBytesMaxAllowed`. `responseSampleBytesMax` when absent.
+   */
+  readonly responseBodyBytesMax?: number;
+}
+
+/** A certificate for mutual TLS. Connections made with it serve only requests that carry the same `id`. */
+export interface ClientCertificate {
+  /** Unique over all owners, and another one when certificate or key change. */
+  readonly id: string;
+  /** The certificate, and those between it and the authority. */
+  readonly certificatePem: string;
+  /** Never part of a message. */
+  readonly privateKeyPem: string;
 }
 
 /** What one request saw; small enough to keep. */
 export interface TransportResult {
   readonly observation: AttemptObservation;
-  /** The first bytes of the response body, at most `responseSampleBytesMax`. */
+  /** The first bytes of the response body, at most `responseSampleBytesMax` unless the request asked for more. */
   readonly responseSample: Uint8Array | null;
-  /** `Location` of a redirect, for the owner to see; never followed. */
-  readonly location: string | null;
+  /** `noResponseFields` when none of them came. */
+  readonly fields: ResponseFields;
   /** One sentence without secrets: `connect ECONNREFUSED 10.1.2.3:443`. Null for complete responses. */
   readonly errorMessage: string | null;
   readonly durationMs: number;
 }
 
+/**
+ * The response fields that somebody looks at, beside `Retry-After` in the observation. Absent ones are left out, long
+ * ones are cut at `responseFieldLengthMax` characters, and of repeated ones this is the first.
+ */
+export interface ResponseFields {
+  /** Of a redirect (3xx) only, for the owner to see; never followed. */
+  readonly location?: string;
+  /** RFC 8594: when the resource is going to be gone. */
+  readonly sunset?: string;
+  /** CEW-4.2: who may send. */
+  readonly "webhook-allowed-origin"?: string;
+  /** CEW-4.2: how many requests per minute. */
+  readonly "webhook-allowed-rate"?: string;
+  readonly allow?: string;
+  /** Only when the request set `responseBodyBytesMax`: nearly every answer has one, and nobody else asks. */
+  readonly "content-type"?: string;
+  readonly "www-authenticate"?: string;
+}
+
+/** Shared, so that an ordinary answer costs no object. */
+export const noResponseFields: ResponseFields = Object.freeze({});
+
 /** WDS-202. */
 export const responseSampleBytesMax = 1024;
+export const responseBodyBytesMaxAllowed = 64 * 1024;
+export const responseFieldLengthMax = 2048;

@@ -21,6 +21,7 @@ import type { PublishInput, Scope, WebhookInput, WebhookView } from "../../src/e
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
+import { noResponseFields } from "../../src/ports/transport.ts";
 import type { OutboundRequest, Transport } from "../../src/ports/transport.ts";
 
 export const admin: Scope = { tenantId: null };
@@ -161,7 +162,7 @@ function fakeTransport(requests: OutboundRequest[], statuses: ReadonlyMap<string
       return {
         observation: { kind: "response", status, complete: true },
         responseSample: null,
-        location: null,
+        fields: noResponseFields,
         errorMessage: null,
         durationMs: 1,
       };

@@ -11,7 +11,7 @@ import { createSystemRandom } from "../../src/adapters/system/random.ts";
 import { createHttpTransport } from "../../src/adapters/transport/http/http-transport.ts";
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
 import { generateSymmetricSecret } from "../../src/core/signing/signing-key.ts";
-import type { Webhook } from "../../src/core/webhook.ts";
+import { type Webhook, webhookDefaults } from "../../src/core/webhook.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { EngineLimits } from "../../src/engine/engine-options.ts";
 import type { PublishInput } from "../../src/engine/services.ts";
@@ -152,6 +152,7 @@ function webhookWithDefaults(
     statusChangedAt: now,
     profile: "standard",
     schemes: ["v1"],
+    ...webhookDefaults,
     retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
     circuitBreaker: {},
     rateLimit: null,

@@ -1,4 +1,5 @@
 import type { AttemptObservation, Outcome } from "../../src/core/outcome.ts";
+import { noResponseFields } from "../../src/ports/transport.ts";
 import type { OutboundRequest, Transport, TransportResult } from "../../src/ports/transport.ts";
 import type { EngineRun } from "./engine-run.ts";
 import type { VirtualTime } from "./fake-clock.ts";
@@ -170,7 +171,7 @@ function resultOf(observation: AttemptObservation, durationMs: number): Transpor
     observation,
     durationMs,
     responseSample: observation.kind === "response" ? Buffer.from("sample") : null,
-    location: isRedirect ? "https://elsewhere.example/" : null,
+    fields: isRedirect ? { location: "https://elsewhere.example/" } : noResponseFields,
     errorMessage: observation.kind === "failure" ? observation.category : null,
   };
 }

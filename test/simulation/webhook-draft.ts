@@ -1,6 +1,6 @@
 import type { CircuitBreakerConfig, RateLimitConfig, RetrySchedule } from "../../src/core/profile.ts";
 import { generateEd25519Key, generateSymmetricSecret } from "../../src/core/signing/signing-key.ts";
-import type { Webhook } from "../../src/core/webhook.ts";
+import { type Webhook, webhookDefaults } from "../../src/core/webhook.ts";
 import type { StoredSecret } from "../../src/ports/store/webhooks.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import { stubSecretBox } from "./stub-secret-box.ts";
@@ -32,6 +32,7 @@ export function draftWebhook(
     statusChangedAt: now,
     profile: "standard",
     schemes: random.chance(0.1) ? ["v1a", "v1"] : ["v1"],
+    ...webhookDefaults,
     ...drawBehaviour(random),
     headers: {},
     metadata: {},

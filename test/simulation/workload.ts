@@ -196,7 +196,7 @@ function newDelivery(
   const state: "pending" | "skipped" = webhook.status === "active" ? "pending" : "skipped";
   return {
     ...{ id: engine.nextId(), priority: old.priority, state, origin, dueAt: now, createdAt: now },
-    lane: engine.laneOf(webhook, old.event.eventType),
+    ...engine.placeOf(webhook, old.event.eventType),
     claim: false,
     leaseUntil: 0,
   };

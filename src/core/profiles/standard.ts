@@ -104,7 +104,7 @@ export const standard: Profile = {
   circuitBreakerIgnoresStatuses: [400, 413, 414, 415, 422, 431],
   rateLimit: null,
   signatureSchemes: ["v1a", "v1"],
-  payloadFormat: "standard",
+  payloadFormats: ["standard"],
   headers: [
     "Content-Type",
     "User-Agent",

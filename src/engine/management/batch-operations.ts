@@ -10,7 +10,7 @@ import { readSlice, type Selection, sliceSelection } from "./operation-selection
 import { newRedelivery } from "./redelivery.ts";
 
 export interface BatchOperationsOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "laneOf" | "nextId" | "requeue">;
+  readonly access: Pick<EngineAccess, "webhook" | "placeOf" | "nextId" | "requeue">;
   readonly store: Pick<Store, "history" | "operations">;
   readonly clock: Clock;
   readonly log: Telemetry["log"];

@@ -23,7 +23,7 @@ import { newRedelivery, requireAccepted } from "./redelivery.ts";
 import { requireWebhook } from "./scope.ts";
 
 export interface DeliveryServiceOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "explain" | "requeue" | "laneOf" | "nextId">;
+  readonly access: Pick<EngineAccess, "webhook" | "explain" | "requeue" | "placeOf" | "nextId">;
   readonly history: HistoryStore;
   readonly clock: Clock;
 }

@@ -10,7 +10,7 @@ import { newRedelivery, requireAccepted } from "./redelivery.ts";
 import { tenantFilter } from "./scope.ts";
 
 export interface EventServiceOptions {
-  readonly access: Pick<EngineAccess, "webhooks" | "explain" | "requeue" | "laneOf" | "nextId">;
+  readonly access: Pick<EngineAccess, "webhooks" | "explain" | "requeue" | "placeOf" | "nextId">;
   readonly history: HistoryStore;
   readonly clock: Clock;
 }

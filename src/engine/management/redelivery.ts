@@ -6,7 +6,7 @@ import type { EngineAccess } from "../engine-access.ts";
 
 /** A new delivery of an event that is stored, due at once (C-40). It joins the line of its webhook as it is now. */
 export function newRedelivery(
-  access: Pick<EngineAccess, "laneOf" | "nextId">,
+  access: Pick<EngineAccess, "placeOf" | "nextId">,
   delivery: {
     readonly webhook: Webhook;
     readonly eventType: string;
@@ -17,7 +17,7 @@ export function newRedelivery(
 ): NewDelivery {
   return {
     id: access.nextId(),
-    lane: access.laneOf(delivery.webhook, delivery.eventType),
+    ...access.placeOf(delivery.webhook, delivery.eventType),
     priority: delivery.priority,
     state: "pending",
     dueAt: delivery.now,

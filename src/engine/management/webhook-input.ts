@@ -3,7 +3,7 @@ import { isEventTypePattern } from "../../core/event-type.ts";
 import type { CircuitBreakerConfig, RateLimitConfig, SignatureSchemeName } from "../../core/profile.ts";
 import { findProfile, profiles } from "../../core/profiles/index.ts";
 import { judgeCustomHeaders } from "../../core/request-headers.ts";
-import { orderingGuarantees, type Webhook } from "../../core/webhook.ts";
+import { orderingGuarantees, type Webhook, webhookDefaults } from "../../core/webhook.ts";
 import type { WebhookInput } from "../services.ts";
 import { isRecord, jsonBytes, type NumberRange, type ProblemList } from "./problem-list.ts";
 import { mergeRetry, noRetryOverrides } from "./webhook-retry-input.ts";
@@ -41,6 +41,7 @@ export function blankWebhook(identity: {
     statusChangedAt: now,
     profile: profiles[0]?.name ?? "standard",
     schemes: null,
+    ...webhookDefaults,
     retry: noRetryOverrides,
     circuitBreaker: {},
     rateLimit: null,

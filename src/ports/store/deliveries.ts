@@ -1,4 +1,5 @@
 import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, Priority } from "../../core/delivery.ts";
+import type { PayloadFormatName } from "../../core/profile.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 
 /**
@@ -59,7 +60,9 @@ export interface NewEvent {
   readonly priority: Priority;
   readonly createdAt: number;
   readonly contentType: string;
-  /** The rendered body: these bytes go on the wire in every attempt. */
+  /** The body is the publisher's own bytes of any media type, not the standard object around JSON `data`. */
+  readonly raw: boolean;
+  /** The standard object, or the publisher's bytes. Every payload format is rendered from these. */
   readonly body: Uint8Array;
 }
 
@@ -72,6 +75,8 @@ export interface NewDelivery {
   readonly dueAt: number;
   readonly createdAt: number;
   readonly origin: DeliveryOrigin;
+  /** Fixed with the delivery, so that a change of its webhook's profile cannot change a message between attempts. */
+  readonly format: PayloadFormatName;
   /** Lease it to the caller at once, until `leaseUntil`. */
   readonly claim: boolean;
   readonly leaseUntil: number;
@@ -178,8 +183,16 @@ export interface ClaimedDelivery {
   readonly eventType: string;
   readonly priority: Priority;
   readonly progress: DeliveryProgress;
+  readonly format: PayloadFormatName;
+  /** When the event happened. */
+  readonly timestamp: number;
+  readonly source: string | null;
+  readonly idempotencyKey: string | null;
+  /** The event's number within its tenant. */
+  readonly sequenceNumber: number;
   readonly contentType: string;
-  /** Null when retention removed it. */
+  readonly raw: boolean;
+  /** As in `NewEvent`. Null when retention removed it. */
   readonly body: Uint8Array | null;
 }
 

@@ -37,7 +37,9 @@ export interface HistoryStore {
 /** An event as it is kept, with its place in listings. */
 export interface StoredEvent extends PublishedEvent {
   readonly contentType: string;
-  /** The rendered body; null once retention removed it. */
+  /** As in `NewEvent`. */
+  readonly raw: boolean;
+  /** The standard object, or the publisher's bytes when `raw`; null once retention removed it. */
   readonly body: Uint8Array | null;
   readonly position: number;
   readonly deliveries: number;

@@ -35,10 +35,22 @@ export interface StoredWebhook {
   readonly runtime: WebhookRuntimeState | null;
 }
 
+/**
+ * `symmetric` signs `v1`, `x-webhook-v1` and `rfc9421-hmac-sha256`; `ed25519` signs `v1a` and `rfc9421-ed25519`. The
+ * others are credentials: a bearer token, an OAuth 2.0 client secret, a JSON object of header names and values, a JSON
+ * object `{certificatePem, privateKeyPem}`.
+ */
+export type SecretKind =
+  | "symmetric"
+  | "ed25519"
+  | "bearer"
+  | "oauth2_client_secret"
+  | "credential_headers"
+  | "client_certificate";
+
 /** An encrypted key. The store never sees the plain text. */
 export interface StoredSecret {
-  /** `symmetric` for `v1`, `ed25519` for `v1a`, `bearer` for a bearer token. */
-  readonly kind: "symmetric" | "ed25519" | "bearer";
+  readonly kind: SecretKind;
   readonly ciphertext: Uint8Array;
   /** Keyed digest of the plain text, for equality only. */
   readonly digest: string;

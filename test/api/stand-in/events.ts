@@ -121,6 +121,7 @@ function publishOne(
     createdAt: now,
     sequenceNumber: world.position + 1,
     contentType: "application/json",
+    raw: false,
     body: Buffer.from(JSON.stringify(body)),
     position: ++world.position,
     deliveries: targets.length,
@@ -156,6 +157,8 @@ function refuseBadEvent(
       idempotencyKey: undefined,
       priority: undefined,
       ...input,
+      data: input.data,
+      raw: input.raw,
     },
     options.now(),
   );

@@ -1,3 +1,4 @@
+import { webhookDefaults } from "../../../src/core/webhook.ts";
 /** Webhooks of the stand-in engine: the rules of core, kept in a map. */
 import { randomBytes, randomUUID } from "node:crypto";
 import {
@@ -118,6 +119,7 @@ const emptyWebhook = {
   statusChangedAt: 0,
   profile: "standard",
   schemes: null,
+  ...webhookDefaults,
   retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
   circuitBreaker: {},
   rateLimit: null,

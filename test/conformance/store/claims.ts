@@ -19,8 +19,11 @@ const key = lane("webhook-1");
 export const claims: StoreTheme = (check) => {
   check("hands out everything a sender needs", async (store) => {
     const { event, deliveries } = await publish(store, {
-      event: { eventType: "user.updated", tenantId: "acme", contentType: "text/plain" },
-      deliveries: [{ priority: "high" }],
+      event: {
+        ...{ eventType: "user.updated", tenantId: "acme", contentType: "text/plain", raw: true },
+        ...{ timestamp: start - 7, source: "shop", idempotencyKey: "key-1", fingerprint: "print-1" },
+      },
+      deliveries: [{ priority: "high", format: "cloudevents-binary" }],
     });
     const { deliveries: claimed } = await claim(store, key);
     assert.deepEqual(claimed, [
@@ -33,7 +36,13 @@ export const claims: StoreTheme = (check) => {
         eventType: "user.updated",
         priority: "high",
         progress: progressed({ state: "pending", attemptCount: 0, firstAttemptAt: null }),
+        format: "cloudevents-binary",
+        timestamp: start - 7,
+        source: "shop",
+        idempotencyKey: "key-1",
+        sequenceNumber: 1,
         contentType: "text/plain",
+        raw: true,
         body: event.body,
       },
     ]);

@@ -1,5 +1,5 @@
 import type { AttemptRecord, DeliveryProgress, Priority } from "../../../src/core/delivery.ts";
-import type { LaneKey, Webhook } from "../../../src/core/webhook.ts";
+import { type LaneKey, type Webhook, webhookDefaults } from "../../../src/core/webhook.ts";
 import type { PageRequest, Store } from "../../../src/ports/store.ts";
 import type {
   ClaimedDelivery,
@@ -55,6 +55,7 @@ function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
     priority: "normal",
     createdAt,
     contentType: "application/json",
+    raw: false,
     body: new TextEncoder().encode('{"type":"order.created"}'),
     ...fields,
   };
@@ -70,6 +71,7 @@ export function newDelivery(fields: Partial<NewDelivery> = {}): NewDelivery {
     dueAt: createdAt,
     createdAt,
     origin: "publish",
+    format: "standard",
     claim: false,
     leaseUntil: createdAt + minute,
     ...fields,
@@ -89,6 +91,7 @@ export function newWebhook(fields: Partial<Webhook> = {}): Webhook {
     statusChangedAt: start,
     profile: "standard",
     schemes: null,
+    ...webhookDefaults,
     retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
     circuitBreaker: {},
     rateLimit: null,

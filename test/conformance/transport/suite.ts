@@ -38,10 +38,13 @@ const slackMs = 400;
 const floodBytesMax = 12 * 1024 * 1024;
 
 export const testRequest = {
+  method: "POST",
   path: "/hook?secret=canary",
   headers: ["Content-Type", "application/json", "X-Canary", "canary-value"],
   body: Buffer.from('{"n":1}'),
   timeoutMs: 600,
+  http2: false,
+  clientCertificate: null,
 } as const;
 
 export interface HostileRow {
@@ -145,13 +148,7 @@ export function transportSuite(name: string, create: CreateTransport): void {
       await withReceiver(create, async ({ transport, receiver }) => {
         const body = Buffer.from([0, 255, 10, 13, 128]);
         const headers = ["X-b", "2", "x-A", "1", "Content-Type", "application/octet-stream"];
-        await transport.send({
-          origin: receiver.origin,
-          path: "/a/b?c=%20d",
-          headers,
-          body,
-          timeoutMs: 5000,
-        });
+        await transport.send({ ...testRequest, origin: receiver.origin, path: "/a/b?c=%20d", headers, body });
         const [request] = await receiver.waitForRequests(1);
         assert.equal(request?.method, "POST");
         assert.equal(request.path, "/a/b?c=%20d");
@@ -196,13 +193,14 @@ export function transportSuite(name: string, create: CreateTransport): void {
           receiver.script(() => ({ status, headers: { Location: target.url("/private") } }));
           const result = await transport.send({ ...testRequest, origin: receiver.origin });
           assert.deepEqual(result.observation, { kind: "response", status, complete: true });
-          assert.equal(result.location, target.url("/private"));
+          assert.equal(result.fields.location, target.url("/private"));
         }
         receiver.script(() => ({ status: 308, headers: { Location: `https://x.test/${"a".repeat(5000)}` } }));
         const long = await transport.send({ ...testRequest, origin: receiver.origin });
-        assert.equal(long.location?.length, 2048);
+        assert.equal(long.fields.location?.length, 2048);
         receiver.script(() => ({ status: 201, headers: { Location: "/created" } }));
-        assert.equal((await transport.send({ ...testRequest, origin: receiver.origin })).location, null);
+        const created = await transport.send({ ...testRequest, origin: receiver.origin });
+        assert.equal(created.fields.location, undefined);
       });
       assert.equal(target.connectionCount, 0);
       await target.close();

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPosthorn } from "../../../src/app/posthorn.ts";
 import { resolveValues } from "../../../src/config/resolve.ts";
+import { noResponseFields } from "../../../src/ports/transport.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
 import { apiConformance } from "./conformance.ts";
 
@@ -12,7 +13,7 @@ const agreeable: Transport = {
   send: async () => ({
     observation: { kind: "response", status: 200, complete: true },
     responseSample: null,
-    location: null,
+    fields: noResponseFields,
     errorMessage: null,
     durationMs: 1,
   }),

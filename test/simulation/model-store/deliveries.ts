@@ -111,6 +111,7 @@ export class ModelDeliveries implements DeliveryStore {
       lane: delivery.lane,
       priority: delivery.priority,
       origin: delivery.origin,
+      format: delivery.format,
       progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason: null },
       lease: null,
       category: null,
@@ -209,7 +210,7 @@ function byName(a: readonly [string, unknown], b: readonly [string, unknown]): n
 }
 
 function claimed(row: DeliveryRow, lease: Lease): ClaimedDelivery {
-  const { id, tenantId, eventType, contentType } = row.event.event;
+  const { id, tenantId, eventType, contentType, timestamp, source, idempotencyKey, raw } = row.event.event;
   return {
     lease,
     id: row.id,
@@ -219,7 +220,9 @@ function claimed(row: DeliveryRow, lease: Lease): ClaimedDelivery {
     eventType,
     priority: row.priority,
     progress: row.progress,
-    contentType,
+    format: row.format,
+    ...{ contentType, timestamp, source, idempotencyKey, raw },
+    sequenceNumber: row.event.sequenceNumber,
     body: row.event.body,
   };
 }

@@ -5,6 +5,7 @@ import type {
   Priority,
 } from "../../../src/core/delivery.ts";
 import type { FailureCategory } from "../../../src/core/outcome.ts";
+import type { PayloadFormatName } from "../../../src/core/profile.ts";
 import type { LaneKey, Webhook } from "../../../src/core/webhook.ts";
 import type { NewEvent, WebhookRuntimeState } from "../../../src/ports/store/deliveries.ts";
 import type { StoredDelivery, StoredEvent } from "../../../src/ports/store/history.ts";
@@ -31,6 +32,7 @@ export interface DeliveryRow {
   readonly lane: LaneKey;
   readonly priority: Priority;
   readonly origin: DeliveryOrigin;
+  readonly format: PayloadFormatName;
   progress: DeliveryProgress;
   lease: LeaseRow | null;
   category: FailureCategory | null;
@@ -129,11 +131,11 @@ export function storedDelivery(row: DeliveryRow): StoredDelivery {
 }
 
 export function storedEvent(row: EventRow): StoredEvent {
-  const { id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType } =
+  const { id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType, raw } =
     row.event;
   const { position, sequenceNumber, body, deliveries } = row;
   return {
-    ...{ id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType },
+    ...{ id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType, raw },
     ...{ position, sequenceNumber, body, deliveries },
   };
 }

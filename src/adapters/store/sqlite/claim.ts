@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { Priority } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult } from "../../../ports/store/deliveries.ts";
-import { decode, priorityCodes, stateCodes, waitingMax } from "./codes.ts";
+import { decode, formatCodes, priorityCodes, stateCodes, waitingMax } from "./codes.ts";
 import type { EntryRow, LaneEntry } from "./lane-queue.ts";
 import { rankMax, tierSpan, withinTier } from "./rank.ts";
 import type { StoreState } from "./state.ts";
@@ -23,6 +23,12 @@ type ClaimRow = [
   reason: string | null,
   contentType: number,
   body: Uint8Array | null,
+  format: number,
+  timestamp: number,
+  source: string | null,
+  idempotencyKey: string | null,
+  sequenceNumber: number,
+  raw: number,
 ];
 
 /** The result being filled; `more` and `nextDueAt` as in the port. */
@@ -46,7 +52,8 @@ export class Claimer {
     this.#state = state;
     this.#row = connection.prepare(
       `SELECT d.id, d.webhook, d.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count, d.created_at,
-         d.first_attempt_at, d.due_at, d.reason, e.content_type, e.body
+         d.first_attempt_at, d.due_at, d.reason, e.content_type, e.body, d.format, e.timestamp, e.source,
+         e.idempotency_key, e.sequence_number, e.raw
        FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
     );
     this.#head = connection.prepare("SELECT priority, due_at, state FROM deliveries WHERE seq = ?");
@@ -192,6 +199,12 @@ export class Claimer {
       },
       contentType: words.text(row[12]),
       body: row[13],
+      format: decode(formatCodes, row[14]),
+      timestamp: row[15],
+      source: row[16],
+      idempotencyKey: row[17],
+      sequenceNumber: row[18],
+      raw: row[19] === 1,
     };
   }
 }

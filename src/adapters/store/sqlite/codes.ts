@@ -5,6 +5,7 @@ import {
   priorities,
 } from "../../../core/delivery.ts";
 import { type FailureCategory, failureCategories, type Outcome } from "../../../core/outcome.ts";
+import { type PayloadFormatName, payloadFormats } from "../../../core/profile.ts";
 import { type OrderingGuarantee, orderingGuarantees } from "../../../core/webhook.ts";
 
 /**
@@ -34,6 +35,7 @@ export const stateCodes = codec<DeliveryState>([
 export const originCodes = codec<DeliveryOrigin>(["publish", "retry", "replay", "recover", "test"]);
 export const outcomeCodes = codec<Outcome>(["accepted", "transient", "terminal"]);
 export const categoryCodes = codec<FailureCategory>(failureCategories);
+export const formatCodes = codec<PayloadFormatName>(payloadFormats);
 export const orderingCodes = codec<OrderingGuarantee>(orderingGuarantees);
 
 export const exhausted = stateCodes.encode.exhausted;

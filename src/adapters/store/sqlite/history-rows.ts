@@ -17,6 +17,7 @@ type EventRow = [
   contentType: number,
   deliveries: number,
   body: Uint8Array | null,
+  raw: number,
 ];
 type DeliveryRow = [
   seq: number,
@@ -40,7 +41,7 @@ type DeliveryRow = [
 ];
 
 const selectEvent = `SELECT seq, id, tenant, event_type, sequence_number, timestamp, source, idempotency_key, priority,
-  created_at, content_type, delivery_count + requeue_count, body FROM events`;
+  created_at, content_type, delivery_count + requeue_count, body, raw FROM events`;
 const selectDelivery = `SELECT d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
   d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,
   d.superseded_by FROM deliveries d JOIN events e ON e.seq = d.event`;
@@ -98,6 +99,7 @@ export class HistoryRows {
       contentType: words.text(row[10]),
       deliveries: row[11],
       body: row[12],
+      raw: row[13] === 1,
     };
   }
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { ForeignDatabaseError, MigrationMismatchError, SchemaTooNewError } from "./errors.ts";
 import { initialSchema } from "./migrations/0001-initial.ts";
+import { payloadFormatColumns } from "./migrations/0002-payload-formats.ts";
 
 export interface Migration {
   /** From 1, without gaps. */
@@ -17,7 +18,7 @@ export interface MigrationPlan {
 }
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
-export const migrations: readonly Migration[] = [initialSchema];
+export const migrations: readonly Migration[] = [initialSchema, payloadFormatColumns];
 
 /** "PHRN". Tells our files from those of other programs. */
 const applicationId = 0x5048524e;

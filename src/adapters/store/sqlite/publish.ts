@@ -7,7 +7,7 @@ import type {
   PublishResult,
 } from "../../../ports/store/deliveries.ts";
 import { chunkKinds } from "./chunks.ts";
-import { originCodes, priorityCodes, stateCodes } from "./codes.ts";
+import { formatCodes, originCodes, priorityCodes, stateCodes } from "./codes.ts";
 import { rankIn } from "./rank.ts";
 import type { StoreState } from "./state.ts";
 
@@ -26,8 +26,8 @@ export class DeliveryWriter {
     this.#state = state;
     this.#insert = state.connection.prepare(
       `INSERT INTO deliveries (seq, id, event, tenant, webhook, lane, rank, state, priority, origin, attempt_count,
-         created_at, due_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`,
+         created_at, due_at, format)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
     );
   }
 
@@ -52,6 +52,7 @@ export class DeliveryWriter {
       originCodes.encode[delivery.origin],
       delivery.createdAt,
       delivery.dueAt,
+      formatCodes.encode[delivery.format],
     );
     chunks.note(chunkKinds.deliveries, { seq, createdAt: delivery.createdAt });
     if (waits) tally.addWaiting(priority, 1);
@@ -81,7 +82,7 @@ export class PublishWriter {
     this.#state = state;
     this.#deliveries = deliveries;
     this.#insert = connection.prepare(
-      "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)",
+      "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
     );
     this.#findKey = connection.prepare(
       "SELECT event, fingerprint, expires_at FROM dedup_keys WHERE tenant = ? AND key = ?",
@@ -128,6 +129,7 @@ export class PublishWriter {
       tally.deliveryLast + 1,
       command.deliveries.length,
       event.body,
+      event.raw ? 1 : 0,
     );
     chunks.note(chunkKinds.events, { seq: ref.seq, createdAt: event.createdAt });
   }

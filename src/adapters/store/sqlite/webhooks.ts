@@ -1,5 +1,5 @@
 import type { StatementSync } from "node:sqlite";
-import type { Webhook } from "../../../core/webhook.ts";
+import { type Webhook, webhookFromDocument } from "../../../core/webhook.ts";
 import type { WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
 import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
 import type { StoreState } from "./state.ts";
@@ -92,7 +92,7 @@ export class SqliteWebhooks implements WebhookStore {
   }): Promise<readonly StoredWebhook[]> {
     return this.#state.connection.read(() =>
       (this.#page.all(query.after, query.limit) as unknown as WebhookRow[]).map((row) => ({
-        webhook: JSON.parse(row[1]) as Webhook,
+        webhook: webhookFromDocument(JSON.parse(row[1])),
         secrets: this.#readSecrets({ kind: secretOwners.webhook, id: row[0] }),
         runtime: toRuntimeState(row),
       })),

@@ -61,9 +61,10 @@ export class Connection {
   send(exchange: Exchange): void {
     exchange.connection = this;
     this.#exchange = exchange;
-    const { path, headers, body } = exchange.request;
+    const { method, path, headers, body } = exchange.request;
+    const content = method === "POST" || method === "PUT" ? body : null;
     // undici copies what it needs out of `headers`; its type only lacks the `readonly`.
-    this.#client.dispatch({ method: "POST", path, headers: headers as string[], body }, exchange);
+    this.#client.dispatch({ method, path, headers: headers as string[], body: content }, exchange);
   }
 
   destroy(done: () => void): void {

@@ -1,12 +1,18 @@
 import type { Dispatcher } from "undici";
 import type { AttemptObservation, TransportFailureCategory } from "../../../core/outcome.ts";
-import { responseSampleBytesMax } from "../../../ports/transport.ts";
-import type { OutboundRequest, TransportResult } from "../../../ports/transport.ts";
+import {
+  noResponseFields,
+  responseBodyBytesMaxAllowed,
+  responseSampleBytesMax,
+} from "../../../ports/transport.ts";
+import type { OutboundRequest, ResponseFields, TransportResult } from "../../../ports/transport.ts";
 import type { Connection } from "./connections.ts";
 import type { Expiring } from "./deadlines.ts";
 import { breaksHttp, codeOf, faultOf, sentence } from "./failures.ts";
 import { wireBytesMax } from "./response-gate.ts";
 import type { WireLimitListener } from "./response-gate.ts";
+import { firstOf, keptFields } from "./response-fields.ts";
+import type { RawFields } from "./response-fields.ts";
 
 /**
  * Body bytes read for the sake of keeping the connection. A longer body is cut by us, not by the receiver, so it does
@@ -15,7 +21,6 @@ import type { WireLimitListener } from "./response-gate.ts";
 const bodyBytesMax = 64 * 1024;
 /** 1xx answers before the final one. */
 const interimResponsesMax = 32;
-const locationLengthMax = 2048;
 const retryAfterLengthMax = 256;
 
 export interface ExchangeOwner {
@@ -41,8 +46,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   #requestSent = false;
   #interimResponses = 0;
   #retryAfter: string | null = null;
-  #location: string | null = null;
-  #sample: Uint8Array | null = null;
+  #fields: ResponseFields = noResponseFields;
+  #sample: Buffer | null = null;
+  #sampleBytes = 0;
   #bodyBytes = 0;
 
   constructor(request: OutboundRequest, owner: ExchangeOwner, resolve: (result: TransportResult) => void) {
@@ -62,11 +68,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.#requestSent = true;
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: RawFields): void {
     if (status < 200) {
       if (++this.#interimResponses > interimResponsesMax)
         this.fail("protocol", "too many interim (1xx) responses");
@@ -74,13 +76,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     }
     this.status = status;
     this.#retryAfter = firstOf(headers["retry-after"], retryAfterLengthMax);
-    if (status >= 300 && status < 400) this.#location = firstOf(headers["location"], locationLengthMax);
+    this.#fields = keptFields(headers, status, this.request);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     this.#bodyBytes += chunk.length;
-    if (this.#sample === null) this.#sample = Buffer.from(chunk.subarray(0, responseSampleBytesMax));
-    else if (this.#sample.length < responseSampleBytesMax) this.#growSample(this.#sample, chunk);
+    this.#keep(chunk);
     if (this.#bodyBytes > bodyBytesMax) this.#answer({ complete: true, reusable: false, message: null });
   }
 
@@ -144,19 +145,39 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.#owner.ended(this, end.reusable);
     this.#resolve({
       observation: end.observation,
-      responseSample: this.#sample,
-      location: this.#location,
+      responseSample: this.#keptBody(),
+      fields: this.#fields,
       errorMessage: end.message,
       durationMs,
     });
   }
 
-  #growSample(sample: Uint8Array, chunk: Uint8Array): void {
-    this.#sample = Buffer.concat([sample, chunk.subarray(0, responseSampleBytesMax - sample.length)]);
+  /** Most answers come in one piece; the second piece makes room for all that will be kept. */
+  #keep(chunk: Uint8Array): void {
+    const wanted = this.request.responseBodyBytesMax ?? responseSampleBytesMax;
+    const keptMax = Math.min(wanted, responseBodyBytesMaxAllowed);
+    const room = keptMax - this.#sampleBytes;
+    if (room <= 0) return;
+    const part = chunk.length > room ? chunk.subarray(0, room) : chunk;
+    if (this.#sample === null) this.#sample = Buffer.from(part);
+    else this.#append(this.#sample, { part, keptMax });
+    this.#sampleBytes += part.length;
   }
-}
 
-function firstOf(value: string | string[] | undefined, lengthMax: number): string | null {
-  const first = Array.isArray(value) ? value[0] : value;
-  return first === undefined ? null : first.slice(0, lengthMax);
+  #append(sample: Buffer, { part, keptMax }: { part: Uint8Array; keptMax: number }): void {
+    let target = sample;
+    if (sample.length < keptMax) {
+      target = Buffer.allocUnsafe(keptMax);
+      target.set(sample);
+      this.#sample = target;
+    }
+    target.set(part, this.#sampleBytes);
+  }
+
+  #keptBody(): Uint8Array | null {
+    const sample = this.#sample;
+    return sample === null || sample.length === this.#sampleBytes
+      ? sample
+      : sample.subarray(0, this.#sampleBytes);
+  }
 }

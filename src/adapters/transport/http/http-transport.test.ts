@@ -34,7 +34,16 @@ async function receive(t: TestContext, options: ReceiverOptions = {}): Promise<R
 }
 
 function send(transport: Transport, origin: string, timeoutMs = 5000): Promise<TransportResult> {
-  return transport.send({ origin, path: "/", headers: [], body: Buffer.from("{}"), timeoutMs });
+  return transport.send({
+    method: "POST",
+    origin,
+    path: "/",
+    headers: [],
+    body: Buffer.from("{}"),
+    timeoutMs,
+    http2: false,
+    clientCertificate: null,
+  });
 }
 
 async function eventually(condition: () => boolean): Promise<void> {
@@ -203,7 +212,8 @@ describe("http transport: sockets", () => {
       } };
       const addressPolicy = { judge: () => ({ allowed: true }) };
       const transport = createHttpTransport({ addressPolicy, clock, socketsMax: 9, idleSocketMs: 60_000 });
-      const request = { origin: "${receiver.origin}", path: "/", headers: [], body: Buffer.from("x"), timeoutMs: 600_000 };
+      const request = { method: "POST", origin: "${receiver.origin}", path: "/", headers: [], body: Buffer.from("x"),
+        timeoutMs: 600_000, http2: false, clientCertificate: null };
       await transport.send(request);
       void transport.send({ ...request, origin: "https://name-that-does-not-exist.test" });
       void transport.send(request);

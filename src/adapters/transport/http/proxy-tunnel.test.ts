@@ -34,7 +34,16 @@ async function receive(t: TestContext, options: ReceiverOptions = {}): Promise<R
 }
 
 function send(transport: Transport, origin: string, timeoutMs = 5000): Promise<TransportResult> {
-  return transport.send({ origin, path: "/", headers: [], body: Buffer.from("{}"), timeoutMs });
+  return transport.send({
+    method: "POST",
+    origin,
+    path: "/",
+    headers: [],
+    body: Buffer.from("{}"),
+    timeoutMs,
+    http2: false,
+    clientCertificate: null,
+  });
 }
 
 function statusOf(result: TransportResult): number | string {

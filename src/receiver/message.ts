@@ -1,0 +1,55 @@
+/**
+ * A received request, in the one form that every part of the kit takes. Adapters for frameworks make it from what they
+ * have; nothing here depends on a framework, on Node or on the Fetch API.
+ */
+export interface ReceivedMessage {
+  /** Upper case, such as `POST`. */
+  readonly method: string;
+  /** Path and query as received (`/hooks?x=1`), or an absolute URL. */
+  readonly url: string;
+  readonly headers: MessageHeaders;
+  /** The raw bytes received, before any decoding or parsing (TS16-61). */
+  readonly body: Uint8Array;
+}
+
+/** Header fields by name, in any letter case. Several fields of one name are joined with `, ` (RFC 9110, 5.2). */
+export interface MessageHeaders {
+  /** Null when the field is absent. */
+  get(name: string): string | null;
+}
+
+/** Why a message was not accepted. The code is stable; it goes into logs and problem details. */
+export const rejectionCauses = [
+  "missing_header",
+  "malformed_header",
+  "bad_message_id",
+  "bad_timestamp",
+  "too_old",
+  "too_new",
+  "unknown_key",
+  "wrong_key_kind",
+  "body_altered",
+  "no_matching_signature",
+  "bad_token",
+] as const;
+export type RejectionCause = (typeof rejectionCauses)[number];
+
+/** What a verifier says of a message. `detail` is one sentence for the log of the receiver; it never holds a secret. */
+export type Verification =
+  | {
+      readonly kind: "verified";
+      /** `v1`, `v1a`, `x-webhook-v1`, `rfc9421-ed25519`, `rfc9421-hmac-sha256`, `bearer`, `stripe`, `github`, … */
+      readonly scheme: string;
+      /** The authenticated principal: the name under which the key or token was configured (EDS-9.4-6). */
+      readonly producer: string;
+      /** `Webhook-ID` or the provider's own message id; null when the scheme signs none. */
+      readonly messageId: string | null;
+      /** Signed time, Unix seconds; null when the scheme signs none. */
+      readonly timestampSeconds: number | null;
+    }
+  | { readonly kind: "rejected"; readonly cause: RejectionCause; readonly detail: string };
+
+/** Decides whether a message is authentic. Never throws for what a stranger can send. */
+export interface MessageVerifier {
+  verify(message: ReceivedMessage, now: { readonly nowSeconds: number }): Verification | Promise<Verification>;
+}
