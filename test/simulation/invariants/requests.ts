@@ -84,7 +84,10 @@ export class RequestChecks {
     // A clock that was set back does not take back that the time had come.
     const due = candidates.filter((delivery) => delivery.progress.dueAt <= time.wallMsMax);
     // A request does not say which of two twins it is for (a replay beside its original): the one that may go now.
-    const found = due.find((delivery) => this.#overtaken(delivery) === undefined) ?? due[0];
+    const ageMsMax = run.engine.webhook(webhookId)?.policy.ageMsMax ?? Number.POSITIVE_INFINITY;
+    const mayGo = (delivery: LedgerDelivery): boolean =>
+      this.#overtaken(delivery) === undefined && time.now() - delivery.progress.createdAt <= ageMsMax;
+    const found = due.find(mayGo) ?? due[0];
     if (found !== undefined) return found;
     const states = all.map(
       (delivery) =>
