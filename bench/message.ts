@@ -33,12 +33,12 @@ export function messageBody(): Buffer {
 }
 
 /** A benchmark has nothing to hide. */
-const secretTexts: Readonly<Record<SignatureSchemeName, string>> = {
+export const secretTexts = {
   v1: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
   v1a: `whsk_${Buffer.alloc(32, 9).toString("base64")}`,
-};
+} as const satisfies Partial<Record<SignatureSchemeName, string>>;
 
-export function messageSigner(schemes: readonly SignatureSchemeName[]): Signer {
+export function messageSigner(schemes: readonly (keyof typeof secretTexts)[]): Signer {
   return prepareSigner(
     schemes.map((scheme) => {
       const key = parseSecret(secretTexts[scheme]);

@@ -2,7 +2,6 @@
 
 import { randomBytes } from "node:crypto";
 import { Pool } from "undici";
-import type { SignatureSchemeName } from "../../src/core/profile.ts";
 import { createUuidV7Source } from "../../src/core/uuid.ts";
 import type { Signer } from "../../src/core/signing/standard-webhooks.ts";
 import { messageBody, messageHeaders, messageSigner } from "../message.ts";
@@ -47,7 +46,7 @@ function sendByDispatch(id: string): Promise<void> {
 
 async function run(input: {
   readonly durationMs: number;
-  readonly schemes: readonly SignatureSchemeName[];
+  readonly schemes: readonly ("v1" | "v1a")[];
   readonly by: "request" | "dispatch";
 }): Promise<RawResult> {
   signer = messageSigner(input.schemes);

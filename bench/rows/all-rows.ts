@@ -8,6 +8,7 @@ import { isolation } from "./isolation.ts";
 import { latency } from "./latency.ts";
 import { raw, rawDispatch } from "./raw.ts";
 import { fanOut, through } from "./through.ts";
+import { verify } from "./verify.ts";
 
 /** Every bench, in the order of running. `postgres` and `distributed` belong between `backlog` and `idle`. */
 export const allRows: readonly Row[] = [
@@ -23,7 +24,8 @@ export const allRows: readonly Row[] = [
   isolation,
   backlog,
   idle,
+  verify,
 ];
 
-/** Rows that measure a process which is not ours to improve. */
-export const unprofiledRows: readonly string[] = [bullmq.name];
+/** Rows that measure a process which is not ours to improve, or the process of the bench itself. */
+export const unprofiledRows: readonly string[] = [bullmq.name, verify.name];

@@ -49,6 +49,11 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
   const { settings, store, keys, random, telemetry } = parts;
   const policy = createAddressPolicy({ allow: settings.egressAllow, allowLoopback: settings.dev });
   const transport = parts.transport ?? openTransport(settings, policy);
+  const urlRules = {
+    policy,
+    allowHttp: settings.dev || settings.egressAllowHttp,
+    allowInternalNames: settings.egressAllow.length > 0,
+  };
   const schemaCompiler = createSchemaCompiler();
   const tenants = await loadTenantDirectory({ registry: store.registry, clock: systemClock });
   const schemas = await loadSchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
@@ -66,6 +71,8 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     },
     delivers: settings.roles.includes("worker"),
     userAgent: `Posthorn/${version}`,
+    requestOrigin: "posthorn.invalid",
+    urlRules,
     tenantExists: (tenantId) => tenants.has(tenantId),
     schemaProblems: (event) => schemas.validate(event),
   });
@@ -77,11 +84,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     clock: systemClock,
     random,
     telemetry,
-    urlRules: {
-      policy,
-      allowHttp: settings.dev || settings.egressAllowHttp,
-      allowInternalNames: settings.egressAllow.length > 0,
-    },
+    urlRules,
     tenants,
     schemas,
     adminKeyHash: hashApiKey(keys.adminKey),

@@ -28,6 +28,37 @@ export function classify(observation: AttemptObservation, rules: Pick<Profile, "
   return rule.outcome === "accepted" ? accepted : statusVerdict(rule, observation.status);
 }
 
+/** What is known beside the observation when an attempt is judged. */
+export interface AttemptCircumstances {
+  /** Requests made, this one included. */
+  readonly attemptNumber: number;
+  /** When the endpoint said that it would be gone (RFC 8594), Unix milliseconds; null when it did not. */
+  readonly sunsetAt: number | null;
+  readonly now: number;
+}
+
+/**
+ * The verdict of an attempt in its circumstances: a transient failure is the last one when its category allows no further
+ * request (WDS-128), or when the endpoint had announced to be gone by now (EDS-9.2.3-16).
+ */
+export function judge(
+  verdict: Verdict,
+  circumstances: AttemptCircumstances,
+  rules: Pick<Profile, "attemptsMaxByCategory" | "sunset">,
+): Verdict {
+  if (verdict.outcome !== "transient") return verdict;
+  const { attemptNumber, sunsetAt, now } = circumstances;
+  const attemptsMax =
+    verdict.category === undefined ? undefined : rules.attemptsMaxByCategory[verdict.category];
+  if (attemptsMax !== undefined && attemptNumber >= attemptsMax) {
+    return { ...verdict, outcome: "terminal", reason: `permanent_${verdict.category}_error_retry_limit` };
+  }
+  if (rules.sunset === "terminal" && sunsetAt !== null && sunsetAt <= now) {
+    return { ...verdict, outcome: "terminal", reason: "permanent_after_sunset" };
+  }
+  return verdict;
+}
+
 /** The rule that decides a status: the exact one, else that of its class, else the fallback. */
 function statusRule(table: ClassificationTable, status: number): StatusRule {
   return table.statuses[status] ?? table.classes[Math.floor(status / 100)] ?? table.fallback;

@@ -6,12 +6,13 @@ import type {
   PauseRules,
   PayloadFormatName,
   Profile,
+  ProfileHeader,
   RateLimitConfig,
   RetrySchedule,
   SignatureSchemeName,
 } from "./profile.ts";
 import { attemptsMax } from "./retry-schedule.ts";
-import type { Webhook } from "./webhook.ts";
+import type { Webhook, WebhookAgreements, WebhookVerification } from "./webhook.ts";
 
 /** No request lasts longer, whatever a webhook asks for: three times the default timeout (WDS-123). */
 export const attemptTimeoutMsMax = 90_000;
@@ -31,7 +32,11 @@ export interface DeliveryPolicy {
   /** Requests in all, the first one included (C-3). */
   readonly attemptsMax: number;
   readonly retryDelayFloorsMs: Readonly<Partial<Record<FailureCategory, number>>>;
+  readonly attemptsMaxByCategory: Readonly<Partial<Record<FailureCategory, number>>>;
   readonly ageMsMax: number;
+  readonly sunset: Profile["sunset"];
+  /** A 308 changes the stored URL; profile and owner both allow it. */
+  readonly followPermanentRedirect: boolean;
   readonly timeoutMs: number;
   readonly timeoutGrowthFactor: number;
   readonly pauses: PauseRules;
@@ -41,6 +46,7 @@ export interface DeliveryPolicy {
   readonly rateLimit: RateLimitConfig | null;
   readonly signatureSchemes: readonly SignatureSchemeName[];
   readonly payloadFormat: PayloadFormatName;
+  readonly headers: readonly ProfileHeader[];
 }
 
 /** The caller has found the profile named by the webhook and has validated the overrides. */
@@ -49,10 +55,14 @@ export function resolvePolicy(webhook: Webhook, profile: Profile): DeliveryPolic
   const schedule = retry.schedule ?? profile.schedule;
   return {
     profile: profile.name,
-    classification: profile.classification,
+    classification: agreedClassification(profile.classification, webhook.agreements),
     schedule,
     attemptsMax: attemptsMax(schedule),
     retryDelayFloorsMs: profile.retryDelayFloorsMs,
+    attemptsMaxByCategory: profile.attemptsMaxByCategory,
+    sunset: profile.sunset,
+    followPermanentRedirect:
+      profile.registration.permanentRedirectAllowed && webhook.agreements.followPermanentRedirect,
     ageMsMax: retry.ageMsMax ?? profile.ageMsMax,
     timeoutMs: retry.timeoutMs ?? profile.timeoutMs,
     timeoutGrowthFactor: retry.timeoutGrowthFactor ?? profile.timeoutGrowthFactor,
@@ -60,10 +70,65 @@ export function resolvePolicy(webhook: Webhook, profile: Profile): DeliveryPolic
     disable: profile.disable,
     circuitBreaker: { ...profile.circuitBreaker, ...webhook.circuitBreaker },
     circuitBreakerIgnoresStatuses: profile.circuitBreakerIgnoresStatuses,
-    rateLimit: webhook.rateLimit ?? profile.rateLimit,
-    signatureSchemes: webhook.schemes ?? profile.signatureSchemes,
+    rateLimit: effectiveRate(webhook.rateLimit ?? profile.rateLimit, webhook.verification),
+    signatureSchemes: effectiveSchemes(webhook, profile),
     payloadFormat: webhook.payloadFormat ?? profile.payloadFormats[0],
+    headers: effectiveHeaders(webhook, profile),
   };
+}
+
+/** The profile's table with what owner and receiver agreed on beside it (EDS-9.2-2). */
+function agreedClassification(
+  table: ClassificationTable,
+  agreements: WebhookAgreements,
+): ClassificationTable {
+  const { acceptMultiStatus, idempotencyEnforced } = agreements;
+  if (!acceptMultiStatus && !idempotencyEnforced) return table;
+  return {
+    ...table,
+    statuses: {
+      ...table.statuses,
+      ...(acceptMultiStatus ? { 207: { outcome: "accepted" } } : {}),
+      // C-8: the first request is still being processed; nothing about the event is wrong.
+      ...(idempotencyEnforced ? { 409: { outcome: "transient", category: "client_error" } } : {}),
+    },
+  };
+}
+
+/**
+ * The lower of the webhook's own rate and the one its receiver granted (C-34). The grant counts whole minutes
+ * (CEW-4.2.2-4), so it leaves no room for a burst on top.
+ */
+function effectiveRate(
+  own: RateLimitConfig | null,
+  { allowedRatePerMinute }: WebhookVerification,
+): RateLimitConfig | null {
+  if (allowedRatePerMinute === null) return own;
+  const requestsPerMinute = Math.min(own?.requestsPerMinute ?? allowedRatePerMinute, allowedRatePerMinute);
+  return { requestsPerMinute, burst: 1 };
+}
+
+/** A receiver that gave permission by handshake is told with each delivery who sends (CEW-2.1-6, CEW-4.1.2-2). */
+function effectiveHeaders(webhook: Webhook, profile: Profile): readonly ProfileHeader[] {
+  const headers = webhook.migrationHeaders
+    ? [...profile.headers, ...profile.migrationHeaders]
+    : [...profile.headers];
+  const isTold = headers.some((header) => "value" in header && header.value === requestOrigin.value);
+  if (webhook.verification.method === "cloudevents" && !isTold) headers.push(requestOrigin);
+  return headers;
+}
+
+const requestOrigin = { name: "WebHook-Request-Origin", value: "request_origin" } as const;
+
+/** While a webhook migrates, the headers of the other family are signed as well. */
+function effectiveSchemes(webhook: Webhook, profile: Profile): readonly SignatureSchemeName[] {
+  const schemes = webhook.schemes ?? profile.signatureSchemes;
+  if (!webhook.migrationHeaders) return schemes;
+  const sources = profile.migrationHeaders.map((header) => ("value" in header ? header.value : null));
+  const more: SignatureSchemeName[] = [];
+  if (sources.includes("webhook_signature")) more.push("v1a", "v1");
+  if (sources.includes("x_webhook_signature")) more.push("x-webhook-v1");
+  return [...new Set([...schemes, ...more])];
 }
 
 /** Time for one whole request in ms, connecting included (C-12). `attemptNumber` counts from 1 (C-3, WDS-123). */

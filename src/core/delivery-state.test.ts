@@ -34,7 +34,7 @@ const terminal: Verdict = {
 };
 
 function attempted(verdict: Verdict, executedAt: number, retryAfterMs: number | null = null): DeliveryEvent {
-  return { kind: "attempted", verdict, executedAt, retryAfterMs };
+  return { kind: "attempted", verdict, executedAt, retryAfterMs, retryAtOnce: false };
 }
 
 function step(progress: DeliveryProgress, event: DeliveryEvent, now: number): TransitionResult {

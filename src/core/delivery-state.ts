@@ -27,6 +27,8 @@ interface DeliveryEvents {
     readonly verdict: Verdict;
     readonly executedAt: number;
     readonly retryAfterMs: number | null;
+    /** What was wrong has been mended on our side, such as an access token (EDS-9.2.3-3): do not wait for the retry. */
+    readonly retryAtOnce: boolean;
   };
   /** Its age passed the maximum while it waited. */
   readonly expired: { readonly kind: "expired" };
@@ -180,7 +182,7 @@ function retryOrGiveUp(
     floorsMs: policy.retryDelayFloorsMs,
     retryAfterMs,
   });
-  const dueAt = now + delayMs;
+  const dueAt = event.retryAtOnce ? now : now + delayMs;
   if (dueAt > horizon) return deadLetter(progress, "expired");
   return moved({ ...progress, dueAt }, [{ kind: "schedule", dueAt }]);
 }

@@ -15,6 +15,8 @@ export interface EndpointHealth {
   /** Since when every status received was one of `persistentStatuses`. */
   persistentFailureSince: number | null;
   suspendedAt: number | null;
+  /** When the endpoint said it would be gone: its last `Sunset` header (RFC 8594). */
+  sunsetAt: number | null;
 }
 
 /** `suspend` can turn into `disable` by itself after a time; both end only when somebody re-enables the webhook. */
@@ -29,7 +31,13 @@ const exhaustedDecision: HealthDecision = { kind: "disable", reason: "exhausted"
 
 /** Nothing known yet. */
 export function createHealth(): EndpointHealth {
-  return { consecutiveTerminal: 0, lastAcceptedAt: null, persistentFailureSince: null, suspendedAt: null };
+  return {
+    consecutiveTerminal: 0,
+    lastAcceptedAt: null,
+    persistentFailureSince: null,
+    suspendedAt: null,
+    sunsetAt: null,
+  };
 }
 
 /** What was stored as JSON, or null when the value is not that. */
@@ -39,7 +47,9 @@ export function healthFromJson(value: unknown): EndpointHealth | null {
   const { consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince, suspendedAt } = stored;
   if (typeof count !== "number" || !isTimeOrNull(lastAcceptedAt)) return null;
   if (!isTimeOrNull(persistentFailureSince) || !isTimeOrNull(suspendedAt)) return null;
-  return { consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince, suspendedAt };
+  // Absent in what earlier versions stored.
+  const sunsetAt = isTimeOrNull(stored.sunsetAt) ? stored.sunsetAt : null;
+  return { consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince, suspendedAt, sunsetAt };
 }
 
 function isTimeOrNull(value: unknown): value is number | null {
@@ -174,7 +184,8 @@ export function endpointPause(observation: PauseObservation, rules: PauseRules):
     statusCode !== null && rules.retryAfterStatuses.includes(statusCode) ? (retryAfterMs ?? 0) : 0;
   const categoryMs = verdict.category === undefined ? 0 : (rules.categoriesMs[verdict.category] ?? 0);
   const throttleMs = statusCode === null ? 0 : (rules.throttleStatusesMs[statusCode] ?? 0);
-  const longestMs = Math.max(askedMs, categoryMs, throttleMs);
+  const unanswered = statusCode === null && verdict.category === "network" && verdict.receiverStateUnknown;
+  const longestMs = Math.max(askedMs, categoryMs, throttleMs, unanswered ? rules.unansweredMs : 0);
   if (longestMs <= 0) return null;
   return { until: now + longestMs, reason: pauseReason(verdict, { longestMs, askedMs, categoryMs }) };
 }

@@ -1,3 +1,4 @@
+import type { VerificationMethod } from "./webhook.ts";
 import type { Attention, FailureCategory, Outcome } from "./outcome.ts";
 
 /**
@@ -16,6 +17,10 @@ export interface Profile {
   readonly retryDelayFloorsMs: Readonly<Partial<Record<FailureCategory, number>>>;
   /** A delivery older than this is dead-lettered as `expired` (C-37). */
   readonly ageMsMax: number;
+  /** No more requests than this after failures of a category, whatever the schedule says (WDS-128). */
+  readonly attemptsMaxByCategory: Readonly<Partial<Record<FailureCategory, number>>>;
+  /** After the time in a `Sunset` header the next failure is the last (EDS-9.2.3-16), or the header is not read. */
+  readonly sunset: "terminal" | "ignored";
   readonly timeoutMs: number;
   /** Timeout of attempt k is `timeoutMs * growth^(k-1)`, at most three times `timeoutMs` (WDS-123). */
   readonly timeoutGrowthFactor: number;
@@ -26,14 +31,74 @@ export interface Profile {
   readonly circuitBreakerIgnoresStatuses: readonly number[];
   /** Used when a webhook sets no limit of its own; null means unlimited. */
   readonly rateLimit: RateLimitConfig | null;
+  /** What a webhook signs with when it chooses nothing itself. */
   readonly signatureSchemes: readonly SignatureSchemeName[];
+  readonly signatureSchemesAllowed: readonly SignatureSchemeName[];
   /** The first is the default; a webhook may choose another of them. */
   readonly payloadFormats: readonly [PayloadFormatName, ...PayloadFormatName[]];
-  /** Names of the headers this profile sends, in order, for documentation and tests. */
-  readonly headers: readonly string[];
+  /** Headers that differ between attempts or webhooks, in the order they are sent. Credentials and custom ones follow. */
+  readonly headers: readonly ProfileHeader[];
+  /** Sent beside them while a webhook migrates from one family of headers to the other (SW-26). */
+  readonly migrationHeaders: readonly ProfileHeader[];
+  readonly registration: RegistrationRules;
 }
 
-export type SignatureSchemeName = "v1" | "v1a";
+/**
+ * `v1` and `v1a` go into `Webhook-Signature`, `x-webhook-v1` into `X-Webhook-Signature`, the RFC 9421 ones into
+ * `Signature`, with `Signature-Input` and `Content-Digest`.
+ */
+export const signatureSchemeNames = [
+  "v1a",
+  "v1",
+  "x-webhook-v1",
+  "rfc9421-ed25519",
+  "rfc9421-hmac-sha256",
+] as const;
+export type SignatureSchemeName = (typeof signatureSchemeNames)[number];
+
+/** One header of a profile: where its value comes from, or the value itself. */
+export type ProfileHeader =
+  | { readonly name: string; readonly value: HeaderValueSource }
+  | { readonly name: string; readonly literal: string };
+
+/**
+ * `idempotency_key` is the event's id as a structured string (decision 2), `publisher_key` the publisher's own key as it
+ * was given. A signature is left out when no scheme of the webhook makes it; `content_format` are the `ce-*` headers of
+ * a binary CloudEvent and nothing elsewhere.
+ */
+export const headerValueSources = [
+  "content_type",
+  "content_format",
+  "user_agent",
+  "event_id",
+  "idempotency_key",
+  "publisher_key",
+  "timestamp_unix",
+  "timestamp_iso",
+  "webhook_id",
+  "event_type",
+  "delivery_id",
+  "attempt_number",
+  "request_origin",
+  "webhook_signature",
+  "x_webhook_signature",
+  "content_digest",
+  "signature_input",
+  "signature",
+] as const;
+export type HeaderValueSource = (typeof headerValueSources)[number];
+
+/** What a webhook of the profile must bring before it is served. */
+export interface RegistrationRules {
+  /** How its receiver proves that it wants events, unless the webhook says otherwise (C-32). */
+  readonly verification: VerificationMethod;
+  /** The method cannot be switched off. */
+  readonly verificationRequired: boolean;
+  /** A bearer token or OAuth 2.0 client must be given (CEW-3-1). */
+  readonly bearerTokenRequired: boolean;
+  /** A 308 may change the stored URL when owner and receiver agreed on it (EDS-9.2.4-3, C-9). */
+  readonly permanentRedirectAllowed: boolean;
+}
 
 /** How an event becomes a body; see payload-formats/. The order is part of stored data: new ones go at the end. */
 export const payloadFormats = [
@@ -93,6 +158,8 @@ export interface PauseRules {
   readonly retryAfterStatuses: readonly number[];
   /** Pause at least this long after these, Retry-After or not: `{ rate_limit: 60000, timeout: 60000 }`. */
   readonly categoriesMs: Readonly<Partial<Record<FailureCategory, number>>>;
+  /** Pause at least this long when the connection ended without an answer to a request (TS16-101); 0 is none. */
+  readonly unansweredMs: number;
   /** Statuses after which the endpoint is throttled, and for how long (TS16-91). */
   readonly throttleStatusesMs: Readonly<Record<number, number>>;
 }

@@ -82,6 +82,18 @@ const reservedNames: ReadonlySet<string> = new Set(reservedHeaderNames);
 
 /** Everything wrong with a set of custom headers; an empty list means that they can be sent as they are. */
 export function judgeCustomHeaders(headers: Readonly<Record<string, unknown>>): HeaderProblem[] {
+  return judgeHeaders(headers, isReservedHeader);
+}
+
+/** The same for headers that carry credentials: of the reserved names `Authorization` is theirs. */
+export function judgeCredentialHeaders(headers: Readonly<Record<string, unknown>>): HeaderProblem[] {
+  return judgeHeaders(headers, (name) => name.toLowerCase() !== "authorization" && isReservedHeader(name));
+}
+
+function judgeHeaders(
+  headers: Readonly<Record<string, unknown>>,
+  isReserved: (name: string) => boolean,
+): HeaderProblem[] {
   const entries = Object.entries(headers);
   const { countMax } = customHeaderLimits;
   // Checked first and alone, so that the answer to a flood stays small.
@@ -89,7 +101,7 @@ export function judgeCustomHeaders(headers: Readonly<Record<string, unknown>>): 
     return [{ header: null, code: "too_many", detail: `at most ${countMax} headers` }];
   }
   const problems = entries.flatMap(([name, value]) => [
-    ...namedProblems(name, nameProblem(name)),
+    ...namedProblems(name, nameProblem(name, isReserved)),
     ...namedProblems(name, valueProblem(value)),
   ]);
   return [...problems, ...duplicates(entries), ...totalProblem(entries)];
@@ -107,7 +119,7 @@ function namedProblems(name: string, finding: Finding): HeaderProblem[] {
   return finding === null ? [] : [{ header: printable(name), code: finding[0], detail: finding[1] }];
 }
 
-function nameProblem(name: string): Finding {
+function nameProblem(name: string, isReserved: (name: string) => boolean): Finding {
   const { nameBytesMax } = customHeaderLimits;
   if (name.length > nameBytesMax) {
     return ["name_too_long", `a header name has at most ${nameBytesMax} characters`];
@@ -116,7 +128,7 @@ function nameProblem(name: string): Finding {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) {
     return ["name_syntax", "a header name is an RFC 9110 token"];
   }
-  return isReservedHeader(name) ? ["reserved", "this header is reserved"] : null;
+  return isReserved(name) ? ["reserved", "this header is reserved"] : null;
 }
 
 function valueProblem(value: unknown): Finding {

@@ -21,7 +21,7 @@ interface Scenario {
 function attempted(outcome: Outcome, retryAfterMs: number | null = null): DeliveryEvent {
   const reason = outcome === "terminal" ? "permanent_client_error_400" : "server_error_500";
   const verdict: Verdict = { outcome, receiverStateUnknown: false, reason };
-  return { kind: "attempted", verdict, executedAt: 50, retryAfterMs };
+  return { kind: "attempted", verdict, executedAt: 50, retryAfterMs, retryAtOnce: false };
 }
 
 const scenarios: readonly Scenario[] = [

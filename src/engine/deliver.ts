@@ -14,8 +14,8 @@ export interface DeliverOptions {
 }
 
 /**
- * One attempt, from a leased delivery to its settlement: build the request, send it, settle what came back. No database
- * work happens here.
+ * One attempt, from a leased delivery to its settlement: get the access token where there is one, build the request, send
+ * it, settle what came back. No database work happens here.
  */
 export function createDeliver(options: DeliverOptions): (flight: Flight) => void {
   return (flight) => {
@@ -24,39 +24,30 @@ export function createDeliver(options: DeliverOptions): (flight: Flight) => void
         { err: String(error), deliveryId: flight.delivery.id },
         "an attempt could not be made",
       );
-      options.settle(flight, notSent);
+      options.settle(flight, notSent("the request could not be built"));
     });
   };
 }
 
 async function deliver(flight: Flight, options: DeliverOptions): Promise<void> {
-  const request = buildRequest(flight, options.clock.now());
-  const result = await options.transport.send(request);
+  const { tokens } = flight.endpoint;
+  if (tokens !== null) {
+    const token = await tokens.token();
+    if (token.kind === "failed") {
+      options.settle(flight, notSent(token.detail));
+      return;
+    }
+    flight.accessToken = token.accessToken;
+  }
+  const result = await options.transport.send(buildRequest(flight, options.clock.now()));
   options.settle(flight, result);
 }
 
-/**
- * The message of this attempt. Id, key and body are those of every attempt of the event; timestamp and signatures are
- * fresh (TS16-34, TS16-69, EDS-9.4-3). The keys are those in force now, so a revoked key never signs a retry.
- */
-function buildRequest(flight: Flight, now: number): OutboundRequest {
-  const { delivery, endpoint } = flight;
+/** The keys are those in force now, so a revoked key never signs a retry (TS16-69). */
+function buildRequest({ delivery, endpoint, accessToken }: Flight, now: number): OutboundRequest {
   const { config } = endpoint;
-  const body = delivery.body ?? noBody;
-  const timestampSeconds = Math.floor(now / 1000);
-  const headers = [
-    "Content-Type",
-    delivery.contentType,
-    "Webhook-ID",
-    delivery.eventId,
-    "Webhook-Timestamp",
-    String(timestampSeconds),
-    "Webhook-Signature",
-    config.signer({ messageId: delivery.eventId, timestampSeconds, body }),
-    "Idempotency-Key",
-    `"${delivery.eventId}"`,
-    ...config.fixedHeaders,
-  ];
+  const { headers, body } = config.compose(delivery, now);
+  if (accessToken !== null) headers.push("Authorization", `Bearer ${accessToken}`);
   return {
     method: "POST",
     origin: config.origin,
@@ -64,18 +55,18 @@ function buildRequest(flight: Flight, now: number): OutboundRequest {
     headers,
     body,
     timeoutMs: attemptTimeoutMs(config.policy, delivery.progress.attemptCount + 1),
-    http2: false,
-    clientCertificate: null,
+    http2: config.http2,
+    clientCertificate: config.clientCertificate,
   };
 }
 
-/** A mistake of ours, such as a key that cannot sign: counts as a failed attempt, so that it ends some day. */
-const notSent: TransportResult = {
-  observation: { kind: "failure", category: "network", requestSent: false },
-  responseSample: null,
-  fields: noResponseFields,
-  errorMessage: "the request could not be built",
-  durationMs: 0,
-};
-
-const noBody = new Uint8Array();
+/** No request left: counts as a failed attempt, so that it ends some day. */
+function notSent(errorMessage: string): TransportResult {
+  return {
+    observation: { kind: "failure", category: "network", requestSent: false },
+    responseSample: null,
+    fields: noResponseFields,
+    errorMessage,
+    durationMs: 0,
+  };
+}

@@ -6,8 +6,9 @@ import type { SecretBox } from "../ports/secret-box.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { buildEndpointConfig } from "./endpoint-config.ts";
+import type { EndpointConfig } from "./endpoint-config.ts";
 import { Endpoint } from "./endpoint.ts";
-import type { EndpointConfig, EndpointWakes } from "./endpoint.ts";
+import type { EndpointWakes } from "./endpoint.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import { Tenancy } from "./tenancy.ts";
 import type { Sleeper, Wakeups } from "./wakeups.ts";
@@ -18,6 +19,7 @@ export interface DirectoryOptions {
   readonly telemetry: Telemetry;
   readonly wakeups: Wakeups;
   readonly userAgent: string;
+  readonly requestOrigin: string;
   readonly wakes: EndpointWakes;
 }
 
@@ -100,7 +102,7 @@ export class Directory {
     const profile = findProfile(webhook.profile);
     if (profile === undefined)
       throw new Error(`webhook ${webhook.id} has the unknown profile ${webhook.profile}`);
-    const { clock, secretBox, userAgent } = this.#options;
+    const { clock, secretBox, userAgent, requestOrigin } = this.#options;
     const config = buildEndpointConfig({
       webhook,
       profile,
@@ -108,6 +110,7 @@ export class Directory {
       tenantKeys: this.#tenantKeys.get(webhook.tenantId) ?? [],
       secretBox,
       userAgent,
+      requestOrigin,
       now: clock.now(),
     });
     if (config.keysExpireAt !== null) this.#rebuildAt(webhook.id, config.keysExpireAt);

@@ -26,6 +26,8 @@ export interface Flight {
   readonly probe: number | null;
   /** Counted against the share of endpoints that do not answer quickly. */
   readonly cautious: boolean;
+  /** The access token that the request carried; null where the webhook has none. */
+  accessToken: string | null;
 }
 
 export interface DispatcherOptions extends CapacityLimits {
@@ -317,7 +319,8 @@ export class Dispatcher {
     lane.inFlight += 1;
     if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
     this.consider(lane);
-    this.#options.send({ delivery, lane, endpoint, startedAt: now, probe: permission.probe, cautious });
+    const { probe } = permission;
+    this.#options.send({ delivery, lane, endpoint, startedAt: now, probe, cautious, accessToken: null });
   }
 
   #drop(lane: Lane, how: (delivery: ClaimedDelivery, lane: Lane) => void): boolean {

@@ -1,12 +1,34 @@
 import { resolvePolicy } from "../core/delivery-policy.ts";
+import type { DeliveryPolicy } from "../core/delivery-policy.ts";
 import type { Profile } from "../core/profile.ts";
+import { needsKey } from "../core/signing/schemes.ts";
 import { parseSecret } from "../core/signing/signing-key.ts";
-import type { SigningKey } from "../core/signing/signing-key.ts";
-import { prepareSigner } from "../core/signing/standard-webhooks.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
-import type { EndpointConfig } from "./endpoint.ts";
+import type { ClientCertificate } from "../ports/transport.ts";
+import { StoredCredentials } from "./credentials/stored-credentials.ts";
+import type { OAuth2Credentials } from "./credentials/stored-credentials.ts";
+import { prepareComposer } from "./message/compose.ts";
+import type { MessageComposer } from "./message/compose.ts";
+import { prepareSigners } from "./message/signers.ts";
+import type { SigningKeys } from "./message/signers.ts";
+
+/** What changes when a webhook is edited or its keys are rotated: everything an attempt needs besides the delivery. */
+export interface EndpointConfig {
+  readonly webhook: Webhook;
+  readonly policy: DeliveryPolicy;
+  readonly secrets: readonly StoredSecret[];
+  readonly compose: MessageComposer;
+  readonly origin: string;
+  /** Path and query as requested, with `access_token` where the token goes there. */
+  readonly path: string;
+  readonly http2: boolean;
+  readonly clientCertificate: ClientCertificate | null;
+  readonly oauth2: OAuth2Credentials | null;
+  /** When one of the keys stops being used; the configuration must be built again then. */
+  readonly keysExpireAt: number | null;
+}
 
 export interface EndpointConfigInput {
   readonly webhook: Webhook;
@@ -17,35 +39,36 @@ export interface EndpointConfigInput {
   readonly tenantKeys: readonly StoredSecret[];
   readonly secretBox: SecretBox;
   readonly userAgent: string;
+  readonly requestOrigin: string;
   readonly now: number;
 }
 
 /** Decrypts the keys and prepares what every attempt needs. Throws `SecretUnreadableError`. */
 export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig {
-  const { webhook, secrets, now } = input;
+  const { webhook, secrets, now, userAgent, requestOrigin } = input;
   const policy = resolvePolicy(webhook, input.profile);
   const own = secrets.filter((secret) => inForce(secret, now));
-  const ownAsymmetric = own.filter((secret) => secret.kind === "ed25519");
   const tenantKeys = input.tenantKeys.filter((secret) => inForce(secret, now));
-  const keys: SigningKey[] = [];
-  if (policy.signatureSchemes.includes("v1a")) {
-    const useOwn = ownAsymmetric.length > 0;
-    const context = useOwn ? webhook.id : webhook.tenantId;
-    keys.push(...openKeys(useOwn ? ownAsymmetric : tenantKeys, { context, secretBox: input.secretBox }));
-  }
-  if (policy.signatureSchemes.includes("v1")) {
-    const symmetric = own.filter((secret) => secret.kind === "symmetric");
-    keys.push(...openKeys(symmetric, { context: webhook.id, secretBox: input.secretBox }));
-  }
+  const credentials = new StoredCredentials(webhook, { secrets: own, secretBox: input.secretBox });
+  const keys = signingKeys(input, { policy, own, tenantKeys });
   const url = new URL(webhook.url);
+  const path = credentials.pathOf(url);
   return {
     webhook,
     policy,
     secrets,
-    signer: prepareSigner(keys),
+    compose: prepareComposer(policy.headers, {
+      signers: prepareSigners(policy.signatureSchemes, { id: webhook.id, keys }),
+      userAgent,
+      requestOrigin,
+      targetUri: url.origin + path,
+      fixedHeaders: credentials.headers(),
+    }),
     origin: url.origin,
-    path: url.pathname + url.search,
-    fixedHeaders: fixedHeaders(input, own),
+    path,
+    http2: webhook.http2,
+    clientCertificate: credentials.clientCertificate(),
+    oauth2: credentials.oauth2(),
     keysExpireAt: earliestExpiry([...own, ...tenantKeys]),
   };
 }
@@ -54,29 +77,44 @@ function inForce(secret: StoredSecret, now: number): boolean {
   return secret.expiresAt === null || secret.expiresAt > now;
 }
 
+function signingKeys(
+  { webhook, secretBox }: EndpointConfigInput,
+  from: {
+    readonly policy: DeliveryPolicy;
+    readonly own: readonly StoredSecret[];
+    readonly tenantKeys: readonly StoredSecret[];
+  },
+): SigningKeys {
+  const { signatureSchemes } = from.policy;
+  const ownPairs = from.own.filter((secret) => secret.kind === "ed25519");
+  const pairs = ownPairs.length > 0 ? ownPairs : from.tenantKeys;
+  const context = ownPairs.length > 0 ? webhook.id : webhook.tenantId;
+  const symmetric = from.own.filter((secret) => secret.kind === "symmetric");
+  return {
+    ed25519: needsKey(signatureSchemes, "ed25519")
+      ? openKeys(pairs, { context, secretBox }).flatMap(({ key }) => (key.kind === "asymmetric" ? [key] : []))
+      : [],
+    symmetric: needsKey(signatureSchemes, "symmetric")
+      ? openKeys(symmetric, { context: webhook.id, secretBox }).flatMap(({ key, text }) =>
+          key.kind === "symmetric" ? [{ key, text }] : [],
+        )
+      : [],
+  };
+}
+
 /** Newest first, so that the current key's signature stands before the old one's during a rotation. */
 function openKeys(
   secrets: readonly StoredSecret[],
   how: { readonly context: string; readonly secretBox: SecretBox },
-): SigningKey[] {
+) {
   return secrets
     .toSorted((a, b) => b.createdAt - a.createdAt)
     .map((secret) => {
-      const key = parseSecret(how.secretBox.open({ ciphertext: secret.ciphertext, context: how.context }));
+      const text = how.secretBox.open({ ciphertext: secret.ciphertext, context: how.context });
+      const key = parseSecret(text);
       if (key.kind === "invalid") throw new Error(`a stored signing key is not usable: ${key.reason}`);
-      return key;
+      return { key, text };
     });
-}
-
-function fixedHeaders(input: EndpointConfigInput, own: readonly StoredSecret[]): string[] {
-  const headers = ["User-Agent", input.userAgent];
-  const bearer = own.find((secret) => secret.kind === "bearer");
-  if (bearer !== undefined) {
-    const token = input.secretBox.open({ ciphertext: bearer.ciphertext, context: input.webhook.id });
-    headers.push("Authorization", `Bearer ${token}`);
-  }
-  for (const [name, value] of Object.entries(input.webhook.headers)) headers.push(name, value);
-  return headers;
 }
 
 function earliestExpiry(secrets: readonly StoredSecret[]): number | null {

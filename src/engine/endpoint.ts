@@ -7,28 +7,15 @@ import type { PayloadFormatName } from "../core/profile.ts";
 import { findProfile } from "../core/profiles/index.ts";
 import { createBucket, reconfigureBucket } from "../core/rate-limit.ts";
 import type { RateBucket } from "../core/rate-limit.ts";
-import type { Signer } from "../core/signing/standard-webhooks.ts";
 import type { LaneKey, Webhook } from "../core/webhook.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
+import type { AccessTokens } from "./credentials/access-tokens.ts";
+import type { EndpointConfig } from "./endpoint-config.ts";
 import { Fifo } from "./fifo.ts";
 import { Lane, laneId } from "./lane.ts";
 import type { LiveWebhook } from "./engine-access.ts";
 import type { Tenancy } from "./tenancy.ts";
 import type { Sleeper } from "./wakeups.ts";
-
-/** What changes when a webhook is edited or its keys are rotated: everything an attempt needs besides the delivery. */
-export interface EndpointConfig {
-  readonly webhook: Webhook;
-  readonly policy: DeliveryPolicy;
-  readonly secrets: readonly StoredSecret[];
-  readonly signer: Signer;
-  readonly origin: string;
-  readonly path: string;
-  /** Flat name-value list of the headers that are the same in every attempt. */
-  readonly fixedHeaders: readonly string[];
-  /** When one of the keys stops being used; the configuration must be built again then. */
-  readonly keysExpireAt: number | null;
-}
 
 /** Who is told when a gate may have opened or a due time was reached. */
 export interface EndpointWakes {
@@ -50,6 +37,9 @@ export class Endpoint implements LiveWebhook, Sleeper {
   pauseReason: string | null = null;
   lastSuccessAt: number | null = null;
   bucket: RateBucket | null = null;
+
+  /** Where access tokens come from; null for webhooks without an OAuth 2.0 client. */
+  tokens: AccessTokens | null = null;
 
   readonly lanes = new Map<string, Lane>();
   /** Lanes that may have something to send, by the priority of their head. Entries can be stale; see `Lane.readyTier`. */

@@ -1,3 +1,4 @@
+import type { UrlRules } from "../core/egress/url-policy.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { FieldProblem } from "../ports/schema-compiler.ts";
@@ -19,6 +20,10 @@ export interface EngineOptions {
   /** False for a process that only publishes: deliveries stay in the store. */
   readonly delivers: boolean;
   readonly userAgent: string;
+  /** The DNS name under which this system asks for permission to send (CEW-4.1.2-1). */
+  readonly requestOrigin: string;
+  /** For URLs that come in answers, such as a 308. */
+  readonly urlRules: UrlRules;
   readonly tenantExists: (tenantId: string) => boolean;
   readonly schemaProblems: (event: {
     readonly tenantId: string;

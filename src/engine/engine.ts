@@ -7,6 +7,7 @@ import type { Webhook } from "../core/webhook.ts";
 import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
+import { AttentionDesk } from "./attention.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { createDeliver } from "./deliver.ts";
 import { Directory } from "./directory.ts";
@@ -17,6 +18,7 @@ import { placeOf } from "./endpoint.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
 import { explain } from "./explain.ts";
+import { Flights } from "./flights.ts";
 import { Publisher } from "./publish.ts";
 import { BacklogReader, loadWebhooks } from "./recovery.ts";
 import { markUnwrittenSuccesses, takeChangedStates } from "./runtime-state.ts";
@@ -42,11 +44,10 @@ export class Engine implements EngineAccess {
   readonly #upkeep: Upkeep;
   readonly #backlog: BacklogReader;
   readonly #dirty = new Set<Endpoint>();
-  readonly #flights = new Map<string, Flight>();
-  #flightsAbandoned = false;
+  readonly #flights: Flights;
+  readonly #attention: AttentionDesk;
   readonly nextId: () => string;
   #stopping: Promise<void> | null = null;
-  #quiet: (() => void) | null = null;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -56,6 +57,8 @@ export class Engine implements EngineAccess {
     this.#wakeups = new Wakeups(clock);
     this.#directory = this.#makeDirectory();
     this.#commits = this.#makeCommitGroup();
+    this.#flights = new Flights(clock);
+    this.#attention = new AttentionDesk({ ...this.#common(), announce: (event) => this.#announce(event) });
     this.#lifecycle = this.#makeLifecycle();
     this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
     this.#publisher = this.#makePublisher();
@@ -81,6 +84,7 @@ export class Engine implements EngineAccess {
       secretBox: this.#options.secretBox,
       wakeups: this.#wakeups,
       userAgent: this.#options.userAgent,
+      requestOrigin: this.#options.requestOrigin,
       wakes: {
         endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
         laneWoke: (lane) => this.#dispatcher.consider(lane),
@@ -106,8 +110,13 @@ export class Engine implements EngineAccess {
       ...this.#common(),
       store: this.#options.store.webhooks,
       apply: (webhook) => this.#applyStatus(webhook),
-      announce: async (event) => void (await this.publishSystemEvent({ ...event, onlyWebhookId: null })),
+      announce: (event) => this.#announce(event),
+      urlRules: this.#options.urlRules,
     });
+  }
+
+  async #announce(event: Omit<SystemEvent, "onlyWebhookId">): Promise<void> {
+    await this.publishSystemEvent({ ...event, onlyWebhookId: null });
   }
 
   #makeSettler(): Settler {
@@ -119,6 +128,8 @@ export class Engine implements EngineAccess {
       circuitMoved: (endpoint, move) => this.#circuitMoved(endpoint, move),
       healthDecided: (endpoint, decision) => this.#lifecycle.decided(endpoint, decision),
       failed: (endpoint) => this.#dirty.add(endpoint),
+      notable: (endpoint, attempt) => this.#attention.report(endpoint, attempt),
+      movedPermanently: (endpoint, location) => this.#lifecycle.movedPermanently(endpoint, location),
     });
   }
 
@@ -131,7 +142,7 @@ export class Engine implements EngineAccess {
       store: store.deliveries,
       wakeups: this.#wakeups,
       send: (flight) => {
-        this.#flights.set(flight.delivery.id, flight);
+        this.#flights.add(flight);
         deliver(flight);
       },
       expire: (delivery, lane) => settler.withoutAttempt(delivery, lane, { kind: "expired" }),
@@ -150,12 +161,9 @@ export class Engine implements EngineAccess {
       clock,
       log: telemetry.log,
       settle: (flight, result) => {
-        // Flights that were given back at the end of the grace time are no longer ours to settle.
-        if (this.#flightsAbandoned) return;
-        // After a clock that jumped over its lease, another flight of the same delivery may have taken its place.
-        if (this.#flights.get(flight.delivery.id) === flight) this.#flights.delete(flight.delivery.id);
+        if (!this.#flights.end(flight)) return;
         settler.attempted(flight, result);
-        if (this.#flights.size === 0) this.#quiet?.();
+        this.#flights.settled();
       },
     });
   }
@@ -213,34 +221,15 @@ export class Engine implements EngineAccess {
     await this.#dispatcher.stop(this.#directory.all());
     await this.#upkeep.stop();
     await this.#backlog.stop();
-    await this.#waitForFlights(graceMs);
-    await this.#abandonFlights();
+    await this.#flights.wait(graceMs);
+    const leases = this.#flights.abandon();
+    if (leases.length > 0) await this.#options.store.deliveries.release(leases);
     await this.#options.transport.close();
     await this.#lifecycle.stop();
     this.#writeStates();
     await this.#commits.drain();
     await this.#dispatcher.released();
     this.#wakeups.stop();
-  }
-
-  async #waitForFlights(graceMs: number): Promise<void> {
-    if (this.#flights.size === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = this.#options.clock.schedule(graceMs, resolve);
-      this.#quiet = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
-    this.#quiet = null;
-  }
-
-  /** The grace time is over: what is on its way is not settled but given back, and will be sent again (WDS-196). */
-  async #abandonFlights(): Promise<void> {
-    const leases = [...this.#flights.values()].map((flight) => flight.delivery.lease);
-    this.#flights.clear();
-    this.#flightsAbandoned = true;
-    if (leases.length > 0) await this.#options.store.deliveries.release(leases);
   }
 
   // ---- what management asks (engine-access.ts) ----------------------------------------------------------------

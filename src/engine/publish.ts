@@ -212,7 +212,11 @@ export class Publisher {
 }
 
 /** What is stored of the event: the standard object, or the publisher's bytes. */
-function content({ input, timestamp, payload }: AcceptedInput): Pick<NewEvent, "contentType" | "raw" | "body"> {
+function content({
+  input,
+  timestamp,
+  payload,
+}: AcceptedInput): Pick<NewEvent, "contentType" | "raw" | "body"> {
   if (payload.kind === "raw") return { contentType: payload.contentType, raw: true, body: payload.body };
   const { eventType, metadata = null, links = null } = input;
   const body = renderStandardPayload({ eventType, timestamp, dataJson: payload.dataJson, metadata, links });
@@ -249,6 +253,7 @@ function claimed(
     timestamp: event.timestamp,
     source: event.source,
     idempotencyKey: event.idempotencyKey,
+    eventPriority: event.priority,
     sequenceNumber,
     contentType: event.contentType,
     raw: event.raw,

@@ -9,18 +9,21 @@ import type { AttemptRecord, DeliveryState, Priority } from "../core/delivery.ts
 import type { PosthornError } from "../core/errors.ts";
 import type { EventLink } from "../core/event.ts";
 import type { FailureCategory } from "../core/outcome.ts";
-import type {
-  CircuitBreakerConfig,
-  RateLimitConfig,
-  RetrySchedule,
-  SignatureSchemeName,
-} from "../core/profile.ts";
-import type { DeliveryPolicy } from "../core/delivery-policy.ts";
-import type { OrderingGuarantee, Webhook, WebhookStatus } from "../core/webhook.ts";
+import type { RetrySchedule } from "../core/profile.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
-import type { AttemptStats, DeadLetterQuery, StoredDelivery, StoredEvent } from "../ports/store/history.ts";
+import type { DeadLetterQuery, StoredDelivery, StoredEvent } from "../ports/store/history.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
 import type { ApiKey, ApiKeyRole, EventType, Tenant } from "../ports/store/registry.ts";
+import type { WebhookInput } from "./webhook-inputs.ts";
+import type {
+  WebhookHealthView,
+  WebhookPublicKeyView,
+  WebhookSecretView,
+  WebhookView,
+} from "./webhook-views.ts";
+
+export type * from "./webhook-inputs.ts";
+export type * from "./webhook-views.ts";
 
 export interface Scope {
   readonly tenantId: string | null;
@@ -110,52 +113,6 @@ export interface DeliveryHandle {
 
 // ---- webhooks -------------------------------------------------------------------------------------------------
 
-/** Everything a caller may set. Absent keeps the value on update and takes the default on create. */
-export interface WebhookInput {
-  readonly url?: string;
-  readonly events?: readonly string[];
-  readonly description?: string;
-  readonly ownerId?: string | null;
-  readonly tenantId?: string;
-  readonly active?: boolean;
-  readonly profile?: string;
-  readonly schemes?: readonly SignatureSchemeName[] | null;
-  /** `whsec_…` or `whsk_…`; generated when absent. Create only. */
-  readonly secret?: string;
-  readonly bearerToken?: string | null;
-  readonly retry?: RetryInput | null;
-  readonly timeoutMs?: number | null;
-  readonly circuitBreaker?: Partial<CircuitBreakerConfig> | null;
-  readonly rateLimit?: RateLimitConfig | null;
-  readonly ordering?: OrderingGuarantee;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly metadata?: Readonly<Record<string, unknown>>;
-}
-
-/** `retry_config`: either the exponential fields of WDS-46 to 51, or a list of delays. */
-export interface RetryInput {
-  readonly maxAttempts?: number;
-  readonly baseDelayMs?: number;
-  readonly maxDelayMs?: number;
-  readonly backoffMultiplier?: number;
-  readonly timeoutMs?: number;
-  readonly timeoutGrowthFactor?: number;
-  readonly scheduleMs?: readonly number[];
-  readonly maxAgeMs?: number;
-}
-
-/** A webhook with its effective policy and what is known of its endpoint. Never holds a secret. */
-export interface WebhookView {
-  readonly webhook: Webhook;
-  readonly policy: DeliveryPolicy;
-  readonly lastSuccessAt: number | null;
-  readonly hasBearerToken: boolean;
-  /** `whsec_…` masked to its last four characters. */
-  readonly secretHint: string | null;
-  /** Circuit opened by hand until then (WDS-58); null when it is not. */
-  readonly forcedOpenUntil: number | null;
-}
-
 export interface WebhookListQuery {
   readonly active: boolean | null;
   readonly eventType: string | null;
@@ -164,31 +121,6 @@ export interface WebhookListQuery {
   readonly offset: number;
   /** Id of the last webhook of the page before. */
   readonly after: string | null;
-}
-
-export interface WebhookSecretView {
-  /** Current symmetric secret, `whsec_…`; null for a webhook that signs with `v1a` alone. */
-  readonly secret: string | null;
-  /** The old one while a graceful rotation overlaps. */
-  readonly previous: { readonly secret: string; readonly expiresAt: number } | null;
-}
-
-export interface WebhookPublicKeyView {
-  readonly publicKey: string;
-  readonly jwk: Readonly<Record<string, string>>;
-}
-
-export interface WebhookHealthView {
-  readonly webhookId: string;
-  readonly status: WebhookStatus;
-  readonly statusReason: string | null;
-  readonly circuit: CircuitSnapshot;
-  readonly pausedUntil: number | null;
-  readonly pauseReason: string | null;
-  readonly inFlight: number;
-  readonly stats: AttemptStats;
-  readonly statsSince: number;
-  readonly lastSuccessAt: number | null;
 }
 
 export interface WebhookService {
@@ -217,6 +149,19 @@ export interface WebhookService {
   secret(scope: Scope, id: string): Promise<WebhookSecretView>;
   rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;
   publicKey(scope: Scope, id: string): Promise<WebhookPublicKeyView>;
+  /** Asks the receiver, or the name servers, again. Rejects with `conflict` when no method is set. */
+  verify(scope: Scope, id: string): Promise<WebhookView>;
+  /**
+   * Permission through the callback URL of a handshake (CEW-4.1.3-3). There is no scope: whoever holds the key may. Any
+   * other id, key or time rejects with the same `not_found`. `allowedRate` is the `WebHook-Allowed-Rate` that came along.
+   */
+  confirmVerification(command: {
+    readonly id: string;
+    readonly key: string;
+    readonly allowedRate: string | null;
+  }): Promise<{ readonly webhookId: string; readonly allowedRatePerMinute: number | null }>;
+  /** What a receiver found wrong with messages that claim to be ours (TS16-81): logged, and announced to the owner. */
+  reportIncident(scope: Scope, command: ReportIncidentCommand): Promise<{ readonly eventId: string }>;
   /** Publishes a `posthorn.test` event to this webhook alone, through the whole path. */
   test(
     scope: Scope,
@@ -246,6 +191,26 @@ export interface RecoverCommand {
   readonly states: readonly DeliveryState[] | null;
   readonly requestsPerSecond: number | null;
   readonly dryRun: boolean;
+}
+
+/** What a receiver may report. */
+export const incidentKinds = [
+  "invalid_signature",
+  "replay",
+  "unexpected_source",
+  "unexpected_content",
+  "leaked_secret",
+  "other",
+] as const;
+
+export interface ReportIncidentCommand {
+  readonly id: string;
+  readonly kind: (typeof incidentKinds)[number];
+  /** At most 2,000 characters. */
+  readonly detail: string;
+  readonly messageId: string | null;
+  /** Unix milliseconds. */
+  readonly occurredAt: number | null;
 }
 
 // ---- deliveries -----------------------------------------------------------------------------------------------

@@ -1,18 +1,19 @@
 import { circuitSignal, recordResult, releaseProbe } from "../core/circuit-breaker.ts";
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
-import { classify } from "../core/classify.ts";
+import { classify, judge } from "../core/classify.ts";
 import type { AttemptRecord, DeliveryProgress } from "../core/delivery.ts";
 import { transition } from "../core/delivery-state.ts";
 import type { DeliveryEvent } from "../core/delivery-state.ts";
 import { endpointPause, observeExhausted, observeHealth } from "../core/endpoint-health.ts";
 import type { HealthDecision } from "../core/endpoint-health.ts";
 import type { Verdict } from "../core/outcome.ts";
-import { parseRetryAfter } from "../core/retry-after.ts";
+import { parseHttpDate, parseRetryAfter } from "../core/retry-after.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { ClaimedDelivery } from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { TransportResult } from "../ports/transport.ts";
+import type { NotableAttempt } from "./attention.ts";
 import type { CommitGroup } from "./commit-group.ts";
 import type { Dispatcher, Flight } from "./dispatcher.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -29,6 +30,9 @@ export interface SettleOptions {
   readonly healthDecided: (endpoint: Endpoint, decision: HealthDecision) => void;
   /** What is remembered of the endpoint changed and has to be written. */
   readonly failed: (endpoint: Endpoint) => void;
+  readonly notable: (endpoint: Endpoint, attempt: NotableAttempt) => void;
+  /** A 308 that the webhook follows (EDS-9.2.4-3). */
+  readonly movedPermanently: (endpoint: Endpoint, location: string) => void;
 }
 
 /**
@@ -46,15 +50,37 @@ export class Settler {
   attempted(flight: Flight, result: TransportResult): void {
     const now = this.#options.clock.now();
     const { endpoint } = flight;
-    const verdict = classify(result.observation, endpoint.policy);
+    noteSunset(endpoint, result, now);
+    const { verdict, retryAtOnce } = this.#judge(flight, result, now);
     this.#options.dispatcher().answered(flight, isQuick(result));
     const retryAfterMs = retryAfterOf(result, now);
-    const event: DeliveryEvent = { kind: "attempted", verdict, executedAt: flight.startedAt, retryAfterMs };
+    const event: DeliveryEvent = {
+      ...{ kind: "attempted", verdict, executedAt: flight.startedAt },
+      ...{ retryAfterMs, retryAtOnce },
+    };
     const progress = this.#move(flight.delivery, endpoint, event);
     this.#touchEndpoint(flight, { verdict, result, retryAfterMs, progress, now });
     const attempt = this.#attemptRecord(flight, { verdict, result, progress });
     this.#commit(flight, progress, attempt);
     this.#count(flight, { verdict, result, progress });
+  }
+
+  #judge(flight: Flight, result: TransportResult, now: number): Judgement {
+    const { endpoint, delivery, accessToken } = flight;
+    const seen = classify(result.observation, endpoint.policy);
+    if (seen.outcome === "accepted") return { verdict: seen, retryAtOnce: false };
+    const isRejected = statusOf(result) === unauthorized && accessToken !== null && endpoint.tokens !== null;
+    if (isRejected && endpoint.tokens?.rejected({ accessToken, deliveryId: delivery.id }) === true)
+      return {
+        verdict: { ...seen, outcome: "transient", reason: "access_token_rejected" },
+        retryAtOnce: true,
+      };
+    const circumstances = {
+      attemptNumber: delivery.progress.attemptCount + 1,
+      sunsetAt: endpoint.health.sunsetAt,
+      now,
+    };
+    return { verdict: judge(seen, circumstances, endpoint.policy), retryAtOnce: false };
   }
 
   /** A delivery ends without a request: it expired, or its body is gone. */
@@ -106,6 +132,18 @@ export class Settler {
       endpoint.policy.disable,
     );
     if (decision !== null) this.#options.healthDecided(endpoint, decision);
+    if (verdict.outcome !== "accepted") this.#tell(flight, attempt);
+  }
+
+  /** What people hear of a failure, and where the receiver says it has moved to. */
+  #tell(flight: Flight, { verdict, result }: Pick<SettledAttempt, "verdict" | "result">): void {
+    const { endpoint, delivery } = flight;
+    const statusCode = statusOf(result);
+    const location = result.fields.location ?? null;
+    if (verdict.attention !== undefined)
+      this.#options.notable(endpoint, { deliveryId: delivery.id, verdict, statusCode, location });
+    if (statusCode === permanentRedirect && location !== null && endpoint.policy.followPermanentRedirect)
+      this.#options.movedPermanently(endpoint, location);
   }
 
   #recordCircuit(
@@ -209,14 +247,27 @@ export class Settler {
   }
 }
 
+interface Judgement {
+  readonly verdict: Verdict;
+  readonly retryAtOnce: boolean;
+}
+
 interface SettledAttempt {
   readonly verdict: Verdict;
   readonly result: TransportResult;
   readonly progress: DeliveryProgress;
 }
 
+const unauthorized = 401;
+const permanentRedirect = 308;
+
 /** Answers of such endpoints free their place soon; others share a part of the capacity. */
 const quickMsMax = 1_000;
+
+/** RFC 8594; a date that cannot be read says nothing. */
+function noteSunset(endpoint: Endpoint, { fields }: TransportResult, now: number): void {
+  if (fields.sunset !== undefined) endpoint.health.sunsetAt = parseHttpDate(fields.sunset.trim(), now);
+}
 
 function isQuick(result: TransportResult): boolean {
   return result.observation.kind === "response" && result.durationMs < quickMsMax;

@@ -44,7 +44,9 @@ export class Tenancy implements Sleeper {
    */
   next(): Endpoint | undefined {
     this.#turns = (this.#turns + 1) % firstTiers.length;
-    return this.#shift(firstTiers[this.#turns] as 0 | 1 | 2) ?? this.#shift(0) ?? this.#shift(1) ?? this.#shift(2);
+    return (
+      this.#shift(firstTiers[this.#turns] as 0 | 1 | 2) ?? this.#shift(0) ?? this.#shift(1) ?? this.#shift(2)
+    );
   }
 
   /** Skips entries that moved to another list. */

@@ -1,3 +1,4 @@
+import { judgeUrl, type UrlRules } from "../core/egress/url-policy.ts";
 import type { HealthDecision } from "../core/endpoint-health.ts";
 import type { Webhook, WebhookStatus } from "../core/webhook.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -9,6 +10,7 @@ export interface LifecycleOptions {
   readonly store: WebhookStore;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
+  readonly urlRules: UrlRules;
   readonly apply: (webhook: Webhook) => void;
   readonly announce: (event: {
     readonly tenantId: string;
@@ -38,6 +40,37 @@ export class WebhookLifecycle {
     this.#change(endpoint, { status: "disabled", reason: endpoint.webhook.statusReason ?? "suspended" });
   }
 
+  /**
+   * A 308 said where the receiver is now, and owner and receiver agreed that this counts (EDS-9.2.4-3). The new URL is
+   * judged like one that is registered, and stays with the old host or below it: an answer must not be able to hand all
+   * later events to somebody else (C-9).
+   */
+  movedPermanently(endpoint: Endpoint, location: string): void {
+    const before = endpoint.webhook;
+    const target = URL.parse(location, before.url)?.href ?? "";
+    if (target === before.url) return;
+    const judgement = judgeUrl(target, this.#options.urlRules);
+    const accepted = judgement.kind === "ok" && isSameOwner(judgement.hostname, { before: before.url });
+    const { log } = this.#options.telemetry;
+    const { id, tenantId } = before;
+    if (!accepted) {
+      log.warn(
+        { webhookId: id, tenantId },
+        "a permanent redirect was not taken over: its target is not acceptable",
+      );
+      return;
+    }
+    log.warn({ webhookId: id, tenantId }, "the URL of a webhook was changed by a permanent redirect");
+    const webhook: Webhook = { ...before, url: judgement.url, updatedAt: this.#options.clock.now() };
+    this.#options.apply(webhook);
+    this.#track(
+      this.#storeAndTell(webhook, {
+        eventType: "posthorn.webhook.moved",
+        data: { webhook_id: id, from: before.url, to: judgement.url },
+      }),
+    );
+  }
+
   /** Waits for changes that are being stored. */
   async stop(): Promise<void> {
     await Promise.allSettled([...this.#running]);
@@ -56,31 +89,44 @@ export class WebhookLifecycle {
     };
     // In force at once: nothing more is sent while the change is being stored.
     this.#options.apply(webhook);
-    const work = this.#store(webhook).finally(() => this.#running.delete(work));
-    this.#running.add(work);
-  }
-
-  async #store(webhook: Webhook): Promise<void> {
-    const { store, telemetry, announce } = this.#options;
-    const { id, tenantId, status, statusReason } = webhook;
-    telemetry.log.warn(
-      { webhookId: id, tenantId, status, reason: statusReason },
+    const { id, tenantId, status, statusReason: reason } = webhook;
+    this.#options.telemetry.log.warn(
+      { webhookId: id, tenantId, status, reason },
       "webhook stopped by the rules of its profile",
     );
+    const since = new Date(now).toISOString();
+    this.#track(
+      this.#storeAndTell(webhook, {
+        eventType: `posthorn.webhook.${status}`,
+        data: { webhook_id: id, status, reason, since },
+      }),
+    );
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+  }
+
+  async #storeAndTell(
+    webhook: Webhook,
+    event: { readonly eventType: string; readonly data: Readonly<Record<string, unknown>> },
+  ): Promise<void> {
+    const { store, telemetry, announce } = this.#options;
     try {
       await store.save(webhook);
-      await announce({
-        tenantId,
-        eventType: `posthorn.webhook.${status}`,
-        data: {
-          webhook_id: id,
-          status,
-          reason: statusReason,
-          since: new Date(webhook.statusChangedAt).toISOString(),
-        },
-      });
+      await announce({ tenantId: webhook.tenantId, ...event });
     } catch (error) {
-      telemetry.log.error({ err: String(error), webhookId: id }, "the change of status could not be stored");
+      telemetry.log.error(
+        { err: String(error), webhookId: webhook.id },
+        "the change of a webhook could not be stored",
+      );
     }
   }
+}
+
+/** The same host, or one below it. */
+function isSameOwner(hostname: string, url: { readonly before: string }): boolean {
+  const known = new URL(url.before).hostname;
+  return hostname === known || hostname.endsWith(`.${known}`);
 }

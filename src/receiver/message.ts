@@ -51,5 +51,8 @@ export type Verification =
 
 /** Decides whether a message is authentic. Never throws for what a stranger can send. */
 export interface MessageVerifier {
-  verify(message: ReceivedMessage, now: { readonly nowSeconds: number }): Verification | Promise<Verification>;
+  verify(
+    message: ReceivedMessage,
+    now: { readonly nowSeconds: number },
+  ): Verification | Promise<Verification>;
 }

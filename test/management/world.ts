@@ -72,6 +72,7 @@ export async function openWorld(
     const telemetry = { log: recordingLogger(log), metrics: silentMetrics };
     const tenants = await loadTenantDirectory({ registry: store.registry, clock });
     const schemas = await loadSchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
+    const urlRules = { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false };
     const engine = new Engine({
       store,
       transport: fakeTransport(requests, statuses),
@@ -81,6 +82,8 @@ export async function openWorld(
       telemetry,
       delivers: true,
       userAgent: "Posthorn/test",
+      requestOrigin: "posthorn.test",
+      urlRules,
       limits: engineLimits,
       retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
       tenantExists: (id) => tenants.has(id),
@@ -96,7 +99,7 @@ export async function openWorld(
       telemetry,
       tenants,
       schemas,
-      urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
+      urlRules,
       adminKeyHash: hashApiKey(adminKey),
       limits: { webhooksPerTenantMax: options.webhooksPerTenantMax ?? 1_000 },
     });

@@ -123,6 +123,8 @@ async function open(dataDir: string, options: WorldOptions): Promise<Running> {
     telemetry,
     delivers: options.delivers ?? true,
     userAgent: "Posthorn/test",
+    requestOrigin: "posthorn.test",
+    urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: true }), allowHttp: true },
     limits: { ...defaultLimits, ...options.limits },
     retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
     tenantExists: () => true,

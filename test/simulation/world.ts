@@ -1,3 +1,4 @@
+import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
 import { createHash } from "node:crypto";
 import { Engine } from "../../src/engine/engine.ts";
 import { CrashStore } from "./crash-store.ts";
@@ -181,6 +182,8 @@ export class World {
       retention: scenario.retention,
       delivers: true,
       userAgent: "posthorn-simulation",
+      requestOrigin: "posthorn.test",
+      urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
       tenantExists: () => true,
       schemaProblems: () => [],
     });

@@ -1,4 +1,6 @@
 import type { EventLink } from "../event.ts";
+import { type EventContent, noContentHeaders, type RenderedContent } from "./content.ts";
+import { endOfJsonValue } from "./json-value.ts";
 
 export interface StandardPayloadInput {
   readonly eventType: string;
@@ -20,8 +22,21 @@ export function renderStandardPayload(input: StandardPayloadInput): Buffer {
   const tail =
     (input.metadata === null ? "" : `,"metadata":${JSON.stringify(input.metadata)}`) +
     (input.links === null ? "" : `,"links":${JSON.stringify(input.links)}`);
-  const timestamp = new Date(input.timestamp).toISOString();
-  return Buffer.from(
-    `{"type":"${input.eventType}","timestamp":"${timestamp}","data":${input.dataJson}${tail}}`,
-  );
+  return Buffer.from(`${standardHead(input)}${input.dataJson}${tail}}`);
+}
+
+/** What is stored goes out as it is, standard object and raw bytes alike (TS16-41). */
+export function renderStandard({ contentType, body }: EventContent): RenderedContent {
+  return { contentType, body, headers: noContentHeaders };
+}
+
+/** The bytes of `data` within a stored standard object, without a copy. */
+export function dataBytes(content: Pick<EventContent, "eventType" | "timestamp" | "body">): Uint8Array {
+  const start = standardHead(content).length;
+  return content.body.subarray(start, endOfJsonValue(content.body, start));
+}
+
+/** Everything before `data`; ASCII, because event types are. */
+function standardHead(event: { readonly eventType: string; readonly timestamp: number }): string {
+  return `{"type":"${event.eventType}","timestamp":"${new Date(event.timestamp).toISOString()}","data":`;
 }

@@ -13,7 +13,10 @@ test("the registry finds profiles by exact name, `standard` first", () => {
 
 test("every profile is finite: a valid schedule, a maximum age, a bounded timeout", () => {
   for (const profile of profiles) {
-    assert.deepEqual(validateSchedule(profile.schedule), []);
+    // The bound on attempts is for owners; EDS-9.6-4 with a cap of ten minutes needs more to last a day.
+    const problems = validateSchedule(profile.schedule).filter(({ field }) => field !== "attemptsMax");
+    assert.deepEqual(problems, []);
+    assert.ok(attemptsMax(profile.schedule) <= 500);
     assert.ok(profile.ageMsMax > 0 && Number.isFinite(profile.ageMsMax));
     assert.ok(profile.timeoutMs >= 15_000 && profile.timeoutMs <= 30_000, "TS16-99");
   }

@@ -1,9 +1,6 @@
 import type { Profile } from "../profile.ts";
-
-const secondMs = 1_000;
-const minuteMs = 60 * secondMs;
-const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
+import { dayMs, hourMs, minuteMs, secondMs } from "./durations.ts";
+import { standardHeaders, xWebhookHeaders } from "./header-sets.ts";
 
 /**
  * The default profile: the wire format of Standard Webhooks with the semantics of the event delivery draft.
@@ -75,12 +72,15 @@ export const standard: Profile = {
     jitter: { from: 1, to: 1.2 },
   },
   retryDelayFloorsMs: { rate_limit: 60 * secondMs, dns: 5 * secondMs, timeout: 2 * secondMs },
+  attemptsMaxByCategory: {},
   ageMsMax: 5 * dayMs,
+  sunset: "ignored",
   timeoutMs: 30 * secondMs,
   timeoutGrowthFactor: 1,
   pauses: {
     retryAfterStatuses: [429, 503],
     categoriesMs: { rate_limit: 60 * secondMs, timeout: 60 * secondMs },
+    unansweredMs: 0,
     // TS16-91 gives no number. Five seconds let a gateway restart, and equal the first delay of the schedule.
     throttleStatusesMs: { 502: 5 * secondMs, 504: 5 * secondMs },
   },
@@ -104,13 +104,14 @@ export const standard: Profile = {
   circuitBreakerIgnoresStatuses: [400, 413, 414, 415, 422, 431],
   rateLimit: null,
   signatureSchemes: ["v1a", "v1"],
+  signatureSchemesAllowed: ["v1a", "v1", "rfc9421-ed25519", "rfc9421-hmac-sha256"],
   payloadFormats: ["standard"],
-  headers: [
-    "Content-Type",
-    "User-Agent",
-    "Webhook-ID",
-    "Webhook-Timestamp",
-    "Webhook-Signature",
-    "Idempotency-Key",
-  ],
+  headers: standardHeaders,
+  migrationHeaders: xWebhookHeaders,
+  registration: {
+    verification: "none",
+    verificationRequired: false,
+    bearerTokenRequired: false,
+    permanentRedirectAllowed: false,
+  },
 };

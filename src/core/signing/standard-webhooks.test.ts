@@ -12,12 +12,8 @@ import {
   type SigningKey,
   symmetricSecretText,
 } from "./signing-key.ts";
-import {
-  prepareSigner,
-  prepareVerifier,
-  UnsignableMessageError,
-  type VerificationKey,
-} from "./standard-webhooks.ts";
+import { prepareSigner, prepareVerifier, type VerificationKey } from "./standard-webhooks.ts";
+import { UnsignableMessageError } from "./unsignable-message.ts";
 import { standardWebhooksVectors } from "./vectors.fixture.ts";
 
 const messageId = "0190a4d5-1c9e-7c5e-9b9a-3f8e3b3f1a2e";

@@ -16,6 +16,7 @@ import {
   type SigningKey,
   type SymmetricKey,
 } from "./signing-key.ts";
+import { requireUnixSeconds, UnsignableMessageError } from "./unsignable-message.ts";
 
 /** One message to sign. `body` is exactly what goes on the wire (TS16-60). */
 export interface MessageToSign {
@@ -28,17 +29,6 @@ export interface MessageToSign {
 
 /** Returns the value of `Webhook-Signature`. Throws {@link UnsignableMessageError}. */
 export type Signer = (message: MessageToSign) => string;
-
-/** A message that must not be signed. It is a mistake of the caller: ids and timestamps are made by us. */
-export class UnsignableMessageError extends Error {
-  override readonly name = "UnsignableMessageError";
-  readonly code: "message_id_invalid" | "timestamp_invalid" | "no_keys";
-
-  constructor(code: UnsignableMessageError["code"], message: string) {
-    super(message);
-    this.code = code;
-  }
-}
 
 /** Makes one entry of the header, such as `v1,…`. */
 type EntrySigner = (content: Content) => string;
@@ -70,9 +60,7 @@ function writeContent({ messageId, timestampSeconds, body }: MessageToSign): Con
       "a message id is 1 to 255 visible ASCII characters without a period",
     );
   }
-  if (!Number.isSafeInteger(timestampSeconds) || timestampSeconds < 0) {
-    throw new UnsignableMessageError("timestamp_invalid", "a timestamp is whole Unix seconds");
-  }
+  requireUnixSeconds(timestampSeconds);
   return placeContent({ prefix: `${messageId}.${timestampSeconds}.`, body });
 }
 

@@ -15,6 +15,11 @@ export class ProblemList {
     this.#problems.push(problem);
   }
 
+  /** Fields that cannot be had together; each is named. `message` is the rest of a sentence that begins with either. */
+  contradiction(fields: readonly string[], message: string): void {
+    for (const field of fields) this.add({ field, message });
+  }
+
   /** Throws when there are any. `what` begins the sentence: `the webhook`. */
   throwIfAny(what: string): void {
     if (this.isEmpty) return;
@@ -42,6 +47,15 @@ export class ProblemList {
       message: `must be a text of ${lengthMin} to ${lengthMax} characters without control characters`,
     });
     return null;
+  }
+
+  /** The value when it is true or false, `false` for null, the one before when it is absent. */
+  flag(field: string, change: { readonly value: unknown; readonly before: boolean }): boolean {
+    const { value, before } = change;
+    if (value === undefined) return before;
+    if (value === null || typeof value === "boolean") return value ?? false;
+    this.add({ field, message: "must be true or false" });
+    return before;
   }
 
   /** The value when it is one of those allowed, else null and a problem. */

@@ -188,6 +188,8 @@ export interface ClaimedDelivery {
   readonly timestamp: number;
   readonly source: string | null;
   readonly idempotencyKey: string | null;
+  /** As published; `priority` is this delivery's. */
+  readonly eventPriority: Priority;
   /** The event's number within its tenant. */
   readonly sequenceNumber: number;
   readonly contentType: string;

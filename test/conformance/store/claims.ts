@@ -40,6 +40,7 @@ export const claims: StoreTheme = (check) => {
         timestamp: start - 7,
         source: "shop",
         idempotencyKey: "key-1",
+        eventPriority: "normal",
         sequenceNumber: 1,
         contentType: "text/plain",
         raw: true,

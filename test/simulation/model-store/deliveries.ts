@@ -222,6 +222,7 @@ function claimed(row: DeliveryRow, lease: Lease): ClaimedDelivery {
     progress: row.progress,
     format: row.format,
     ...{ contentType, timestamp, source, idempotencyKey, raw },
+    eventPriority: row.event.event.priority,
     sequenceNumber: row.event.sequenceNumber,
     body: row.event.body,
   };

@@ -4,7 +4,7 @@ import type { AttemptRecord } from "../../../core/delivery.ts";
 import type { FailureCategory, Outcome } from "../../../core/outcome.ts";
 import type { AttemptStats } from "../../../ports/store/history.ts";
 import { chunkKinds, chunkOf, chunkStart } from "./chunks.ts";
-import { categoryCodes, decode, decodeOrNull, outcomeCodes } from "./codes.ts";
+import { categoryCodes, decode, decodeOrNull, outcomeCodes } from "../codes.ts";
 import type { StoreState } from "./state.ts";
 
 type AttemptRow = [

@@ -1,9 +1,9 @@
 import type { StatementSync } from "node:sqlite";
 import type { Priority } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult } from "../../../ports/store/deliveries.ts";
-import { decode, formatCodes, priorityCodes, stateCodes, waitingMax } from "./codes.ts";
+import { decode, formatCodes, priorityCodes, stateCodes, waitingMax } from "../codes.ts";
 import type { EntryRow, LaneEntry } from "./lane-queue.ts";
-import { rankMax, tierSpan, withinTier } from "./rank.ts";
+import { rankMax, tierSpan, withinTier } from "../rank.ts";
 import type { StoreState } from "./state.ts";
 import type { StoredLane } from "./words.ts";
 
@@ -29,6 +29,7 @@ type ClaimRow = [
   idempotencyKey: string | null,
   sequenceNumber: number,
   raw: number,
+  eventPriority: number,
 ];
 
 /** The result being filled; `more` and `nextDueAt` as in the port. */
@@ -53,7 +54,7 @@ export class Claimer {
     this.#row = connection.prepare(
       `SELECT d.id, d.webhook, d.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count, d.created_at,
          d.first_attempt_at, d.due_at, d.reason, e.content_type, e.body, d.format, e.timestamp, e.source,
-         e.idempotency_key, e.sequence_number, e.raw
+         e.idempotency_key, e.sequence_number, e.raw, e.priority
        FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
     );
     this.#head = connection.prepare("SELECT priority, due_at, state FROM deliveries WHERE seq = ?");
@@ -205,6 +206,7 @@ export class Claimer {
       idempotencyKey: row[17],
       sequenceNumber: row[18],
       raw: row[19] === 1,
+      eventPriority: decode(priorityCodes, row[20]),
     };
   }
 }

@@ -10,9 +10,9 @@ import type {
   StoreDepth,
 } from "../../../ports/store/deliveries.ts";
 import { Claimer } from "./claim.ts";
-import { waitingMax } from "./codes.ts";
+import { waitingMax } from "../codes.ts";
 import { DeliveryWriter, PublishWriter } from "./publish.ts";
-import { rankSql } from "./rank.ts";
+import { rankSql } from "./rank-sql.ts";
 import { RequeueWriter } from "./requeue.ts";
 import { SettleWriter } from "./settle.ts";
 import type { StoreState } from "./state.ts";

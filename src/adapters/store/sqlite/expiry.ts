@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { chunkKinds } from "./chunks.ts";
-import { cancelled, exhausted, waitingMax } from "./codes.ts";
+import { cancelled, exhausted, waitingMax } from "../codes.ts";
 import type { StoreState } from "./state.ts";
 import type { SweepVisit, Sweeps, SweepWindow } from "./sweeps.ts";
 

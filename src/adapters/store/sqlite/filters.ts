@@ -1,5 +1,5 @@
 import type { DeadLetterQuery, DeliveryQuery, EventQuery } from "../../../ports/store/history.ts";
-import { categoryCodes, exhausted, stateCodes } from "./codes.ts";
+import { categoryCodes, exhausted, stateCodes } from "../codes.ts";
 import type { Words } from "./words.ts";
 
 /** Conditions of a listing as SQL with its values; null when no row can match. */

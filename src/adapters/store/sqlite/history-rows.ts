@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import type { StoredDelivery, StoredEvent } from "../../../ports/store/history.ts";
-import { categoryCodes, decode, decodeOrNull, originCodes, priorityCodes, stateCodes } from "./codes.ts";
+import { categoryCodes, decode, decodeOrNull, originCodes, priorityCodes, stateCodes } from "../codes.ts";
 import type { StoreState } from "./state.ts";
 
 type EventRow = [

@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
-import { waitingMax } from "./codes.ts";
+import { waitingMax } from "../codes.ts";
 import type { Connection, TransactionListener } from "./connection.ts";
-import { rankMax } from "./rank.ts";
+import { rankMax } from "../rank.ts";
 
 /** The place of one waiting delivery in its lane. */
 export interface LaneEntry {

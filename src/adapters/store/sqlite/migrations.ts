@@ -1,21 +1,14 @@
-import { createHash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import { ForeignDatabaseError, MigrationMismatchError, SchemaTooNewError } from "./errors.ts";
+import {
+  type AppliedMigration,
+  checksum,
+  type Migration,
+  type MigrationPlan,
+  planFrom,
+} from "../migrations.ts";
+import { ForeignDatabaseError } from "./errors.ts";
 import { initialSchema } from "./migrations/0001-initial.ts";
 import { payloadFormatColumns } from "./migrations/0002-payload-formats.ts";
-
-export interface Migration {
-  /** From 1, without gaps. */
-  readonly number: number;
-  readonly name: string;
-  readonly sql: string;
-}
-
-export interface MigrationPlan {
-  /** Version the database has; 0 for an empty one. */
-  readonly from: number;
-  readonly pending: readonly Migration[];
-}
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [initialSchema, payloadFormatColumns];
@@ -28,15 +21,7 @@ const notADatabase = 26;
 
 /** What `migrate` would do, after checking that the database is ours, unchanged and not newer. Writes nothing. */
 export function planMigrations(db: DatabaseSync, known: readonly Migration[] = migrations): MigrationPlan {
-  const applied = appliedMigrations(db);
-  const newest = applied.at(-1)?.number ?? 0;
-  if (newest > known.length) throw new SchemaTooNewError({ found: newest, known: known.length });
-  for (const row of applied) {
-    const migration = known[row.number - 1];
-    if (migration === undefined || checksum(migration) !== row.checksum)
-      throw new MigrationMismatchError(row);
-  }
-  return { from: newest, pending: known.slice(newest) };
+  return planFrom(appliedMigrations(db), known);
 }
 
 /** Brings the database up to date, each migration in a transaction of its own. */
@@ -72,12 +57,6 @@ function apply(db: DatabaseSync, step: { readonly migration: Migration; readonly
   }
 }
 
-interface AppliedMigration {
-  readonly number: number;
-  readonly name: string;
-  readonly checksum: string;
-}
-
 function appliedMigrations(db: DatabaseSync): readonly AppliedMigration[] {
   if (!isOurs(db)) return [];
   return db
@@ -96,8 +75,4 @@ function isOurs(db: DatabaseSync): boolean {
     if (!(error instanceof Error && "errcode" in error && error.errcode === notADatabase)) throw error;
   }
   throw new ForeignDatabaseError(db.location() ?? "the file");
-}
-
-function checksum(migration: Migration): string {
-  return createHash("sha256").update(migration.sql).digest("hex");
 }

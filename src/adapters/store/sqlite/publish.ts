@@ -7,8 +7,8 @@ import type {
   PublishResult,
 } from "../../../ports/store/deliveries.ts";
 import { chunkKinds } from "./chunks.ts";
-import { formatCodes, originCodes, priorityCodes, stateCodes } from "./codes.ts";
-import { rankIn } from "./rank.ts";
+import { formatCodes, originCodes, priorityCodes, stateCodes } from "../codes.ts";
+import { rankIn } from "../rank.ts";
 import type { StoreState } from "./state.ts";
 
 /** The event a new delivery belongs to, as stored. */

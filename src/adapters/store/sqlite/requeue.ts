@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import type { Lease, NewDelivery, RequeueCommand, RequeueResult } from "../../../ports/store/deliveries.ts";
-import { cancelled, exhausted, waitingMax } from "./codes.ts";
+import { cancelled, exhausted, waitingMax } from "../codes.ts";
 import type { DeliveryWriter, EventRef } from "./publish.ts";
 import type { StoreState } from "./state.ts";
 

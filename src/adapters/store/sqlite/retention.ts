@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
 import type { StepResult } from "../../../ports/store/upkeep.ts";
 import { chunkKinds } from "./chunks.ts";
-import { exhausted, waitingMax } from "./codes.ts";
+import { exhausted, waitingMax } from "../codes.ts";
 import type { StoreState } from "./state.ts";
 import type { SweepResult, SweepVisit, Sweeps, SweepWindow } from "./sweeps.ts";
 

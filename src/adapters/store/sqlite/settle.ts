@@ -1,9 +1,9 @@
 import type { StatementSync } from "node:sqlite";
 import type { AttemptRecord } from "../../../core/delivery.ts";
 import type { Settlement, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
-import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "./codes.ts";
+import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
 import type { LeaseRecord } from "./lease-table.ts";
-import { rankIn } from "./rank.ts";
+import { rankIn } from "../rank.ts";
 import type { StoreState } from "./state.ts";
 
 /** Writes what became of deliveries and of their webhooks. Only inside a write. */

@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import type { LaneKey, OrderingGuarantee } from "../../../core/webhook.ts";
-import { decode, orderingCodes } from "./codes.ts";
+import { decode, orderingCodes } from "../codes.ts";
 import type { Connection } from "./connection.ts";
 
 /** Keeps memory flat when somebody invents event types without end; the tables are read again on the next use. */

@@ -1,86 +1,23 @@
-import type { Socket } from "node:net";
-import { Client } from "undici";
-import type { buildConnector } from "undici";
-import type { Dial, Dialer } from "./dialer.ts";
+import type { Connection } from "./connection.ts";
+import type { Dialer } from "./dialer.ts";
 import type { Exchange } from "./exchange.ts";
-import { ResponseGate } from "./response-gate.ts";
-
-const headerBytesMax = 16 * 1024;
+import { faultOf } from "./failures.ts";
+import { Http1Connection } from "./http1-connection.ts";
+import { NegotiatedConnection } from "./negotiated-connection.ts";
 
 export interface ConnectionLimits {
   readonly socketsMax: number;
   readonly idleSocketMs: number;
 }
 
-/** One undici client, which is one socket at a time. Used for one exchange after the other. */
-export class Connection {
+/** A connection and what it may be used for. */
+export interface PooledConnection {
+  readonly connection: Connection;
   readonly origin: string;
-  readonly gate = new ResponseGate();
-  readonly #client: Client;
-  readonly #dialer: Dialer;
-  #exchange: Exchange | null = null;
-  #dial: Dial | null = null;
-  #socket: Socket | null = null;
-
-  constructor(parts: {
-    origin: string;
-    dialer: Dialer;
-    idleSocketMs: number;
-    onDisconnect: (self: Connection) => void;
-  }) {
-    this.origin = parts.origin;
-    this.#dialer = parts.dialer;
-    this.#client = new Client(parts.origin, {
-      connect: (options, callback) => this.#connect(options, callback),
-      pipelining: 1,
-      allowH2: false,
-      useMilo: false,
-      maxHeaderSize: headerBytesMax,
-      // The deadline of the request covers these; each would cost a timer per request.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: parts.idleSocketMs,
-      keepAliveMaxTimeout: parts.idleSocketMs,
-      keepAliveTimeoutThreshold: 1000,
-    });
-    this.#client.on("disconnect", () => parts.onDisconnect(this));
-  }
-
-  /**
-   * A request is under way, perhaps not written yet: when the receiver closes an idle connection just as it is picked
-   * for a request, undici connects anew and sends it there.
-   */
-  get busy(): boolean {
-    return this.#exchange !== null && !this.#exchange.settled;
-  }
-
-  get usable(): boolean {
-    return this.#socket !== null && !this.#socket.destroyed;
-  }
-
-  send(exchange: Exchange): void {
-    exchange.connection = this;
-    this.#exchange = exchange;
-    const { method, path, headers, body } = exchange.request;
-    const content = method === "POST" || method === "PUT" ? body : null;
-    // undici copies what it needs out of `headers`; its type only lacks the `readonly`.
-    this.#client.dispatch({ method, path, headers: headers as string[], body: content }, exchange);
-  }
-
-  destroy(done: () => void): void {
-    this.#dial?.abort();
-    this.#client.destroy(null, done);
-  }
-
-  #connect(options: buildConnector.Options, callback: buildConnector.Callback): void {
-    this.#dial = this.#dialer.dial(options, (fault, socket) => {
-      this.#dial = null;
-      if (socket === null) return callback(fault ?? new Error("no socket"), null);
-      this.#socket = socket;
-      this.gate.install(socket);
-      return callback(null, socket);
-    });
-  }
+  /** Requests with the same key may share it; see `Exchange.poolKey`. */
+  readonly poolKey: string;
+  /** Not to be used again. */
+  retired: boolean;
 }
 
 /**
@@ -91,11 +28,11 @@ export class Connection {
 export class Connections {
   readonly #dialer: Dialer;
   readonly #limits: ConnectionLimits;
-  readonly #open = new Set<Connection>();
+  readonly #open = new Set<PooledConnection>();
   /** In the order in which they became idle. */
-  readonly #idle = new Set<Connection>();
+  readonly #idle = new Set<PooledConnection>();
   /** Most recently used last. */
-  readonly #idleByOrigin = new Map<string, Connection[]>();
+  readonly #idleByKey = new Map<string, PooledConnection[]>();
   readonly #waiting: Exchange[] = [];
 
   constructor(dialer: Dialer, limits: ConnectionLimits) {
@@ -108,41 +45,50 @@ export class Connections {
     return this.#open.size;
   }
 
-  /** Sends now if there is a socket or room for one, otherwise when there is. Throws what undici throws. */
+  /** Sends now if there is a socket or room for one, otherwise when there is. What cannot be sent fails. */
   run(exchange: Exchange): void {
-    const idle = this.#takeIdle(exchange.request.origin);
-    if (idle !== null) return idle.send(exchange);
-    if (this.#open.size >= this.#limits.socketsMax && !this.#evictOldestIdle()) {
-      this.#waiting.push(exchange);
-      return;
+    try {
+      const idle = this.#takeIdle(exchange.poolKey);
+      if (idle !== null) return sendOver(idle, exchange);
+      if (this.#open.size >= this.#limits.socketsMax && !this.#evictOldestIdle()) {
+        this.#waiting.push(exchange);
+        return;
+      }
+      sendOver(this.#openFor(exchange), exchange);
+    } catch (error) {
+      const fault = faultOf(error);
+      exchange.fail(fault.category, fault.message);
     }
-    this.#openFor(exchange.request.origin).send(exchange);
   }
 
   /** Takes back the connection of an exchange that ended. */
-  release(connection: Connection, reusable: boolean): void {
-    if (!reusable || !connection.usable) {
-      this.drop(connection);
+  release(pooled: PooledConnection, reusable: boolean): void {
+    if (!reusable || pooled.retired || !pooled.connection.usable) {
+      this.drop(pooled);
       return;
     }
-    this.#idle.add(connection);
-    const stack = this.#idleByOrigin.get(connection.origin);
-    if (stack === undefined) this.#idleByOrigin.set(connection.origin, [connection]);
-    else stack.push(connection);
+    this.#idle.add(pooled);
+    const stack = this.#idleByKey.get(pooled.poolKey);
+    if (stack === undefined) this.#idleByKey.set(pooled.poolKey, [pooled]);
+    else stack.push(pooled);
     // Not at once: a connection that the answer closes is destroyed after this call.
     if (this.#waiting.length > 0) queueMicrotask(() => this.#serveWaiting());
   }
 
-  drop(connection: Connection, done: () => void = ignore): void {
-    if (!this.#open.delete(connection)) return done();
-    this.#forgetIdle(connection);
-    connection.destroy(done);
+  drop(pooled: PooledConnection, done: () => void = ignore): void {
+    if (!this.#open.delete(pooled)) return done();
+    this.#forgetIdle(pooled);
+    pooled.connection.destroy(done);
     if (this.#waiting.length > 0) queueMicrotask(() => this.#serveWaiting());
   }
 
-  /** After a 421: connections that exist may be the wrong ones. */
-  dropIdle(origin: string): void {
-    for (const connection of [...(this.#idleByOrigin.get(origin) ?? [])]) this.drop(connection);
+  /** After a 421: connections that exist may be the wrong ones, those in use as well. */
+  retire(origin: string): void {
+    for (const pooled of [...this.#open]) {
+      if (pooled.origin !== origin) continue;
+      pooled.retired = true;
+      if (this.#idle.has(pooled)) this.drop(pooled);
+    }
   }
 
   async close(): Promise<void> {
@@ -150,12 +96,12 @@ export class Connections {
     await Promise.all([...this.#open].map((one) => new Promise<void>((resolve) => this.drop(one, resolve))));
   }
 
-  #takeIdle(origin: string): Connection | null {
-    const stack = this.#idleByOrigin.get(origin);
-    for (let connection = stack?.pop(); connection !== undefined; connection = stack?.pop()) {
-      this.#idle.delete(connection);
-      if (connection.usable) return connection;
-      this.drop(connection);
+  #takeIdle(poolKey: string): PooledConnection | null {
+    const stack = this.#idleByKey.get(poolKey);
+    for (let pooled = stack?.pop(); pooled !== undefined; pooled = stack?.pop()) {
+      this.#idle.delete(pooled);
+      if (pooled.connection.usable) return pooled;
+      this.drop(pooled);
     }
     return null;
   }
@@ -167,23 +113,43 @@ export class Connections {
     return true;
   }
 
-  #openFor(origin: string): Connection {
-    const { idleSocketMs } = this.#limits;
-    const onDisconnect = (connection: Connection): void => {
-      if (!connection.busy) this.drop(connection);
+  #openFor({ request, poolKey }: Exchange): PooledConnection {
+    const { origin } = request;
+    const owner = {
+      disconnected: (): void => {
+        if (!pooled.connection.busy) this.drop(pooled);
+      },
+      refused: (exchange: Exchange): void => this.#sendElsewhere(pooled, exchange),
     };
-    const connection = new Connection({ origin, dialer: this.#dialer, idleSocketMs, onDisconnect });
-    this.#open.add(connection);
-    return connection;
+    const parts = {
+      origin,
+      identity: request,
+      dialer: this.#dialer,
+      idleSocketMs: this.#limits.idleSocketMs,
+      owner,
+    };
+    const negotiated = request.http2 && origin.startsWith("https:");
+    const connection = negotiated ? new NegotiatedConnection(parts) : new Http1Connection(parts);
+    const pooled = { connection, origin, poolKey, retired: false };
+    this.#open.add(pooled);
+    return pooled;
   }
 
-  #forgetIdle(connection: Connection): void {
-    this.#idle.delete(connection);
-    const stack = this.#idleByOrigin.get(connection.origin);
+  /** Once: a receiver that refuses on every connection must not keep a request going round. */
+  #sendElsewhere(pooled: PooledConnection, exchange: Exchange): void {
+    if (exchange.settled) return;
+    if (!exchange.startOver()) return exchange.fail("network", "the receiver refused it on two connections");
+    this.drop(pooled);
+    this.run(exchange);
+  }
+
+  #forgetIdle(pooled: PooledConnection): void {
+    this.#idle.delete(pooled);
+    const stack = this.#idleByKey.get(pooled.poolKey);
     if (stack === undefined) return;
-    const index = stack.indexOf(connection);
+    const index = stack.indexOf(pooled);
     if (index >= 0) stack.splice(index, 1);
-    if (stack.length === 0) this.#idleByOrigin.delete(connection.origin);
+    if (stack.length === 0) this.#idleByKey.delete(pooled.poolKey);
   }
 
   #serveWaiting(): void {
@@ -194,6 +160,11 @@ export class Connections {
       if (exchange !== undefined && !exchange.settled) this.run(exchange);
     }
   }
+}
+
+function sendOver(pooled: PooledConnection, exchange: Exchange): void {
+  exchange.pooled = pooled;
+  pooled.connection.send(exchange);
 }
 
 function ignore(): void {

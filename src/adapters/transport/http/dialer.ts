@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
 import type { Socket } from "node:net";
-import { buildConnector } from "undici";
 import type { AddressPolicy } from "../../../core/egress/address-policy.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import { refusal } from "./checked-names.ts";
@@ -8,6 +7,8 @@ import type { CheckedNames } from "./checked-names.ts";
 import { connectFaultOf, TransportFault } from "./failures.ts";
 import type { Proxy, Tunnel } from "./proxy-tunnel.ts";
 import { openTunnel } from "./proxy-tunnel.ts";
+import { TlsIdentities } from "./tls-identities.ts";
+import type { Connect, TlsIdentity } from "./tls-identities.ts";
 
 /** Where undici wants a connection to. `port` is empty for the scheme's own. */
 export interface DialTarget {
@@ -24,6 +25,11 @@ export interface Dial {
   abort(): void;
 }
 
+interface Route {
+  readonly target: DialTarget;
+  readonly connect: Connect;
+}
+
 export interface DialerParts {
   readonly policy: Pick<AddressPolicy, "judge">;
   readonly names: CheckedNames;
@@ -34,7 +40,6 @@ export interface DialerParts {
 
 /** RFC 8305: how long an attempt may stay unanswered before the next address is tried beside it. */
 const attemptHeadStartMs = 250;
-const tlsSessionsMax = 1000;
 
 /**
  * Makes the connections: judges the address first, connects to exactly that address, and judges what the socket
@@ -45,37 +50,36 @@ const tlsSessionsMax = 1000;
  */
 export class Dialer {
   readonly #parts: DialerParts;
-  readonly #connect: (options: buildConnector.Options, callback: buildConnector.Callback) => Socket;
+  readonly #identities: TlsIdentities;
 
   constructor(parts: DialerParts) {
     this.#parts = parts;
-    const ca = parts.ca === undefined ? {} : { ca: parts.ca };
-    // Deadlines belong to requests, so the connector's own timeout is off. It returns the socket although its type
-    // does not say so; without it a connection that is being made could not be given up.
-    this.#connect = buildConnector({
-      ...ca,
-      allowH2: false,
-      timeout: 0,
-      maxCachedSessions: tlsSessionsMax,
-      rejectUnauthorized: true,
-    }) as unknown as (options: buildConnector.Options, callback: buildConnector.Callback) => Socket;
+    this.#identities = new TlsIdentities(parts.ca);
   }
 
-  dial(target: DialTarget, done: DialDone): Dial {
+  dial(target: DialTarget, identity: TlsIdentity, done: DialDone): Dial {
     const literal = isIP(target.hostname) !== 0;
     const refused = literal ? refusal(this.#parts.policy, target.hostname) : null;
     if (refused !== null) return failSoon(refused, done);
-    if (this.#parts.proxy !== null) return this.#dialThrough(this.#parts.proxy, target, done);
-    if (literal) return this.#race(target, [target.hostname], done);
-    return this.#dialName(target, done);
+    let connect: Connect;
+    try {
+      connect = this.#identities.connectorOf(identity);
+    } catch (error) {
+      return failSoon(connectFaultOf(error, target.protocol), done);
+    }
+    const route = { target, connect };
+    if (this.#parts.proxy !== null) return this.#dialThrough(this.#parts.proxy, route, done);
+    if (literal) return this.#race(route, [target.hostname], done);
+    return this.#dialName(route, done);
   }
 
-  #dialName(target: DialTarget, done: DialDone): Dial {
+  #dialName(route: Route, done: DialDone): Dial {
+    const { target } = route;
     let aborted = false;
     let race: Dial | null = null;
     this.#parts.names.addressesOf(target.hostname).then(
       (addresses) => {
-        if (!aborted) race = this.#race(target, addresses, done);
+        if (!aborted) race = this.#race(route, addresses, done);
       },
       (error: unknown) => {
         if (!aborted) done(connectFaultOf(error, target.protocol), null);
@@ -89,20 +93,20 @@ export class Dialer {
     };
   }
 
-  #race(target: DialTarget, addresses: readonly string[], done: DialDone): Dial {
+  #race(route: Route, addresses: readonly string[], done: DialDone): Dial {
     const { clock, names } = this.#parts;
     const attempt = (address: string, attemptDone: DialDone): Socket =>
-      this.#attempt(target, address, attemptDone);
+      this.#attempt(route, address, attemptDone);
     return new AddressRace(addresses, attempt, clock).start((fault, socket) => {
       // The receiver may have moved: ask for its addresses again next time.
-      if (fault !== null) names.forget(target.hostname);
+      if (fault !== null) names.forget(route.target.hostname);
       done(fault, socket);
     });
   }
 
-  #attempt(target: DialTarget, address: string, done: DialDone): Socket {
+  #attempt({ target, connect }: Route, address: string, done: DialDone): Socket {
     const options = { ...target, hostname: address, ...servernameOf(target) };
-    return this.#connect(options, (error, socket) => {
+    return connect(options, (error, socket) => {
       if (error !== null) return done(connectFaultOf(error, target.protocol), null);
       const remote = socket.remoteAddress;
       if (remote === undefined) return done(new TransportFault("network", "connection closed at once"), null);
@@ -113,12 +117,12 @@ export class Dialer {
     });
   }
 
-  #dialThrough(proxy: Proxy, target: DialTarget, done: DialDone): Dial {
+  #dialThrough(proxy: Proxy, { target, connect }: Route, done: DialDone): Dial {
     let secured: Socket | null = null;
     const tunnel: Tunnel = openTunnel(proxy, target, (fault, socket) => {
       if (socket === null || target.protocol !== "https:") return done(fault, socket);
       const options = { ...target, ...servernameOf(target), httpSocket: socket };
-      secured = this.#connect(options, (error, tlsSocket) => {
+      secured = connect(options, (error, tlsSocket) => {
         if (error === null) return done(null, tlsSocket);
         tunnel.abort();
         return done(connectFaultOf(error, target.protocol), null);

@@ -28,7 +28,8 @@ export interface HttpTransportOptions {
   readonly tls?: { readonly ca: string };
 }
 
-/** HTTP/1.1 over undici, one request per connection at a time. The promises are in the port's header. */
+/** HTTP/1.1 over undici, one request per connection at a time. The promises are in the port's header.
+ */
 export function createHttpTransport(options: HttpTransportOptions): Transport {
   return new HttpTransport(options);
 }

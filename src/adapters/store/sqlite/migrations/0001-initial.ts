@@ -1,4 +1,4 @@
-import type { Migration } from "../migrations.ts";
+import type { Migration } from "../../migrations.ts";
 
 /**
  * The first schema. Three ideas keep a publish cheap:

@@ -1,4 +1,4 @@
-import type { Migration } from "../migrations.ts";
+import type { Migration } from "../../migrations.ts";
 
 /** Events of any media type, and deliveries that remember their payload format. Adding a column rewrites no row. */
 export const payloadFormatColumns: Migration = {

@@ -1,5 +1,3 @@
-import type { StoredLane } from "./words.ts";
-
 /**
  * A rank is the place of a waiting delivery in its lane, one number so that one index serves all lanes. Ordered lanes
  * rank by position: publish order, whatever the priority or due time. Others rank by priority, then due time.
@@ -13,16 +11,11 @@ export interface Place {
   readonly dueAt: number;
 }
 
-export function rankIn(lane: StoredLane, place: Place): number {
+export function rankIn(lane: { readonly ordered: boolean }, place: Place): number {
   return lane.ordered ? place.seq : place.priority * tierSpan + withinTier(place.dueAt);
 }
 
 /** A time as an offset within its tier; absurd ones must not leak into the tier of another priority. */
 export function withinTier(timeMs: number): number {
   return Math.min(Math.max(timeMs, 0), tierSpan - 1);
-}
-
-/** `rankIn` for a row that is stored already, where `ordered` is an SQL expression. */
-export function rankSql(ordered: string): string {
-  return `CASE WHEN ${ordered} THEN seq ELSE priority * ${tierSpan} + min(max(due_at, 0), ${tierSpan - 1}) END`;
 }

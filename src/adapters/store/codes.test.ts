@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deliveryStates, priorities } from "../../../core/delivery.ts";
-import { failureCategories } from "../../../core/outcome.ts";
-import { orderingGuarantees } from "../../../core/webhook.ts";
+import { deliveryStates, priorities } from "../../core/delivery.ts";
+import { failureCategories } from "../../core/outcome.ts";
+import { orderingGuarantees } from "../../core/webhook.ts";
 import {
   categoryCodes,
   decode,

@@ -1,12 +1,7 @@
-import {
-  type DeliveryOrigin,
-  type DeliveryState,
-  type Priority,
-  priorities,
-} from "../../../core/delivery.ts";
-import { type FailureCategory, failureCategories, type Outcome } from "../../../core/outcome.ts";
-import { type PayloadFormatName, payloadFormats } from "../../../core/profile.ts";
-import { type OrderingGuarantee, orderingGuarantees } from "../../../core/webhook.ts";
+import { type DeliveryOrigin, type DeliveryState, type Priority, priorities } from "../../core/delivery.ts";
+import { type FailureCategory, failureCategories, type Outcome } from "../../core/outcome.ts";
+import { type PayloadFormatName, payloadFormats } from "../../core/profile.ts";
+import { type OrderingGuarantee, orderingGuarantees } from "../../core/webhook.ts";
 
 /**
  * Words of the core as the small integers that are stored. Positions are part of the file format: new words go at the

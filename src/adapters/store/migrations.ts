@@ -1,0 +1,62 @@
+import { createHash } from "node:crypto";
+
+/** One step of a schema. A released one never changes: its checksum is in the databases it made. */
+export interface Migration {
+  /** From 1, without gaps. */
+  readonly number: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+export interface MigrationPlan {
+  /** Version the database has; 0 for an empty one. */
+  readonly from: number;
+  readonly pending: readonly Migration[];
+}
+
+/** A migration as a database remembers it. */
+export interface AppliedMigration {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+/** The database was written by a newer version of Posthorn. */
+export class SchemaTooNewError extends Error {
+  override readonly name = "SchemaTooNewError";
+  readonly found: number;
+  readonly known: number;
+
+  constructor(versions: { readonly found: number; readonly known: number }) {
+    super(
+      `the database has schema ${versions.found}, this version knows up to ${versions.known}: upgrade Posthorn`,
+    );
+    this.found = versions.found;
+    this.known = versions.known;
+  }
+}
+
+/** A migration that was applied is not the one this version carries. */
+export class MigrationMismatchError extends Error {
+  override readonly name = "MigrationMismatchError";
+
+  constructor(migration: { readonly number: number; readonly name: string }) {
+    super(`migration ${migration.number} (${migration.name}) differs from the one that made this database`);
+  }
+}
+
+/** What is left to do. Throws SchemaTooNewError and MigrationMismatchError. */
+export function planFrom(applied: readonly AppliedMigration[], known: readonly Migration[]): MigrationPlan {
+  const newest = applied.at(-1)?.number ?? 0;
+  if (newest > known.length) throw new SchemaTooNewError({ found: newest, known: known.length });
+  for (const row of applied) {
+    const migration = known[row.number - 1];
+    if (migration === undefined || checksum(migration) !== row.checksum)
+      throw new MigrationMismatchError(row);
+  }
+  return { from: newest, pending: known.slice(newest) };
+}
+
+export function checksum(migration: Migration): string {
+  return createHash("sha256").update(migration.sql).digest("hex");
+}

@@ -1,0 +1,29 @@
+import type { Exchange } from "./exchange.ts";
+import type { WireLimitListener } from "./response-gate.ts";
+
+export interface ConnectionOwner {
+  /** The connection ended by itself. */
+  disconnected(): void;
+  /** The receiver said that it did not and will not look at the request (GOAWAY): nothing was lost by sending it. */
+  refused(exchange: Exchange): void;
+}
+
+/**
+ * One socket, used for one exchange after the other, never for two at once: a limit on connections is then one on
+ * requests, and what a receiver does to one request cannot touch another.
+ */
+export interface Connection {
+  /**
+   * A request is under way, perhaps not written yet: when the receiver closes an idle connection just as it is picked
+   * for a request, HTTP/1.1 connects anew and sends it there.
+   */
+  readonly busy: boolean;
+  readonly usable: boolean;
+  /** The socket failed, as opposed to the peer ending the connection in good order. */
+  readonly broken: boolean;
+  /** May throw what undici throws for requests that cannot be sent. */
+  send(exchange: Exchange): void;
+  /** From here on the bytes belong to the answer of the next request. */
+  expectAnswer(listener: WireLimitListener): void;
+  destroy(done: () => void): void;
+}

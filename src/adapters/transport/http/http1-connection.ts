@@ -1,0 +1,100 @@
+import type { Socket } from "node:net";
+import { Client } from "undici";
+import type { buildConnector } from "undici";
+import type { Connection, ConnectionOwner } from "./connection.ts";
+import type { Dial, Dialer } from "./dialer.ts";
+import type { Exchange } from "./exchange.ts";
+import { ResponseGate } from "./response-gate.ts";
+import type { WireLimitListener } from "./response-gate.ts";
+import type { TlsIdentity } from "./tls-identities.ts";
+
+const headerBytesMax = 16 * 1024;
+
+export interface Http1ConnectionParts {
+  readonly origin: string;
+  readonly identity: TlsIdentity;
+  readonly dialer: Dialer;
+  readonly idleSocketMs: number;
+  readonly owner: Pick<ConnectionOwner, "disconnected">;
+  /** A connected socket to begin with. */
+  readonly firstSocket?: Socket;
+}
+
+/** HTTP/1.1: one undici client, which is one socket at a time. */
+export class Http1Connection implements Connection {
+  readonly #gate = new ResponseGate();
+  readonly #client: Client;
+  readonly #dialer: Dialer;
+  readonly #identity: TlsIdentity;
+  #firstSocket: Socket | null;
+  #exchange: Exchange | null = null;
+  #dial: Dial | null = null;
+  #socket: Socket | null = null;
+
+  constructor(parts: Http1ConnectionParts) {
+    this.#dialer = parts.dialer;
+    this.#identity = parts.identity;
+    this.#firstSocket = parts.firstSocket ?? null;
+    this.#client = new Client(parts.origin, {
+      connect: (options, callback) => this.#connect(options, callback),
+      pipelining: 1,
+      allowH2: false,
+      useMilo: false,
+      maxHeaderSize: headerBytesMax,
+      // The deadline of the request covers these; each would cost a timer per request.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: parts.idleSocketMs,
+      keepAliveMaxTimeout: parts.idleSocketMs,
+      keepAliveTimeoutThreshold: 1000,
+    });
+    this.#client.on("disconnect", () => parts.owner.disconnected());
+  }
+
+  get busy(): boolean {
+    return this.#exchange !== null && !this.#exchange.settled;
+  }
+
+  get usable(): boolean {
+    return this.#socket !== null && !this.#socket.destroyed;
+  }
+
+  get broken(): boolean {
+    return this.#gate.broken;
+  }
+
+  send(exchange: Exchange): void {
+    this.#exchange = exchange;
+    const { method, path, headers, body } = exchange.request;
+    const content = method === "POST" || method === "PUT" ? body : null;
+    // undici copies what it needs out of `headers`; its type only lacks the `readonly`.
+    this.#client.dispatch({ method, path, headers: headers as string[], body: content }, exchange);
+  }
+
+  expectAnswer(listener: WireLimitListener): void {
+    this.#gate.expectAnswer(listener);
+  }
+
+  destroy(done: () => void): void {
+    this.#dial?.abort();
+    this.#firstSocket?.destroy();
+    this.#client.destroy(null, done);
+  }
+
+  #connect(options: buildConnector.Options, callback: buildConnector.Callback): void {
+    const first = this.#firstSocket;
+    this.#firstSocket = null;
+    if (first !== null && !first.destroyed) return this.#use(first, callback);
+    this.#dial = this.#dialer.dial(options, this.#identity, (fault, socket) => {
+      this.#dial = null;
+      if (socket === null) return callback(fault ?? new Error("no socket"), null);
+      return this.#use(socket, callback);
+    });
+  }
+
+  #use(socket: Socket, callback: buildConnector.Callback): void {
+    this.#socket = socket;
+    this.#gate.install(socket);
+    callback(null, socket);
+  }
+}

@@ -1,0 +1,173 @@
+import { validateHeaderName, validateHeaderValue } from "node:http";
+import { connect, sensitiveHeaders } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
+import type { Socket } from "node:net";
+import type { OutboundRequest } from "../../../ports/transport.ts";
+import type { Connection, ConnectionOwner } from "./connection.ts";
+import type { Exchange } from "./exchange.ts";
+import { TransportFault } from "./failures.ts";
+import { Http2Wire } from "./http2-wire.ts";
+import type { RawFields } from "./response-fields.ts";
+import type { WireLimitListener } from "./response-gate.ts";
+
+const headerBytesMax = 16 * 1024;
+
+export interface Http2ConnectionParts {
+  readonly origin: string;
+  /** Connected, with `h2` agreed. */
+  readonly socket: Socket;
+  readonly idleSocketMs: number;
+  readonly owner: ConnectionOwner;
+}
+
+/**
+ * HTTP/2, one stream at a time. Push is refused in the settings, and a receiver that pushes all the same has broken
+ * the protocol (EDS-9.9-4). After a GOAWAY the connection takes no further request; one that the receiver says it
+ * did not look at goes to another connection.
+ */
+export class Http2Connection implements Connection {
+  /** A receiver's mistake spoils a stream, never the reading of the bytes; see `Http2Wire`. */
+  readonly broken = false;
+  readonly #authority: string;
+  readonly #socket: Socket;
+  readonly #wire: Http2Wire;
+  readonly #session: ClientHttp2Session;
+  readonly #owner: ConnectionOwner;
+  #exchange: Exchange | null = null;
+  /** Streams above this one were not looked at. */
+  #lastStreamId = Number.POSITIVE_INFINITY;
+  #spoiled = false;
+
+  constructor(parts: Http2ConnectionParts) {
+    this.#authority = new URL(parts.origin).host;
+    this.#socket = parts.socket;
+    this.#owner = parts.owner;
+    const wire = new Http2Wire(parts.socket);
+    this.#wire = wire;
+    this.#session = connect(parts.origin, {
+      createConnection: () => wire,
+      settings: { enablePush: false, maxHeaderListSize: headerBytesMax },
+    });
+    this.#session.on("goaway", (_code: number, lastStreamId: number) => {
+      this.#spoiled = true;
+      this.#lastStreamId = lastStreamId;
+    });
+    // The stream of the request hears of it as well, and reports it.
+    this.#session.on("error", () => {
+      this.#spoiled = true;
+    });
+    this.#session.on("close", () => this.#owner.disconnected());
+    this.#session.setTimeout(parts.idleSocketMs, () => {
+      if (!this.busy) this.#session.destroy();
+    });
+  }
+
+  get busy(): boolean {
+    return this.#exchange !== null && !this.#exchange.settled;
+  }
+
+  get usable(): boolean {
+    return !this.#spoiled && !this.#session.closed && !this.#socket.destroyed;
+  }
+
+  send(exchange: Exchange): void {
+    this.#exchange = exchange;
+    const { request } = exchange;
+    const hasContent = request.method === "POST" || request.method === "PUT";
+    const headers = headersOf(request, this.#authority);
+    if (!this.usable) return this.#owner.refused(exchange);
+    this.expectAnswer(exchange);
+    const stream = this.#session.request(headers, { endStream: !hasContent });
+    this.#listen(stream, exchange);
+    if (hasContent) stream.end(request.body);
+  }
+
+  expectAnswer(listener: WireLimitListener): void {
+    this.#wire.expectAnswer(listener);
+  }
+
+  destroy(done: () => void): void {
+    this.#session.destroy();
+    this.#wire.destroy();
+    if (this.#socket.closed) done();
+    else this.#socket.once("close", done).destroy();
+  }
+
+  #listen(stream: ClientHttp2Stream, exchange: Exchange): void {
+    let failure: Error | null = null;
+    stream.once("ready", () => exchange.onRequestSent());
+    stream.on("headers", (fields) =>
+      exchange.onResponseStart(null, fields[":status"] ?? 0, fields as RawFields),
+    );
+    stream.once("response", (fields) => {
+      if (exchange.settled) return;
+      exchange.onResponseStart(null, fields[":status"] ?? 0, fields as RawFields);
+      // Not before: Node may hand out the body first.
+      stream.on("data", (chunk: Buffer) => exchange.onResponseData(null, chunk));
+    });
+    stream.once("end", () => this.#ended(stream, exchange));
+    stream.on("error", (error) => {
+      failure = error;
+    });
+    stream.once("close", () => this.#lost(stream, { exchange, failure }));
+  }
+
+  #ended(stream: ClientHttp2Stream, exchange: Exchange): void {
+    if (stream.id === undefined || this.#wire.endedStreamId !== stream.id || exchange.status === 0) return;
+    // An answer that came before the request was written leaves the rest of the request in the way.
+    if (!stream.writableFinished) this.#spoiled = true;
+    exchange.onResponseEnd();
+  }
+
+  /** EDS-9.9-2. Nothing to do when the answer is complete. */
+  #lost(
+    stream: ClientHttp2Stream,
+    { exchange, failure }: { exchange: Exchange; failure: Error | null },
+  ): void {
+    if (exchange.settled) return;
+    this.#spoiled = true;
+    if (stream.id === undefined || stream.id > this.#lastStreamId) return this.#owner.refused(exchange);
+    const silent = new TransportFault("network", `stream ended with code ${stream.rstCode ?? 0}`);
+    exchange.onResponseError(null, this.#wire.socketError ?? failure ?? silent);
+  }
+}
+
+/**
+ * The fields as HTTP/2 wants them. None goes into the receiver's compression table: they are secrets or differ each
+ * time, and the webhooks of one origin share connections.
+ */
+function headersOf(request: OutboundRequest, authority: string): OutgoingHttpHeaders {
+  const { method, path, headers, body } = request;
+  if (!/^\/[\x21-\xff]*$/.test(path)) throw unsendable("invalid request path");
+  const fields: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = (headers[index] ?? "").toLowerCase();
+    addField(fields, name === "host" ? ":authority" : name, headers[index + 1] ?? "");
+  }
+  if (method === "POST" || method === "PUT") fields["content-length"] = String(body.byteLength);
+  const names = Object.keys(fields).filter((name) => !name.startsWith(":"));
+  return {
+    ":method": method,
+    ":scheme": "https",
+    ":authority": authority,
+    ":path": path,
+    ...fields,
+    [sensitiveHeaders]: names,
+  };
+}
+
+function addField(fields: Record<string, string | string[]>, name: string, value: string): void {
+  try {
+    if (name !== ":authority") validateHeaderName(name);
+    validateHeaderValue(name, value);
+  } catch {
+    throw unsendable(`invalid header ${name}`);
+  }
+  const before = fields[name];
+  if (before === undefined) fields[name] = value;
+  else fields[name] = typeof before === "string" ? [before, value] : [...before, value];
+}
+
+function unsendable(problem: string): TransportFault {
+  return new TransportFault("protocol", `request cannot be sent: ${problem}`);
+}

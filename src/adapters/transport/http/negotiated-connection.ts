@@ -1,0 +1,87 @@
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { Connection, ConnectionOwner } from "./connection.ts";
+import type { Dial, Dialer, DialTarget } from "./dialer.ts";
+import type { Exchange } from "./exchange.ts";
+import { faultOf } from "./failures.ts";
+import { Http1Connection } from "./http1-connection.ts";
+import { Http2Connection } from "./http2-connection.ts";
+import type { WireLimitListener } from "./response-gate.ts";
+import type { TlsIdentity } from "./tls-identities.ts";
+
+export interface NegotiatedConnectionParts {
+  /** `https:` */
+  readonly origin: string;
+  readonly identity: TlsIdentity;
+  readonly dialer: Dialer;
+  readonly idleSocketMs: number;
+  readonly owner: ConnectionOwner;
+}
+
+/** A connection that offers HTTP/2 and becomes what the receiver chooses in the TLS handshake (ALPN). */
+export class NegotiatedConnection implements Connection {
+  readonly #parts: NegotiatedConnectionParts;
+  #exchange: Exchange | null = null;
+  #dial: Dial | null = null;
+  #chosen: Connection | null = null;
+
+  constructor(parts: NegotiatedConnectionParts) {
+    this.#parts = parts;
+  }
+
+  get busy(): boolean {
+    return this.#exchange !== null && !this.#exchange.settled;
+  }
+
+  get usable(): boolean {
+    return this.#chosen?.usable === true;
+  }
+
+  get broken(): boolean {
+    return this.#chosen?.broken === true;
+  }
+
+  send(exchange: Exchange): void {
+    this.#exchange = exchange;
+    if (this.#chosen !== null) return this.#chosen.send(exchange);
+    const { dialer, origin, identity } = this.#parts;
+    this.#dial = dialer.dial(targetOf(origin), identity, (fault, socket) => {
+      this.#dial = null;
+      if (socket === null) return exchange.onResponseError(null, fault ?? new Error("no socket"));
+      return this.#sendOver(socket, exchange);
+    });
+  }
+
+  expectAnswer(listener: WireLimitListener): void {
+    this.#chosen?.expectAnswer(listener);
+  }
+
+  destroy(done: () => void): void {
+    this.#dial?.abort();
+    if (this.#chosen === null) done();
+    else this.#chosen.destroy(done);
+  }
+
+  #sendOver(socket: Socket, exchange: Exchange): void {
+    const { identity } = this.#parts;
+    this.#chosen =
+      (socket as TLSSocket).alpnProtocol === "h2"
+        ? new Http2Connection({ ...this.#parts, socket })
+        : new Http1Connection({
+            ...this.#parts,
+            identity: { ...identity, http2: false },
+            firstSocket: socket,
+          });
+    try {
+      this.#chosen.send(exchange);
+    } catch (error) {
+      const fault = faultOf(error);
+      exchange.fail(fault.category, fault.message);
+    }
+  }
+}
+
+function targetOf(origin: string): DialTarget {
+  const { protocol, hostname, port } = new URL(origin);
+  return { protocol, hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
+}

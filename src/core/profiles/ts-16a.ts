@@ -1,0 +1,55 @@
+import type { Profile } from "../profile.ts";
+import { dayMs, minuteMs, secondMs } from "./durations.ts";
+import { standardHeaders, xWebhookHeaders } from "./header-sets.ts";
+import { standard } from "./standard.ts";
+
+/**
+ * TS-16a to the letter: every answer but a 2xx is retried over the ten-step schedule, 404 and 410 end the webhook only
+ * after a day, and a message that was given up disables it until its owner asks for more.
+ */
+export const ts16a: Profile = {
+  ...standard,
+  name: "ts-16a",
+  title: "TS-16a",
+  description:
+    "The technical standard to the letter: retries everything but a 2xx for three days, then disables the webhook.",
+  classification: {
+    statuses: {
+      404: { outcome: "transient", category: "client_error", attention: "notify" },
+      408: { outcome: "transient", category: "timeout", attention: "warn", receiverStateUnknown: true },
+      410: { outcome: "transient", category: "client_error", attention: "notify" },
+      413: { outcome: "transient", category: "payload_too_large", attention: "warn" },
+      429: { outcome: "transient", category: "rate_limit" },
+      504: { outcome: "transient", category: "server_error", receiverStateUnknown: true },
+    },
+    classes: {
+      2: { outcome: "accepted" },
+      // TS16-96, 97: as a 500, and never followed; TS16-98: the owner must update the URL.
+      3: { outcome: "transient", category: "redirect", attention: "notify" },
+      4: { outcome: "transient", category: "client_error", attention: "warn" },
+      5: { outcome: "transient", category: "server_error" },
+    },
+    fallback: { outcome: "transient", category: "protocol" },
+    incompleteResponse: "by_status",
+    failures: standard.classification.failures,
+  },
+  pauses: {
+    retryAfterStatuses: [429],
+    categoriesMs: { rate_limit: minuteMs, timeout: minuteMs },
+    unansweredMs: minuteMs,
+    throttleStatusesMs: { 502: 5 * secondMs, 504: 5 * secondMs },
+  },
+  disable: {
+    suspendStatuses: [],
+    suspendedToDisabledMs: dayMs,
+    persistentStatuses: [404, 410],
+    persistentMs: dayMs,
+    consecutiveTerminalMax: 0,
+    onExhausted: "always",
+  },
+  // TS16-58: strongly recommends to offer the asymmetric scheme alone.
+  signatureSchemes: ["v1a"],
+  signatureSchemesAllowed: ["v1a", "v1"],
+  headers: standardHeaders.filter(({ name }) => !/^(?:Content-Digest|Signature)/.test(name)),
+  migrationHeaders: xWebhookHeaders,
+};

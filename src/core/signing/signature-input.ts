@@ -1,0 +1,93 @@
+/** `Signature-Input` and `Signature` of RFC 9421, as data. */
+import { parseDictionary } from "../structured-fields/parse.ts";
+import { serializeInnerList, serializeItem } from "../structured-fields/serialize.ts";
+import type { BareItem, InnerList } from "../structured-fields/values.ts";
+
+/** What one signature covers, and how. Parameters are null when absent; times are Unix seconds. */
+export interface SignatureInput {
+  readonly label: string;
+  /** As received: component identifiers and all parameters, unknown ones too, because all of it is signed. */
+  readonly list: InnerList;
+  /** The identifiers as text, such as `"@method"` or `"@query-param";name="id"`. */
+  readonly components: readonly string[];
+  readonly created: number | null;
+  readonly expires: number | null;
+  readonly keyid: string | null;
+  readonly alg: string | null;
+  readonly nonce: string | null;
+  readonly tag: string | null;
+}
+
+/** One signature with what it says of itself. */
+export interface LabelledSignature {
+  readonly input: SignatureInput;
+  readonly signature: Uint8Array;
+}
+
+export type ParsedSignatures =
+  | { readonly kind: "parsed"; readonly signatures: readonly LabelledSignature[] }
+  | { readonly kind: "malformed"; readonly detail: string };
+
+/** More signatures than any rotation and any chain of gateways needs; bounds the work a stranger can ask for. */
+const signaturesMax = 16;
+
+/** Reads both fields and pairs them by label. A label that is in one field alone is malformed (RFC 9421, 4.2). */
+export function parseSignatures(fields: {
+  readonly signatureInput: string;
+  readonly signature: string;
+}): ParsedSignatures {
+  const inputs = parseDictionary(fields.signatureInput);
+  if (inputs.kind === "malformed") return malformed("Signature-Input is not a structured dictionary");
+  const values = parseDictionary(fields.signature);
+  if (values.kind === "malformed") return malformed("Signature is not a structured dictionary");
+  if (inputs.value.size > signaturesMax) return malformed(`more than ${signaturesMax} signatures`);
+  if (inputs.value.size !== values.value.size) {
+    return malformed("Signature-Input and Signature have different labels");
+  }
+  const signatures: LabelledSignature[] = [];
+  for (const [label, member] of inputs.value) {
+    const value = values.value.get(label);
+    if (value?.kind !== "item" || value.value.kind !== "bytes") {
+      return malformed(`Signature has no bytes under the label ${label}`);
+    }
+    const input = member.kind === "inner_list" ? readSignatureInput(label, member) : null;
+    if (input === null) return malformed(`Signature-Input: ${label} is not a list of components`);
+    signatures.push({ input, signature: value.value.value });
+  }
+  return { kind: "parsed", signatures };
+}
+
+/** Null when a component is not a String, is named twice, or a parameter has the wrong type. */
+function readSignatureInput(label: string, list: InnerList): SignatureInput | null {
+  if (list.items.some((item) => item.value.kind !== "string")) return null;
+  const components = list.items.map(serializeItem);
+  if (new Set(components).size !== components.length) return null;
+  const { parameters } = list;
+  const [created, expires] = [whole(parameters.get("created")), whole(parameters.get("expires"))];
+  const [keyid, alg] = [text(parameters.get("keyid")), text(parameters.get("alg"))];
+  const [nonce, tag] = [text(parameters.get("nonce")), text(parameters.get("tag"))];
+  if (created === undefined || expires === undefined || keyid === undefined) return null;
+  if (alg === undefined || nonce === undefined || tag === undefined) return null;
+  return { label, list, components, created, expires, keyid, alg, nonce, tag };
+}
+
+/** The value of an Integer; null when absent, undefined when it is something else. */
+function whole(item: BareItem | undefined): number | null | undefined {
+  if (item === undefined) return null;
+  return item.kind === "integer" ? item.value : undefined;
+}
+
+/** The value of a String; null when absent, undefined when it is something else. */
+function text(item: BareItem | undefined): string | null | undefined {
+  if (item === undefined) return null;
+  return item.kind === "string" ? item.value : undefined;
+}
+
+/** The value of `@signature-params`: the same text as in Signature-Input behind the label, in canonical form. */
+export function signatureParams(input: SignatureInput): string {
+  return serializeInnerList(input.list);
+}
+
+function malformed(detail: string): ParsedSignatures {
+  return { kind: "malformed", detail };
+}

@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import type { OAuth2Client, Webhook } from "../../core/webhook.ts";
+import type { SecretBox } from "../../ports/secret-box.ts";
+import type { SecretKind, StoredSecret } from "../../ports/store/webhooks.ts";
+import type { ClientCertificate } from "../../ports/transport.ts";
+
+/** An OAuth 2.0 client with its secret; lives in memory only. */
+export interface OAuth2Credentials extends OAuth2Client {
+  readonly clientSecret: string;
+}
+
+/** What a webhook shows to its receiver beside signatures: tokens, credential headers, a client certificate. */
+export class StoredCredentials {
+  readonly #webhook: Webhook;
+  readonly #secrets: readonly StoredSecret[];
+  readonly #secretBox: SecretBox;
+
+  constructor(
+    webhook: Webhook,
+    from: { readonly secrets: readonly StoredSecret[]; readonly secretBox: SecretBox },
+  ) {
+    this.#webhook = webhook;
+    this.#secrets = from.secrets;
+    this.#secretBox = from.secretBox;
+  }
+
+  /** Flat name-value list of the headers that are the same in every attempt. */
+  headers(): readonly string[] {
+    const headers: string[] = [];
+    const token = this.#open("bearer");
+    if (token !== null && this.#webhook.bearerTokenIn === "header")
+      headers.push("Authorization", `Bearer ${token}`);
+    // CEW-3.2-3: nothing on the way may keep a URL with a token in it.
+    if (token !== null && this.#webhook.bearerTokenIn === "query") headers.push("Cache-Control", "no-store");
+    const credentialHeaders = this.#open("credential_headers");
+    if (credentialHeaders !== null)
+      headers.push(...Object.entries(JSON.parse(credentialHeaders) as Record<string, string>).flat());
+    for (const [name, value] of Object.entries(this.#webhook.headers)) headers.push(name, value);
+    return headers;
+  }
+
+  /** Path and query; the token comes first, and the URL's own parameters stay as they are (CEW-3.2-2). */
+  pathOf(url: URL): string {
+    const token = this.#webhook.bearerTokenIn === "query" ? this.#open("bearer") : null;
+    if (token === null) return url.pathname + url.search;
+    const rest = url.search === "" ? "" : `&${url.search.slice(1)}`;
+    return `${url.pathname}?access_token=${encodeURIComponent(token)}${rest}`;
+  }
+
+  clientCertificate(): ClientCertificate | null {
+    const text = this.#open("client_certificate");
+    if (text === null) return null;
+    const { certificatePem, privateKeyPem } = JSON.parse(text) as Omit<ClientCertificate, "id">;
+    const version = createHash("sha256").update(text).digest("base64url").slice(0, 16);
+    return { id: `${this.#webhook.id}:${version}`, certificatePem, privateKeyPem };
+  }
+
+  oauth2(): OAuth2Credentials | null {
+    const { oauth2 } = this.#webhook;
+    const clientSecret = this.#open("oauth2_client_secret");
+    return oauth2 === null || clientSecret === null ? null : { ...oauth2, clientSecret };
+  }
+
+  #open(kind: SecretKind): string | null {
+    const secret = this.#secrets.find((candidate) => candidate.kind === kind);
+    if (secret === undefined) return null;
+    return this.#secretBox.open({ ciphertext: secret.ciphertext, context: this.#webhook.id });
+  }
+}

@@ -1,0 +1,115 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
+import type { ClientCertificateView } from "../services.ts";
+import { isRecord, type ProblemList } from "./problem-list.ts";
+
+/** What is sealed: the texts as they were given, once they were found to be usable together. */
+export interface CertificateAndKey {
+  readonly certificatePem: string;
+  readonly privateKeyPem: string;
+}
+
+export const pemLengthMax = 16_384;
+const chainLengthMax = 10;
+const warningMs = 14 * 86_400_000;
+
+/**
+ * A certificate for mutual TLS as a user gave it: readable, in force, and with the key that belongs to it. Whatever is
+ * wrong goes to the list under its own field, in words that hold nothing of the key.
+ */
+export function readClientCertificate(
+  value: unknown,
+  { now, problems }: { readonly now: number; readonly problems: ProblemList },
+): CertificateAndKey | null {
+  if (!isRecord(value)) {
+    problems.add({ field: "client_certificate", message: "must be an object of two PEM texts, or null" });
+    return null;
+  }
+  const { certificatePem, privateKeyPem } = value;
+  const certificate = readCertificate(certificatePem, { now, problems });
+  const key = readKey(privateKeyPem, problems);
+  if (certificate === null || key === null) return null;
+  if (!certificate.checkPrivateKey(key) || !isUsable(certificatePem as string, key)) {
+    problems.add({ field: keyField, message: "does not belong to the certificate, or is too weak for TLS" });
+    return null;
+  }
+  return { certificatePem: certificatePem as string, privateKeyPem: privateKeyPem as string };
+}
+
+const certificateField = "client_certificate.certificate_pem";
+const keyField = "client_certificate.private_key_pem";
+
+function readCertificate(
+  value: unknown,
+  { now, problems }: { readonly now: number; readonly problems: ProblemList },
+): X509Certificate | null {
+  const problem = (message: string): null => {
+    problems.add({ field: certificateField, message });
+    return null;
+  };
+  const chain = typeof value === "string" && value.length <= pemLengthMax ? parseChain(value) : null;
+  const own = chain?.[0];
+  if (own === undefined) {
+    return problem(`must be a certificate in PEM, with its chain, of at most ${pemLengthMax} characters`);
+  }
+  if (own.validToDate.getTime() <= now) return problem("has expired");
+  if (own.validFromDate.getTime() > now) return problem("is not valid yet");
+  return own;
+}
+
+/** The webhook's certificate and those after it; null when one of them cannot be read. */
+function parseChain(text: string): readonly X509Certificate[] | null {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  if (blocks.length === 0 || blocks.length > chainLengthMax) return null;
+  try {
+    return blocks.map((block) => new X509Certificate(block));
+  } catch {
+    return null;
+  }
+}
+
+function readKey(value: unknown, problems: ProblemList): KeyObject | null {
+  try {
+    if (typeof value === "string" && value.length <= pemLengthMax) return createPrivateKey(value);
+  } catch {
+    // The library's message may quote the key.
+  }
+  problems.add({
+    field: keyField,
+    message: `must be a private key in PEM without a passphrase, of at most ${pemLengthMax} characters`,
+  });
+  return null;
+}
+
+/** The TLS library has demands of its own, such as the length of a key; better here than at the first delivery. */
+function isUsable(certificatePem: string, key: KeyObject): boolean {
+  try {
+    createSecureContext({ cert: certificatePem, key: key.export({ type: "pkcs8", format: "pem" }) });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What an owner may see of a stored certificate. `now` decides about the warning. */
+export function certificateView(certificatePem: string, now: number): ClientCertificateView {
+  const certificate = new X509Certificate(certificatePem);
+  const expiresAt = certificate.validToDate.getTime();
+  return {
+    subject: oneLine(certificate.subject),
+    issuer: oneLine(certificate.issuer),
+    fingerprint: certificate.fingerprint256,
+    expiresAt,
+    warning: warningOf(expiresAt, now),
+  };
+}
+
+function warningOf(expiresAt: number, now: number): string | null {
+  if (expiresAt <= now) return "the certificate has expired";
+  return expiresAt - now <= warningMs ? "the certificate expires within two weeks" : null;
+}
+
+/** Node separates the parts of a name by line breaks. */
+function oneLine(name: string | undefined): string {
+  return (name ?? "").split("\n").join(", ");
+}

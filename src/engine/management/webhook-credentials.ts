@@ -1,0 +1,137 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { SecretBox } from "../../ports/secret-box.ts";
+import type { SecretKind, StoredSecret } from "../../ports/store/webhooks.ts";
+import type { ClientCertificate } from "../../ports/transport.ts";
+import type { ClientCertificateView, WebhookInput } from "../services.ts";
+import { type CertificateAndKey, certificateView } from "./client-certificate.ts";
+
+export interface WebhookCredentialsOptions {
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+}
+
+/** Which credentials a webhook has, for checking what may be combined. Nothing here is secret. */
+export interface HeldCredentials {
+  readonly bearerToken: boolean;
+  readonly clientCertificate: boolean;
+  readonly credentialHeaderNames: readonly string[];
+}
+
+/** What a new webhook has. */
+export const noCredentials: HeldCredentials = {
+  bearerToken: false,
+  clientCertificate: false,
+  credentialHeaderNames: [],
+};
+
+type CredentialKind = Exclude<SecretKind, "symmetric" | "ed25519">;
+
+/**
+ * What a webhook shows to its receiver beside signatures: bearer token, OAuth 2.0 client secret, secret headers, client
+ * certificate. Write-only: plain texts exist for as long as a call lasts, views hold names and public facts alone.
+ *
+ * They are replaced by an update and not rotated: a receiver accepts one, so there is nothing to overlap.
+ */
+export class WebhookCredentials {
+  readonly #options: WebhookCredentialsOptions;
+  /** Opening is a decryption and parsing a certificate; both would be done for each row of a listing. */
+  readonly #names = new WeakMap<StoredSecret, readonly string[]>();
+  readonly #certificates = new WeakMap<StoredSecret, string>();
+
+  constructor(options: WebhookCredentialsOptions) {
+    this.#options = options;
+  }
+
+  /** The secrets after an input that was checked: absent keeps, null removes. */
+  replaced(
+    webhookId: string,
+    change: { readonly secrets: readonly StoredSecret[]; readonly input: WebhookInput },
+  ): readonly StoredSecret[] {
+    const { bearerToken, credentialHeaders, clientCertificate, oauth2 } = change.input;
+    const texts: readonly (readonly [CredentialKind, string | null | undefined])[] = [
+      ["bearer", bearerToken],
+      ["oauth2_client_secret", oauth2 === null ? null : oauth2?.clientSecret],
+      ["credential_headers", headersText(credentialHeaders)],
+      ["client_certificate", certificateText(clientCertificate)],
+    ];
+    let { secrets } = change;
+    for (const [kind, text] of texts) {
+      if (text === undefined) continue;
+      const others = secrets.filter((secret) => secret.kind !== kind);
+      secrets = text === null ? others : [...others, this.#seal(webhookId, { kind, text })];
+    }
+    return secrets;
+  }
+
+  held(webhookId: string, secrets: readonly StoredSecret[]): HeldCredentials {
+    return {
+      bearerToken: find(secrets, "bearer") !== undefined,
+      clientCertificate: find(secrets, "client_certificate") !== undefined,
+      credentialHeaderNames: this.#headerNames(webhookId, secrets),
+    };
+  }
+
+  /** For views. */
+  certificateView(webhookId: string, secrets: readonly StoredSecret[]): ClientCertificateView | null {
+    const secret = find(secrets, "client_certificate");
+    if (secret === undefined) return null;
+    let pem = this.#certificates.get(secret);
+    if (pem === undefined) {
+      pem = this.#certificate(webhookId, secret).certificatePem;
+      this.#certificates.set(secret, pem);
+    }
+    return certificateView(pem, this.#options.clock.now());
+  }
+
+  /** For a request to the receiver. */
+  clientCertificate(webhookId: string, secrets: readonly StoredSecret[]): ClientCertificate | null {
+    const secret = find(secrets, "client_certificate");
+    return secret === undefined ? null : { id: secret.digest, ...this.#certificate(webhookId, secret) };
+  }
+
+  #headerNames(webhookId: string, secrets: readonly StoredSecret[]): readonly string[] {
+    const secret = find(secrets, "credential_headers");
+    if (secret === undefined) return [];
+    let names = this.#names.get(secret);
+    if (names === undefined) {
+      names = Object.keys(JSON.parse(this.#open(webhookId, secret)) as object);
+      this.#names.set(secret, names);
+    }
+    return names;
+  }
+
+  #certificate(webhookId: string, secret: StoredSecret): CertificateAndKey {
+    return JSON.parse(this.#open(webhookId, secret)) as CertificateAndKey;
+  }
+
+  #open(webhookId: string, secret: StoredSecret): string {
+    return this.#options.secretBox.open({ ciphertext: secret.ciphertext, context: webhookId });
+  }
+
+  #seal(
+    webhookId: string,
+    credential: { readonly kind: CredentialKind; readonly text: string },
+  ): StoredSecret {
+    const { kind, text } = credential;
+    const { secretBox, clock } = this.#options;
+    const ciphertext = secretBox.seal({ plaintext: text, context: webhookId });
+    // Credentials may repeat and may be weak: their digest is bound to the webhook, so that it finds and betrays nothing.
+    const digest = secretBox.digest(`${kind} ${webhookId} ${text}`);
+    return { kind, ciphertext, digest, createdAt: clock.now(), expiresAt: null };
+  }
+}
+
+function find(secrets: readonly StoredSecret[], kind: CredentialKind): StoredSecret | undefined {
+  return secrets.find((secret) => secret.kind === kind);
+}
+
+function headersText(headers: WebhookInput["credentialHeaders"]): string | null | undefined {
+  if (headers === undefined || headers === null) return headers;
+  return Object.keys(headers).length === 0 ? null : JSON.stringify(headers);
+}
+
+function certificateText(given: WebhookInput["clientCertificate"]): string | null | undefined {
+  if (given === undefined || given === null) return given;
+  const { certificatePem, privateKeyPem } = given;
+  return JSON.stringify({ certificatePem, privateKeyPem });
+}

@@ -1,0 +1,40 @@
+import type { EventContent } from "../../core/payload-formats/content.ts";
+import { renderPayload } from "../../core/payload-formats/index.ts";
+import type { ProfileHeader } from "../../core/profile.ts";
+import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
+import { compileHeaders } from "./header-writers.ts";
+import type { MessageContext, MessageDraft } from "./header-writers.ts";
+
+/** Headers and body of one attempt, ready for the transport. */
+export interface ComposedMessage {
+  /** Flat name-value list. */
+  readonly headers: string[];
+  readonly body: Uint8Array;
+}
+
+/** Composes one attempt of a delivery at a time (Unix milliseconds). */
+export type MessageComposer = (delivery: ClaimedDelivery, now: number) => ComposedMessage;
+
+/**
+ * Prepares the messages of a webhook. Id, key, content type and body are those of every attempt of the event; timestamp
+ * and signatures are fresh (TS16-34, TS16-69, EDS-9.4-3). `fixedHeaders` follow: credentials and custom headers.
+ */
+export function prepareComposer(
+  headers: readonly ProfileHeader[],
+  webhook: MessageContext & { readonly fixedHeaders: readonly string[] },
+): MessageComposer {
+  const writers = compileHeaders(headers, webhook);
+  const { fixedHeaders } = webhook;
+  return (delivery, now) => {
+    const content = renderPayload(delivery.format, contentOf(delivery));
+    const draft: MessageDraft = { delivery, content, now, headers: [], httpSignature: null };
+    for (const write of writers) write(draft);
+    draft.headers.push(...fixedHeaders);
+    return { headers: draft.headers, body: content.body };
+  };
+}
+
+function contentOf(delivery: ClaimedDelivery): EventContent {
+  if (delivery.body === null) throw new Error(`delivery ${delivery.id} has no body any more`);
+  return delivery as ClaimedDelivery & EventContent;
+}

@@ -1,0 +1,46 @@
+import type { SignatureSchemeName } from "../../core/profile.ts";
+import { prepareHttpSignatureSigner } from "../../core/signing/http-signatures.ts";
+import type { HttpSignatureSigner } from "../../core/signing/http-signatures.ts";
+import type { AsymmetricKey, SigningKey, SymmetricKey } from "../../core/signing/signing-key.ts";
+import { prepareSigner } from "../../core/signing/standard-webhooks.ts";
+import type { Signer } from "../../core/signing/standard-webhooks.ts";
+import { prepareXWebhookSigner } from "../../core/signing/x-webhook.ts";
+import type { XWebhookSigner } from "../../core/signing/x-webhook.ts";
+
+/** The keys of a webhook that are in force, newest first within each kind. */
+export interface SigningKeys {
+  /** With the text its owner sees, which is itself the key of `x-webhook-v1`. */
+  readonly symmetric: readonly { readonly key: SymmetricKey; readonly text: string }[];
+  readonly ed25519: readonly AsymmetricKey[];
+}
+
+/** Makes the values of signature headers; null where no scheme of the webhook needs it. */
+export interface Signers {
+  readonly standard: Signer | null;
+  readonly xWebhook: XWebhookSigner | null;
+  readonly http: HttpSignatureSigner | null;
+}
+
+/** Prepares the keys once; throws when a scheme has no key, because unsigned messages must never leave (TS16-57). */
+export function prepareSigners(
+  schemes: readonly SignatureSchemeName[],
+  webhook: { readonly id: string; readonly keys: SigningKeys },
+): Signers {
+  const { keys } = webhook;
+  const uses = (scheme: SignatureSchemeName): boolean => schemes.includes(scheme);
+  const symmetric = keys.symmetric.map(({ key }) => key);
+  const standardKeys: SigningKey[] = [...(uses("v1a") ? keys.ed25519 : []), ...(uses("v1") ? symmetric : [])];
+  const httpKeys = [
+    ...(uses("rfc9421-ed25519") ? keys.ed25519 : []),
+    // The receiver finds the secret by the webhook that it was made for (C-18).
+    ...(uses("rfc9421-hmac-sha256") ? symmetric.map((key) => ({ ...key, keyId: webhook.id })) : []),
+  ];
+  return {
+    standard: uses("v1a") || uses("v1") ? prepareSigner(standardKeys) : null,
+    xWebhook: uses("x-webhook-v1") ? prepareXWebhookSigner(keys.symmetric.map(({ text }) => text)) : null,
+    http:
+      uses("rfc9421-ed25519") || uses("rfc9421-hmac-sha256")
+        ? prepareHttpSignatureSigner({ keys: httpKeys })
+        : null,
+  };
+}

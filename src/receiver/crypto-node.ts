@@ -1,0 +1,51 @@
+/** Cryptography of the kit on `node:crypto`: answers at once. */
+import type { KeyObject } from "node:crypto";
+import { concat } from "./concat.ts";
+import type { ReceiverCrypto } from "./crypto.ts";
+
+/** What is used of `node:crypto`; handed over, so that nothing here makes a bundler look for Node. */
+export type NodeCrypto = Pick<
+  typeof import("node:crypto"),
+  "createHash" | "createHmac" | "createPublicKey" | "createSecretKey" | "timingSafeEqual" | "verify"
+>;
+
+// The fixed DER before a raw Ed25519 public key (RFC 8410).
+const spkiPrefix = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00);
+
+/**
+ * Prepared keys are kept as long as the bytes they were made of, so a key's bytes must not change after its first use.
+ */
+export function createNodeCrypto(node: NodeCrypto): ReceiverCrypto {
+  const secretKey = remembered((bytes) => node.createSecretKey(bytes));
+  const ed25519Key = remembered((bytes) =>
+    node.createPublicKey({ key: concat([spkiPrefix, bytes]) as Buffer, format: "der", type: "spki" }),
+  );
+  const ecdsaKey = remembered((bytes) =>
+    node.createPublicKey({ key: bytes as Buffer, format: "der", type: "spki" }),
+  );
+  return {
+    hmac({ hash, key, data }) {
+      const hmac = node.createHmac(hash, secretKey(key));
+      for (const part of data) hmac.update(part);
+      return hmac.digest();
+    },
+    digest: ({ hash, data }) => node.createHash(hash).update(data).digest(),
+    verifyEd25519: ({ publicKey, signature, data }) =>
+      node.verify(null, concat(data), ed25519Key(publicKey), signature),
+    verifyEcdsaP256: ({ publicKey, signature, data }) =>
+      node.verify("sha256", concat(data), ecdsaKey(publicKey), signature),
+    equal: (left, right) => left.length === right.length && node.timingSafeEqual(left, right),
+  };
+}
+
+function remembered(make: (bytes: Uint8Array) => KeyObject): (bytes: Uint8Array) => KeyObject {
+  const made = new WeakMap<Uint8Array, KeyObject>();
+  return (bytes) => {
+    let key = made.get(bytes);
+    if (key === undefined) {
+      key = make(bytes);
+      made.set(bytes, key);
+    }
+    return key;
+  };
+}

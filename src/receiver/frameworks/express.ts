@@ -1,0 +1,39 @@
+import type { Receiver } from "../receiver.ts";
+import { alreadyParsed } from "./already-parsed.ts";
+import { exchange, type NodeRequest, type NodeResponse, writeAnswer } from "./node-exchange.ts";
+
+interface ExpressRequest extends NodeRequest {
+  /** With the path under which a router is mounted. */
+  readonly originalUrl: string;
+  readonly body?: unknown;
+}
+
+/**
+ * A handler for Express 4 and 5. Use `all`, so that OPTIONS and wrong methods are answered as well.
+ *
+ * ```ts
+ * app.all("/webhooks/posthorn", expressHandler(receiver));
+ * app.use(express.json());
+ * ```
+ *
+ * Mount it before `express.json()`, or behind `express.raw({ type: () => true })`. Where the bytes are gone, `next` gets
+ * a ReceiverError `body_already_parsed`.
+ */
+export function expressHandler(
+  receiver: Receiver,
+): (request: ExpressRequest, response: NodeResponse, next: (error: unknown) => void) => void {
+  return (request, response, next) => {
+    answer(receiver, request).then((answered) => writeAnswer(response, answered), next);
+  };
+}
+
+async function answer(receiver: Receiver, request: ExpressRequest) {
+  const { originalUrl: url, body } = request;
+  // Parsers that do not know the type leave the body alone, so only a stream that was read is lost.
+  if (request.readableDidRead !== true) return await exchange(receiver, { request, url });
+  if (body instanceof Uint8Array) return await exchange(receiver, { request, url, body });
+  throw alreadyParsed(
+    "Express",
+    'Put the receiver before the parser:\n\n  app.all("/webhooks/posthorn", expressHandler(receiver));\n  app.use(express.json());\n\nor keep the bytes on its route:\n\n  app.all("/webhooks/posthorn", express.raw({ type: () => true }), expressHandler(receiver));\n',
+  );
+}

@@ -1,0 +1,58 @@
+import type { Receiver } from "../receiver.ts";
+import { alreadyParsed } from "./already-parsed.ts";
+import { exchange, type NodeRequest } from "./node-exchange.ts";
+
+interface FastifyRequest {
+  readonly raw: NodeRequest;
+  readonly body: unknown;
+  readonly originalUrl: string;
+}
+
+interface FastifyReply {
+  code(status: number): FastifyReply;
+  headers(values: Record<string, string>): FastifyReply;
+  send(body?: unknown): FastifyReply;
+}
+
+type BodyStream = AsyncIterable<unknown>;
+
+/** The parts of a Fastify instance that the plugin needs. */
+interface FastifyInstance {
+  removeAllContentTypeParsers(): unknown;
+  addContentTypeParser(
+    type: string,
+    parser: (
+      request: never,
+      payload: BodyStream,
+      done: (error: Error | null, body?: unknown) => void,
+    ) => void,
+  ): unknown;
+  all(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): unknown;
+}
+
+/**
+ * A plugin for Fastify 5. It has parsers of its own, so the rest of the application keeps what it has.
+ *
+ * ```ts
+ * await app.register(fastifyReceiver, { path: "/webhooks/posthorn", receiver });
+ * ```
+ *
+ * Fails with a ReceiverError `body_already_parsed` when a hook of the application has read the body before.
+ */
+export async function fastifyReceiver(
+  instance: FastifyInstance,
+  { path, receiver }: { readonly path: string; readonly receiver: Receiver },
+): Promise<void> {
+  instance.removeAllContentTypeParsers();
+  // Parses nothing: the stream itself becomes the body, and is read below with the receiver's bound.
+  instance.addContentTypeParser("*", (_request: never, payload, done) => done(null, payload));
+  instance.all(path, async ({ raw, body, originalUrl: url }, reply) => {
+    if (raw.readableDidRead === true) {
+      throw alreadyParsed("Fastify", "Keep hooks that read `request.raw` away from its path.\n");
+    }
+    const stream = body === undefined || body === null ? raw : (body as BodyStream);
+    const answer = await exchange(receiver, { request: raw, url, stream });
+    reply.code(answer.status).headers({ ...answer.headers });
+    return reply.send(answer.body ?? undefined);
+  });
+}

@@ -1,0 +1,53 @@
+import { readBody, type ReadBody } from "../read-body.ts";
+import type { ReceiverAnswer } from "../receiver-answer.ts";
+import type { Receiver } from "../receiver.ts";
+import { alreadyParsed } from "./already-parsed.ts";
+
+/**
+ * A handler for everything that speaks the Fetch API: Next.js, SvelteKit, Remix, Deno, Bun, workers.
+ *
+ * ```ts
+ * export const POST = fetchHandler(receiver); // Next.js
+ * Deno.serve(fetchHandler(receiver));
+ * ```
+ *
+ * Rejects with a ReceiverError `body_already_parsed` when the body of the request was used before.
+ */
+export function fetchHandler(receiver: Receiver): (request: Request) => Promise<Response> {
+  const remedy = "Call the receiver first, or give it `request.clone()`, made before the body is read:\n\n  const handle = fetchHandler(receiver);\n  const response = await handle(request.clone());\n";
+  return async (request) => {
+    if (request.bodyUsed) throw alreadyParsed("The application", remedy);
+    return toResponse(await exchangeFetch(receiver, request));
+  };
+}
+
+export async function exchangeFetch(receiver: Receiver, request: Request): Promise<ReceiverAnswer> {
+  const { method, headers, body } = request;
+  const read = await readStream(body, receiver);
+  if (read.kind === "too_large") return receiver.refuse(read.error);
+  return await receiver.handle({ method, url: request.url, headers, body: read.body });
+}
+
+async function readStream(
+  stream: ReadableStream<Uint8Array> | null,
+  receiver: Receiver,
+): Promise<ReadBody> {
+  if (stream === null) return { kind: "read", body: new Uint8Array() };
+  const reader = stream.getReader();
+  // Streams are not iterable in every runtime.
+  const read = await readBody(
+    {
+      next: async () => {
+        const { done, value } = await reader.read();
+        return done ? { done: true, value: undefined } : { done: false, value };
+      },
+    },
+    receiver,
+  );
+  if (read.kind === "too_large" && !read.isAtEnd) await reader.cancel();
+  return read;
+}
+
+export function toResponse({ status, headers, body }: ReceiverAnswer): Response {
+  return new Response(body as string | Uint8Array<ArrayBuffer> | null, { status, headers });
+}

@@ -1,0 +1,23 @@
+import type { Receiver } from "../receiver.ts";
+import { alreadyParsed } from "./already-parsed.ts";
+import { exchangeFetch, toResponse } from "./fetch.ts";
+
+/**
+ * A handler for Hono 4. Use `all`, so that OPTIONS and wrong methods are answered as well.
+ *
+ * ```ts
+ * app.all("/webhooks/posthorn", honoHandler(receiver));
+ * ```
+ *
+ * Fails with a ReceiverError `body_already_parsed` behind middleware that reads the body.
+ */
+export function honoHandler(
+  receiver: Receiver,
+): (context: { readonly req: { readonly raw: Request } }) => Promise<Response> {
+  const remedy =
+    'Put the receiver before the middleware that reads it:\n\n  app.all("/webhooks/posthorn", honoHandler(receiver));\n  app.use(middlewareThatReadsTheBody);\n';
+  return async ({ req: { raw } }) => {
+    if (raw.bodyUsed) throw alreadyParsed("Hono", remedy);
+    return toResponse(await exchangeFetch(receiver, raw));
+  };
+}

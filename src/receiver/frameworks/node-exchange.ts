@@ -1,0 +1,50 @@
+import { readBody } from "../read-body.ts";
+import { receivedHeaders } from "../received-headers.ts";
+import type { ReceiverAnswer } from "../receiver-answer.ts";
+import type { Receiver } from "../receiver.ts";
+
+/** The parts of Node's `IncomingMessage` that the kit needs. */
+export interface NodeRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** True once anybody has read from the body. */
+  readonly readableDidRead?: boolean;
+  [Symbol.asyncIterator](): AsyncIterator<unknown>;
+}
+
+/** The parts of Node's `ServerResponse` that the kit needs. */
+export interface NodeResponse {
+  writeHead(status: number, headers: Record<string, string>): unknown;
+  end(body?: string | Uint8Array): unknown;
+}
+
+interface NodeExchange {
+  readonly request: NodeRequest;
+  /** As the sender sent it, whatever a framework has made of it. */
+  readonly url: string;
+  /** Where the body comes from; default the request itself. */
+  readonly stream?: AsyncIterable<unknown>;
+  /** The body where somebody has read it already and kept the bytes. */
+  readonly body?: Uint8Array;
+}
+
+/** Reads a message from a request of Node and lets the receiver answer it. */
+export async function exchange(receiver: Receiver, exchanged: NodeExchange): Promise<ReceiverAnswer> {
+  const { request, url, stream = request } = exchanged;
+  const { method = "GET" } = request;
+  const headers = receivedHeaders(Object.entries(request.headers));
+  if (exchanged.body !== undefined) {
+    return await receiver.handle({ method, url, headers, body: exchanged.body });
+  }
+  const read = await readBody(stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>, receiver);
+  if (read.kind === "read") return await receiver.handle({ method, url, headers, body: read.body });
+  const answer = receiver.refuse(read.error);
+  return read.isAtEnd ? answer : { ...answer, headers: { ...answer.headers, connection: "close" } };
+}
+
+export function writeAnswer(response: NodeResponse, { status, headers, body }: ReceiverAnswer): void {
+  response.writeHead(status, { ...headers });
+  if (body === null) response.end();
+  else response.end(body);
+}

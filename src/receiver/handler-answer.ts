@@ -1,0 +1,166 @@
+import { seal, type AnswerStyle, type ReceiverAnswer } from "./receiver-answer.ts";
+import { ReceiverError } from "./receiver-error.ts";
+import type { VerifiedMessage } from "./verified-message.ts";
+
+/** What a handler may answer. Nothing at all means "processed" (204). */
+export interface HandlerAnswer {
+  readonly status?: HandlerStatus;
+  /** Text, bytes, or a value that becomes JSON. */
+  readonly body?: unknown;
+  /** Default: by the kind of body, `text/plain`, `application/octet-stream` or `application/json`. */
+  readonly contentType?: string;
+  /** Sent as `Retry-After`. */
+  readonly retryAfterSeconds?: number;
+}
+
+const handlerStatuses = [
+  200, 201, 202, 204, 400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 500, 503,
+] as const;
+export type HandlerStatus = (typeof handlerStatuses)[number];
+
+/** Runs once for each message. Throwing means "not processed, send again" (500), or what a ReceiverError says. */
+export type MessageHandler<Transaction = undefined> = (
+  received: VerifiedMessage<Transaction>,
+  // oxlint-disable-next-line typescript/no-invalid-void-type -- a handler that answers nothing is the usual one
+) => HandlerAnswer | void | Promise<HandlerAnswer | void>;
+
+/** An answer in the form that is stored and replayed. */
+export interface StoredAnswer {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly text?: string;
+  readonly base64?: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/** Larger bodies are sent, but not kept: a repetition then gets the status alone. */
+const storedBodyCharactersMax = 65_536;
+
+/**
+ * Checks what a handler returned and brings it into its final form: with a body 200 and a content type, without one 204
+ * (CEW-2.2-4, CEW-2.2-5, C-24). Throws ReceiverError `handler_failed` for what cannot be answered.
+ */
+export function readHandlerAnswer(returned: unknown, processedStatus: number | undefined): StoredAnswer {
+  if (returned !== undefined && (typeof returned !== "object" || returned === null)) {
+    throw misuse("a handler returns nothing or an object with status, body and contentType");
+  }
+  const { status, body, contentType, retryAfterSeconds } = (returned ?? {}) as HandlerAnswer;
+  if (status !== undefined && !handlerStatuses.includes(status)) {
+    throw misuse(`a handler may not answer ${String(status)}`);
+  }
+  if (body !== undefined && status === 204) throw misuse("an answer 204 has no body");
+  if (contentType !== undefined && !/^[\x21-\x7e][\x20-\x7e]{0,254}$/.test(contentType)) {
+    throw misuse("contentType is not a header value");
+  }
+  const guidance = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
+  if (body === undefined) {
+    return { status: statusWithoutBody(status, processedStatus), ...guidance };
+  }
+  return {
+    status: status ?? (isWithBody(processedStatus) ? processedStatus : 200),
+    ...encodeBody(body, contentType),
+    ...guidance,
+  };
+}
+
+function statusWithoutBody(status: number | undefined, processedStatus: number | undefined): number {
+  if (status !== undefined && status !== 200) return status;
+  return processedStatus ?? 204;
+}
+
+function isWithBody(status: number | undefined): status is number {
+  return status !== undefined && status !== 204 && status !== 205;
+}
+
+function encodeBody(body: unknown, contentType: string | undefined): Omit<StoredAnswer, "status"> {
+  if (typeof body === "string")
+    return { text: body, contentType: contentType ?? "text/plain; charset=utf-8" };
+  if (body instanceof Uint8Array) {
+    return { base64: toBase64(body), contentType: contentType ?? "application/octet-stream" };
+  }
+  // Undefined for functions and symbols, whatever its declared type says.
+  const text = JSON.stringify(body) as string | undefined;
+  if (text === undefined) throw misuse("the body cannot be written as JSON");
+  return { text, contentType: contentType ?? "application/json" };
+}
+
+/** The answer on the wire, the first time and at every repetition. */
+export function storedToAnswer(stored: StoredAnswer, style: AnswerStyle): ReceiverAnswer {
+  const { status, retryAfterSeconds = status === 503 ? style.retryAfterSeconds : undefined } = stored;
+  const { contentType, body } = storedBody(stored);
+  return seal(
+    {
+      status,
+      headers: {
+        ...(contentType !== undefined && { "content-type": contentType }),
+        ...(retryAfterSeconds !== undefined && {
+          "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))),
+        }),
+      },
+      body,
+    },
+    style,
+  );
+}
+
+interface AnswerBody {
+  readonly contentType?: string | undefined;
+  readonly body: Uint8Array | string | null;
+}
+
+/** A refusal without a body of its own gets problem details that say no more than the status does. */
+function storedBody({ status, contentType, text, base64 }: StoredAnswer): AnswerBody {
+  if (base64 !== undefined) return { contentType, body: fromBase64(base64) };
+  if (text !== undefined) return { contentType, body: text };
+  if (status < 400) return { body: null };
+  const problem = { type: "about:blank", title: reasonPhrases[status] ?? "Refused", status };
+  return { contentType: "application/problem+json", body: JSON.stringify(problem) };
+}
+
+const reasonPhrases: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  409: "Conflict",
+  410: "Gone",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  422: "Unprocessable Content",
+  429: "Too Many Requests",
+  500: "Internal Server Error",
+  503: "Service Unavailable",
+};
+
+export function serializeStored(stored: StoredAnswer): string {
+  const size = (stored.text ?? stored.base64 ?? "").length;
+  if (size <= storedBodyCharactersMax) return JSON.stringify(stored);
+  return JSON.stringify({ status: stored.status === 200 ? 204 : stored.status });
+}
+
+export function deserializeStored(text: string): StoredAnswer {
+  return JSON.parse(text) as StoredAnswer;
+}
+
+/**
+ * Whether the work is finished, so that repetitions get the same answer. After 5xx, 429 and 409 it is not: the key is
+ * released and a retry runs the handler again (C-23).
+ */
+export function isFinal(stored: StoredAnswer): boolean {
+  return stored.status < 500 && stored.status !== 429 && stored.status !== 409;
+}
+
+function misuse(detail: string): ReceiverError {
+  return new ReceiverError("handler_failed", detail);
+}
+
+// btoa and atob are in every runtime; base64 methods of Uint8Array are not yet.
+function toBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+function fromBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}

@@ -1,0 +1,29 @@
+import { listHeaders, receivedHeaders } from "../received-headers.ts";
+import type { MessageFacts } from "../verified-message.ts";
+import { withoutToken } from "../message-url.ts";
+
+/** Proofs of the sender are of no use once a message is verified, and a database is no place for them. */
+const droppedHeaders = new Set(["authorization", "cookie", "proxy-authorization"]);
+
+interface Envelope extends Omit<MessageFacts, "message" | "attempt"> {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+}
+
+/** Everything about a message but its body, as text for a store. */
+export function writeEnvelope({ message, attempt: _, ...facts }: MessageFacts): string {
+  const { method, url } = message;
+  const headers = [...listHeaders(message.headers)].filter(([name]) => !droppedHeaders.has(name.toLowerCase()));
+  return JSON.stringify({ ...facts, method, url: withoutToken(url), headers } satisfies Envelope);
+}
+
+export function readEnvelope(entry: {
+  readonly envelope: string;
+  readonly body: Uint8Array;
+  readonly attempt: number;
+}): MessageFacts {
+  const { method, url, headers, ...facts } = JSON.parse(entry.envelope) as Envelope;
+  const message = { method, url, headers: receivedHeaders(headers), body: entry.body };
+  return { ...facts, message, attempt: entry.attempt };
+}

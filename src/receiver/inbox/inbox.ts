@@ -1,0 +1,239 @@
+import { runHandler } from "../run-handler.ts";
+import type { MessageHandler } from "../handler-answer.ts";
+import { storeKey } from "../message-key.ts";
+import { ReceiverError } from "../receiver-error.ts";
+import { verifiedMessage, type MessageFacts } from "../verified-message.ts";
+import { readEnvelope, writeEnvelope } from "./envelope.ts";
+import type { InboxEntry, InboxStore } from "./inbox-store.ts";
+
+/**
+ * Keeps messages and processes them later (TS16-15): the sender has its 202 as soon as a message is safe, and the
+ * application takes the time it needs. Each message is processed at least once; a crash between the end of the handler
+ * and its record leads to a second run.
+ */
+export interface Inbox {
+  /** Keeps a verified message; resolves when it is safe. Called by the receiver. */
+  accept(facts: MessageFacts): Promise<void>;
+  /** Begins to process, also what earlier runs of the program left behind. Calling it twice does nothing. */
+  start(): void;
+  /** Takes nothing new and waits for the handlers that run. May be called twice, and followed by `start`. */
+  stop(): Promise<void>;
+  /** Processes what is due now, and returns how many handlers ran. For programs that are started from time to time. */
+  runDue(): Promise<number>;
+  /** Messages that were given up, oldest first. `limit` defaults to 100. */
+  parked(request?: { readonly limit?: number }): Promise<readonly ParkedMessage[]>;
+  /** Processes a parked message again, with all attempts. False when no parked message has this id. */
+  requeue(id: string): Promise<boolean>;
+  /** Forgets a parked message. */
+  discard(id: string): Promise<boolean>;
+}
+
+export interface ParkedMessage {
+  readonly id: string;
+  readonly facts: MessageFacts;
+  readonly parkedAt: Date;
+  readonly error: string;
+}
+
+export interface InboxOptions {
+  readonly store: InboxStore;
+  /**
+   * Processes one message. Throwing means "try again later"; a ReceiverError `invalid_message` means "never", and so does
+   * an answer from 400 to 499 other than 409 and 429.
+   */
+  readonly handler: MessageHandler;
+  /** Handlers that run at once; default 4. */
+  readonly concurrency?: number;
+  /** Attempts before a message is parked; default 10. */
+  readonly attemptsMax?: number;
+  /** Wait after the first failure, doubled each time; default 1,000. */
+  readonly retryDelayMsMin?: number;
+  /** Default one hour. */
+  readonly retryDelayMsMax?: number;
+  /** How long a handler may run before another process takes its message; default 5 minutes. `signal` tells it. */
+  readonly leaseMs?: number;
+  /** How often to look for messages that other processes put, or that are due again; default 1,000. */
+  readonly pollMs?: number;
+  /** Failures of handlers and of the store. */
+  readonly onError?: (error: unknown) => void;
+  /** A message was given up. */
+  readonly onParked?: (parked: ParkedMessage) => void;
+  /** Unix ms; default `Date.now`. */
+  readonly now?: () => number;
+  /** From 0 to 1; default `Math.random`. */
+  readonly random?: () => number;
+}
+
+/** Characters of an error that are kept with its message. */
+const errorLengthMax = 500;
+
+export function createInbox(options: InboxOptions): Inbox {
+  return new StoredInbox(options);
+}
+
+class StoredInbox implements Inbox {
+  readonly #options: InboxOptions;
+  readonly #store: InboxStore;
+  readonly #now: () => number;
+  #workers: Promise<unknown> | null = null;
+  #isStopping = false;
+  readonly #sleepers = new Set<() => void>();
+
+  constructor(options: InboxOptions) {
+    this.#options = options;
+    this.#store = options.store;
+    this.#now = options.now ?? Date.now;
+  }
+
+  async accept(facts: MessageFacts): Promise<void> {
+    const { key, producer, message } = facts;
+    // With the key as id, a message that was put by a process that died before it answered is not put twice.
+    const id =
+      key === null
+        ? globalThis.crypto.randomUUID()
+        : await storeKey({ producer, url: message.url, identity: key });
+    await this.#store.put({ id, envelope: writeEnvelope(facts), body: message.body, dueAt: this.#now() });
+    this.#wakeOne();
+  }
+
+  start(): void {
+    if (this.#workers !== null) return;
+    this.#isStopping = false;
+    const { concurrency = 4 } = this.#options;
+    this.#workers = Promise.all(Array.from({ length: concurrency }, () => this.#work()));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    for (const wake of this.#sleepers) wake();
+    await this.#workers;
+    this.#workers = null;
+  }
+
+  async runDue(): Promise<number> {
+    let count = 0;
+    while (await this.#runNext()) count += 1;
+    return count;
+  }
+
+  async parked({ limit = 100 } = {}): Promise<readonly ParkedMessage[]> {
+    const entries = await this.#store.listParked({ limit });
+    return entries.map((entry) => parkedMessage(entry, entry));
+  }
+
+  async requeue(id: string): Promise<boolean> {
+    const isRequeued = await this.#store.requeue({ id, now: this.#now() });
+    this.#wakeOne();
+    return isRequeued;
+  }
+
+  async discard(id: string): Promise<boolean> {
+    return await this.#store.discard({ id });
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#isStopping) {
+      const didRun = await this.#runNext().catch((error: unknown) => {
+        this.#options.onError?.(error);
+        return false;
+      });
+      if (!didRun && !this.#isStopping) await this.#sleep();
+    }
+  }
+
+  /** Until something is put here, or until it is time to look again. */
+  #sleep(): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#sleepers.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, this.#options.pollMs ?? 1_000);
+      this.#sleepers.add(wake);
+    });
+  }
+
+  #wakeOne(): void {
+    const [wake] = this.#sleepers;
+    wake?.();
+  }
+
+  async #runNext(): Promise<boolean> {
+    const { leaseMs = 300_000, attemptsMax = 10 } = this.#options;
+    const token = globalThis.crypto.randomUUID();
+    const now = this.#now();
+    const entry = await this.#store.claim({ now, leaseUntil: now + leaseMs, token });
+    if (entry === null) return false;
+    if (entry.attempt > attemptsMax) {
+      // Every attempt was claimed and none was settled: this message takes the process down.
+      await this.#park(entry, { token, error: "no attempt came to an end" });
+      return true;
+    }
+    const failure = await this.#attempt(entry, leaseMs);
+    await this.#settle(entry, { token, failure });
+    return true;
+  }
+
+  /** Null when the message is processed. */
+  async #attempt(entry: InboxEntry, leaseMs: number): Promise<Failure | null> {
+    try {
+      const run = { signal: AbortSignal.timeout(leaseMs), transaction: undefined };
+      const received = verifiedMessage(readEnvelope(entry), run);
+      const { status } = await runHandler(this.#options.handler, received, { processedStatus: undefined });
+      return status < 400 ? null : failureOf(status, `the handler answered ${status}`);
+    } catch (error) {
+      this.#options.onError?.(error);
+      const { status, message, cause } = error as ReceiverError;
+      return failureOf(status, cause instanceof Error ? cause.message : message);
+    }
+  }
+
+  async #settle(
+    entry: InboxEntry,
+    { token, failure }: { readonly token: string; readonly failure: Failure | null },
+  ): Promise<void> {
+    const { id, attempt } = entry;
+    if (failure === null) {
+      await this.#store.done({ id, token });
+      return;
+    }
+    const { error, isFinal } = failure;
+    if (isFinal || attempt >= (this.#options.attemptsMax ?? 10)) {
+      await this.#park(entry, { token, error });
+      return;
+    }
+    await this.#store.postpone({ id, token, error, dueAt: this.#now() + this.#delayMs(attempt) });
+  }
+
+  async #park(entry: InboxEntry, { token, error }: { readonly token: string; readonly error: string }) {
+    const parkedAt = this.#now();
+    const isOurs = await this.#store.park({ id: entry.id, token, parkedAt, error });
+    if (isOurs) this.#options.onParked?.(parkedMessage(entry, { parkedAt, error }));
+  }
+
+  /** Doubled each time, and spread over its upper half so that a crowd does not come back as one. */
+  #delayMs(attempt: number): number {
+    const { retryDelayMsMin = 1_000, retryDelayMsMax = 3_600_000, random = Math.random } = this.#options;
+    const delayMs = Math.min(retryDelayMsMax, retryDelayMsMin * 2 ** Math.min(attempt - 1, 40));
+    return Math.round(delayMs * (0.5 + random() / 2));
+  }
+}
+
+interface Failure {
+  readonly error: string;
+  /** True when another attempt would fail as well. */
+  readonly isFinal: boolean;
+}
+
+function failureOf(status: number, error: string): Failure {
+  const isFinal = status >= 400 && status < 500 && status !== 409 && status !== 429;
+  return { error: error.slice(0, errorLengthMax), isFinal };
+}
+
+function parkedMessage(
+  entry: InboxEntry,
+  { parkedAt, error }: { readonly parkedAt: number; readonly error: string },
+): ParkedMessage {
+  return { id: entry.id, facts: readEnvelope(entry), parkedAt: new Date(parkedAt), error };
+}

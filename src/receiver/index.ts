@@ -1,0 +1,69 @@
+/**
+ * The package `@posthorn/receiver`: everything an application needs to receive webhooks well. Frameworks, stores and
+ * the inbox are entries of their own, so that nobody loads what is not used.
+ */
+export type { OverloadRules, RateLimit } from "./admission.ts";
+export type { ReceiverCrypto } from "./crypto.ts";
+export { createWebCrypto } from "./crypto-web.ts";
+export type {
+  ClaimOutcome,
+  DeduplicationClaim,
+  DeduplicationCompletion,
+  DeduplicationStore,
+  InTransaction,
+} from "./deduplication-store.ts";
+export type { HandlerAnswer, HandlerStatus, MessageHandler } from "./handler-answer.ts";
+export { grantByCallback } from "./handshake.ts";
+export type { CallbackGrant, HandshakeDecision, HandshakeOptions, HandshakeRequest } from "./handshake.ts";
+export type { KeySource } from "./message-key.ts";
+export type {
+  MessageHeaders,
+  MessageVerifier,
+  ReceivedMessage,
+  RejectionCause,
+  Verification,
+} from "./message.ts";
+export { buildWebhookPath, parseWebhookPath, WebhookPathError } from "./path.ts";
+export type {
+  ParsedWebhookPath,
+  WebhookPath,
+  WebhookPathOptions,
+  WebhookPathParts,
+  WebhookPathProblem,
+} from "./path.ts";
+export { bindProviders, discordPing, providerTable, slackChallenge } from "./providers/index.ts";
+export type {
+  DiscordOptions,
+  GithubOptions,
+  LinearOptions,
+  PaddleOptions,
+  ProviderDescription,
+  Providers,
+  SendgridOptions,
+  ShopifyOptions,
+  SlackOptions,
+  SquareOptions,
+  StripeOptions,
+  SvixOptions,
+  TwilioOptions,
+  ZoomOptions,
+} from "./providers/index.ts";
+export { receivedHeaders } from "./received-headers.ts";
+export type { ReceiverAnswer, StatusOverrides } from "./receiver-answer.ts";
+export { ReceiverError, receiverErrors } from "./receiver-error.ts";
+export type { ReceiverErrorCode } from "./receiver-error.ts";
+export type { DeduplicationOptions, ReceiverOptions } from "./receiver-options.ts";
+export { createReceiver } from "./receiver.ts";
+export type { Receiver } from "./receiver.ts";
+export { allOf } from "./schemes/all-of.ts";
+export { anyOf } from "./schemes/any-of.ts";
+export type { BearerOptions } from "./schemes/bearer.ts";
+export type { ByProducer } from "./schemes/by-producer.ts";
+export type { HttpSignatureKey } from "./schemes/http-signature-keys.ts";
+export type { HttpSignaturesOptions } from "./schemes/http-signatures.ts";
+export type { StandardWebhooksOptions } from "./schemes/standard-webhooks.ts";
+export type { XWebhookOptions } from "./schemes/x-webhook.ts";
+export { reportIncident } from "./security-incident.ts";
+export type { IncidentReport, SecurityIncident } from "./security-incident.ts";
+export type { VerifiedMessage } from "./verified-message.ts";
+export { bearer, httpSignatures, providers, standardWebhooks, xWebhook } from "./verifiers.ts";

@@ -1,0 +1,29 @@
+/**
+ * The path of a received URL, without authority, query and fragment. It is cut out and not parsed: what a stranger sends
+ * must neither throw nor be normalised into the path of another endpoint.
+ */
+export function pathOf(url: string): string {
+  const path = withoutAuthority(url).replace(/[?#].*$/s, "");
+  return path === "" ? "/" : path;
+}
+
+/** Whether the URL carries a bearer token (CEW-3.2-4, RFC 6750 2.3). */
+export function hasTokenInQuery(url: string): boolean {
+  return queryOf(url).has("access_token");
+}
+
+/** The URL without its bearer token, for keeping and for logs. */
+export function withoutToken(url: string): string {
+  if (!hasTokenInQuery(url)) return url;
+  const query = queryOf(url);
+  query.delete("access_token");
+  return query.size === 0 ? pathOf(url) : `${pathOf(url)}?${query.toString()}`;
+}
+
+function queryOf(url: string): URLSearchParams {
+  return new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? "");
+}
+
+function withoutAuthority(url: string): string {
+  return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "");
+}

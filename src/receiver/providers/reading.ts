@@ -1,0 +1,81 @@
+/** Reads what a stranger sent: every length is bounded, and what does not fit is a rejection, never an exception. */
+import type { ReceivedMessage, Verification } from "../message.ts";
+import { textOf } from "./bytes.ts";
+
+export type Rejected = Extract<Verification, { kind: "rejected" }>;
+
+/** No provider's header comes near; longer ones are not looked at. */
+const headerLengthMax = 4_096;
+/** More signatures than any rotation needs; bounds the work that a stranger can ask for. */
+const entriesMax = 32;
+
+export function rejected(cause: Rejected["cause"], detail: string): Rejected {
+  return { kind: "rejected", cause, detail };
+}
+
+export function isRejected(value: unknown): value is Rejected {
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "rejected";
+}
+
+/** A header that has to be there. */
+export function headerOf({ headers }: ReceivedMessage, name: string): string | Rejected {
+  const value = headers.get(name)?.trim() ?? "";
+  if (value === "") return rejected("missing_header", `${name} is missing`);
+  if (value.length > headerLengthMax) return rejected("malformed_header", `${name} is too long`);
+  return value;
+}
+
+/** The values of one name in a list such as `t=1,v1=aa,v1=bb`. */
+export function valuesIn(
+  header: string,
+  list: { readonly separator: string; readonly name: string },
+): readonly string[] {
+  const prefix = `${list.name}=`;
+  return header
+    .split(list.separator, entriesMax)
+    .map((entry) => entry.trim())
+    .filter((entry) => entry.startsWith(prefix))
+    .map((entry) => entry.slice(prefix.length));
+}
+
+/** Whole Unix seconds as providers write them, and not too far from now. */
+export function timestampOf(
+  text: string,
+  clock: { readonly nowSeconds: number; readonly toleranceSeconds: number },
+): number | Rejected {
+  if (!/^(?:0|[1-9]\d{0,14})$/.test(text)) {
+    return rejected("bad_timestamp", "the signed time is not whole Unix seconds");
+  }
+  const timestampSeconds = Number(text);
+  return ageProblem(timestampSeconds, clock) ?? timestampSeconds;
+}
+
+/** Null when the time is within the tolerance. */
+export function ageProblem(
+  timestampSeconds: number,
+  clock: { readonly nowSeconds: number; readonly toleranceSeconds: number },
+): Rejected | null {
+  const ageSeconds = clock.nowSeconds - timestampSeconds;
+  // Written so that a clock that is not a number refuses.
+  if (!(ageSeconds <= clock.toleranceSeconds))
+    return rejected("too_old", `signed ${ageSeconds} s ago; tolerated are ${clock.toleranceSeconds} s`);
+  if (!(-ageSeconds <= clock.toleranceSeconds))
+    return rejected("too_new", `signed ${-ageSeconds} s ahead; tolerated are ${clock.toleranceSeconds} s`);
+  return null;
+}
+
+/** A field of a JSON object. Only for bytes that are verified: a stranger's JSON is not parsed. */
+export function fieldOf(body: Uint8Array, name: string): unknown {
+  try {
+    const value: unknown = JSON.parse(textOf(body));
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+    return (value as Readonly<Record<string, unknown>>)[name];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Null unless it is a text of 1 to 255 visible ASCII characters. */
+export function messageIdFrom(value: unknown): string | null {
+  return typeof value === "string" && /^[\x21-\x7e]{1,255}$/.test(value) ? value : null;
+}

@@ -1,0 +1,127 @@
+/**
+ * Twilio: `X-Twilio-Signature`, HMAC-SHA1 in base64 with the account's auth token, over the address as Twilio called it
+ * and, for forms, every parameter sorted by name, names and values run together. Other bodies come with their SHA-256
+ * in the signed query (`bodySHA256`). No time is signed.
+ *
+ * The form has to be parsed before anything is proved, because the parameters are what is signed. That is bounded here
+ * (bytes, parameters) and uses the platform's parser.
+ */
+import type { ReceiverCrypto } from "../crypto.ts";
+import type { MessageVerifier, ReceivedMessage, Verification } from "../message.ts";
+import { base64Bytes, hexBytes, textOf, utf8 } from "./bytes.ts";
+import { createHmacVerifier } from "./hmac-verifier.ts";
+import type { HmacClaim } from "./hmac-verifier.ts";
+import { andThen } from "./maybe-promise.ts";
+import { publicUrlOf, secretBytes } from "./options.ts";
+import type { PublicUrlOptions, SecretOptions, UnsignedIdOptions } from "./options.ts";
+import { headerOf, isRejected, messageIdFrom, rejected } from "./reading.ts";
+import type { Rejected } from "./reading.ts";
+
+/**
+ * `secrets` are the auth tokens. `publicUrl` is the address entered at Twilio; its query is ignored, because Twilio adds
+ * to it: the query of the request itself is used, which the signature covers.
+ */
+export interface TwilioOptions extends SecretOptions, PublicUrlOptions, UnsignedIdOptions {}
+
+const signatureBytes = 20;
+const digestBytes = 32;
+const queryLengthMax = 8_192;
+const formBytesMax = 262_144;
+const parametersMax = 1_000;
+
+/** Message id: none is signed; `I-Twilio-Idempotency-Token` with `unsignedMessageId`. */
+export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOptions): MessageVerifier {
+  const [address = ""] = publicUrlOf(options).split("?", 1);
+  const addresses = [...new Set([withPort(address), withoutPort(address)])];
+  const signatureVerifier = createHmacVerifier(crypto, {
+    name: "twilio",
+    producer: options.producer ?? "twilio",
+    hash: "sha1",
+    keys: secretBytes(options.secrets),
+    claimOf: (message) => claimOf(message, addresses),
+    messageIdOf: (message) =>
+      options.unsignedMessageId === true
+        ? messageIdFrom(message.headers.get("I-Twilio-Idempotency-Token"))
+        : null,
+  });
+  return {
+    verify: (message, now) =>
+      andThen(signatureVerifier.verify(message, now), (result) =>
+        result.kind === "verified" ? withBodyChecked(crypto, { message, result }) : result,
+      ),
+  };
+}
+
+function claimOf(message: ReceivedMessage, addresses: readonly string[]): HmacClaim | Rejected {
+  const header = headerOf(message, "X-Twilio-Signature");
+  if (isRejected(header)) return header;
+  const signature = base64Bytes(header, { lengthMax: signatureBytes });
+  if (signature === null) return rejected("malformed_header", "X-Twilio-Signature is not 20 bytes in base64");
+  const query = queryOf(message);
+  if (query.length > queryLengthMax) return rejected("malformed_header", "the query is too long");
+  const parameters = parametersOf(message);
+  if (isRejected(parameters)) return parameters;
+  return {
+    contents: addresses.map((address) => [utf8(address + query + parameters)]),
+    signatures: [signature],
+    timestampSeconds: null,
+  };
+}
+
+/** With its question mark; empty when there is none. */
+function queryOf({ url }: ReceivedMessage): string {
+  const start = url.indexOf("?");
+  const end = url.indexOf("#");
+  return start < 0 ? "" : url.slice(start, end < start ? undefined : end);
+}
+
+/** What is signed of the body: the parameters of a form, or nothing where the query holds the digest. */
+function parametersOf(message: ReceivedMessage): string | Rejected {
+  if (message.body.length === 0 || bodyDigestOf(message) !== null) return "";
+  const mediaType = message.headers.get("Content-Type")?.split(";", 1)[0]?.trim().toLowerCase();
+  if (mediaType !== "application/x-www-form-urlencoded")
+    return rejected("missing_header", "the body is no form, and the query has no bodySHA256");
+  if (message.body.length > formBytesMax) return rejected("body_altered", "the form is too large");
+  const form = new URLSearchParams(textOf(message.body));
+  // Nothing of such a body would be signed.
+  if (form.size === 0) return rejected("body_altered", "the form has no parameters");
+  if (form.size > parametersMax) return rejected("body_altered", "the form has too many parameters");
+  // Twilio's own libraries take each value of a repeated parameter once, and sort by UTF-16 units, as sort() does.
+  return [...new Set(form.keys())]
+    .toSorted()
+    .flatMap((name) => [...new Set(form.getAll(name))].toSorted().map((value) => name + value))
+    .join("");
+}
+
+/** Null when the query has none. */
+function bodyDigestOf(message: ReceivedMessage): string | null {
+  const query = queryOf(message);
+  if (query.length > queryLengthMax) return null;
+  return new URLSearchParams(query).get("bodySHA256");
+}
+
+/** The query is authentic by now; what is left is whether the body is the one it speaks of. */
+function withBodyChecked(
+  crypto: ReceiverCrypto,
+  { message, result }: { readonly message: ReceivedMessage; readonly result: Verification },
+) {
+  const text = bodyDigestOf(message);
+  if (text === null) return result;
+  const expected = hexBytes(text, { length: digestBytes });
+  return andThen(crypto.digest({ hash: "sha256", data: message.body }), (digest) =>
+    expected !== null && crypto.equal(expected, digest)
+      ? result
+      : rejected("body_altered", "bodySHA256 is not the digest of the body"),
+  );
+}
+
+/** Twilio signs some addresses with the standard port and some without. Nothing else of the address may change. */
+function withPort(url: string): string {
+  const [, scheme = "", authority = "", rest = ""] = /^(https?:\/\/)([^/]*)(.*)$/i.exec(url) ?? [];
+  if (/:\d+$/.test(authority)) return url;
+  return `${scheme}${authority}${scheme.toLowerCase() === "https://" ? ":443" : ":80"}${rest}`;
+}
+
+function withoutPort(url: string): string {
+  return url.replace(/^(https?:\/\/[^/]*?):\d+(?=\/|$)/i, "$1");
+}

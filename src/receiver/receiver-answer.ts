@@ -1,0 +1,91 @@
+import { receiverErrors, type ReceiverError, type ReceiverErrorCode } from "./receiver-error.ts";
+
+/** What goes back to the sender. Adapters write it as it is. */
+export interface ReceiverAnswer {
+  /** 2xx, 4xx or 5xx; never 3xx (CEW-2.2-2). */
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | string | null;
+}
+
+/**
+ * Statuses that a producer demands instead of the usual ones (TS16-16), by situation: `queued` (202), `processed`
+ * (204, or 200 with a body), `duplicate` (the stored one), or the code of an error.
+ */
+export type StatusOverrides = Readonly<
+  Partial<Record<"queued" | "processed" | "duplicate" | ReceiverErrorCode, number>>
+>;
+
+/** How answers look, whatever they answer. */
+export interface AnswerStyle {
+  readonly statuses: StatusOverrides;
+  /** Page that problem details link to (IDK-13, IDK-21). */
+  readonly documentationUrl: string;
+  /** `Retry-After` where nothing better is known. */
+  readonly retryAfterSeconds: number;
+}
+
+/** Every 429 and 503 says when to come back (CEW-2.2-9, EDS-9.5-1), and so does a 409 about a running request. */
+const codesWithRetryAfter: ReadonlySet<ReceiverErrorCode> = new Set([
+  "idempotency_key_in_progress",
+  "rate_limited",
+  "overloaded",
+  "budget_exceeded",
+  "store_unavailable",
+] satisfies readonly ReceiverErrorCode[]);
+
+const idempotencyCodes: ReadonlySet<ReceiverErrorCode> = new Set([
+  "idempotency_key_missing",
+  "idempotency_key_malformed",
+  "idempotency_key_in_progress",
+  "idempotency_key_reused",
+] satisfies readonly ReceiverErrorCode[]);
+
+/** Problem details (RFC 9457). What went wrong on our own side is for the log, not for strangers. */
+export function problemAnswer(
+  error: ReceiverError,
+  { style, headers = {} }: { readonly style: AnswerStyle; readonly headers?: Record<string, string> },
+): ReceiverAnswer {
+  const { code } = error;
+  const { title, status: usual } = receiverErrors[code];
+  const status = style.statuses[code] ?? usual;
+  const problem = {
+    type: `${style.documentationUrl}#${code.replaceAll("_", "-")}`,
+    title,
+    status,
+    detail: usual === 500 ? "The message was not processed. Please send it again later." : error.message,
+  };
+  const retryAfterSeconds =
+    error.retryAfterSeconds ?? (codesWithRetryAfter.has(code) ? style.retryAfterSeconds : null);
+  return seal(
+    {
+      status,
+      headers: {
+        "content-type": "application/problem+json",
+        "content-language": "en",
+        ...(idempotencyCodes.has(code) && {
+          link: `<${style.documentationUrl}>; rel="describedby"; type="text/html"`,
+        }),
+        ...(retryAfterSeconds !== null && { "retry-after": String(wholeSeconds(retryAfterSeconds)) }),
+        ...headers,
+      },
+      body: JSON.stringify(problem),
+    },
+    style,
+  );
+}
+
+/** Keeps what holds for every answer, however it was made: a 429 has `Retry-After`, a 204 has no content. */
+export function seal(answer: ReceiverAnswer, style: AnswerStyle): ReceiverAnswer {
+  const headers: Record<string, string> = { ...answer.headers };
+  if (answer.status === 429) headers["retry-after"] ??= String(style.retryAfterSeconds);
+  if (answer.status !== 204 && answer.status !== 205) return { ...answer, headers };
+  delete headers["content-type"];
+  return { ...answer, headers, body: null };
+}
+
+/** Whole seconds, never `0`, which senders take for no guidance (EDS-9.5-4). */
+function wholeSeconds(seconds: number): number {
+  return Math.max(1, Math.ceil(seconds));
+}

@@ -1,0 +1,237 @@
+import { admit, checkLoad, checkPath, createRateGate } from "./admission.ts";
+import { startBudget, type Budget } from "./budget.ts";
+import { createDeduplication, type DeduplicatedAnswer, type Deduplication } from "./deduplication.ts";
+import { storedToAnswer, type StoredAnswer } from "./handler-answer.ts";
+import { answerHandshake } from "./handshake.ts";
+import { identitiesOf, readKey, sha256Hex, storeKey } from "./message-key.ts";
+import type { ReceivedMessage } from "./message.ts";
+import { hasTokenInQuery } from "./message-url.ts";
+import { problemAnswer, type AnswerStyle, type ReceiverAnswer } from "./receiver-answer.ts";
+import { ReceiverError } from "./receiver-error.ts";
+import { resolveOptions, type ReceiverOptions, type ResolvedOptions } from "./receiver-options.ts";
+import { runHandler } from "./run-handler.ts";
+import { idempotencyProblems } from "../core/idempotency-key.ts";
+import { authenticate } from "./authenticate.ts";
+import type { SecurityIncident } from "./security-incident.ts";
+import { verifiedMessage, type MessageFacts } from "./verified-message.ts";
+
+/** One endpoint that takes messages. */
+export interface Receiver {
+  /** Verifies, deduplicates, processes and answers. Never rejects, and never answers 3xx. */
+  handle(message: ReceivedMessage): Promise<ReceiverAnswer>;
+  /** The answer to a request that cannot even become a message; adapters use it for bodies over the limit. */
+  refuse(error: ReceiverError): ReceiverAnswer;
+  /** From now on every request is answered 410, so that senders stop (CEW-2.2-7). */
+  retire(): void;
+  /** Adapters read no more than this. */
+  readonly bodyBytesMax: number;
+}
+
+/** Makes an endpoint. Throws ReceiverError `misconfigured` for options that contradict each other or are not safe. */
+export function createReceiver<Transaction = undefined>(options: ReceiverOptions<Transaction>): Receiver {
+  return new Endpoint(resolveOptions(options));
+}
+
+class Endpoint<Transaction> implements Receiver {
+  readonly bodyBytesMax: number;
+  readonly #options: ResolvedOptions<Transaction>;
+  readonly #style: AnswerStyle;
+  readonly #deduplication: Deduplication<Transaction> | null;
+  readonly #takeFromRate: (producer: string) => void;
+  #isRetired = false;
+  #inFlight = 0;
+
+  constructor(options: ResolvedOptions<Transaction>) {
+    const { deduplication, rateLimit, now } = options;
+    this.#options = options;
+    this.#style = options;
+    this.bodyBytesMax = options.bodyBytesMax;
+    this.#takeFromRate = rateLimit === undefined ? () => undefined : createRateGate(rateLimit, now);
+    this.#deduplication =
+      deduplication === null
+        ? null
+        : createDeduplication({ ...deduplication, now, onError: (error) => this.#report(error) });
+  }
+
+  async handle(message: ReceivedMessage): Promise<ReceiverAnswer> {
+    const budget = startBudget(this.#options.budgetMs);
+    const late = budget.over.then(() => this.#lateAnswer(budget));
+    const answer = await Promise.race([this.#answer(message, budget), late]);
+    budget.clear();
+    return answer.status < 300 && hasTokenInQuery(message.url) ? withPrivateCache(answer) : answer;
+  }
+
+  refuse(error: ReceiverError): ReceiverAnswer {
+    const isAboutToken = error.code === "unauthenticated" && this.#expectsToken(error);
+    const headers: Record<string, string> = {
+      ...(isAboutToken && { "www-authenticate": "Bearer" }),
+      ...(error.code === "method_not_allowed" && { allow: this.#allow() }),
+    };
+    return problemAnswer(error, { style: this.#style, headers });
+  }
+
+  retire(): void {
+    this.#isRetired = true;
+  }
+
+  async #answer(message: ReceivedMessage, budget: Budget): Promise<ReceiverAnswer> {
+    this.#inFlight += 1;
+    try {
+      return await this.#steps(message, budget);
+    } catch (thrown) {
+      const error = asReceiverError(thrown);
+      if (error.status >= 500) this.#report(thrown);
+      return this.refuse(error);
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  /** The life of a message, from top to bottom. Each step goes on or throws the ReceiverError that is answered. */
+  async #steps(message: ReceivedMessage, budget: Budget): Promise<ReceiverAnswer> {
+    const { handshake, overload, isServed } = this.#options;
+    if (this.#isRetired) throw new ReceiverError("endpoint_retired", "Please do not send here any more.");
+    checkPath(message, isServed);
+    if (message.method === "OPTIONS" && handshake !== undefined) {
+      return await answerHandshake(message, handshake);
+    }
+    if (overload !== undefined) checkLoad(this.#inFlight - 1, overload);
+    const { contentTypes } = this.#options;
+    admit(message, { bodyBytesMax: this.bodyBytesMax, contentTypes, isServed });
+    const facts = await this.#authenticate(message);
+    await this.#authorize(facts, budget);
+    this.#takeFromRate(facts.producer);
+    return this.#toAnswer(await this.#processOnce(facts, budget), facts);
+  }
+
+  async #authenticate(message: ReceivedMessage): Promise<MessageFacts> {
+    const { verifier, toleranceSeconds, deduplication, now } = this.#options;
+    const verification = await authenticate(message, {
+      verifier,
+      toleranceSeconds,
+      isReplayStoppedOtherwise: deduplication !== null,
+      now: now(),
+      onIncident: (incident) => this.#incident(incident, message),
+    });
+    const { scheme, producer, messageId, timestampSeconds } = verification;
+    const key =
+      deduplication === null
+        ? null
+        : readKey(message, verification, {
+            sources: deduplication.keySources,
+            headerAliases: deduplication.keyHeaderAliases,
+            syntax: deduplication.keySyntax,
+            isAcceptable: deduplication.isAcceptableKey,
+          });
+    const facts = { message, scheme, producer, messageId, timestampSeconds, key };
+    return { ...facts, receivedAt: now(), attempt: 1 };
+  }
+
+  async #authorize(facts: MessageFacts, { signal }: Budget): Promise<void> {
+    const isAllowed = await this.#options.authorize?.(
+      verifiedMessage(facts, { signal, transaction: undefined }),
+    );
+    if (isAllowed === false) throw new ReceiverError("forbidden", "This producer may not send this here.");
+  }
+
+  async #processOnce(facts: MessageFacts, budget: Budget): Promise<DeduplicatedAnswer> {
+    const options = this.#options.deduplication;
+    const work = (transaction: Transaction | undefined) =>
+      this.#process(facts, budget, transaction as Transaction);
+    if (options === null || this.#deduplication === null)
+      return { kind: "ran", answer: await work(undefined) };
+    const { message, key, producer } = facts;
+    if (key === null) {
+      const isFresh = facts.timestampSeconds !== null && this.#options.toleranceSeconds !== null;
+      if (options.isKeyRequired || !isFresh) {
+        throw new ReceiverError("idempotency_key_missing", idempotencyProblems.missing.detail);
+      }
+      return { kind: "ran", answer: await work(undefined) };
+    }
+    const identities = identitiesOf(key, facts);
+    const scope = { producer, url: message.url };
+    const keys = await Promise.all(identities.map((identity) => storeKey({ ...scope, identity })));
+    const fingerprint = await sha256Hex(options.fingerprintOf(message));
+    return await this.#deduplication.run({ keys, fingerprint }, work);
+  }
+
+  /** Keeps the message for later or runs the handler now. */
+  async #process(facts: MessageFacts, budget: Budget, transaction: Transaction): Promise<StoredAnswer> {
+    const { inbox, handler, statuses } = this.#options;
+    if (inbox !== undefined) {
+      await inbox.accept(facts).catch((cause: unknown) => {
+        throw new ReceiverError("store_unavailable", "The message cannot be kept now.", { cause });
+      });
+      budget.isDurable = true;
+      return { status: statuses.queued ?? 202 };
+    }
+    if (handler === undefined) throw new ReceiverError("misconfigured", "there is no handler");
+    const { signal } = budget;
+    return await runHandler(handler, verifiedMessage(facts, { signal, transaction }), {
+      processedStatus: statuses.processed,
+    });
+  }
+
+  #toAnswer(result: DeduplicatedAnswer, facts: MessageFacts): ReceiverAnswer {
+    switch (result.kind) {
+      case "ran":
+        return storedToAnswer(result.answer, this.#style);
+      case "replayed": {
+        const { duplicate } = this.#options.statuses;
+        return storedToAnswer(duplicate === undefined ? result.answer : { status: duplicate }, this.#style);
+      }
+      case "running":
+        throw new ReceiverError("idempotency_key_in_progress", idempotencyProblems.outstanding.detail);
+      case "mismatch": {
+        this.#incident(this.#reuseIncident(facts), facts.message);
+        throw new ReceiverError("idempotency_key_reused", idempotencyProblems.reused.detail);
+      }
+    }
+  }
+
+  #reuseIncident({ producer, messageId }: MessageFacts): SecurityIncident {
+    const detail = "A known key came with another body.";
+    const occurredAt = new Date(this.#options.now());
+    return { kind: "key_reused", detail, cause: null, producer, messageId, occurredAt };
+  }
+
+  #lateAnswer({ isDurable }: Budget): ReceiverAnswer {
+    if (isDurable) return storedToAnswer({ status: this.#options.statuses.queued ?? 202 }, this.#style);
+    return this.refuse(new ReceiverError("budget_exceeded", "Processing takes longer than expected."));
+  }
+
+  #expectsToken({ cause }: ReceiverError): boolean {
+    return this.#options.expectsBearerToken === true || cause === "bad_token";
+  }
+
+  #allow(): string {
+    return this.#options.handshake === undefined ? "POST" : "POST, OPTIONS";
+  }
+
+  #incident(incident: SecurityIncident, message: ReceivedMessage): void {
+    try {
+      this.#options.onSecurityIncident?.(incident, message);
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  /** A hook that fails must not change the answer. */
+  #report(error: unknown): void {
+    try {
+      this.#options.onError?.(error);
+    } catch {
+      // Nobody is left to be told.
+    }
+  }
+}
+
+function asReceiverError(thrown: unknown): ReceiverError {
+  if (thrown instanceof ReceiverError) return thrown;
+  return new ReceiverError("handler_failed", "unexpected", { cause: thrown });
+}
+
+/** CEW-3.2-4: a shared cache must not keep what was fetched with somebody's token. */
+function withPrivateCache(answer: ReceiverAnswer): ReceiverAnswer {
+  return { ...answer, headers: { ...answer.headers, "cache-control": "private" } };
+}

@@ -1,0 +1,35 @@
+import type { MessageVerifier, Verification } from "../message.ts";
+import { andThen, type MaybePromise } from "../providers/maybe-promise.ts";
+import { misconfigured } from "../providers/options.ts";
+
+/**
+ * Accepts only what every verifier accepts, such as a signature and a bearer token; they are asked one after the other,
+ * and the first rejection is the answer. The first verifier names the producer; message id and time come from the
+ * first that has them; `scheme` joins all with `+`. Throws ReceiverError `misconfigured` without a verifier.
+ */
+export function allOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
+  const [first, ...others] = verifiers;
+  if (first === undefined) throw misconfigured("allOf needs at least one verifier");
+  return {
+    verify: (message, now) =>
+      others.reduce<MaybePromise<Verification>>(
+        (before, verifier) =>
+          andThen(before, (left) => {
+            if (left.kind === "rejected") return left;
+            return andThen(verifier.verify(message, now), (right) => combined(left, right));
+          }),
+        first.verify(message, now),
+      ),
+  };
+}
+
+function combined(left: Extract<Verification, { kind: "verified" }>, right: Verification): Verification {
+  if (right.kind === "rejected") return right;
+  return {
+    kind: "verified",
+    scheme: `${left.scheme}+${right.scheme}`,
+    producer: left.producer,
+    messageId: left.messageId ?? right.messageId,
+    timestampSeconds: left.timestampSeconds ?? right.timestampSeconds,
+  };
+}

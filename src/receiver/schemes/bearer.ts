@@ -1,0 +1,66 @@
+/** Bearer tokens (RFC 6750; EDS-11.3-2, CEW-3.1-1, CEW-3.2-1): they say who sent, not that nothing was altered. */
+import type { ReceiverCrypto } from "../crypto.ts";
+import type { MessageVerifier, ReceivedMessage } from "../message.ts";
+import { utf8 } from "../providers/bytes.ts";
+import { misconfigured } from "../providers/options.ts";
+import { isRejected, type Rejected, rejected } from "../providers/reading.ts";
+import { type ByProducer, readByProducer } from "./by-producer.ts";
+
+/** A token is 1 to 1,024 visible ASCII characters. */
+export interface BearerOptions {
+  readonly tokens: ByProducer;
+  /**
+   * True also takes `?access_token=…`, for senders that can set no header. Addresses end up in logs, so the default
+   * is false (CEW-3.2-5).
+   */
+  readonly allowQueryParameter?: boolean | undefined;
+}
+
+const tokenLengthMax = 4096;
+
+/** Neither message id nor time is part of a token. Throws ReceiverError `misconfigured` for unusable tokens. */
+export function prepareBearerVerifier(crypto: ReceiverCrypto, options: BearerOptions): MessageVerifier {
+  const known = readByProducer(options.tokens, tokenBytes);
+  return {
+    verify(message) {
+      const token = tokenOf(message, options);
+      if (isRejected(token)) return token;
+      const given = utf8(token);
+      let producer: string | null = null;
+      // All are compared, so that the time does not tell which one came close.
+      for (const { producer: name, value } of known) {
+        if (crypto.equal(given, value)) producer ??= name;
+      }
+      if (producer === null) return rejected("bad_token", "the bearer token is not known");
+      return { kind: "verified", scheme: "bearer", producer, messageId: null, timestampSeconds: null };
+    },
+  };
+}
+
+function tokenBytes(text: string): Uint8Array {
+  if (!/^[\x21-\x7e]+$/.test(text)) throw misconfigured("a bearer token is visible ASCII");
+  return utf8(text);
+}
+
+function tokenOf(message: ReceivedMessage, options: BearerOptions): string | Rejected {
+  const inHeader = message.headers.get("authorization")?.trim() ?? "";
+  const inQuery = new URLSearchParams(/\?([^#]*)/.exec(message.url)?.[1] ?? "").getAll("access_token");
+  if (inHeader.length > tokenLengthMax) return rejected("malformed_header", "Authorization is too long");
+  if (inHeader !== "") {
+    // RFC 6750, 2: one message, one way; two tokens would leave open which one counts.
+    if (inQuery.length > 0)
+      return rejected("malformed_header", "there are tokens in Authorization and query");
+    const [, token] = /^bearer +([\x21-\x7e]+)$/i.exec(inHeader) ?? [];
+    return token ?? rejected("malformed_header", "Authorization is not a Bearer token");
+  }
+  const [first, ...others] = inQuery;
+  if (first === undefined) return rejected("missing_header", "Authorization is missing");
+  if (options.allowQueryParameter !== true) {
+    return rejected(
+      "missing_header",
+      "Authorization is missing, and access_token in the query is not allowed",
+    );
+  }
+  if (others.length > 0) return rejected("malformed_header", "there are several access_token in the query");
+  return first;
+}

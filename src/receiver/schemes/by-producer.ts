@@ -1,0 +1,24 @@
+import { keyTexts, misconfigured } from "../providers/options.ts";
+
+/**
+ * Secrets, keys or tokens as texts: one, several during a rotation, or those of several producers by their names. The
+ * name becomes `producer` of what is verified; without names it is `default`. At most 16 for one producer.
+ */
+export type ByProducer = string | readonly string[] | Readonly<Record<string, string | readonly string[]>>;
+
+const producersMax = 256;
+
+/** Every text with its producer, read by `read`. Throws ReceiverError `misconfigured` when there is none. */
+export function readByProducer<Value>(
+  given: ByProducer,
+  read: (text: string) => Value,
+): readonly { readonly producer: string; readonly value: Value }[] {
+  const isNamed = typeof given === "object" && given !== null && !Array.isArray(given);
+  const named = isNamed ? Object.entries(given) : [["default", given] as const];
+  if (named.length === 0) throw misconfigured("at least one producer is needed");
+  if (named.length > producersMax) throw misconfigured(`at most ${producersMax} producers can be given`);
+  return named.flatMap(([producer, texts]) => {
+    if (producer === "") throw misconfigured("a producer has a name");
+    return keyTexts(texts).map((text) => ({ producer, value: read(text) }));
+  });
+}

@@ -1,0 +1,61 @@
+import type { MessageVerifier, RejectionCause, Verification } from "../message.ts";
+import type { MaybePromise } from "../providers/maybe-promise.ts";
+
+/** The first item that passes; at once as long as no test answers with a promise. */
+export function firstMatch<Item>(
+  items: readonly Item[],
+  test: (item: Item) => MaybePromise<boolean>,
+): MaybePromise<Item | null> {
+  const rest = items[Symbol.iterator]();
+  const next = (): MaybePromise<Item | null> => {
+    for (let step = rest.next(); step.done !== true; step = rest.next()) {
+      const item = step.value;
+      const answer = test(item);
+      if (answer instanceof Promise) return answer.then((passes) => (passes ? item : next()));
+      if (answer) return item;
+    }
+    return null;
+  };
+  return next();
+}
+
+type Rejected = Extract<Verification, { kind: "rejected" }>;
+
+/** How far a message came before it was refused: the cause of the one that came farthest helps most. */
+const progress: Readonly<Record<RejectionCause, number>> = {
+  missing_header: 0,
+  malformed_header: 1,
+  bad_message_id: 2,
+  bad_timestamp: 2,
+  unknown_key: 3,
+  bad_token: 3,
+  wrong_key_kind: 4,
+  too_old: 5,
+  too_new: 5,
+  no_matching_signature: 6,
+  body_altered: 7,
+};
+
+/** The first that verifies, or else the most telling rejection. `items` is not empty. */
+export function firstVerified<Item>(
+  items: readonly Item[],
+  check: (item: Item) => ReturnType<MessageVerifier["verify"]>,
+): MaybePromise<Verification> {
+  const rest = items[Symbol.iterator]();
+  let best: Rejected | null = null;
+  const settle = (answer: Verification): Verification | null => {
+    if (answer.kind === "verified") return answer;
+    if (best === null || progress[answer.cause] > progress[best.cause]) best = answer;
+    return null;
+  };
+  const next = (): MaybePromise<Verification> => {
+    for (let step = rest.next(); step.done !== true; step = rest.next()) {
+      const answer = check(step.value);
+      if (answer instanceof Promise) return answer.then((later) => settle(later) ?? next());
+      const verified = settle(answer);
+      if (verified !== null) return verified;
+    }
+    return best ?? { kind: "rejected", cause: "missing_header", detail: "there is no signature" };
+  };
+  return next();
+}

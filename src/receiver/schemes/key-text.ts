@@ -1,0 +1,53 @@
+/**
+ * Keys as a sender shows them. A mistake is told apart here, once, and not at the first message: which kind of key is
+ * needed, and which kind was given (TS16-66). No message holds anything of a key but its length.
+ */
+import { decodeBase64 } from "../../core/base64.ts";
+import { misconfigured } from "../providers/options.ts";
+
+/** Bounds of a shared secret (TS16-63). */
+const sharedBytesMin = 24;
+const sharedBytesMax = 64;
+const ed25519KeyBytes = 32;
+
+/** A key that can check a signature. */
+export type VerificationKey =
+  | { readonly kind: "shared"; readonly bytes: Uint8Array }
+  | { readonly kind: "ed25519"; readonly bytes: Uint8Array };
+
+/** `whsec_…`, the same without its prefix, or `whpk_…`. Throws ReceiverError `misconfigured`. */
+export function readVerificationKey(text: string): VerificationKey {
+  refusePrivateKey(text);
+  if (text.startsWith("whpk_")) return { kind: "ed25519", bytes: publicKeyBytes(text) };
+  return { kind: "shared", bytes: sharedBytes(text) };
+}
+
+/** For schemes whose key is the text of the secret itself. Throws ReceiverError `misconfigured` for other keys. */
+export function readSecretText(text: string): string {
+  refusePrivateKey(text);
+  if (!text.startsWith("whpk_")) return text;
+  throw misconfigured("this is a public key (whpk_); the scheme needs the shared secret (whsec_)");
+}
+
+function refusePrivateKey(text: string): void {
+  if (!text.startsWith("whsk_")) return;
+  throw misconfigured("this is the sender's private key (whsk_); a receiver needs whpk_ or whsec_");
+}
+
+function sharedBytes(text: string): Uint8Array {
+  const bytes = decoded(text.startsWith("whsec_") ? text.slice("whsec_".length) : text);
+  if (bytes.length >= sharedBytesMin && bytes.length <= sharedBytesMax) return bytes;
+  throw misconfigured(`a shared secret has 24 to 64 bytes, this one has ${bytes.length}`);
+}
+
+function publicKeyBytes(text: string): Uint8Array {
+  const bytes = decoded(text.slice("whpk_".length));
+  if (bytes.length === ed25519KeyBytes) return bytes;
+  throw misconfigured(`a public key has 32 bytes, this one has ${bytes.length}`);
+}
+
+function decoded(encoded: string): Uint8Array {
+  const bytes = decodeBase64(encoded);
+  if (bytes === null || bytes.length === 0) throw misconfigured("this key is not padded standard base64");
+  return bytes;
+}

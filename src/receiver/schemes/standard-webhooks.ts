@@ -1,0 +1,124 @@
+/** Standard Webhooks: `v1` (HMAC-SHA256) and `v1a` (Ed25519) over `{id}.{timestamp}.{body}` (TS16-59 to 68). */
+import { decodeBase64 } from "../../core/base64.ts";
+import { isSignableMessageId } from "../../core/signing/message-id.ts";
+import type { ReceiverCrypto } from "../crypto.ts";
+import type { MessageVerifier, Verification } from "../message.ts";
+import { utf8 } from "../providers/bytes.ts";
+import { andThen, type MaybePromise } from "../providers/maybe-promise.ts";
+import { type ToleranceOptions, toleranceOf } from "../providers/options.ts";
+import { headerOf, isRejected, rejected, timestampOf } from "../providers/reading.ts";
+import { type ByProducer, readByProducer } from "./by-producer.ts";
+import { firstMatch } from "./first-match.ts";
+import { readVerificationKey, type VerificationKey } from "./key-text.ts";
+
+/** `toleranceSeconds` defaults to 300 (TS16-82). */
+export interface StandardWebhooksOptions extends ToleranceOptions {
+  /** `whsec_…`, with or without the prefix, for `v1`; `whpk_…` for `v1a`. Any of them may have signed (TS16-68). */
+  readonly keys: ByProducer;
+}
+
+const signatureBytes = { v1: 32, v1a: 64 } as const;
+/** More than any rotation needs; bounds the work that a stranger can ask for. */
+const signaturesMax = { v1: 32, v1a: 8 } as const;
+
+interface ProducerKey {
+  readonly producer: string;
+  readonly value: VerificationKey;
+}
+
+interface Signatures {
+  readonly v1: readonly Uint8Array[];
+  readonly v1a: readonly Uint8Array[];
+}
+
+/** Message id: `Webhook-ID`. Throws ReceiverError `misconfigured` for keys that cannot verify. */
+export function prepareStandardWebhooksVerifier(
+  crypto: ReceiverCrypto,
+  options: StandardWebhooksOptions,
+): MessageVerifier {
+  const keys = readByProducer(options.keys, readVerificationKey);
+  const toleranceSeconds = toleranceOf(options);
+  return {
+    verify(message, { nowSeconds }) {
+      const messageId = headerOf(message, "Webhook-ID");
+      if (isRejected(messageId)) return messageId;
+      const time = headerOf(message, "Webhook-Timestamp");
+      if (isRejected(time)) return time;
+      const header = headerOf(message, "Webhook-Signature");
+      if (isRejected(header)) return header;
+      // With a period in the id, bytes could move from the body into the id under one and the same signature.
+      if (!isSignableMessageId(messageId)) {
+        return rejected("bad_message_id", "Webhook-ID has a period or other illegal characters");
+      }
+      const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
+      if (isRejected(timestampSeconds)) return timestampSeconds;
+      const signatures = signaturesIn(header);
+      const data = [utf8(`${messageId}.${time}.`), message.body];
+      const signer = firstMatch(keys, (key) => hasSigned(crypto, { key: key.value, signatures, data }));
+      return andThen(signer, (key): Verification => {
+        if (key === null) return unsigned(keys, signatures);
+        const { producer } = key;
+        return { kind: "verified", scheme: schemeOf(key.value), producer, messageId, timestampSeconds };
+      });
+    },
+  };
+}
+
+/** Entries of other schemes and of other lengths are passed over (TS16-67). */
+function signaturesIn(header: string): Signatures {
+  const found: { readonly v1: Uint8Array[]; readonly v1a: Uint8Array[] } = { v1: [], v1a: [] };
+  for (const entry of header.split(" ")) {
+    const scheme = schemeOfEntry(entry);
+    if (scheme === null || found[scheme].length >= signaturesMax[scheme]) continue;
+    const bytes = decodeBase64(entry.slice(scheme.length + 1));
+    if (bytes?.length === signatureBytes[scheme]) found[scheme].push(bytes);
+  }
+  return found;
+}
+
+function schemeOfEntry(entry: string): "v1" | "v1a" | null {
+  if (entry.startsWith("v1,")) return "v1";
+  return entry.startsWith("v1a,") ? "v1a" : null;
+}
+
+function schemeOf(key: VerificationKey): "v1" | "v1a" {
+  return key.kind === "shared" ? "v1" : "v1a";
+}
+
+function hasSigned(
+  crypto: ReceiverCrypto,
+  claim: {
+    readonly key: VerificationKey;
+    readonly signatures: Signatures;
+    readonly data: readonly Uint8Array[];
+  },
+): MaybePromise<boolean> {
+  const { key, signatures, data } = claim;
+  if (key.kind === "ed25519") {
+    const verify = (signature: Uint8Array): MaybePromise<boolean> =>
+      crypto.verifyEd25519({ publicKey: key.bytes, signature, data });
+    return andThen(firstMatch(signatures.v1a, verify), (signature) => signature !== null);
+  }
+  if (signatures.v1.length === 0) return false;
+  return andThen(crypto.hmac({ hash: "sha256", key: key.bytes, data }), (expected) =>
+    signatures.v1.some((signature) => crypto.equal(signature, expected)),
+  );
+}
+
+/** Says whether the message could have fitted at all. */
+function unsigned(keys: readonly ProducerKey[], signatures: Signatures): Verification {
+  if (signatures.v1.length === 0 && signatures.v1a.length === 0) {
+    return rejected("malformed_header", "Webhook-Signature has no v1 or v1a signature in padded base64");
+  }
+  if (keys.some(({ value }) => signatures[schemeOf(value)].length > 0)) {
+    return rejected(
+      "no_matching_signature",
+      "no signature fits a key: another key, or the message was altered",
+    );
+  }
+  const detail =
+    signatures.v1.length === 0
+      ? "the message is signed with v1a, which needs the sender's public key (whpk_)"
+      : "the message is signed with v1, which needs the shared secret (whsec_)";
+  return rejected("wrong_key_kind", detail);
+}

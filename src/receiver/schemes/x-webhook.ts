@@ -1,0 +1,63 @@
+/** `X-Webhook-Signature: t=…,v1=…`: HMAC-SHA256 in hex over `{t}.{body}` (WDS-153 to 155, C-18). */
+import type { ReceiverCrypto } from "../crypto.ts";
+import type { MessageVerifier, Verification } from "../message.ts";
+import { hexBytes, utf8 } from "../providers/bytes.ts";
+import { andThen } from "../providers/maybe-promise.ts";
+import { type ToleranceOptions, toleranceOf } from "../providers/options.ts";
+import { headerOf, isRejected, rejected, timestampOf, valuesIn } from "../providers/reading.ts";
+import { type ByProducer, readByProducer } from "./by-producer.ts";
+import { firstMatch } from "./first-match.ts";
+import { readSecretText } from "./key-text.ts";
+
+/** `toleranceSeconds` defaults to 300 (WDS-154). */
+export interface XWebhookOptions extends ToleranceOptions {
+  /** As the sender shows them. The key is the text itself; `whsec_` may have been left out. */
+  readonly secrets: ByProducer;
+}
+
+const signatureBytes = 32;
+const header = "X-Webhook-Signature";
+
+/** The scheme signs no message id. Throws ReceiverError `misconfigured` for keys that are not shared secrets. */
+export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhookOptions): MessageVerifier {
+  const keys = readByProducer(options.secrets, keysOf).flatMap(({ producer, value }) =>
+    value.map((bytes) => ({ producer, bytes })),
+  );
+  const toleranceSeconds = toleranceOf(options);
+  return {
+    verify(message, { nowSeconds }) {
+      const value = headerOf(message, header);
+      if (isRejected(value)) return value;
+      const [time, ...moreTimes] = valuesIn(value, { separator: ",", name: "t" });
+      if (time === undefined || moreTimes.length > 0) {
+        return rejected("malformed_header", `${header} does not have one t=`);
+      }
+      const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
+      if (isRejected(timestampSeconds)) return timestampSeconds;
+      const signatures = valuesIn(value, { separator: ",", name: "v1" }).flatMap(
+        (text) => hexBytes(text, { length: signatureBytes }) ?? [],
+      );
+      if (signatures.length === 0)
+        return rejected("malformed_header", `${header} has no v1= of 64 hex digits`);
+      const data = [utf8(`${time}.`), message.body];
+      const signer = firstMatch(keys, ({ bytes }) =>
+        andThen(crypto.hmac({ hash: "sha256", key: bytes, data }), (expected) =>
+          signatures.some((signature) => crypto.equal(signature, expected)),
+        ),
+      );
+      return andThen(signer, (key): Verification => {
+        if (key === null) {
+          return rejected("no_matching_signature", "no v1 fits a secret: another secret, or an altered body");
+        }
+        const { producer } = key;
+        return { kind: "verified", scheme: "x-webhook-v1", producer, messageId: null, timestampSeconds };
+      });
+    },
+  };
+}
+
+/** Without its prefix the text may be a secret that was copied short, or one that never had a prefix. */
+function keysOf(text: string): readonly Uint8Array[] {
+  const secret = readSecretText(text);
+  return secret.startsWith("whsec_") ? [utf8(secret)] : [utf8(secret), utf8(`whsec_${secret}`)];
+}

@@ -1,0 +1,57 @@
+import { outcomeOf, type DeduplicationEntry, type DeduplicationStore } from "../deduplication-store.ts";
+
+interface MemoryEntry extends DeduplicationEntry {
+  /** Null once completed. */
+  readonly token: string | null;
+}
+
+/**
+ * For one process, and gone when it ends; the tolerance for timestamps is then the only protection against replays.
+ *
+ * Bounded: above `entriesMax` the oldest completed entries are forgotten before their time. Running claims never are;
+ * when nothing else is left, claims are refused.
+ */
+export function createMemoryDeduplicationStore(
+  options: { readonly entriesMax?: number } = {},
+): DeduplicationStore {
+  const { entriesMax = 100_000 } = options;
+  // In order of the last change, so the oldest entries come first.
+  const entries = new Map<string, MemoryEntry>();
+
+  const put = (key: string, entry: MemoryEntry): void => {
+    entries.delete(key);
+    entries.set(key, entry);
+  };
+  const makeRoom = (now: number): void => {
+    for (const [key, { token, expiresAt }] of entries) {
+      if (entries.size < entriesMax) return;
+      if (token === null || expiresAt <= now) entries.delete(key);
+    }
+    if (entries.size >= entriesMax) throw new RangeError("too many messages are being processed");
+  };
+
+  return {
+    claim: async ({ key, fingerprint, token, now, expiresAt }) => {
+      const entry = entries.get(key);
+      if (entry !== undefined && entry.expiresAt > now) return outcomeOf(entry, fingerprint);
+      entries.delete(key);
+      if (entries.size >= entriesMax) makeRoom(now);
+      put(key, { fingerprint, token, result: null, expiresAt });
+      return { kind: "claimed" };
+    },
+    finish: async ({ key, fingerprint, token, result, expiresAt }) => {
+      const entry = entries.get(key);
+      if (entry !== undefined && entry.token !== token) return false;
+      put(key, { fingerprint, token: null, result, expiresAt });
+      return true;
+    },
+    release: async ({ key, token }) => {
+      if (entries.get(key)?.token === token) entries.delete(key);
+    },
+    purge: async ({ now }) => {
+      const before = entries.size;
+      for (const [key, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(key);
+      return before - entries.size;
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import {
+  createPostgresDeduplicationStore,
+  createPostgresDeduplicationTable,
+} from "../../../src/receiver/stores/postgres.ts";
+import { openOwnSchema } from "../../receiver/own-schema.ts";
+import { deduplicationConformance } from "./suite.ts";
+
+deduplicationConformance({
+  name: "postgres",
+  open: async () => {
+    const { pool, drop } = await openOwnSchema();
+    // At the same time, as processes that start together would.
+    await Promise.all([createPostgresDeduplicationTable(pool), createPostgresDeduplicationTable(pool)]);
+    return {
+      store: createPostgresDeduplicationStore(pool),
+      elsewhere: createPostgresDeduplicationStore(pool),
+      cleanup: drop,
+    };
+  },
+});

@@ -1,0 +1,24 @@
+import { randomUUID } from "node:crypto";
+import pg from "pg";
+
+/** A pool whose connections see an empty schema of their own and nothing else. */
+export interface OwnSchema {
+  readonly pool: pg.Pool;
+  drop(): Promise<void>;
+}
+
+/** On the server that the environment names, else on the one of this machine. */
+export async function openOwnSchema(): Promise<OwnSchema> {
+  const connectionString =
+    process.env["POSTHORN_TEST_DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres";
+  const schema = `receiver_${randomUUID().replaceAll("-", "")}`;
+  const pool = new pg.Pool({ connectionString, options: `-c search_path=${schema}`, max: 5 });
+  await pool.query(`CREATE SCHEMA ${schema}`);
+  return {
+    pool,
+    drop: async () => {
+      await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+      await pool.end();
+    },
+  };
+}
