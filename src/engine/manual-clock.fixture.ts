@@ -3,11 +3,13 @@ import type { Clock, Timer } from "../ports/clock.ts";
 /** A clock that stands still until a test moves it. Timers fire in order of time; deferred calls on `turn`. */
 export class ManualClock implements Clock {
   time = 1_800_000_000_000;
+  /** What the wall clock was set forward or back by. */
+  wallOffsetMs = 0;
   #timers: { at: number; callback: () => void }[] = [];
   readonly #deferred: (() => void)[] = [];
 
   now(): number {
-    return this.time;
+    return this.time + this.wallOffsetMs;
   }
 
   monotonicMs(): number {

@@ -17,6 +17,10 @@ import type { SchemaRegistry } from "./schema-registry.ts";
 import type { TenantDirectory } from "./tenant-directory.ts";
 import { TenantKeys } from "./tenant-keys.ts";
 import { Tenants } from "./tenant-service.ts";
+import type { VerificationMeans } from "./verification/verification-means.ts";
+import { WebhookVerifications } from "./verification/webhook-verifications.ts";
+import { WebhookCredentials } from "./webhook-credentials.ts";
+import { WebhookIncidents } from "./webhook-incidents.ts";
 import { WebhookRecovery } from "./webhook-recovery.ts";
 import { WebhookSecrets } from "./webhook-secrets.ts";
 import { Webhooks } from "./webhook-service.ts";
@@ -35,6 +39,7 @@ export interface ServicesOptions {
   readonly schemas: SchemaRegistry;
   readonly adminKeyHash: string | null;
   readonly limits: { readonly webhooksPerTenantMax: number };
+  readonly verification: VerificationMeans;
 }
 
 /** Everything but publishing, which is the engine's own. */
@@ -59,6 +64,9 @@ export function createServices(options: ServicesOptions): ManagementServices {
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
+  const credentials = new WebhookCredentials({ secretBox, clock });
+  const means = options.verification;
+  const verifications = new WebhookVerifications({ access, clock, random, secretBox, credentials, means });
   const apiKeys = new ApiKeys({
     registry,
     tenants,
@@ -76,6 +84,9 @@ export function createServices(options: ServicesOptions): ManagementServices {
       store,
       clock,
       secrets,
+      credentials,
+      verifications,
+      incidents: new WebhookIncidents({ access, clock, log: telemetry.log }),
       recovery,
       tenants,
       urlRules,
@@ -92,7 +103,10 @@ export function createServices(options: ServicesOptions): ManagementServices {
         for (const { id, rateLimit } of tenants.all()) access.applyTenantLimit({ tenantId: id, rateLimit });
         await operations.start();
       },
-      stop: () => operations.stop(),
+      stop: async () => {
+        means.names.close();
+        await operations.stop();
+      },
     },
   };
 }

@@ -45,7 +45,7 @@ export class WebhookRecovery {
     if (status !== "active") {
       throw new PosthornError(
         "conflict",
-        `the webhook is ${status}; enable it first, then recover what it missed`,
+        `the webhook is ${status}; ${status === "unverified" ? "verify" : "enable"} it first, then recover what it missed`,
       );
     }
     const operation = await this.#operations.create({

@@ -9,6 +9,7 @@ import {
   publicKeyJwk,
   publicKeyText,
 } from "../../core/signing/signing-key.ts";
+import { needsKey, signatureSchemeKeys, type SigningKeyKind } from "../../core/signing/schemes.ts";
 import type { Webhook } from "../../core/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
@@ -30,16 +31,14 @@ export interface WebhookSecretsOptions {
 /** The longest overlap of a graceful rotation. */
 const overlapSecondsMax = 7 * 86_400;
 
-type SigningKind = "symmetric" | "ed25519";
-
 /** A key in the form it is stored in, before it is sealed. */
 interface PlainKey {
-  readonly kind: SigningKind;
+  readonly kind: SigningKeyKind;
   readonly text: string;
 }
 
 /**
- * Signing keys and bearer tokens of webhooks. Plain texts exist only here, for as long as a call lasts; what is kept
+ * Signing keys of webhooks. Plain texts exist only here, for as long as a call lasts; what is kept
  * is sealed with the webhook's id as context, so that no row can stand in for another.
  *
  * Nothing of a secret enters an error: messages say what is wrong with its form, never what it is (TS16-78).
@@ -83,9 +82,9 @@ export class WebhookSecrets {
   ): Promise<readonly StoredSecret[]> {
     const { signatureSchemes } = keys.policy;
     const has = (kind: StoredSecret["kind"]) => keys.secrets.some((secret) => secret.kind === kind);
-    if (signatureSchemes.includes("v1a") && !has("ed25519"))
+    if (needsKey(signatureSchemes, "ed25519") && !has("ed25519"))
       await this.#options.tenantKeys.ensure(webhook.tenantId);
-    if (!signatureSchemes.includes("v1") || has("symmetric")) return keys.secrets;
+    if (!needsKey(signatureSchemes, "symmetric") || has("symmetric")) return keys.secrets;
     return [this.seal(webhook.id, this.#generate("symmetric")), ...keys.secrets];
   }
 
@@ -99,21 +98,6 @@ export class WebhookSecrets {
       createdAt: clock.now(),
       expiresAt: null,
     };
-  }
-
-  /** The secrets with the bearer token replaced, or removed with `null`; unchanged with `undefined`. */
-  withBearerToken(
-    webhookId: string,
-    change: { readonly secrets: readonly StoredSecret[]; readonly token: string | null | undefined },
-  ): readonly StoredSecret[] {
-    if (change.token === undefined) return change.secrets;
-    const others = change.secrets.filter((secret) => secret.kind !== "bearer");
-    if (change.token === null) return others;
-    const { secretBox, clock } = this.#options;
-    const ciphertext = secretBox.seal({ plaintext: change.token, context: webhookId });
-    // Tokens may repeat and may be weak: their digest is bound to the webhook, so that it finds and betrays nothing.
-    const digest = secretBox.digest(`bearer ${webhookId} ${change.token}`);
-    return [...others, { kind: "bearer", ciphertext, digest, createdAt: clock.now(), expiresAt: null }];
   }
 
   /** The symmetric secret in force and, while a rotation overlaps, the one before. */
@@ -134,11 +118,11 @@ export class WebhookSecrets {
     return secret === null ? null : `whsec_…${secret.slice(-4)}`;
   }
 
-  /** The key with which receivers verify `v1a` signatures: the webhook's own, or the tenant's. */
+  /** The key with which receivers verify Ed25519 signatures: the webhook's own, or the tenant's. */
   async publicKey(live: Pick<LiveWebhook, "webhook" | "secrets" | "policy">): Promise<WebhookPublicKeyView> {
     const { webhook } = live;
-    if (!live.policy.signatureSchemes.includes("v1a")) {
-      throw new NotFoundError("a public key of this webhook (it does not sign with v1a)");
+    if (!needsKey(live.policy.signatureSchemes, "ed25519")) {
+      throw new NotFoundError(`a public key of this webhook (it signs with none of ${schemesOf("ed25519")})`);
     }
     const own = this.#inForce(live.secrets, "ed25519")[0];
     const shared =
@@ -152,8 +136,8 @@ export class WebhookSecrets {
    * The secrets after a rotation (C-47, TS16-68, TS16-69). `graceful` keeps the old key signing beside the new one
    * until the overlap ends; `revoke` drops it, so that retries of old events use the new key alone as well.
    *
-   * Rotates the kind of the key supplied; without one the shared secret, or for a webhook that signs with `v1a` alone
-   * its key pair, which becomes its own instead of the tenant's.
+   * Rotates the kind of the key supplied; without one the shared secret, or for a webhook whose schemes use none its key
+   * pair, which becomes its own instead of the tenant's.
    */
   async rotate(live: LiveWebhook, command: RotateSecretCommand): Promise<readonly StoredSecret[]> {
     const { webhook, secrets, policy } = live;
@@ -184,11 +168,12 @@ export class WebhookSecrets {
     const supplied = command.secret === null ? null : this.readSupplied(command.secret, problems);
     if (supplied !== null) requireScheme(supplied, { policy, problems });
     problems.throwIfAny("the rotation");
-    return supplied ?? this.#generate(policy.signatureSchemes.includes("v1") ? "symmetric" : "ed25519");
+    const kind = needsKey(policy.signatureSchemes, "symmetric") ? "symmetric" : "ed25519";
+    return supplied ?? this.#generate(kind);
   }
 
   /** The key that a rotation replaces, sealed for the webhook; the tenant's when the webhook had none of its own. */
-  async #currentOf(live: LiveWebhook, kind: SigningKind): Promise<StoredSecret | undefined> {
+  async #currentOf(live: LiveWebhook, kind: SigningKeyKind): Promise<StoredSecret | undefined> {
     const own = this.#inForce(live.secrets, kind)[0];
     if (own !== undefined || kind === "symmetric") return own;
     const [shared] = await this.#options.tenantKeys.ensure(live.webhook.tenantId);
@@ -197,14 +182,14 @@ export class WebhookSecrets {
   }
 
   /** Newest first. */
-  #inForce(secrets: readonly StoredSecret[], kind: SigningKind): readonly StoredSecret[] {
+  #inForce(secrets: readonly StoredSecret[], kind: SigningKeyKind): readonly StoredSecret[] {
     const now = this.#options.clock.now();
     return secrets
       .filter((secret) => secret.kind === kind && (secret.expiresAt === null || secret.expiresAt > now))
       .toSorted((left, right) => right.createdAt - left.createdAt);
   }
 
-  #generate(kind: SigningKind): PlainKey {
+  #generate(kind: SigningKeyKind): PlainKey {
     const bytes = (count: number) => this.#options.random.bytes(count);
     return {
       kind,
@@ -220,13 +205,18 @@ export class WebhookSecrets {
 
 /** A key that no scheme of the webhook uses would be stored and never sign anything. */
 export function requireScheme(
-  key: { readonly kind: SigningKind },
+  key: { readonly kind: SigningKeyKind },
   context: { readonly policy: Pick<DeliveryPolicy, "signatureSchemes">; readonly problems: ProblemList },
 ): void {
-  const scheme = key.kind === "symmetric" ? "v1" : "v1a";
-  if (context.policy.signatureSchemes.includes(scheme)) return;
+  if (needsKey(context.policy.signatureSchemes, key.kind)) return;
   context.problems.add({
     field: "secret",
-    message: `is a key for ${scheme}, with which this webhook does not sign`,
+    message: `is a key for ${schemesOf(key.kind)}, with none of which this webhook signs`,
   });
+}
+
+/** For sentences. */
+function schemesOf(kind: SigningKeyKind): string {
+  const named = Object.entries(signatureSchemeKeys).filter(([, needed]) => needed === kind);
+  return named.map(([scheme]) => scheme).join(", ");
 }

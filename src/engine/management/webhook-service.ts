@@ -3,6 +3,7 @@ import type { UrlRules } from "../../core/egress/url-policy.ts";
 import { PosthornError } from "../../core/errors.ts";
 import { isEventTypeName, isEventTypePattern, matches } from "../../core/event-type.ts";
 import { findProfile } from "../../core/profiles/index.ts";
+import { settled } from "../../core/verification/verification-state.ts";
 import type { Webhook } from "../../core/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
@@ -17,21 +18,28 @@ import type {
   WebhookView,
 } from "../services.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
+import type { ChangeWebhook, WebhookVerifications } from "./verification/webhook-verifications.ts";
 import { ProblemList } from "./problem-list.ts";
 import { requireWebhook, resolveTenant, tenantFilter } from "./scope.ts";
 import type { TenantDirectory } from "./tenant-directory.ts";
 import { changeCircuit } from "./webhook-circuit.ts";
+import { noCredentials, type WebhookCredentials } from "./webhook-credentials.ts";
 import { webhookHealth } from "./webhook-health.ts";
+import type { WebhookIncidents } from "./webhook-incidents.ts";
 import { blankWebhook, mergeStatus, mergeWebhook } from "./webhook-input.ts";
 import type { WebhookRecovery } from "./webhook-recovery.ts";
 import { requireScheme, type WebhookSecrets } from "./webhook-secrets.ts";
 import { sendTestEvent } from "./webhook-test-event.ts";
+import { needsAsking } from "./webhook-verification-input.ts";
 
 export interface WebhookServiceOptions {
   readonly access: EngineAccess;
   readonly store: Store;
   readonly clock: Clock;
   readonly secrets: WebhookSecrets;
+  readonly credentials: WebhookCredentials;
+  readonly verifications: WebhookVerifications;
+  readonly incidents: WebhookIncidents;
   readonly recovery: WebhookRecovery;
   readonly tenants: TenantDirectory;
   readonly urlRules: UrlRules;
@@ -56,37 +64,35 @@ export class Webhooks implements WebhookService {
     input: WebhookInput,
   ): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
+    this.#requireRoom(tenantId);
+    const draft = await this.#proven(this.#draft(tenantId, input), null);
     // One line for all: besides the tenant's limit, two creations may bring the same secret.
-    return this.#changes.run(creationLine, () => this.#create(tenantId, input));
+    const created = await this.#changes.run(creationLine, () => this.#insert(draft));
+    const live = await this.#asked(created, null);
+    return { view: this.#view(live), secret: this.#options.secrets.view(live).secret };
   }
 
-  async #create(
-    tenantId: string,
-    input: WebhookInput,
-  ): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
-    const { access, clock, secrets, urlRules } = this.#options;
+  #draft(tenantId: string, input: WebhookInput): Draft {
+    const { access, clock, credentials, secrets, urlRules } = this.#options;
     const problems = new ProblemList();
     const now = clock.now();
     for (const field of ["url", "events"] as const) {
       if (input[field] === undefined) problems.add({ field, message: "is required" });
     }
-    const webhook = mergeWebhook(blankWebhook({ id: access.nextId(), tenantId, now }), input, {
-      urlRules,
-      now,
-      problems,
-    });
+    const base = blankWebhook({ id: access.nextId(), tenantId, now });
+    const webhook = mergeWebhook(base, input, { urlRules, now, problems, held: noCredentials });
     const supplied = input.secret === undefined ? null : secrets.readSupplied(input.secret, problems);
     const policy = policyOf(webhook);
     if (supplied !== null && policy !== null) requireScheme(supplied, { policy, problems });
     problems.throwIfAny("the webhook");
-    this.#requireRoom(tenantId);
-    if (supplied !== null) await secrets.refuseReuse(supplied);
     const own = supplied === null ? [] : [secrets.seal(webhook.id, supplied)];
-    const live = await this.#save(
-      webhook,
-      secrets.withBearerToken(webhook.id, { secrets: own, token: input.bearerToken }),
-    );
-    return { view: this.#view(live), secret: secrets.view(live).secret };
+    return { webhook, supplied, secrets: credentials.replaced(webhook.id, { secrets: own, input }) };
+  }
+
+  async #insert({ webhook, supplied, secrets }: Draft): Promise<LiveWebhook> {
+    this.#requireRoom(webhook.tenantId);
+    if (supplied !== null) await this.#options.secrets.refuseReuse(supplied);
+    return this.#save(webhook, secrets);
   }
 
   async get(scope: Scope, id: string): Promise<WebhookView> {
@@ -116,23 +122,34 @@ export class Webhooks implements WebhookService {
     scope: Scope,
     command: { readonly id: string; readonly input: WebhookInput },
   ): Promise<WebhookView> {
-    return this.#change(scope, command.id, async (live) => {
-      const { clock, secrets, urlRules } = this.#options;
-      const { input } = command;
-      const problems = new ProblemList();
-      if (input.tenantId !== undefined && input.tenantId !== live.webhook.tenantId) {
-        problems.add({ field: "tenant_id", message: "cannot be changed" });
-      }
-      if (input.secret !== undefined) {
-        problems.add({ field: "secret", message: "is set on creation; change it with POST …/secret/rotate" });
-      }
-      const webhook = mergeWebhook(live.webhook, input, { urlRules, now: clock.now(), problems });
-      problems.throwIfAny("the webhook");
-      return this.#save(
-        webhook,
-        secrets.withBearerToken(webhook.id, { secrets: live.secrets, token: input.bearerToken }),
-      );
+    const { id, input } = command;
+    const before = this.#require(scope, id);
+    // Asked before anything changes, and outside the line of changes: it may take as long as the receiver likes.
+    const { webhook: proven } = await this.#proven(this.#merged(before, input), before.webhook);
+    let last: Webhook | null = null;
+    const live = await this.#changes.run(id, async () => {
+      const current = this.#require(scope, id);
+      last = current.webhook;
+      const { webhook, secrets } = this.#merged(current, input);
+      return this.#save(withProof(webhook, { proven, current: last }), secrets);
     });
+    return this.#view(await this.#asked(live, last));
+  }
+
+  #merged(live: LiveWebhook, input: WebhookInput): Pick<Draft, "webhook" | "secrets"> {
+    const { clock, credentials, urlRules } = this.#options;
+    const { webhook: base, secrets } = live;
+    const problems = new ProblemList();
+    if (input.tenantId !== undefined && input.tenantId !== base.tenantId) {
+      problems.add({ field: "tenant_id", message: "cannot be changed" });
+    }
+    if (input.secret !== undefined) {
+      problems.add({ field: "secret", message: "is set on creation; change it with POST …/secret/rotate" });
+    }
+    const held = credentials.held(base.id, secrets);
+    const webhook = mergeWebhook(base, input, { urlRules, now: clock.now(), problems, held });
+    problems.throwIfAny("the webhook");
+    return { webhook, secrets: credentials.replaced(base.id, { secrets, input }) };
   }
 
   async delete(scope: Scope, id: string): Promise<void> {
@@ -151,6 +168,24 @@ export class Webhooks implements WebhookService {
 
   async disable(scope: Scope, id: string): Promise<WebhookView> {
     return this.#setActive(scope, { id, active: false });
+  }
+
+  async verify(scope: Scope, id: string): Promise<WebhookView> {
+    this.#require(scope, id);
+    return this.#view(await this.#options.verifications.ask(id, this.#alter));
+  }
+
+  async confirmVerification(
+    command: Parameters<WebhookService["confirmVerification"]>[0],
+  ): ReturnType<WebhookService["confirmVerification"]> {
+    return this.#options.verifications.confirm(command, this.#alter);
+  }
+
+  async reportIncident(
+    scope: Scope,
+    command: Parameters<WebhookService["reportIncident"]>[1],
+  ): ReturnType<WebhookService["reportIncident"]> {
+    return this.#options.incidents.report(this.#require(scope, command.id), command);
   }
 
   async health(scope: Scope, id: string): ReturnType<WebhookService["health"]> {
@@ -215,7 +250,7 @@ export class Webhooks implements WebhookService {
       const context = { now, problems: new ProblemList() };
       const status = mergeStatus(live.webhook, { active: change.active, context });
       if (status.status === live.webhook.status) return live;
-      return this.#save({ ...live.webhook, ...status, updatedAt: now }, live.secrets);
+      return this.#save(settled({ ...live.webhook, ...status, updatedAt: now }, now), live.secrets);
     });
   }
 
@@ -226,6 +261,30 @@ export class Webhooks implements WebhookService {
   ): Promise<WebhookView> {
     this.#require(scope, id);
     return this.#changes.run(id, async () => this.#view(await work(this.#require(scope, id))));
+  }
+
+  readonly #alter: ChangeWebhook = (id, change) =>
+    this.#changes.run(id, async () => {
+      const live = this.#require({ tenantId: null }, id);
+      const next = change(live.webhook);
+      if (next === null) return live;
+      return this.#save({ ...next, updatedAt: this.#options.clock.now() }, live.secrets);
+    });
+
+  /** Passes the echo challenge where one is due, which is before anything is saved (WDS-102). */
+  async #proven<Given extends Pick<Draft, "webhook" | "secrets">>(
+    given: Given,
+    before: Webhook | null,
+  ): Promise<Given> {
+    const { webhook, secrets } = given;
+    if (webhook.verification.method !== "challenge" || !needsAsking(before, webhook)) return given;
+    return { ...given, webhook: await this.#options.verifications.proven(webhook, secrets) };
+  }
+
+  /** Asks for permission where it is due after a change; the callback needs a webhook that is stored. */
+  async #asked(live: LiveWebhook, before: Webhook | null): Promise<LiveWebhook> {
+    if (!needsAsking(before, live.webhook)) return live;
+    return this.#options.verifications.ask(live.webhook.id, this.#alter);
   }
 
   /** Keys go first: a crash in between leaves keys without a webhook, which nobody sees, never the other way round. */
@@ -255,16 +314,41 @@ export class Webhooks implements WebhookService {
   }
 
   #view(live: LiveWebhook): WebhookView {
+    const { credentials, verifications } = this.#options;
+    const held = credentials.held(live.webhook.id, live.secrets);
     return {
       webhook: live.webhook,
       policy: live.policy,
       lastSuccessAt: live.lastSuccessAt,
-      hasBearerToken: live.secrets.some((secret) => secret.kind === "bearer"),
+      hasBearerToken: held.bearerToken,
+      credentialHeaderNames: held.credentialHeaderNames,
+      clientCertificate: credentials.certificateView(live.webhook.id, live.secrets),
+      dnsRecord: verifications.dnsRecord(live.webhook),
       secretHint: this.#options.secrets.hint(live),
       forcedOpenUntil:
         live.circuit.forcedOpenUntil > this.#options.clock.now() ? live.circuit.forcedOpenUntil : null,
     };
   }
+}
+
+/** A webhook that was checked and not saved yet. */
+interface Draft {
+  readonly webhook: Webhook;
+  readonly supplied: ReturnType<WebhookSecrets["readSupplied"]>;
+  readonly secrets: readonly StoredSecret[];
+}
+
+/** The result of a challenge counts for the change that it was made for. */
+function withProof(
+  webhook: Webhook,
+  { proven, current }: { readonly proven: Webhook; readonly current: Webhook },
+): Webhook {
+  const { method } = webhook.verification;
+  if (method !== "challenge" || !needsAsking(current, webhook)) return webhook;
+  if (proven.verification.state !== "granted" || proven.url !== webhook.url) {
+    throw new PosthornError("conflict", "the webhook was changed meanwhile; send the change again");
+  }
+  return settled({ ...webhook, verification: proven.verification }, webhook.updatedAt);
 }
 
 /** No webhook has this id. */

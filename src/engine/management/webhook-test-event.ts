@@ -25,9 +25,10 @@ export async function sendTestEvent(
     ]);
   }
   if (webhook.status !== "active") {
+    const remedy = webhook.status === "unverified" ? "its receiver must permit it first" : "enable it first";
     throw new PosthornError(
       "conflict",
-      "the webhook is not active, so it would not receive the test; enable it first",
+      `the webhook is not active, so it would not receive the test; ${remedy}`,
     );
   }
   const types = await how.store.registry.eventTypes();

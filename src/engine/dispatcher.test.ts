@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ClaimedDelivery, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
+import type { Metrics } from "../ports/telemetry.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { Lane } from "./lane.ts";
+import { ManualClock } from "./manual-clock.fixture.ts";
+import { Tenancy } from "./tenancy.ts";
+import { Wakeups } from "./wakeups.ts";
+
+const leaseMs = 300_000;
+const hourMs = 3_600_000;
+
+/** A dispatcher over a store that only takes leases back, for what happens between a lane and its leases. */
+function newDispatcher(clock: ManualClock, released: Lease[] = []) {
+  const store = {
+    release: async (leases: readonly Lease[]) => void released.push(...leases),
+    claim: async () => assert.fail("nothing is claimed here"),
+  } as unknown as DeliveryStore;
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  return new Dispatcher({
+    ...{ store, clock, wakeups: new Wakeups(clock), leaseMs },
+    telemetry: { log, metrics: {} as Metrics },
+    ...{ concurrency: 10, webhookConcurrency: 5, bufferBytesMax: 1_000_000 },
+    send: () => assert.fail("nothing is sent here"),
+    expire: () => assert.fail("nothing expires here"),
+    withoutBody: () => assert.fail("every delivery has its body"),
+    circuitMoved: () => {},
+    congested: () => false,
+    backlogKnown: () => true,
+  });
+}
+
+/** Only what a lane asks of its endpoint. */
+function newLane(ordering: "none" | "strict", woken: Lane[] = []): Lane {
+  const endpoint = { laneWoke: (lane: Lane) => woken.push(lane) } as unknown as Endpoint;
+  return new Lane({ webhookId: "webhook-1", ordering, eventType: null }, endpoint);
+}
+
+function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
+  const progress = { state: "pending", attemptCount: 0, createdAt: 0, dueAt: 0 } as const;
+  return {
+    ...({ lease: { ref: 1, fence: 1 }, priority: "normal", body: Buffer.from("{}") } as ClaimedDelivery),
+    progress: { ...progress, firstAttemptAt: null, reason: null },
+    ...fields,
+  };
+}
+
+test("I-18 a lane whose lease was lost is looked at when the lease ends, also when the clock was set back", () => {
+  const clock = new ManualClock();
+  const dispatcher = newDispatcher(clock);
+  const woken: Lane[] = [];
+  const lane = newLane("none", woken);
+  dispatcher.lost({ lane });
+  clock.wallOffsetMs = -hourMs;
+  clock.advance(hourMs);
+  assert.deepEqual(woken, [], "the lease is a wall-clock time and still runs");
+  clock.advance(leaseMs);
+  assert.deepEqual(woken, [lane]);
+});
+
+test("I-20 a delivery that is committed after the stop gives its lease back, and the stop waits for it", async () => {
+  const clock = new ManualClock();
+  const released: Lease[] = [];
+  const dispatcher = newDispatcher(clock, released);
+  const lane = newLane("none");
+  lane.reserved = 1;
+  await dispatcher.stop([]);
+  const late = delivery();
+  dispatcher.reservations.accept(lane, late);
+  await dispatcher.released();
+  assert.deepEqual(released, [late.lease]);
+  assert.equal(lane.releasing, 0);
+});
+
+test("an ordered lane takes its turn at the priority of its head, and as a normal one while that is not known", () => {
+  const lane = newLane("strict");
+  assert.equal(lane.headTier(), -1);
+  lane.markAllMore();
+  assert.equal(lane.headTier(), 1, "what waits in the store may have any priority");
+  lane.push(delivery({ priority: "high" }), leaseMs);
+  assert.equal(lane.headTier(), 0);
+  lane.take();
+  lane.push(delivery({ priority: "low" }), leaseMs);
+  assert.equal(lane.headTier(), 2);
+});
+
+test("a flood of high priority goes first, and lower ones get a turn among every eight", () => {
+  const tenancy = new Tenancy("default", () => {});
+  const endpoint = (name: string): Endpoint => ({ name, readyTier: -1 }) as unknown as Endpoint;
+  const high = [endpoint("a"), endpoint("b")];
+  const normal = endpoint("normal");
+  const low = endpoint("low");
+  for (const one of high) tenancy.enqueue(one, 0);
+  tenancy.enqueue(normal, 1);
+  tenancy.enqueue(low, 2);
+  const served: unknown[] = [];
+  for (let turn = 0; turn < 16; turn += 1) {
+    const next = tenancy.next() as Endpoint;
+    served.push(high.includes(next) ? "high" : (next as unknown as { name: string }).name);
+    tenancy.enqueue(next, high.includes(next) ? 0 : next === normal ? 1 : 2);
+  }
+  assert.equal(served.filter((name) => name === "high").length, 12);
+  assert.equal(served.filter((name) => name === "normal").length, 2);
+  assert.equal(served.filter((name) => name === "low").length, 2);
+});

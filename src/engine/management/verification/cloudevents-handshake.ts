@@ -1,0 +1,42 @@
+import { judgeHandshake } from "../../../core/verification/handshake.ts";
+import type { VerificationOutcome } from "../../../core/verification/verification-state.ts";
+import { requestTo, type VerificationMeans, type VerificationTarget } from "./verification-means.ts";
+
+/** Asks for permission by OPTIONS (CEW-4.1). `callbackUrl` lets the receiver, or a person, give it later. */
+export async function askPermission(
+  target: VerificationTarget,
+  how: Pick<VerificationMeans, "transport" | "userAgent" | "requestOrigin"> & {
+    readonly callbackUrl: string | null;
+  },
+): Promise<VerificationOutcome> {
+  const { requestedRatePerMinute } = target.webhook.verification;
+  const headers = ["User-Agent", how.userAgent, "WebHook-Request-Origin", how.requestOrigin];
+  if (how.callbackUrl !== null) headers.push("WebHook-Request-Callback", how.callbackUrl);
+  if (requestedRatePerMinute !== null) headers.push("WebHook-Request-Rate", String(requestedRatePerMinute));
+  const result = await how.transport.send(requestTo(target, { method: "OPTIONS", headers, body: noBody }));
+  if (result.observation.kind === "failure") {
+    return { kind: "unreachable", detail: `OPTIONS got no answer: ${result.errorMessage ?? "no connection"}` };
+  }
+  const verdict = judgeHandshake({
+    requestOrigin: how.requestOrigin,
+    requestedRatePerMinute,
+    status: result.observation.status,
+    allowedOrigin: result.fields["webhook-allowed-origin"],
+    allowedRate: result.fields["webhook-allowed-rate"],
+  });
+  switch (verdict.kind) {
+    case "granted":
+      return { ...verdict, detail: "the receiver permitted it in its answer to OPTIONS" };
+    case "refused":
+      return verdict;
+    case "failed":
+      return { kind: "unreachable", detail: verdict.detail };
+    case "unanswered":
+      return {
+        kind: "waiting",
+        detail: `${verdict.detail}${how.callbackUrl === null ? "" : "; permission may still come through the callback URL"}`,
+      };
+  }
+}
+
+const noBody = new Uint8Array();

@@ -1,0 +1,46 @@
+import { challengeBody, isEcho } from "../../../core/verification/challenge.ts";
+import type { VerificationOutcome } from "../../../core/verification/verification-state.ts";
+import { requestTo, type VerificationMeans, type VerificationTarget } from "./verification-means.ts";
+
+/** The echo is short; what is longer is not one. */
+const answerBytesMax = 4_096;
+
+/**
+ * Sends a random text that the receiver must send back with a 2xx (WDS-170). The message has an id and a timestamp like
+ * every other and no signature: on registration the receiver does not have the secret yet.
+ */
+export async function sendChallenge(
+  target: VerificationTarget,
+  how: Pick<VerificationMeans, "transport" | "userAgent"> & {
+    readonly challenge: string;
+    readonly messageId: string;
+    readonly now: number;
+  },
+): Promise<VerificationOutcome> {
+  const headers = [
+    "Content-Type",
+    "application/json",
+    "User-Agent",
+    how.userAgent,
+    "Webhook-ID",
+    how.messageId,
+    "Webhook-Timestamp",
+    String(Math.floor(how.now / 1_000)),
+  ];
+  const body = Buffer.from(challengeBody(how.challenge));
+  const request = { method: "POST", headers, body, responseBodyBytesMax: answerBytesMax } as const;
+  const { observation, responseSample, errorMessage } = await how.transport.send(requestTo(target, request));
+  if (observation.kind === "failure") {
+    return { kind: "unreachable", detail: `the challenge got no answer: ${errorMessage ?? "no connection"}` };
+  }
+  const { status } = observation;
+  if (status < 200 || status > 299) {
+    return { kind: "refused", detail: `the receiver answered the challenge with status ${status}` };
+  }
+  const answer = Buffer.from(responseSample ?? []).toString("utf8");
+  if (!isEcho(answer, how.challenge)) {
+    const seen = answer === "" ? "an empty body" : `${Buffer.byteLength(answer)} bytes that are not its echo`;
+    return { kind: "refused", detail: `the receiver answered the challenge with status ${status} and ${seen}` };
+  }
+  return { kind: "granted", detail: "the receiver echoed the challenge", allowedRatePerMinute: null };
+}
