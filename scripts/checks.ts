@@ -17,6 +17,11 @@ export const checks: readonly Check[] = [
     run: () => typeCheck("tsconfig.build.json"),
   },
   {
+    name: "types-receiver",
+    title: "type check of @posthorn/receiver (language of Node 20)",
+    run: () => typeCheck("tsconfig.receiver.json"),
+  },
+  {
     name: "lint",
     title: "lint",
     run: () =>

@@ -144,6 +144,7 @@ function createCallReader(route: Route): (request: FastifyRequest) => Call {
       params: request.params,
       query,
       body: readBody(request.body as RequestBody | undefined),
+      headers: request.headers,
     };
   };
 }

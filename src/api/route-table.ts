@@ -18,6 +18,7 @@ import { secretRoutes } from "./routes/secrets.ts";
 import { documentationRoutes, systemRoutes } from "./routes/system.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookActionRoutes } from "./routes/webhook-actions.ts";
+import { webhookVerificationRoutes } from "./routes/webhook-verification.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 
 export function createRoutes(options: ApiOptions): readonly Route[] {
@@ -26,6 +27,7 @@ export function createRoutes(options: ApiOptions): readonly Route[] {
     ...eventRoutes(options, pager),
     ...webhookRoutes(options, pager),
     ...webhookActionRoutes(options),
+    ...webhookVerificationRoutes(options),
     ...secretRoutes(options),
     ...deliveryRoutes(options, pager),
     ...deadLetterRoutes(options, pager),

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import type { ErrorCode } from "../core/errors.ts";
 import type { Principal, Scope } from "../engine/services.ts";
@@ -22,6 +23,8 @@ export interface Route {
   readonly body?: TSchema;
   /** An absent body counts as `{}`. */
   readonly bodyOptional?: boolean;
+  /** Takes a body of any media type and drops it, for callers that have their own ideas of a POST. */
+  readonly bodyIgnored?: boolean;
   readonly bodyBytesMax?: number;
   readonly bodyBounds?: JsonBounds;
   readonly answers: Readonly<Record<number, AnswerDescription>>;
@@ -64,6 +67,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
+  /** For the few fields that mean something to a route; never all of them. */
+  readonly headers: IncomingHttpHeaders;
 }
 
 export interface Answer {

@@ -36,7 +36,10 @@ const pathParameterLengthMax = 512;
 export async function createApi(options: ApiOptions): Promise<Api> {
   const routes = createRoutes(options);
   const app = createServer(options, routes);
-  for (const route of routes) register(app, route, options);
+  for (const route of routes) {
+    if (route.bodyIgnored === true) registerWithoutBody(app, route, options);
+    else register(app, route, options);
+  }
   await app.ready();
   let closing: Promise<void> | undefined;
   return {
@@ -96,6 +99,18 @@ function register(app: FastifyInstance, route: Route, options: ApiOptions): void
       clock: options.clock,
       log: options.log,
     }),
+  });
+}
+
+/** In a context of its own, where every media type has a parser: one that reads the body and forgets it. */
+function registerWithoutBody(app: FastifyInstance, route: Route, options: ApiOptions): void {
+  void app.register((child, _, done) => {
+    child.removeAllContentTypeParsers();
+    child.addContentTypeParser("*", (request, payload, parsed) => {
+      readBody(payload, request.routeOptions.bodyLimit, (error) => parsed(error, undefined));
+    });
+    register(child, route, options);
+    done();
   });
 }
 

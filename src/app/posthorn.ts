@@ -8,6 +8,7 @@ import type { Api, Readiness } from "../api/server.ts";
 import type { Settings } from "../config/options.ts";
 import { profiles } from "../core/profiles/index.ts";
 import type { Services } from "../engine/services.ts";
+import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
@@ -22,6 +23,7 @@ import type { AssembledEngine } from "./running-engine.ts";
 export interface Overrides {
   readonly log?: Logger;
   readonly transport?: Transport;
+  readonly names?: NameLookup;
   /** False starts no HTTP server, whatever the roles say. */
   readonly listens?: boolean;
 }
@@ -59,10 +61,12 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const metrics = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
   started.defer(() => metrics.stop());
   const telemetry = { log, metrics: metrics.metrics };
-  const parts = { settings, store, keys, random, telemetry };
-  const assembled = await assembleEngine(
-    overrides.transport === undefined ? parts : { ...parts, transport: overrides.transport },
-  );
+  const { transport, names } = overrides;
+  const assembled = await assembleEngine({
+    ...{ settings, store, keys, random, telemetry },
+    ...(transport !== undefined && { transport }),
+    ...(names !== undefined && { names }),
+  });
   const { engine, lifecycle, services } = assembled;
   observe(metrics, { store, assembled });
   const grace = new Grace(settings.shutdownGraceMs);

@@ -1,5 +1,6 @@
 import { createSchemaCompiler } from "../adapters/schema/ajv/schema-compiler.ts";
 import { systemClock } from "../adapters/system/clock.ts";
+import { createNameLookup } from "../adapters/system/name-lookup.ts";
 import { createHttpTransport } from "../adapters/transport/http/http-transport.ts";
 import { daysToMs } from "../config/options.ts";
 import type { Settings } from "../config/options.ts";
@@ -12,11 +13,13 @@ import type { ManagementServices } from "../engine/management/create-services.ts
 import { loadSchemaRegistry } from "../engine/management/schema-registry.ts";
 import { loadTenantDirectory } from "../engine/management/tenant-directory.ts";
 import type { Services } from "../engine/services.ts";
+import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Keys } from "./keys.ts";
+import { requestOriginOf } from "./request-origin.ts";
 import { version } from "./version.ts";
 
 /** The engine with its management, not yet started. */
@@ -35,6 +38,8 @@ export interface EngineParts {
   readonly telemetry: Telemetry;
   /** Replaces the real network; for tests. */
   readonly transport?: Transport;
+  /** Replaces the system's name servers; for tests. */
+  readonly names?: NameLookup;
 }
 
 /** Writes in one transaction: above some hundreds a group gains nothing and only waits longer. */
@@ -43,6 +48,8 @@ const commitWritesMax = 1024;
 const webhooksPerTenantMax = 100_000;
 /** Shorter than the five seconds after which Node's own servers close idle connections. */
 const idleSocketMs = 4_000;
+
+const userAgent = `Posthorn/${version}`;
 
 /** Wires the engine to its adapters. */
 export async function assembleEngine(parts: EngineParts): Promise<AssembledEngine> {
@@ -54,6 +61,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     allowHttp: settings.dev || settings.egressAllowHttp,
     allowInternalNames: settings.egressAllow.length > 0,
   };
+  const requestOrigin = requestOriginOf(settings);
   const schemaCompiler = createSchemaCompiler();
   const tenants = await loadTenantDirectory({ registry: store.registry, clock: systemClock });
   const schemas = await loadSchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
@@ -70,8 +78,8 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
       historyMs: daysToMs(settings.retentionHistoryDays),
     },
     delivers: settings.roles.includes("worker"),
-    userAgent: `Posthorn/${version}`,
-    requestOrigin: "posthorn.invalid",
+    userAgent,
+    requestOrigin,
     urlRules,
     tenantExists: (tenantId) => tenants.has(tenantId),
     schemaProblems: (event) => schemas.validate(event),
@@ -89,6 +97,13 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     schemas,
     adminKeyHash: hashApiKey(keys.adminKey),
     limits: { webhooksPerTenantMax },
+    verification: {
+      transport,
+      names: parts.names ?? createNameLookup(),
+      userAgent,
+      requestOrigin,
+      publicUrl: settings.publicUrl,
+    },
   });
   return {
     engine,

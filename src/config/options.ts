@@ -31,6 +31,30 @@ const roleList = listOf<Role>({
 
 const secretList = listOf<string>({ title: "keys", problemOf: () => null });
 
+const publicUrl: ValueKind<string | null> = {
+  ...optionalText,
+  title: "URL",
+  read: (raw) => {
+    const url = URL.parse(String(raw));
+    const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+    return fits && url.search === "" && url.hash === ""
+      ? { kind: "value", value: url.href.replace(/\/+$/, "") }
+      : { kind: "problem", problem: "must be a URL such as https://hooks.example.com, without query" };
+  },
+};
+
+/** A DNS name of at least two labels. */
+const dnsName = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/i;
+
+const originName: ValueKind<string | null> = {
+  ...optionalText,
+  title: "DNS name",
+  read: (raw) =>
+    dnsName.test(String(raw))
+      ? { kind: "value", value: String(raw) }
+      : { kind: "problem", problem: "must be a DNS name such as events.example.com" },
+};
+
 const proxyUrl: ValueKind<string | null> = {
   ...optionalText,
   title: "URL",
@@ -68,6 +92,24 @@ const server = {
     description: "Port to listen on; 0 takes a free one.",
     kind: integer({ min: 0, max: 65_535, unit: null }),
     fallback: 8080,
+  }),
+  publicUrl: option({
+    env: "POSTHORN_PUBLIC_URL",
+    group: "Server",
+    description:
+      "Where this server is reached from outside, such as `https://hooks.example.com`. Receivers get callback URLs below it; without it none are offered.",
+    kind: publicUrl,
+    fallback: null,
+    fallbackText: "unset: no callback URLs",
+  }),
+  origin: option({
+    env: "POSTHORN_ORIGIN",
+    group: "Server",
+    description:
+      "DNS name under which receivers know this system: `WebHook-Request-Origin` of CloudEvents. It names the system, not a machine; receivers may permit by it, so keep it.",
+    kind: originName,
+    fallback: null,
+    fallbackText: "the host of `POSTHORN_PUBLIC_URL`, else `posthorn.invalid`",
   }),
   roles: option<readonly Role[]>({
     env: "POSTHORN_ROLES",

@@ -24,6 +24,7 @@ export const errorTable = {
   event_key_reused: { status: 422, title: "The idempotency key was used for another event" },
   idempotency_key_reused: { status: 422, title: "Idempotency-Key is already used" },
   rate_limited: { status: 429, title: "Too many requests" },
+  verification_failed: { status: 422, title: "The webhook did not pass its verification" },
   limit_reached: { status: 422, title: "A limit of the tenant is reached" },
   internal_error: { status: 500, title: "Something went wrong on this side" },
   unavailable: { status: 503, title: "The service cannot accept this now" },

@@ -193,12 +193,12 @@ export interface RecoverCommand {
   readonly dryRun: boolean;
 }
 
-/** What a receiver may report. */
+/** What a receiver may report; the first three are those that the receiver kit tells apart. */
 export const incidentKinds = [
-  "invalid_signature",
-  "replay",
+  "bad_signature",
+  "stale_timestamp",
+  "key_reused",
   "unexpected_source",
-  "unexpected_content",
   "leaked_secret",
   "other",
 ] as const;

@@ -1,12 +1,12 @@
 /** Cryptography of the kit on WebCrypto, which browsers, edge runtimes, Deno, Bun and Node have: answers with promises. */
-import type { webcrypto } from "node:crypto";
 import { concat, ownBytes } from "./concat.ts";
 import type { ReceiverCrypto } from "./crypto.ts";
 import { p1363FromDer } from "./ecdsa-signature.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
-type Key = webcrypto.CryptoKey;
-type Subtle = webcrypto.SubtleCrypto;
+// Not the types of node:crypto: a project for browsers has none of those.
+type Subtle = typeof globalThis.crypto.subtle;
+type Key = Awaited<ReturnType<Subtle["importKey"]>>;
 type Bytes = Uint8Array<ArrayBuffer>;
 
 const hashNames = { sha1: "SHA-1", sha256: "SHA-256", sha512: "SHA-512" } as const;

@@ -19,10 +19,11 @@ import { loadSchemaRegistry } from "../../src/engine/management/schema-registry.
 import { loadTenantDirectory } from "../../src/engine/management/tenant-directory.ts";
 import type { PublishInput, Scope, WebhookInput, WebhookView } from "../../src/engine/services.ts";
 import type { Clock } from "../../src/ports/clock.ts";
+import type { NameLookup } from "../../src/ports/name-lookup.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
 import { noResponseFields } from "../../src/ports/transport.ts";
-import type { OutboundRequest, Transport } from "../../src/ports/transport.ts";
+import type { OutboundRequest, Transport, TransportResult } from "../../src/ports/transport.ts";
 
 export const admin: Scope = { tenantId: null };
 export const adminKey = "the-admin-key-of-this-test";
@@ -37,6 +38,10 @@ export interface World {
   readonly log: string[];
   /** Status by path; 200 where nothing is set. */
   readonly statuses: Map<string, number>;
+  /** What else is in an answer, by path. */
+  readonly answers: Map<string, Answerer>;
+  /** TXT records by name. */
+  readonly texts: Map<string, readonly string[] | "failed">;
   /** Moves the wall clock. */
   skipTime(ms: number): void;
   /** Ends the process side and opens it again on the same data. */
@@ -49,9 +54,13 @@ export interface World {
   ): Promise<Found>;
 }
 
+export type Answerer = (
+  request: OutboundRequest,
+) => Partial<TransportResult> | Promise<Partial<TransportResult>>;
+
 export async function openWorld(
   t: TestContext,
-  options: { readonly webhooksPerTenantMax?: number } = {},
+  options: { readonly webhooksPerTenantMax?: number; readonly publicUrl?: string | null } = {},
 ): Promise<World> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-management-"));
   const random = createSystemRandom();
@@ -62,6 +71,8 @@ export async function openWorld(
   const requests: OutboundRequest[] = [];
   const log: string[] = [];
   const statuses = new Map<string, number>();
+  const answers: World["answers"] = new Map();
+  const texts: World["texts"] = new Map();
   let skippedMs = 0;
   const clock: Clock = { ...systemClock, now: () => Date.now() + skippedMs };
 
@@ -73,9 +84,10 @@ export async function openWorld(
     const tenants = await loadTenantDirectory({ registry: store.registry, clock });
     const schemas = await loadSchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
     const urlRules = { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false };
+    const transport = fakeTransport({ requests, statuses, answers });
     const engine = new Engine({
       store,
-      transport: fakeTransport(requests, statuses),
+      transport,
       secretBox,
       clock,
       random,
@@ -102,6 +114,13 @@ export async function openWorld(
       urlRules,
       adminKeyHash: hashApiKey(adminKey),
       limits: { webhooksPerTenantMax: options.webhooksPerTenantMax ?? 1_000 },
+      verification: {
+        transport,
+        names: fakeNames(texts),
+        userAgent: "Posthorn/test",
+        requestOrigin: "posthorn.test",
+        publicUrl: options.publicUrl === undefined ? "https://hooks.posthorn.test" : options.publicUrl,
+      },
     });
     await engine.start();
     await services.lifecycle.start();
@@ -132,6 +151,8 @@ export async function openWorld(
     requests,
     log,
     statuses,
+    answers,
+    texts,
     skipTime: (ms) => void (skippedMs += ms),
     async restart() {
       await close();
@@ -156,7 +177,11 @@ export async function openWorld(
   };
 }
 
-function fakeTransport(requests: OutboundRequest[], statuses: ReadonlyMap<string, number>): Transport {
+function fakeTransport({
+  requests,
+  statuses,
+  answers,
+}: Pick<World, "requests" | "statuses" | "answers">): Transport {
   return {
     async send(request) {
       requests.push(request);
@@ -168,10 +193,22 @@ function fakeTransport(requests: OutboundRequest[], statuses: ReadonlyMap<string
         fields: noResponseFields,
         errorMessage: null,
         durationMs: 1,
+        ...(await answers.get(request.path)?.(request)),
       };
     },
     openSockets: () => 0,
     close: async () => undefined,
+  };
+}
+
+function fakeNames(texts: World["texts"]): NameLookup {
+  return {
+    async texts(name) {
+      const found = texts.get(name);
+      if (found === "failed") return { kind: "failed", detail: "the name servers did not answer" };
+      return found === undefined ? { kind: "absent" } : { kind: "found", texts: found };
+    },
+    close: () => undefined,
   };
 }
 

@@ -10,21 +10,26 @@ import { systemClock } from "../../src/adapters/system/clock.ts";
 import { createSystemRandom } from "../../src/adapters/system/random.ts";
 import { createHttpTransport } from "../../src/adapters/transport/http/http-transport.ts";
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
-import { generateSymmetricSecret } from "../../src/core/signing/signing-key.ts";
+import { generateEd25519Key, generateSymmetricSecret } from "../../src/core/signing/signing-key.ts";
 import { type Webhook, webhookDefaults } from "../../src/core/webhook.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { EngineLimits } from "../../src/engine/engine-options.ts";
 import type { PublishInput } from "../../src/engine/services.ts";
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 import type { Store } from "../../src/ports/store.ts";
+import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import type { Metrics, Telemetry } from "../../src/ports/telemetry.ts";
 
 export interface EngineWorld {
   readonly engine: Engine;
   readonly store: Store;
+  /** With keys for every signature scheme, and the credentials given. */
   addWebhook(
     webhook: Partial<Webhook> & { readonly url: string; readonly events: readonly string[] },
+    credentials?: Partial<Record<SecretKind, string>>,
   ): Promise<Webhook>;
+  /** The plain text of a key of a webhook. */
+  secretOf(webhookId: string, kind: SecretKind): string;
   publish(tenantId: string, input: PublishInput): Promise<string>;
   publishMany(tenantId: string, inputs: readonly PublishInput[]): Promise<void>;
   /** Closes the engine and opens it again on the same data; `delivers: false` collects a backlog. */
@@ -69,19 +74,31 @@ export async function openEngineWorld(options: WorldOptions = {}): Promise<Engin
     get store() {
       return running.store;
     },
-    async addWebhook(given) {
+    async addWebhook(given, credentials = {}) {
       const webhook = webhookWithDefaults(given, running.engine.nextId());
-      const secret = {
-        kind: "symmetric" as const,
-        ciphertext: Buffer.from(generateSymmetricSecret((count) => random.bytes(count))),
-        digest: webhook.id,
+      const bytes = (count: number): Uint8Array => random.bytes(count);
+      const texts = {
+        symmetric: generateSymmetricSecret(bytes),
+        ed25519: generateEd25519Key(bytes).secret,
+        ...credentials,
+      };
+      const secrets = Object.entries(texts).map(([kind, text]) => ({
+        kind: kind as SecretKind,
+        ciphertext: Buffer.from(text),
+        digest: `${webhook.id} ${kind}`,
         createdAt: Date.now(),
         expiresAt: null,
-      };
+      }));
       await running.store.webhooks.save(webhook);
-      await running.store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: [secret] });
-      running.engine.applyWebhook({ webhook, secrets: [secret] });
+      await running.store.webhooks.saveSecrets({ webhookId: webhook.id, secrets });
+      running.engine.applyWebhook({ webhook, secrets });
       return webhook;
+    },
+    secretOf(webhookId, kind) {
+      const secrets = running.engine.webhook(webhookId)?.secrets ?? [];
+      const found = secrets.find((secret) => secret.kind === kind);
+      if (found === undefined) throw new Error(`webhook ${webhookId} has no ${kind}`);
+      return Buffer.from(found.ciphertext).toString();
     },
     async publish(tenantId, input) {
       return (await running.engine.publish({ tenantId }, input)).id;

@@ -6,6 +6,8 @@ import type { RetryInput, WebhookInput, WebhookView } from "../../engine/service
 import type { WebhookCreate, WebhookUpdate } from "../schemas/webhook.ts";
 import { present } from "./absent.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
+import { credentialsJson, toCredentials } from "./webhook-credentials.ts";
+import { toVerification, verificationJson } from "./webhook-verification.ts";
 
 /** Throws `invalid_request` for combinations that a schema cannot express well. */
 export function toWebhookInput(body: WebhookCreate | WebhookUpdate): WebhookInput {
@@ -18,7 +20,12 @@ export function toWebhookInput(body: WebhookCreate | WebhookUpdate): WebhookInpu
     ...present("active", body.active),
     ...present("profile", body.profile),
     ...present("schemes", body.signing?.schemes),
-    ...present("bearerToken", body.bearer_token),
+    ...present("payloadFormat", body.payload_format),
+    ...toCredentials(body),
+    ...present("http2", body.http2),
+    ...present("migrationHeaders", body.migration_headers),
+    ...present("agreements", body.agreements && toAgreements(body.agreements)),
+    ...toVerification(body),
     ...present("retry", body.retry_config && toRetryInput(body.retry_config)),
     ...present("timeoutMs", body.timeout_ms),
     ...present(
@@ -36,15 +43,6 @@ export function toWebhookInput(body: WebhookCreate | WebhookUpdate): WebhookInpu
 
 function refuseCombinations(body: WebhookCreate | WebhookUpdate): void {
   const errors: FieldError[] = [];
-  if (body.verification !== undefined && body.verification !== "none") {
-    errors.push({ field: "verification", message: 'only "none" is available yet' });
-  }
-  if (body.verify_url === true) {
-    errors.push({
-      field: "verify_url",
-      message: "the verification challenge is not available yet; leave it out or send false",
-    });
-  }
   const retry = body.retry_config;
   if (
     retry?.timeout_ms !== undefined &&
@@ -63,6 +61,16 @@ function refuseCombinations(body: WebhookCreate | WebhookUpdate): void {
     }
   }
   if (errors.length > 0) throw new InvalidRequestError("The body is not valid.", errors);
+}
+
+function toAgreements(
+  agreements: NonNullable<WebhookUpdate["agreements"]>,
+): NonNullable<WebhookInput["agreements"]> {
+  return {
+    ...present("acceptMultiStatus", agreements.accept_multi_status),
+    ...present("followPermanentRedirect", agreements.follow_permanent_redirect),
+    ...present("idempotencyEnforced", agreements.idempotency_enforced),
+  };
 }
 
 function toRetryInput(retry: NonNullable<WebhookUpdate["retry_config"]>): RetryInput {
@@ -113,7 +121,8 @@ export function webhookJson(
     status_reason: webhook.statusReason,
     profile: policy.profile,
     signing: { schemes: policy.signatureSchemes },
-    verification: "none",
+    payload_format: policy.payloadFormat,
+    verification: verificationJson(view),
     retry_config: retryConfigJson(policy),
     timeout_ms: policy.timeoutMs,
     circuit_breaker_config: circuitBreakerConfigJson(view),
@@ -123,7 +132,14 @@ export function webhookJson(
     },
     ordering_guarantee: webhook.ordering,
     headers: webhook.headers,
-    has_bearer_token: view.hasBearerToken,
+    ...credentialsJson(view),
+    http2: webhook.http2,
+    migration_headers: webhook.migrationHeaders,
+    agreements: {
+      accept_multi_status: webhook.agreements.acceptMultiStatus,
+      follow_permanent_redirect: webhook.agreements.followPermanentRedirect,
+      idempotency_enforced: webhook.agreements.idempotencyEnforced,
+    },
     secret,
     metadata: webhook.metadata,
     created_at: formatInstant(webhook.createdAt),

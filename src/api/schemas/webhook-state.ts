@@ -2,7 +2,7 @@
 import { Type } from "typebox";
 import { circuitStates, forceMsMax } from "../../core/circuit-breaker.ts";
 import { closed, eventTypeName, id, instant, nullable, oneOf } from "./building-blocks.ts";
-import { secretInput } from "./webhook.ts";
+import { secretInput, webhookStatuses } from "./webhook.ts";
 
 const circuitProperties = {
   webhook_id: id("the webhook"),
@@ -25,7 +25,7 @@ export const circuitSchema = closed(circuitProperties, { title: "Circuit" });
 export const healthSchema = closed(
   {
     webhook_id: id("the webhook"),
-    status: oneOf(["active", "suspended", "disabled"]),
+    status: oneOf(webhookStatuses),
     status_reason: nullable(Type.String()),
     circuit_breaker: circuitSchema,
     paused_until: nullable(instant("Nothing is sent before.")),
@@ -71,7 +71,7 @@ export const circuitActionSchema = closed(
 
 export const secretSchema = closed(
   {
-    secret: nullable(Type.String({ description: "Null for a webhook that signs with `v1a` alone." })),
+    secret: nullable(Type.String({ description: "Null for a webhook that signs with Ed25519 alone." })),
     previous: nullable(
       closed(
         { secret: Type.String(), expires_at: instant("Until then both are used.") },

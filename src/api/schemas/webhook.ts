@@ -1,9 +1,10 @@
 import { Type } from "typebox";
-import type { Static, TProperties } from "typebox";
+import type { Static, TOptional, TProperties } from "typebox";
 import { urlLengthMax } from "../../core/egress/url-policy.ts";
 import { eventTypeLengthMax } from "../../core/event-type.ts";
 import { customHeaderLimits } from "../../core/request-headers.ts";
 import { scheduleDelayMsMax } from "../../core/retry-schedule.ts";
+import { payloadFormats, signatureSchemeNames } from "../../core/profile.ts";
 import { orderingGuarantees } from "../../core/webhook.ts";
 import { attemptTimeoutMsMax } from "../../core/delivery-policy.ts";
 import {
@@ -19,6 +20,8 @@ import {
   pageProperties,
   tenantId,
 } from "./building-blocks.ts";
+import { credentialInputs, credentialProperties } from "./webhook-credentials.ts";
+import { verificationInput, verificationSchema } from "./webhook-verification.ts";
 
 /** Only keeps requests small; how many attempts a schedule may have is judged by core/retry-schedule.ts. */
 const scheduleItemsMax = 1_000;
@@ -98,8 +101,45 @@ const rateLimitSchema = closed(
 );
 
 const signingInputSchema = closed(
-  { schemes: nullable(Type.Array(oneOf(["v1", "v1a"]), { minItems: 1, maxItems: 2, uniqueItems: true })) },
-  { title: "Signing", description: "`v1` is HMAC-SHA256, `v1a` Ed25519; null is as the profile says." },
+  {
+    schemes: nullable(
+      Type.Array(oneOf(signatureSchemeNames), {
+        minItems: 1,
+        maxItems: signatureSchemeNames.length,
+        uniqueItems: true,
+      }),
+    ),
+  },
+  {
+    title: "Signing",
+    description:
+      "`v1` is HMAC-SHA256 and `v1a` Ed25519 of Standard Webhooks; the others are `X-Webhook-Signature` and RFC 9421. Null is as the profile says, which also says which are possible.",
+  },
+);
+
+const agreementsInput = closed(
+  {
+    accept_multi_status: Type.Optional(Type.Boolean({ description: "207 counts as accepted." })),
+    follow_permanent_redirect: Type.Optional(
+      Type.Boolean({ description: "308 changes the stored URL; only with profiles that allow it." }),
+    ),
+    idempotency_enforced: Type.Optional(
+      Type.Boolean({ description: "The receiver enforces Idempotency-Key, so its 409 is retried." }),
+    ),
+  },
+  {
+    title: "AgreementsInput",
+    description: "What owner and receiver agreed on beside the profile; what is absent stays.",
+  },
+);
+
+const agreementsSchema = closed(
+  {
+    accept_multi_status: Type.Boolean(),
+    follow_permanent_redirect: Type.Boolean(),
+    idempotency_enforced: Type.Boolean(),
+  },
+  { title: "Agreements" },
 );
 
 const headersSchema = Type.Unsafe<Record<string, string>>({
@@ -129,13 +169,15 @@ const inputProperties = {
   active: Type.Boolean(),
   profile: line(64, { description: "Delivery profile; see /v1/profiles.", examples: ["standard"] }),
   signing: signingInputSchema,
-  bearer_token: nullable(
-    Type.String({
-      minLength: 1,
-      maxLength: 2_048,
-      description: "Sent as `Authorization: Bearer`; kept encrypted and never shown.",
+  payload_format: nullable(oneOf(payloadFormats, { description: "One of the profile's; null is its first." })),
+  ...credentialInputs,
+  http2: nullable(Type.Boolean({ description: "HTTP/2 where the receiver offers it." })),
+  migration_headers: nullable(
+    Type.Boolean({
+      description: "Sends the headers of both families while a receiver moves from one to the other.",
     }),
   ),
+  agreements: nullable(agreementsInput),
   retry_config: nullable(retryInputSchema),
   timeout_ms: nullable(
     Type.Integer({
@@ -151,30 +193,16 @@ const inputProperties = {
   }),
   headers: headersSchema,
   metadata: freeObject({ description: "Yours; kept and returned as it is." }),
-  verification: line(32, {
-    description: "How the receiver proves that it wants events. Only `none` for now.",
-    examples: ["none"],
-  }),
-  verify_url: Type.Boolean({ description: "Echo challenge at registration. Only `false` for now." }),
+  verification: verificationInput,
+  verify_url: Type.Boolean({ description: "True is `verification: \"challenge\"`." }),
 } satisfies TProperties;
 
-const optionalInput = {
-  description: Type.Optional(inputProperties.description),
-  owner_id: Type.Optional(inputProperties.owner_id),
-  active: Type.Optional(inputProperties.active),
-  profile: Type.Optional(inputProperties.profile),
-  signing: Type.Optional(inputProperties.signing),
-  bearer_token: Type.Optional(inputProperties.bearer_token),
-  retry_config: Type.Optional(inputProperties.retry_config),
-  timeout_ms: Type.Optional(inputProperties.timeout_ms),
-  circuit_breaker_config: Type.Optional(inputProperties.circuit_breaker_config),
-  rate_limit: Type.Optional(inputProperties.rate_limit),
-  ordering_guarantee: Type.Optional(inputProperties.ordering_guarantee),
-  headers: Type.Optional(inputProperties.headers),
-  metadata: Type.Optional(inputProperties.metadata),
-  verification: Type.Optional(inputProperties.verification),
-  verify_url: Type.Optional(inputProperties.verify_url),
-};
+const { url: _url, events: _events, ...beside } = inputProperties;
+
+/** All but what a new webhook must have. */
+const optionalInput = Object.fromEntries(
+  Object.entries(beside).map(([name, schema]) => [name, Type.Optional(schema)]),
+) as { [Name in keyof typeof beside]: TOptional<(typeof beside)[Name]> };
 
 export const secretInput = Type.String({
   maxLength: 256,
@@ -234,6 +262,9 @@ const circuitBreakerConfigSchema = closed(
   { title: "CircuitBreakerConfig" },
 );
 
+/** `unverified` waits until its receiver permits it. */
+export const webhookStatuses = ["active", "suspended", "disabled", "unverified"] as const;
+
 const webhookProperties = {
   id: id("the webhook"),
   tenant_id: tenantId,
@@ -242,18 +273,22 @@ const webhookProperties = {
   events: Type.Array(Type.String()),
   description: Type.String(),
   active: Type.Boolean(),
-  status: oneOf(["active", "suspended", "disabled"]),
+  status: oneOf(webhookStatuses),
   status_reason: nullable(Type.String({ description: "Why it is not active." })),
   profile: Type.String(),
   signing: closed({ schemes: Type.Array(Type.String()) }),
-  verification: Type.String(),
+  payload_format: oneOf(payloadFormats),
+  verification: verificationSchema,
   retry_config: retryConfigSchema,
   timeout_ms: Type.Integer(),
   circuit_breaker_config: circuitBreakerConfigSchema,
   rate_limit: nullable(rateLimitSchema),
   ordering_guarantee: oneOf(orderingGuarantees),
   headers: Type.Unsafe<Record<string, string>>({ type: "object", additionalProperties: { type: "string" } }),
-  has_bearer_token: Type.Boolean(),
+  ...credentialProperties,
+  http2: Type.Boolean(),
+  migration_headers: Type.Boolean(),
+  agreements: agreementsSchema,
   secret: nullable(Type.String({ description: "Masked, except in the answer that created it." })),
   metadata: freeObject(),
   created_at: instant("When it was created."),

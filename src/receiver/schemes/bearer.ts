@@ -44,7 +44,7 @@ function tokenBytes(text: string): Uint8Array {
 
 function tokenOf(message: ReceivedMessage, options: BearerOptions): string | Rejected {
   const inHeader = message.headers.get("authorization")?.trim() ?? "";
-  const inQuery = new URLSearchParams(/\?([^#]*)/.exec(message.url)?.[1] ?? "").getAll("access_token");
+  const inQuery = new URLSearchParams(/^[^?#]*\?([^#]*)/.exec(message.url)?.[1] ?? "").getAll("access_token");
   if (inHeader.length > tokenLengthMax) return rejected("malformed_header", "Authorization is too long");
   if (inHeader !== "") {
     // RFC 6750, 2: one message, one way; two tokens would leave open which one counts.

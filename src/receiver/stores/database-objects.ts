@@ -25,8 +25,8 @@ export interface PostgresQueryable {
 }
 
 /** A `Pool` of `pg`. */
-export interface PostgresPool extends PostgresQueryable {
-  connect(): Promise<PostgresClient>;
+export interface PostgresPool<Client extends PostgresClient> {
+  connect(): Promise<Client>;
 }
 
 export interface PostgresClient extends PostgresQueryable {

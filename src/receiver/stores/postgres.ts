@@ -101,7 +101,8 @@ export async function createPostgresDeduplicationTable(
 }
 
 /**
- * Runs claim, handler and result in one transaction on a connection of `pool`; `transaction` is that connection.
+ * Runs claim, handler and result in one transaction on a connection of `pool`; `transaction` is that connection. Write
+ * `postgresTransactions<pg.PoolClient>(pool)` to have its full type.
  *
  * ```ts
  * createReceiver({
@@ -113,12 +114,12 @@ export async function createPostgresDeduplicationTable(
  * With a query builder, write the same in its own words: open its transaction, and call `work` with
  * `createPostgresDeduplicationStore(queryable, { isInTransaction: true })`.
  */
-export function postgresTransactions<Pool extends PostgresPool>(
-  pool: Pool,
+export function postgresTransactions<Client extends PostgresClient = PostgresClient>(
+  pool: PostgresPool<Client>,
   options: Pick<PostgresDeduplicationOptions, "table"> = {},
-): InTransaction<Awaited<ReturnType<Pool["connect"]>>> {
+): InTransaction<Client> {
   return async (work) => {
-    const client = (await pool.connect()) as Awaited<ReturnType<Pool["connect"]>>;
+    const client = await pool.connect();
     const store = createPostgresDeduplicationStore(client, { ...options, isInTransaction: true });
     try {
       await client.query("BEGIN");

@@ -1,0 +1,44 @@
+import { numbers } from "./columns.ts";
+
+/** Kinds below this one are waiting deliveries by priority code. */
+export const deadLetterKind = 3;
+
+/** Commits that run at the same time mostly add to different shards. */
+const shards = 16;
+
+/**
+ * Adds `rows`, a query of (kind, tenant, value), to the counters. In a fixed order, so that two commits that meet in a
+ * shard wait for each other instead of locking each other out.
+ */
+export function addToCounters(rows: string): string {
+  return `INSERT INTO posthorn.counters AS c (shard, kind, tenant, value)
+    SELECT pg_backend_pid() % ${shards}, kind, tenant, sum(value) FROM (${rows}) AS delta (kind, tenant, value)
+    GROUP BY kind, tenant HAVING sum(value) <> 0 ORDER BY kind, tenant
+    ON CONFLICT (shard, kind, tenant) DO UPDATE SET value = c.value + excluded.value`;
+}
+
+/** What a transaction changed in what is counted. */
+export class Deltas {
+  readonly #waiting: [number, number, number] = [0, 0, 0];
+  readonly #deadLetters = new Map<number, number>();
+
+  addWaiting(priority: number, change: number): void {
+    this.#waiting[priority as 0 | 1 | 2] += change;
+  }
+
+  addDeadLetter(tenant: number, change: number): void {
+    this.#deadLetters.set(tenant, (this.#deadLetters.get(tenant) ?? 0) + change);
+  }
+
+  /** Three columns: kind, tenant, value. */
+  columns(): readonly [kinds: string, tenants: string, values: string] {
+    const waiting = this.#waiting.map((value, kind) => [kind, 0, value] as const);
+    const dead = [...this.#deadLetters].map(([tenant, value]) => [deadLetterKind, tenant, value] as const);
+    const rows = [...waiting, ...dead].filter(([, , value]) => value !== 0);
+    return [
+      numbers(rows.map(([kind]) => kind)),
+      numbers(rows.map(([, tenant]) => tenant)),
+      numbers(rows.map(([, , value]) => value)),
+    ];
+  }
+}

@@ -1,0 +1,56 @@
+import type pg from "pg";
+import { DatabaseSetupError } from "./errors.ts";
+
+type Driver = typeof pg;
+
+/** pg is loaded when a PostgreSQL store is opened, not before: installations without one never need it. */
+export async function loadDriver(): Promise<Driver> {
+  const { default: driver } = await import("pg");
+  return driver;
+}
+
+export interface Address {
+  readonly url: string;
+  /** `host:port/database`, for messages: neither user nor password. */
+  readonly at: string;
+}
+
+/** Checks the form of the URL. Never shows it: it holds the password. */
+export function parseAddress(url: string): Address {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol)) {
+    throw new DatabaseSetupError(
+      "invalid_url",
+      "the address of the database is not a URL like postgres://user:password@host:5432/name",
+    );
+  }
+  const host = parsed.searchParams.get("host") ?? (parsed.hostname === "" ? "localhost" : parsed.hostname);
+  const port = parsed.searchParams.get("port") ?? (parsed.port === "" ? "5432" : parsed.port);
+  return { url, at: `${host}:${port}${parsed.pathname}` };
+}
+
+const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
+  [16, (text) => text === "t"],
+  [17, bytesOf],
+  [20, safeInteger],
+  [21, Number],
+  [23, Number],
+  [701, Number],
+]);
+
+/** Only what our tables hold; bigint becomes a number, which all our times and positions fit into. */
+export const columnTypes = {
+  getTypeParser: (oid: number) => parsers.get(oid) ?? ((text: string) => text),
+} as unknown as pg.CustomTypesConfig;
+
+function safeInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`stored number ${text} is too large`);
+  return value;
+}
+
+/** A plain array of bytes, as the port has it, not a Buffer. */
+function bytesOf(text: string): Uint8Array {
+  const buffer = Buffer.from(text.slice(2), "hex");
+  return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+}

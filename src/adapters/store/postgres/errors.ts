@@ -1,0 +1,142 @@
+import { StoreUnavailableError } from "../../../ports/store.ts";
+
+/** What keeps a database from being used at all; each has a remedy in the message. */
+export type DatabaseProblem =
+  | "invalid_url"
+  | "unreachable"
+  | "login_refused"
+  | "missing"
+  | "too_old"
+  | "no_permission"
+  | "read_only"
+  | "encoding";
+
+/** The database of `POSTHORN_DATABASE_URL` cannot be opened. Says why and what to do; holds no credentials. */
+export class DatabaseSetupError extends Error {
+  override readonly name = "DatabaseSetupError";
+  readonly problem: DatabaseProblem;
+
+  constructor(problem: DatabaseProblem, text: string) {
+    super(`${text} (setting POSTHORN_DATABASE_URL)`);
+    this.problem = problem;
+  }
+}
+
+/** The secrets in the database were sealed with a master key that this process does not have. */
+export class DifferentMasterKeyError extends Error {
+  override readonly name = "DifferentMasterKeyError";
+
+  constructor() {
+    super(
+      "the database belongs to a deployment with another master key: set POSTHORN_MASTER_KEY to the key of that " +
+        "deployment (or name it in POSTHORN_MASTER_KEY_PREVIOUS to rotate), or POSTHORN_DATABASE_URL to another database",
+    );
+  }
+}
+
+/** SQLSTATE of `posthorn.refuse`, raised by our own statements; a bug of the caller. */
+export const refusedState = "PH001";
+
+/** After these nothing was written, and the same transaction may succeed at once. */
+const transient: ReadonlySet<string> = new Set(["40001", "40P01"]);
+
+/** SQLSTATE, whole or class, after which the engine may try again: the caller did nothing wrong. */
+const unavailable: ReadonlyMap<string, string> = new Map([
+  ["08", "the connection to the database was lost"],
+  ["25006", "the database is read-only, perhaps a standby"],
+  ["25P03", "the database ended an idle transaction"],
+  ["26000", "the pooler lost a prepared statement: switch prepared statements off"],
+  ["40", "the transaction was rolled back because of a conflict"],
+  ["53100", "the disk of the database is full"],
+  ["53200", "the database is out of memory"],
+  ["53300", "the database has too many connections"],
+  ["53", "the database has not enough resources"],
+  ["55P03", "a lock was not available in time"],
+  ["57014", "the statement took too long"],
+  ["57P", "the database is shutting down or starting"],
+  ["58", "the database had a system error"],
+  ["XX", "the database had an internal error"],
+]);
+
+/** Of Node's sockets. */
+const networkCodes: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "ENOENT",
+]);
+/** pg reports the end of a connection by text alone. */
+const networkTexts =
+  /connection terminated|timeout exceeded|timeout expired|not queryable|read timeout|after calling end|client was closed|socket|SSL connection/i;
+
+/** Whether the connection is lost or in doubt, so that nobody knows what became of the last statement. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = codeOf(error);
+  if (code === null) return networkTexts.test(error.message);
+  return networkCodes.has(code) || code.startsWith("08") || /^57P0[123]$/.test(code);
+}
+
+export function isTransient(error: unknown): boolean {
+  const code = codeOf(error);
+  return code !== null && transient.has(code);
+}
+
+/** Turns what pg throws into the port's error; anything else is a bug and passes through. */
+export function storeError(error: unknown): unknown {
+  if (error instanceof StoreUnavailableError || !(error instanceof Error)) return error;
+  const code = codeOf(error);
+  if (code !== null) {
+    for (const length of [5, 3, 2]) {
+      const text = unavailable.get(code.slice(0, length));
+      if (text !== undefined) return new StoreUnavailableError(text, { cause: error });
+    }
+  }
+  if (isConnectionLoss(error)) {
+    return new StoreUnavailableError("the database cannot be reached", { cause: error });
+  }
+  return error;
+}
+
+/** What an error at opening says about the setting; the error itself when it is none of those. */
+export function setupError(error: unknown, at: string): unknown {
+  if (!(error instanceof Error)) return error;
+  const code = codeOf(error);
+  if (code === "28P01" || code === "28000") {
+    return new DatabaseSetupError(
+      "login_refused",
+      `PostgreSQL at ${at} refuses the login: check user and password, and pg_hba.conf`,
+    );
+  }
+  if (code === "3D000") {
+    return new DatabaseSetupError("missing", `there is no database ${at}: create it with createdb`);
+  }
+  if (code === "42501") {
+    return new DatabaseSetupError(
+      "no_permission",
+      `the user may not create the schema "posthorn" in ${at}: GRANT CREATE ON DATABASE, or make the user its owner`,
+    );
+  }
+  if (code === "25006") {
+    return new DatabaseSetupError("read_only", `${at} is read-only: name the primary, not a standby`);
+  }
+  if (isConnectionLoss(error) || /^(53300|57P)/.test(code ?? "")) {
+    const reason = code ?? "no answer in time";
+    return new DatabaseSetupError(
+      "unreachable",
+      `PostgreSQL at ${at} does not answer (${reason}): check host and port, that the server runs, and its limits`,
+    );
+  }
+  return storeError(error);
+}
+
+function codeOf(error: unknown): string | null {
+  if (!(error instanceof Error) || !("code" in error)) return null;
+  return typeof error.code === "string" ? error.code : null;
+}

@@ -1,0 +1,93 @@
+import type { NewEvent } from "../../../ports/store/deliveries.ts";
+import { booleans, numbers, plainWords, storable, texts } from "./columns.ts";
+import type { Transaction } from "./database.ts";
+
+/** What is stored of an event beside what it says itself. */
+interface EventPlace {
+  readonly seq: number;
+  readonly tenant: number;
+  readonly sequenceNumber: number;
+  readonly eventType: number;
+  readonly contentType: number;
+  readonly priority: number;
+  readonly deliveries: number;
+}
+
+interface KeyRow {
+  readonly tenant: number;
+  readonly key: string;
+  readonly event: string;
+  readonly fingerprint: string | null;
+  readonly expiresAt: number;
+}
+
+/**
+ * All bodies are one binary parameter, cut up by the server: in an array they would travel as hexadecimal text. Keys of
+ * repeated events replace those that ran out.
+ */
+const insertSql = `WITH keyed AS (
+    INSERT INTO posthorn.dedup_keys (tenant, key, event, fingerprint, expires_at)
+    SELECT * FROM unnest($16::int[], $17::text[], $18::uuid[], $19::text[], $20::bigint[])
+    ON CONFLICT (tenant, key) DO UPDATE SET event = excluded.event, fingerprint = excluded.fingerprint,
+      expires_at = excluded.expires_at)
+  INSERT INTO posthorn.events (seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type,
+    delivery_count, requeue_count, priority, raw, source, idempotency_key, body)
+  SELECT seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type, deliveries, 0, priority,
+    raw, source, idempotency_key, substring($15::bytea FROM body_from FOR body_bytes)
+  FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::int[],
+    $9::int[], $10::smallint[], $11::int[], $12::int[], $13::text[], $14::text[], $21::boolean[])
+  AS g (seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type, deliveries, priority,
+    body_from, body_bytes, source, idempotency_key, raw)`;
+
+/** New events of one commit with their deduplication keys, column by column, written with one statement. */
+export class EventRows {
+  readonly #ids: string[] = [];
+  readonly #numbers: number[][] = Array.from({ length: 11 }, () => []);
+  readonly #sources: (string | null)[] = [];
+  readonly #keysOfEvents: (string | null)[] = [];
+  readonly #raw: boolean[] = [];
+  readonly #bodies: Uint8Array[] = [];
+  #bodyBytes = 0;
+  /** By tenant and key: a key that ran out within the batch can come twice, and the later one stays. */
+  readonly #keys = new Map<string, KeyRow>();
+
+  add(event: NewEvent, place: EventPlace): void {
+    const row = [
+      ...[place.seq, place.sequenceNumber, event.timestamp, event.createdAt, place.tenant, place.eventType],
+      ...[place.contentType, place.deliveries, place.priority, this.#bodyBytes + 1, event.body.byteLength],
+    ];
+    for (const [index, value] of row.entries()) this.#numbers[index]?.push(value);
+    this.#ids.push(event.id);
+    this.#sources.push(event.source);
+    this.#keysOfEvents.push(event.idempotencyKey);
+    this.#raw.push(event.raw);
+    this.#bodies.push(event.body);
+    this.#bodyBytes += event.body.byteLength;
+  }
+
+  addKey(event: NewEvent, stored: { readonly tenant: number; readonly expiresAt: number }): void {
+    const key = storable(event.idempotencyKey ?? "");
+    const { id, fingerprint } = event;
+    this.#keys.set(`${stored.tenant} ${key}`, { ...stored, key, event: id, fingerprint });
+  }
+
+  async insert(transaction: Transaction): Promise<void> {
+    if (this.#ids.length === 0) return;
+    const [seqs = [], ...others] = this.#numbers;
+    const keys = [...this.#keys.values()];
+    await transaction.rows(insertSql, [
+      numbers(seqs),
+      plainWords(this.#ids),
+      ...others.map(numbers),
+      texts(this.#sources),
+      texts(this.#keysOfEvents),
+      Buffer.concat(this.#bodies),
+      numbers(keys.map(({ tenant }) => tenant)),
+      texts(keys.map(({ key }) => key)),
+      plainWords(keys.map(({ event }) => event)),
+      texts(keys.map(({ fingerprint }) => fingerprint)),
+      numbers(keys.map(({ expiresAt }) => expiresAt)),
+      booleans(this.#raw),
+    ]);
+  }
+}

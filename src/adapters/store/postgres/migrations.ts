@@ -1,0 +1,100 @@
+import {
+  type AppliedMigration,
+  checksum,
+  type Migration,
+  type MigrationPlan,
+  planFrom,
+} from "../migrations.ts";
+import type { Database, Runner, Transaction } from "./database.ts";
+import { initialSchema } from "./migrations/0001-initial.ts";
+
+/**
+ * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
+ * such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`, or that backfill in small steps. They run one by one before `sql`,
+ * block neither reads nor writes, and do no harm when a broken run repeats them. `sql` itself only makes changes that
+ * are instant: new tables, columns with a constant default, constraints NOT VALID.
+ */
+export interface PostgresMigration extends Migration {
+  readonly beforehand?: readonly string[];
+}
+
+/** In order. A released migration never changes: its checksum is in the databases it made. */
+export const migrations: readonly PostgresMigration[] = [initialSchema];
+
+/** "POSTHORN" as a number: the advisory lock of whoever migrates. */
+const migrationLock = "5787800397498404430";
+
+/** What `migrate` would do. Writes nothing. */
+export async function planMigrations(
+  database: Runner,
+  known: readonly PostgresMigration[] = migrations,
+): Promise<MigrationPlan> {
+  return planFrom(await appliedMigrations(database), known);
+}
+
+/**
+ * Brings the database up to date, each migration in a transaction of its own. Of several processes that start
+ * together one migrates and the others wait for it.
+ */
+export async function migrate(
+  database: Database,
+  run: { readonly now: number; readonly known?: readonly PostgresMigration[] },
+): Promise<MigrationPlan> {
+  const known = run.known ?? migrations;
+  const plan = await planMigrations(database, known);
+  for (const { number } of plan.pending) {
+    const migration = known[number - 1];
+    if (migration === undefined) continue;
+    for (const statement of migration.beforehand ?? []) await database.rows(statement);
+    await database.transaction((transaction) => apply(transaction, { migration, known, now: run.now }));
+  }
+  return plan;
+}
+
+async function apply(
+  transaction: Transaction,
+  step: {
+    readonly migration: Migration;
+    readonly known: readonly PostgresMigration[];
+    readonly now: number;
+  },
+): Promise<void> {
+  const { migration } = step;
+  // Ends with the transaction, so that it works through a pooler and cannot be left behind.
+  await transaction.rows(`SELECT pg_advisory_xact_lock(${migrationLock})`);
+  const { from } = await planMigrations(transaction, step.known);
+  if (from >= migration.number) return;
+  // Not IF NOT EXISTS, which asks for the right to create schemas even where an administrator has made this one.
+  const [schema] = await transaction.rows<[name: string | null]>("SELECT to_regnamespace('posthorn')::text");
+  if (schema?.[0] == null) await transaction.rows("CREATE SCHEMA posthorn");
+  await transaction.rows(
+    `CREATE TABLE IF NOT EXISTS posthorn.migrations (
+       number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at bigint NOT NULL)`,
+  );
+  for (const statement of statementsOf(migration.sql)) await transaction.rows(statement);
+  await transaction.rows("INSERT INTO posthorn.migrations VALUES ($1, $2, $3, $4)", [
+    migration.number,
+    migration.name,
+    checksum(migration),
+    step.now,
+  ]);
+}
+
+async function appliedMigrations(database: Runner): Promise<readonly AppliedMigration[]> {
+  const [found] = await database.rows<[table: string | null]>(
+    "SELECT to_regclass('posthorn.migrations')::text",
+  );
+  if (found?.[0] == null) return [];
+  const rows = await database.rows<[number: number, name: string, checksum: string]>(
+    "SELECT number, name, checksum FROM posthorn.migrations ORDER BY number",
+  );
+  return rows.map(([number, name, sum]) => ({ number, name, checksum: sum }));
+}
+
+/** A statement ends with a semicolon at the end of a line, which no function body of ours contains. */
+function statementsOf(sql: string): readonly string[] {
+  return sql
+    .split(/;\n/)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== "");
+}

@@ -1,0 +1,90 @@
+import { numbers } from "./columns.ts";
+import type { Transaction } from "./database.ts";
+
+/** Positions of one block; the sequences of migrations/0001-initial.ts count blocks. */
+const blockSize = 1024;
+
+/** Numbers that one commit may give out. */
+export interface Numbers {
+  readonly nextEvent: () => number;
+  readonly nextDelivery: () => number;
+  /** Of the tenant's next event, without gaps. */
+  readonly nextSequence: (tenant: number) => number;
+  /** Sequence numbers that were drawn and not given out, by tenant. */
+  readonly unused: () => ReadonlyMap<number, number>;
+}
+
+/**
+ * Draws what a commit needs in one statement, and locks the tenants until it ends: numbers without gaps cannot be had
+ * otherwise. The positions are drawn after the lock, so that later commits of a tenant get higher ones.
+ */
+export async function drawNumbers(
+  transaction: Transaction,
+  need: { readonly eventsByTenant: ReadonlyMap<number, number>; readonly deliveries: number },
+): Promise<Numbers> {
+  const { eventsByTenant } = need;
+  const events = [...eventsByTenant.values()].reduce((sum, count) => sum + count, 0);
+  const rows = await transaction.rows<[kind: number, tenant: number, value: number, xid: string]>(
+    `WITH bumped AS (
+       INSERT INTO posthorn.tenant_sequences AS s (tenant, last)
+       SELECT tenant, count FROM unnest($1::int[], $2::bigint[]) AS t (tenant, count) ORDER BY tenant
+       ON CONFLICT (tenant) DO UPDATE SET last = s.last + excluded.last RETURNING s.tenant, s.last)
+     SELECT 0, tenant, last, pg_current_xact_id()::text FROM bumped
+     UNION ALL SELECT 1, 0, nextval('posthorn.event_blocks'), pg_current_xact_id()::text
+       FROM generate_series(1, $3::int)
+     UNION ALL SELECT 2, 0, nextval('posthorn.delivery_blocks'), pg_current_xact_id()::text
+       FROM generate_series(1, $4::int)`,
+    [
+      numbers([...eventsByTenant.keys()]),
+      numbers([...eventsByTenant.values()]),
+      Math.ceil(events / blockSize),
+      Math.ceil(need.deliveries / blockSize),
+    ],
+  );
+  if (rows[0] !== undefined) transaction.identify(rows[0][3]);
+  return numbersFrom(rows, eventsByTenant);
+}
+
+/** Gives back what duplicates did not use. The tenants are still locked, so nobody has seen the higher number. */
+export async function giveBackNumbers(
+  transaction: Transaction,
+  unused: ReadonlyMap<number, number>,
+): Promise<void> {
+  const left = [...unused].filter(([, count]) => count > 0);
+  if (left.length === 0) return;
+  await transaction.rows(
+    `UPDATE posthorn.tenant_sequences s SET last = s.last - u.count
+     FROM unnest($1::int[], $2::bigint[]) AS u (tenant, count) WHERE s.tenant = u.tenant`,
+    [numbers(left.map(([tenant]) => tenant)), numbers(left.map(([, count]) => count))],
+  );
+}
+
+function numbersFrom(
+  rows: readonly (readonly [kind: number, tenant: number, value: number, xid: string])[],
+  eventsByTenant: ReadonlyMap<number, number>,
+): Numbers {
+  const ofKind = (kind: number) => rows.filter((row) => row[0] === kind);
+  const unused = new Map(eventsByTenant);
+  const lasts = new Map(ofKind(0).map(([, tenant, last]) => [tenant, last]));
+  return {
+    nextEvent: counter(ofKind(1).map(([, , block]) => block)),
+    nextDelivery: counter(ofKind(2).map(([, , block]) => block)),
+    nextSequence: (tenant) => {
+      const left = unused.get(tenant) ?? 0;
+      unused.set(tenant, left - 1);
+      return (lasts.get(tenant) ?? 0) - left + 1;
+    },
+    unused: () => unused,
+  };
+}
+
+function counter(blocks: readonly number[]): () => number {
+  let given = 0;
+  return () => {
+    const block = blocks[Math.floor(given / blockSize)];
+    if (block === undefined) throw new RangeError("more rows than positions were drawn for");
+    const position = block * blockSize + (given % blockSize);
+    given += 1;
+    return position;
+  };
+}

@@ -1,0 +1,181 @@
+import type {
+  DuplicateOriginal,
+  Lease,
+  NewEvent,
+  PublishCommand,
+  PublishResult,
+} from "../../../ports/store/deliveries.ts";
+import { priorityCodes } from "../codes.ts";
+import { numbers, storable, texts } from "./columns.ts";
+import type { Transaction } from "./database.ts";
+import type { DeliveryRows } from "./delivery-rows.ts";
+import { EventRows } from "./event-rows.ts";
+import { giveBackNumbers, type Numbers } from "./positions.ts";
+import type { StoreState } from "./state.ts";
+
+type EarlierRow = [
+  tenant: number,
+  key: string,
+  fingerprint: string | null,
+  expiresAt: number,
+  id: string,
+  eventType: string,
+  timestamp: number,
+  sequenceNumber: number,
+  deliveries: number,
+];
+
+/** What a deduplication key stands for. */
+interface Earlier {
+  readonly fingerprint: string | null;
+  readonly expiresAt: number;
+  readonly original: DuplicateOriginal;
+}
+
+/** One commit's publishes: reads what the decisions depend on, decides in memory, and collects the rows. */
+export class PublishBatch {
+  readonly #state: StoreState;
+  readonly #transaction: Transaction;
+  readonly #numbers: Numbers;
+  readonly #deliveries: DeliveryRows;
+  readonly #events = new EventRows();
+  #earlier = new Map<string, Earlier>();
+  /** Ordered lanes in which something waits that is not ours: what is new must wait behind it. */
+  #behindOthers = new Set<number>();
+
+  constructor(
+    state: StoreState,
+    context: {
+      readonly transaction: Transaction;
+      readonly numbers: Numbers;
+      readonly deliveries: DeliveryRows;
+    },
+  ) {
+    this.#state = state;
+    this.#transaction = context.transaction;
+    this.#numbers = context.numbers;
+    this.#deliveries = context.deliveries;
+  }
+
+  async run(commands: readonly PublishCommand[]): Promise<readonly PublishResult[]> {
+    await this.#readEarlier(commands.filter(isKeyed));
+    await this.#readOrderedLanes(commands);
+    const results = commands.map((command) => this.#publish(command));
+    await giveBackNumbers(this.#transaction, this.#numbers.unused());
+    await this.#events.insert(this.#transaction);
+    return results;
+  }
+
+  #publish(command: PublishCommand): PublishResult {
+    const { event } = command;
+    const tenant = this.#state.words.ref(event.tenantId);
+    const known = isKeyed(command) ? this.#earlier.get(keyName(tenant, event)) : undefined;
+    if (known !== undefined && known.expiresAt > event.createdAt) return answerTo(event, known);
+    const seq = this.#numbers.nextEvent();
+    const sequenceNumber = this.#numbers.nextSequence(tenant);
+    this.#addEvent(command, { seq, tenant, sequenceNumber });
+    if (isKeyed(command)) this.#remember(command, { tenant, sequenceNumber });
+    const leases = this.#addDeliveries(command, { seq, tenant });
+    return { kind: "accepted", sequenceNumber, leases };
+  }
+
+  #addEvent(
+    { event, deliveries }: PublishCommand,
+    ref: { readonly seq: number; readonly tenant: number; readonly sequenceNumber: number },
+  ): void {
+    const { words } = this.#state;
+    this.#events.add(event, {
+      ...ref,
+      eventType: words.ref(event.eventType),
+      contentType: words.ref(event.contentType),
+      priority: priorityCodes.encode[event.priority],
+      deliveries: deliveries.length,
+    });
+  }
+
+  #addDeliveries(
+    { event, deliveries }: PublishCommand,
+    ref: { readonly seq: number; readonly tenant: number },
+  ): readonly Lease[] {
+    const stored = { ...ref, bodyBytes: event.body.byteLength };
+    const leases: Lease[] = [];
+    for (const delivery of deliveries) {
+      const lane = this.#state.lanes.get(delivery.lane);
+      const waits = delivery.state === "pending";
+      const leased = waits && delivery.claim && !(lane.ordered && this.#behindOthers.has(lane.ref));
+      if (waits && !leased && lane.ordered) this.#behindOthers.add(lane.ref);
+      const seq = this.#numbers.nextDelivery();
+      leases.push(this.#deliveries.add(delivery, { seq, event: stored, lane, leased }));
+    }
+    return leases;
+  }
+
+  #remember(
+    { event, dedupUntil, deliveries }: PublishCommand,
+    at: { readonly tenant: number; readonly sequenceNumber: number },
+  ): void {
+    const { id, eventType, timestamp, fingerprint } = event;
+    const expiresAt = dedupUntil ?? 0;
+    this.#earlier.set(keyName(at.tenant, event), {
+      fingerprint,
+      expiresAt,
+      original: { id, eventType, timestamp, sequenceNumber: at.sequenceNumber, deliveries: deliveries.length },
+    });
+    this.#events.addKey(event, { tenant: at.tenant, expiresAt });
+  }
+
+  /** The tenants are locked, so no other commit can bring one of these keys until this one ends. */
+  async #readEarlier(keyed: readonly PublishCommand[]): Promise<void> {
+    if (keyed.length === 0) return;
+    const rows = await this.#transaction.rows<EarlierRow>(
+      `SELECT k.tenant, k.key, k.fingerprint, k.expires_at, e.id, t.word, e.occurred_at, e.sequence_number,
+         e.delivery_count
+       FROM (SELECT DISTINCT * FROM unnest($1::int[], $2::text[])) AS w (tenant, key)
+       JOIN posthorn.dedup_keys k ON k.tenant = w.tenant AND k.key = w.key
+       JOIN posthorn.events e ON e.id = k.event JOIN posthorn.words t ON t.ref = e.event_type`,
+      [
+        numbers(keyed.map(({ event }) => this.#state.words.ref(event.tenantId))),
+        texts(keyed.map(({ event }) => event.idempotencyKey)),
+      ],
+    );
+    this.#earlier = new Map(
+      rows.map(([tenant, key, fingerprint, expiresAt, id, eventType, timestamp, sequenceNumber, deliveries]) => [
+        `${tenant} ${key}`,
+        { fingerprint, expiresAt, original: { id, eventType, timestamp, sequenceNumber, deliveries } },
+      ]),
+    );
+  }
+
+  /** A lease in an ordered lane is only given when everything that waits there is leased by this process. */
+  async #readOrderedLanes(commands: readonly PublishCommand[]): Promise<void> {
+    const asked = new Map<number, number>();
+    for (const { deliveries } of commands) {
+      for (const { lane: key, claim, state, createdAt } of deliveries) {
+        const lane = this.#state.lanes.get(key);
+        if (lane.ordered && claim && state === "pending") asked.set(lane.ref, createdAt);
+      }
+    }
+    if (asked.size === 0) return;
+    const rows = await this.#transaction.rows<[lane: number]>(
+      `SELECT lane FROM unnest($1::int[], $2::bigint[]) AS w (lane, now)
+       WHERE EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL)
+         OR EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NOT NULL
+           AND (q.owner <> $3 OR q.lease_until <= w.now))`,
+      [numbers([...asked.keys()]), numbers([...asked.values()]), this.#state.owner],
+    );
+    this.#behindOthers = new Set(rows.map(([lane]) => lane));
+  }
+}
+
+function answerTo(event: NewEvent, known: Earlier): PublishResult {
+  if (known.fingerprint !== event.fingerprint) return { kind: "key_conflict", eventId: known.original.id };
+  return { kind: "duplicate", original: known.original };
+}
+
+function isKeyed({ event, dedupUntil }: PublishCommand): boolean {
+  return dedupUntil !== null && event.idempotencyKey !== null;
+}
+
+function keyName(tenant: number, event: NewEvent): string {
+  return `${tenant} ${storable(event.idempotencyKey ?? "")}`;
+}

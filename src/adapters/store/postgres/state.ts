@@ -1,0 +1,16 @@
+import type { Announcer } from "./announcer.ts";
+import type { Database } from "./database.ts";
+import type { Lanes, Words } from "./words.ts";
+
+/** What all parts of the store share. */
+export interface StoreState {
+  /** For the path of an event. */
+  readonly database: Database;
+  /** For people and upkeep, whose long statements must not take the connections that deliveries need. */
+  readonly aside: Database;
+  readonly words: Words;
+  readonly lanes: Lanes;
+  /** Stands in the leases of this opening; no other opening of the database ever had it. */
+  readonly owner: number;
+  readonly announcer: Announcer;
+}

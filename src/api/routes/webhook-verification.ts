@@ -1,0 +1,120 @@
+import { PosthornError } from "../../core/errors.ts";
+import type { ApiOptions } from "../context.ts";
+import { parseInstant } from "../mapping/instant.ts";
+import { webhookJson } from "../mapping/webhook.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed } from "../schemas/building-blocks.ts";
+import {
+  callbackQuerySchema,
+  callbackResultSchema,
+  incidentInputSchema,
+  incidentResultSchema,
+} from "../schemas/webhook-verification.ts";
+import { webhookSchema } from "../schemas/webhook.ts";
+import { webhookParams } from "./webhooks.ts";
+
+/** What happens between us and the receiver of a webhook beside deliveries. */
+export function webhookVerificationRoutes(options: ApiOptions): readonly Route[] {
+  return [
+    verifyRoute(options),
+    callbackRoute(options, { method: "GET", operationId: "confirmVerification" }),
+    callbackRoute(options, { method: "POST", operationId: "postVerificationConfirmation" }),
+    incidentRoute(options),
+  ];
+}
+
+function verifyRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks/{id}/verify",
+    operationId: "verifyWebhook",
+    tag: "Webhooks",
+    summary: "Ask the receiver again whether it wants the events",
+    description:
+      "Runs the method of `verification` once more and answers what came of it; an explicit refusal ends an earlier permission.",
+    access: "manage",
+    params: webhookParams,
+    body: closed({}),
+    bodyOptional: true,
+    answers: { 200: { description: "The webhook, with `verification` as it is now.", schema: webhookSchema } },
+    errors: ["not_found", "conflict"],
+    handle: async ({ scope, params }) => ({
+      status: 200,
+      body: webhookJson(await services.webhooks.verify(scope, params.id)),
+    }),
+  });
+}
+
+/** CEW-4.1.3-3: the same for both, because GET is what a person does who finds the URL in a log. */
+function callbackRoute(
+  { services }: ApiOptions,
+  { method, operationId }: { readonly method: "GET" | "POST"; readonly operationId: string },
+): Route {
+  return defineRoute({
+    method,
+    path: "/v1/webhooks/{id}/verification-callback",
+    operationId,
+    tag: "Webhooks",
+    summary: "Permit deliveries to a webhook",
+    description:
+      "For receivers: the URL came in `WebHook-Request-Callback`, is good for one use within seven days, and needs no API key. `WebHook-Allowed-Rate` may come along as a header; without it the rate that was asked for is permitted. A body is not read.",
+    access: "public",
+    params: webhookParams,
+    query: callbackQuerySchema,
+    bodyIgnored: true,
+    answers: { 200: { description: "Deliveries begin.", schema: callbackResultSchema } },
+    errors: ["not_found"],
+    handle: async ({ params, query, headers }) => {
+      const { webhookId, allowedRatePerMinute } = await services.webhooks.confirmVerification({
+        id: params.id,
+        key: query.key,
+        allowedRate: oneValue(headers["webhook-allowed-rate"]),
+      });
+      return {
+        status: 200,
+        headers: { "cache-control": "no-store", "referrer-policy": "no-referrer" },
+        body: { webhook_id: webhookId, state: "granted", allowed_rate_per_minute: allowedRatePerMinute },
+      };
+    },
+  });
+}
+
+/** Node joins repeated fields by commas, which no rate has. */
+function oneValue(value: string | readonly string[] | undefined): string | null {
+  return typeof value === "object" ? value.join(", ") : (value ?? null);
+}
+
+function incidentRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks/{id}/incidents",
+    operationId: "reportIncident",
+    tag: "Webhooks",
+    summary: "Report a security incident of a webhook",
+    description:
+      "For receivers that hold a key with the role `publish`: a message that was forged, came too late, or used a key again. It is logged, and announced as `posthorn.webhook.incident_reported`.",
+    access: "publish",
+    params: webhookParams,
+    body: incidentInputSchema,
+    answers: { 202: { description: "It was noted.", schema: incidentResultSchema } },
+    errors: ["not_found", "rate_limited"],
+    handle: async ({ scope, params, body }) => {
+      const { eventId } = await services.webhooks.reportIncident(scope, {
+        id: params.id,
+        kind: body.kind,
+        detail: body.detail,
+        messageId: body.message_id ?? null,
+        occurredAt: timeOf(body.occurred_at),
+      });
+      return { status: 202, body: { event_id: eventId } };
+    },
+  });
+}
+
+function timeOf(text: string | null | undefined): number | null {
+  if (text === undefined || text === null) return null;
+  const instant = parseInstant(text);
+  if (instant === null) throw new PosthornError("invalid_request", "occurred_at is not a time");
+  return instant;
+}

@@ -1,0 +1,10 @@
+import * as nodeCrypto from "node:crypto";
+import type { ReceiverCrypto } from "./crypto.ts";
+import { createNodeCrypto } from "./crypto-node.ts";
+import { createWebCrypto } from "./crypto-web.ts";
+
+/** Both implementations, because every promise of the kit holds on either. */
+export const cryptos: readonly (readonly [name: string, crypto: ReceiverCrypto])[] = [
+  ["node:crypto", createNodeCrypto(nodeCrypto)],
+  ["WebCrypto", createWebCrypto(globalThis.crypto.subtle)],
+];

@@ -1,0 +1,54 @@
+import type { MessageVerifier, ReceivedMessage, Verification } from "../../src/receiver/message.ts";
+import { receivedHeaders } from "../../src/receiver/received-headers.ts";
+
+export const nowMs = 1_800_000_000_000;
+
+/** A message as an honest sender makes it; `headers` replace or, with undefined, remove the usual ones. */
+export function messageWith(
+  changes: {
+    readonly method?: string;
+    readonly url?: string;
+    readonly body?: string | Uint8Array;
+    readonly headers?: Readonly<Record<string, string | undefined>>;
+  } = {},
+): ReceivedMessage {
+  const { method = "POST", url = "/hooks", body = '{"order":1}', headers = {} } = changes;
+  const fields = {
+    "content-type": "application/json",
+    "idempotency-key": '"key-1"',
+    "x-producer": "shop",
+    "x-time": String(nowMs / 1_000),
+    ...headers,
+  };
+  return {
+    method,
+    url,
+    headers: receivedHeaders(Object.entries(fields)),
+    body: typeof body === "string" ? new TextEncoder().encode(body) : body,
+  };
+}
+
+/**
+ * Takes anybody's word: `X-Producer` is who sent it, and without it nobody did. `X-Id` and `X-Time` are what a scheme
+ * would sign.
+ */
+export const trustingVerifier: MessageVerifier = {
+  verify: ({ headers }): Verification => {
+    const producer = headers.get("x-producer");
+    if (producer === null) return { kind: "rejected", cause: "no_matching_signature", detail: "no producer" };
+    const time = headers.get("x-time");
+    return {
+      kind: "verified",
+      scheme: "trust",
+      producer,
+      messageId: headers.get("x-id"),
+      timestampSeconds: time === null ? null : Number(time),
+    };
+  },
+};
+
+/** The text of an answer's body. */
+export function textOf({ body }: { readonly body: Uint8Array | string | null }): string {
+  if (body === null) return "";
+  return typeof body === "string" ? body : new TextDecoder().decode(body);
+}

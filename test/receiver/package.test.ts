@@ -1,0 +1,190 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { delimiter, join, sep } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { receiverErrors } from "../../src/receiver/receiver-error.ts";
+import { InstalledPackage, root } from "./built-package.ts";
+
+const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
+
+suite("the package @posthorn/receiver", () => {
+  let installed: InstalledPackage;
+  before(() => {
+    installed = new InstalledPackage();
+  });
+  after(() => installed[Symbol.dispose]());
+
+  test("has no dependencies, the version of posthorn, a licence and a page", () => {
+    const { manifest } = installed;
+    for (const kind of ["dependencies", "peerDependencies", "optionalDependencies", "devDependencies"])
+      assert.deepEqual(Object.keys(manifest[kind] ?? {}), [], kind);
+    const whole = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+    assert.equal(manifest.version, whole.version);
+    assert.equal(
+      readFileSync(join(installed.path, "LICENSE"), "utf8"),
+      readFileSync(join(root, "LICENSE"), "utf8"),
+    );
+    assert.ok(existsSync(join(installed.path, "README.md")));
+    assert.deepEqual(readdirSync(join(installed.project, "node_modules", "@posthorn")), ["receiver"]);
+  });
+
+  test("every entry leads to code and types, and every framework, store and inbox has an entry", () => {
+    const entries = Object.values(installed.manifest.exports).filter((entry) => typeof entry !== "string");
+    const targets = entries.flatMap((entry) => [entry.types, entry.default]);
+    for (const target of targets) assert.ok(existsSync(join(installed.path, target)), target);
+    const parts = installed
+      .files()
+      .filter((path) => /receiver\/(frameworks|stores)\/[^/]+\.js$|inbox\/(inbox|\w+-store)\.js$/.test(path))
+      .filter((path) => !/(already-parsed|node-exchange|database-objects|inbox-store)\.js$/.test(path));
+    for (const path of parts) assert.ok(targets.includes(`./${path}`), `${path} has no entry`);
+  });
+
+  test("holds no tests, and nothing of Posthorn but what it imports", () => {
+    const strangers = installed
+      .files()
+      .filter(
+        (path) => !/^(dist\/(receiver|core)\/.+\.(js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(path),
+      );
+    assert.deepEqual(strangers, []);
+    assert.deepEqual(
+      installed.files().filter((path) => /\.(test|fixture)\./.test(path)),
+      [],
+    );
+  });
+
+  test("no module imports anything but its neighbours", () => {
+    for (const path of installed.files().filter((name) => name.endsWith(".js"))) {
+      const code = readFileSync(join(installed.path, path), "utf8");
+      const imports = [...code.matchAll(/(?:from|import)\s*\(?\s*["']([^"']+)["']/g)].map(
+        ([, name = ""]) => name,
+      );
+      const foreign = imports.filter((name) => !name.startsWith("."));
+      assert.deepEqual(foreign, [], path);
+    }
+  });
+
+  test("every code of an error has the section of the page to which its problem details link", () => {
+    const page = readFileSync(join(root, "packages/receiver/README.md"), "utf8");
+    const headings = [...page.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading);
+    assert.deepEqual(
+      headings,
+      Object.keys(receiverErrors).map((code) => code.replaceAll("_", "-")),
+    );
+  });
+
+  test("verifies over node:http and the Fetch API on the newest Node", () => {
+    assert.deepEqual(run(installed, { node: process.execPath }), expected({ isSynchronous: true }));
+  });
+
+  test("does the same on WebCrypto alone", () => {
+    assert.deepEqual(
+      run(installed, { node: process.execPath, argument: "web" }),
+      expected({ isSynchronous: false }),
+    );
+  });
+
+  test("does the same on Node 20, with node:crypto and with WebCrypto", (t) => {
+    const node = findNode20();
+    if (node === undefined) {
+      if (isCi) assert.fail("no Node 20 on the PATH; with CI=true that is a failure");
+      t.skip("no Node 20 on the PATH");
+      return;
+    }
+    assert.deepEqual(run(installed, { node }), expected({ isSynchronous: true }));
+    assert.deepEqual(run(installed, { node, argument: "web" }), expected({ isSynchronous: false }));
+  });
+
+  test("its types are complete: in a strict project with Node's types, and in one with the browser's alone", () => {
+    installed.link("@types");
+    const entries = Object.keys(installed.manifest.exports).filter((entry) => entry !== "./package.json");
+    const imports = entries.map(
+      (entry, index) => `import * as e${index} from "@posthorn/receiver${entry.slice(1)}";`,
+    );
+    installed.write(
+      "all.ts",
+      [...imports, `console.log(${entries.map((_, index) => `e${index}`).join(", ")});`].join("\n"),
+    );
+    installed.write("use.ts", typedUse);
+    const strict = { strict: true, noEmit: true, module: "nodenext", skipLibCheck: false, target: "es2023" };
+    const files = ["all.ts", "use.ts"];
+    for (const [name, options] of [
+      ["node", { ...strict, lib: ["es2023"], types: ["node"] }],
+      [
+        "browser",
+        {
+          ...strict,
+          lib: ["es2023", "dom", "dom.iterable", "dom.asynciterable", "esnext.disposable"],
+          types: [],
+        },
+      ],
+    ] as const) {
+      installed.write(`tsconfig.${name}.json`, JSON.stringify({ compilerOptions: options, files }));
+      const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
+      try {
+        execFileSync(process.execPath, [compiler, "-p", `tsconfig.${name}.json`], { cwd: installed.project });
+      } catch (error) {
+        assert.fail(`${name}:\n${String((error as { stdout?: Buffer }).stdout)}`);
+      }
+    }
+  });
+});
+
+/** What an application writes, with the types it relies on. */
+const typedUse = `
+import { createReceiver, ReceiverError, standardWebhooks, providers, type MessageVerifier } from "@posthorn/receiver";
+import { fetchHandler } from "@posthorn/receiver/fetch";
+import { createMemoryDeduplicationStore } from "@posthorn/receiver/stores/memory";
+
+const verifier: MessageVerifier = standardWebhooks({ keys: "whsec_" });
+export const handle: (request: Request) => Promise<Response> = fetchHandler(
+  createReceiver({
+    verifier,
+    deduplication: { store: createMemoryDeduplicationStore() },
+    handler: async ({ producer, messageId, json }) => {
+      const id: string | null = messageId;
+      if (producer !== "acme") throw new ReceiverError("invalid_message", "not for us");
+      return { status: 200, body: { id, data: json() } };
+    },
+  }),
+);
+// @ts-expect-error Square signs the address, so it has to be given
+providers.square({ secrets: "hush" });
+`;
+
+function run(
+  installed: InstalledPackage,
+  { node, argument }: { readonly node: string; readonly argument?: string },
+): unknown {
+  const consumer = readFileSync(join(import.meta.dirname, "consumer.mjs"), "utf8");
+  const program = installed.write("consumer.mjs", consumer);
+  const args = argument === undefined ? [program] : [program, argument];
+  return JSON.parse(execFileSync(node, args, { cwd: installed.project, encoding: "utf8" }));
+}
+
+function expected({ isSynchronous }: { readonly isSynchronous: boolean }) {
+  const statuses = [204, 204, 204, 401, 401];
+  return {
+    http: statuses,
+    fetched: statuses,
+    handled: ["http", "fetch"].flatMap((way) => [
+      [`${way}-1`, "v1", `${way}-1`],
+      [`${way}-2`, "v1a", `${way}-2`],
+    ]),
+    github: "verified",
+    isSynchronous,
+  };
+}
+
+/** The system's own, not the one that this project brings. */
+function findNode20(): string | undefined {
+  return (process.env["PATH"] ?? "")
+    .split(delimiter)
+    .filter((folder) => !folder.includes(`${sep}node_modules${sep}`))
+    .map((folder) => join(folder, process.platform === "win32" ? "node.exe" : "node"))
+    .find((path) => existsSync(path) && versionOf(path).startsWith("v20."));
+}
+
+function versionOf(node: string): string {
+  return execFileSync(node, ["--version"], { encoding: "utf8" });
+}

@@ -1,0 +1,19 @@
+import type { PoolClient } from "pg";
+import { createPostgresDeduplicationTable, postgresTransactions } from "../../src/receiver/stores/postgres.ts";
+import { openOwnSchema } from "./own-schema.ts";
+import { transactionTests } from "./transactions.ts";
+
+transactionTests("postgres", async () => {
+  const { pool, drop } = await openOwnSchema();
+  await pool.query("CREATE TABLE orders (id SERIAL)");
+  await createPostgresDeduplicationTable(pool);
+  const count = async (table: string) =>
+    Number((await pool.query(`SELECT count(*) AS count FROM ${table}`)).rows[0].count);
+  return {
+    inTransaction: postgresTransactions<PoolClient>(pool),
+    insertOrder: async (transaction) => void (await transaction.query("INSERT INTO orders DEFAULT VALUES")),
+    countOrders: () => count("orders"),
+    countKeys: () => count("posthorn_deduplication"),
+    cleanup: drop,
+  };
+});
