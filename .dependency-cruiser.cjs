@@ -12,10 +12,11 @@ const MAY_IMPORT = {
   receiver: ["core"],
   api: ["engine", "ports", "core"],
   gateway: ["receiver", "engine", "core"],
+  doctor: ["receiver", "engine", "ports", "core"],
   config: ["core"],
   // The composition root: the only place that names a concrete adapter.
   app: ["adapters", "api", "gateway", "receiver", "engine", "config", "ports", "core"],
-  cli: ["app", "config", "core"],
+  cli: ["app", "config", "doctor", "core"],
 };
 
 const direction = Object.entries(MAY_IMPORT).map(([part, others]) => ({

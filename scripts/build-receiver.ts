@@ -38,7 +38,7 @@ function compile(): void {
   const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
   const args = ["--project", "tsconfig.receiver.json", "--outDir", join(target, "dist")];
   try {
-    execFileSync(process.execPath, [compiler, ...args], { cwd: projectRoot, stdio: "inherit" });
+    execFileSync(process.execPath, [compiler, ...args], { cwd: projectRoot, stdio: ["ignore", 2, 2] });
   } catch {
     stop("the build stopped at the errors above");
   }

@@ -1,4 +1,4 @@
-import { Buffer } from "node:buffer";
+import type { Buffer } from "node:buffer";
 import { Webhook } from "standardwebhooks";
 import { defaultCrypto } from "../../src/receiver/default-crypto.ts";
 import type { ReceivedMessage } from "../../src/receiver/message.ts";

@@ -1,7 +1,7 @@
 /** From a route to a Fastify handler: parse, validate, run once, answer. Authentication came before, see server.ts. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
-import type { Principal, Scope } from "../engine/services.ts";
+import type { Principal, RawContent, Scope } from "../engine/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import { fingerprintOf, readIdempotencyKey, runOnce } from "./idempotency.ts";
 import type { IdempotencyDependencies } from "./idempotency.ts";
@@ -10,7 +10,7 @@ import { knownError, renderProblem, unexpectedError } from "./problems.ts";
 import type { Rendered } from "./problems.ts";
 import { bodyTooLarge } from "./request-body.ts";
 import type { RequestBody } from "./request-body.ts";
-import type { Answer, Call, Route } from "./route.ts";
+import type { Answer, Call, RawForm, Route } from "./route.ts";
 import { compileValidator } from "./validation.ts";
 
 declare module "fastify" {
@@ -26,10 +26,47 @@ const noTenant: Scope = { tenantId: "" };
 const emptyBody = Buffer.alloc(0);
 const jsonHeaders = { "content-type": "application/json" };
 
-/** The answer never rejects: whatever is thrown below becomes a problem here. */
+/** One way to call a route. A route with a raw form has two. */
+interface Form {
+  readonly route: Route;
+  readonly readCall: (request: FastifyRequest) => Call;
+  /** Header fields that say what the body means, so that a repeat must have them too; null when the body says it all. */
+  readonly bodyHeader: "content-type" | null;
+  handle(call: Call): Promise<Answer>;
+}
+
 export function createHandler(route: Route, dependencies: IdempotencyDependencies): RouteHandler {
-  const readCall = createCallReader(route);
-  const isOnce = route.method === "POST";
+  const plain = createFormHandler(
+    {
+      route,
+      readCall: createCallReader(route, { query: route.query, readBody: createBodyReader(route) }),
+      bodyHeader: null,
+      handle: (call) => route.handle(call),
+    },
+    dependencies,
+  );
+  const { raw } = route;
+  if (raw === undefined) return plain;
+  const handleRaw = createFormHandler(
+    {
+      route,
+      readCall: createCallReader(route, { query: raw.query, readBody: createRawReader(raw) }),
+      bodyHeader: "content-type",
+      handle: (call) => raw.handle(call as Call<unknown, unknown, RawContent>),
+    },
+    dependencies,
+  );
+  return (request, reply) => (isRaw(request, raw) ? handleRaw : plain)(request, reply);
+}
+
+/** Whether a request means the raw form. */
+export function isRaw(request: FastifyRequest, { parameter }: Pick<RawForm, "parameter">): boolean {
+  return (request.query as Readonly<Record<string, unknown>>)[parameter] !== undefined;
+}
+
+/** The answer never rejects: whatever is thrown below becomes a problem here. */
+function createFormHandler(form: Form, dependencies: IdempotencyDependencies): RouteHandler {
+  const isOnce = form.route.method === "POST";
   const { log } = dependencies;
 
   return (request, reply) => {
@@ -37,8 +74,8 @@ export function createHandler(route: Route, dependencies: IdempotencyDependencie
     try {
       const header = isOnce ? request.headers["idempotency-key"] : undefined;
       const key = header === undefined ? null : readIdempotencyKey(header);
-      const call = readCall(request);
-      running = key === null ? run(route, call) : once(key, { route, call, request, dependencies });
+      const call = form.readCall(request);
+      running = key === null ? run(form, call) : once(key, { form, call, request, dependencies });
     } catch (error) {
       send(reply, renderError(error, { log, requestId: request.id }));
       return;
@@ -53,29 +90,31 @@ export function createHandler(route: Route, dependencies: IdempotencyDependencie
 function once(
   key: string,
   more: {
-    readonly route: Route;
+    readonly form: Form;
     readonly call: Call;
     readonly request: FastifyRequest;
     readonly dependencies: IdempotencyDependencies;
   },
 ): Promise<Rendered> {
-  const { route, call, request, dependencies } = more;
+  const { form, call, request, dependencies } = more;
+  const { route, bodyHeader } = form;
   const body = Buffer.isBuffer(request.body) ? request.body : emptyBody;
+  const mediaType = bodyHeader === null ? null : (request.headers[bodyHeader] ?? null);
   const idempotent = {
     scope: `${call.principal?.keyId ?? ""}:${route.method} ${route.path}`,
     key,
-    fingerprint: fingerprintOf({ method: route.method, url: request.raw.url ?? "", body }),
+    fingerprint: fingerprintOf({ method: route.method, url: request.raw.url ?? "", mediaType, body }),
     answerIsSecret: route.answerIsSecret === true,
   };
   const produce = (): Promise<Rendered> =>
-    run(route, call).catch((error: unknown) =>
+    run(form, call).catch((error: unknown) =>
       renderError(error, { log: dependencies.log, requestId: request.id }),
     );
   return runOnce(idempotent, produce, dependencies);
 }
 
-async function run(route: Route, call: Call): Promise<Rendered> {
-  return renderAnswer(await route.handle(call));
+async function run(form: Form, call: Call): Promise<Rendered> {
+  return renderAnswer(await form.handle(call));
 }
 
 function renderAnswer(answer: Answer): Rendered {
@@ -115,14 +154,16 @@ export function send(reply: FastifyReply, rendered: Rendered): void {
   raw.end(rendered.text);
 }
 
+interface FormReader {
+  readonly query: Route["query"];
+  readonly readBody: (request: FastifyRequest) => unknown;
+}
+
 /** Everything that can be prepared once a route, so that a request only runs compiled checks. */
-function createCallReader(route: Route): (request: FastifyRequest) => Call {
+function createCallReader(route: Route, form: FormReader): (request: FastifyRequest) => Call {
+  const { readBody } = form;
   const checkParams = route.params === undefined ? null : compileValidator(route.params, "path");
-  const checkQuery = compileValidator(
-    route.query ?? { type: "object", additionalProperties: false },
-    "query",
-  );
-  const readBody = createBodyReader(route);
+  const checkQuery = compileValidator(form.query ?? { type: "object", additionalProperties: false }, "query");
   // Where a PUT makes what was not there, a name that cannot be is a mistake to explain, not something missing.
   const creates = route.method === "PUT" && 201 in route.answers;
 
@@ -143,7 +184,7 @@ function createCallReader(route: Route): (request: FastifyRequest) => Call {
       principal,
       params: request.params,
       query,
-      body: readBody(request.body as RequestBody | undefined),
+      body: readBody(request),
       headers: request.headers,
     };
   };
@@ -157,15 +198,13 @@ function refuseForeignTenant({ tenantId }: Principal, query: unknown): void {
   throw new InvalidRequestError("The query of the URL is not valid.", [{ field: "tenant_id", message }]);
 }
 
-function createBodyReader(route: Route): (raw: RequestBody | undefined) => unknown {
+function createBodyReader(route: Route): (request: FastifyRequest) => unknown {
   if (route.body === undefined) return () => undefined;
   const check = compileValidator(route.body, "body");
   const bounds = route.bodyBounds ?? defaultBounds;
-  return (raw) => {
-    if (raw === bodyTooLarge) {
-      const detail = `The body has more than ${String(route.bodyBytesMax ?? bodyBytesMaxDefault)} bytes.`;
-      throw new PosthornError("payload_too_large", detail);
-    }
+  return (request) => {
+    const raw = request.body as RequestBody | undefined;
+    if (raw === bodyTooLarge) throw tooLarge(route.bodyBytesMax ?? bodyBytesMaxDefault);
     if (raw === undefined || raw.length === 0) {
       if (route.bodyOptional === true) return {};
       throw new InvalidRequestError("A JSON body is required.", [{ field: "", message: "is required" }]);
@@ -175,6 +214,24 @@ function createBodyReader(route: Route): (raw: RequestBody | undefined) => unkno
     if (errors !== null) throw new InvalidRequestError("The body is not valid.", errors);
     return body;
   };
+}
+
+/** The bytes and what they are. That there are any, and that the type is one, the service judges (CEW-2.1-4). */
+function createRawReader({ bodyBytesMax }: RawForm): (request: FastifyRequest) => RawContent {
+  return (request) => {
+    const contentType = request.headers["content-type"];
+    if (contentType === undefined) throw new PosthornError("unsupported_media_type", missingContentType);
+    const body = (request.body as RequestBody | undefined) ?? emptyBody;
+    if (body === bodyTooLarge || body.length > bodyBytesMax) throw tooLarge(bodyBytesMax);
+    return { contentType, body };
+  };
+}
+
+/** For bodies of which only the sender can say what they are. */
+export const missingContentType = "Name the media type of the body in Content-Type.";
+
+function tooLarge(bytesMax: number): PosthornError {
+  return new PosthornError("payload_too_large", `The body has more than ${bytesMax} bytes.`);
 }
 
 /** Enough for every resource but events and event types. */

@@ -132,14 +132,20 @@ function unpack(body: string, { secretBox, context }: Packing & { readonly secre
   }
 }
 
-/** SHA-256 of what was asked for; headers differ between repeats and do not count (IDK-9). */
+/**
+ * SHA-256 of what was asked for. Headers differ between repeats and do not count (IDK-9), but for the media type of a
+ * body that says nothing about itself.
+ */
 export function fingerprintOf(request: {
   readonly method: string;
   /** Path and query. */
   readonly url: string;
+  readonly mediaType: string | null;
   readonly body: Uint8Array;
 }): string {
-  return createHash("sha256").update(`${request.method} ${request.url}\n`).update(request.body).digest("hex");
+  const { method, url, mediaType, body } = request;
+  const head = mediaType === null ? `${method} ${url}\n` : `${method} ${url}\n${mediaType}\n`;
+  return createHash("sha256").update(head).update(body).digest("hex");
 }
 
 /** The key in the header, checked in full before it is looked up (IDK-29). Throws `idempotency_key_malformed`. */

@@ -49,6 +49,7 @@ function describeRoute(route: Route, components: Components): JsonObject {
   const parameters = [
     ...parametersOf(route.params, { where: "path", components }),
     ...parametersOf(route.query, { where: "query", components }),
+    ...parametersOf(rawParameters(route), { where: "query", components }),
     ...(route.method === "POST" ? [idempotencyKeyParameter] : []),
   ];
   const roles = rolesFor(route.access);
@@ -62,7 +63,12 @@ function describeRoute(route: Route, components: Components): JsonObject {
     ...(route.body !== undefined && {
       requestBody: {
         required: route.bodyOptional !== true,
-        content: { "application/json": { schema: hoist(route.body, components) } },
+        ...(route.raw !== undefined && { description: route.raw.description }),
+        content: {
+          "application/json": { schema: hoist(route.body, components) },
+          // Bytes have no schema; a JSON body in the raw form may be any value.
+          ...(route.raw !== undefined && { "*/*": {} }),
+        },
       },
     }),
     responses: { ...describeAnswers(route, components), ...describeErrors(route) },
@@ -76,6 +82,11 @@ const idempotencyKeyParameter = {
   description: "Makes the request safe to repeat for 24 hours; see /docs/idempotency.",
   schema: { type: "string", examples: ['"8e03978e-40d5-43e8-bc93-6894a57f9324"'] },
 };
+
+/** All optional, because they belong to one form of the route only. */
+function rawParameters({ raw }: Route): TSchema | undefined {
+  return raw === undefined ? undefined : ({ ...raw.query, required: [] } as TSchema);
+}
 
 function parametersOf(
   schema: TSchema | undefined,

@@ -122,7 +122,7 @@ function frameworkError(error: unknown): PosthornError | null {
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new PosthornError(
         "unsupported_media_type",
-        'Send the body as "Content-Type: application/json".',
+        "Content-Type is not a media type such as application/json.",
       );
     case "FST_ERR_BAD_URL":
       return new InvalidRequestError("The path is not a valid URL path.", []);

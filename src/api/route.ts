@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import type { ErrorCode } from "../core/errors.ts";
-import type { Principal, Scope } from "../engine/services.ts";
+import type { Principal, RawContent, Scope } from "../engine/services.ts";
 import type { JsonBounds } from "./json-guard.ts";
 
 /**
@@ -27,12 +27,27 @@ export interface Route {
   readonly bodyIgnored?: boolean;
   readonly bodyBytesMax?: number;
   readonly bodyBounds?: JsonBounds;
+  /** A second form of the route, for bodies that are taken as they are. */
+  readonly raw?: RawForm;
   readonly answers: Readonly<Record<number, AnswerDescription>>;
   /** Errors beyond those that every route has. */
   readonly errors: readonly ErrorCode[];
   /** The answer holds a secret: it is sealed when kept for an Idempotency-Key. */
   readonly answerIsSecret?: boolean;
   handle(call: Call): Promise<Answer>;
+}
+
+/**
+ * Chosen by a query parameter: with it the body is bytes of any media type, JSON included, and what `body` would have
+ * said beside them comes in the query.
+ */
+export interface RawForm {
+  readonly parameter: string;
+  /** Requires the parameter. */
+  readonly query: TSchema;
+  readonly bodyBytesMax: number;
+  readonly description: string;
+  handle(call: Call<unknown, unknown, RawContent>): Promise<Answer>;
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -86,6 +101,16 @@ interface TypedRoute<P extends TSchema, Q extends TSchema, B extends TSchema>
   readonly query?: Q;
   readonly body?: B;
   handle(call: Call<Static<P>, Static<Q>, Static<B>>): Promise<Answer>;
+}
+
+interface TypedRawForm<Q extends TSchema> extends Omit<RawForm, "query" | "handle"> {
+  readonly query: Q;
+  handle(call: Call<unknown, Static<Q>, RawContent>): Promise<Answer>;
+}
+
+/** As {@link defineRoute}, for the second form of a route. */
+export function defineRawForm<Q extends TSchema>(form: TypedRawForm<Q>): RawForm {
+  return form;
 }
 
 /** Ties the handler's types to the schemas. The dispatcher validates before it calls, which makes the cast true. */

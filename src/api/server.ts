@@ -1,16 +1,31 @@
 /** The HTTP server: Fastify with the routes of route-table.ts. */
 import { maxHeaderSize } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { fastify } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { NotFoundError, PosthornError } from "../core/errors.ts";
 import { authenticate } from "./authentication.ts";
 import type { ApiOptions } from "./context.ts";
-import { bodyBytesMaxDefault, createHandler, renderError, send } from "./dispatch.ts";
+import {
+  bodyBytesMaxDefault,
+  createHandler,
+  isRaw,
+  missingContentType,
+  renderError,
+  send,
+} from "./dispatch.ts";
 import { MethodNotAllowedError, renderProblem } from "./problems.ts";
 import { readBody } from "./request-body.ts";
-import type { Access, Route } from "./route.ts";
+import type { RequestBody } from "./request-body.ts";
+import type { Access, RawForm, Route } from "./route.ts";
 import { createRoutes } from "./route-table.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    readonly rawForm?: RawForm;
+  }
+}
 
 export type { ApiOptions, Readiness } from "./context.ts";
 
@@ -77,6 +92,7 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
   app.addContentTypeParser("application/json", (request, payload, done) => {
     readBody(payload, request.routeOptions.bodyLimit, done);
   });
+  app.addContentTypeParser("*", readOtherBody);
   app.setErrorHandler((error, request, reply) =>
     send(reply, renderError(error, { log, requestId: request.id })),
   );
@@ -92,6 +108,7 @@ function register(app: FastifyInstance, route: Route, options: ApiOptions): void
     method: route.method,
     url: route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
     bodyLimit: route.bodyBytesMax ?? bodyBytesMaxDefault,
+    ...(route.raw !== undefined && { config: { rawForm: route.raw } }),
     ...(access !== "public" && { onRequest: createAuthenticationHook(access, options) }),
     handler: createHandler(route, {
       store: options.idempotency,
@@ -122,6 +139,25 @@ function createAuthenticationHook(access: Exclude<Access, "public">, { services 
     done();
   };
 }
+
+/** Everything that is not JSON: bytes where a route takes them, 415 elsewhere. */
+function readOtherBody(
+  request: FastifyRequest,
+  payload: IncomingMessage,
+  done: (error: Error | null, body?: RequestBody) => void,
+): void {
+  const { rawForm } = request.routeOptions.config;
+  if (request.is404) done(null);
+  else if (rawForm === undefined) done(new PosthornError("unsupported_media_type", jsonWanted));
+  else if (!isRaw(request, rawForm)) {
+    const hint = `, or give ${rawForm.parameter} in the query to send a body of any media type.`;
+    done(new PosthornError("unsupported_media_type", jsonWanted.replace(/\.$/, hint)));
+  } else if (request.headers["content-type"] === undefined) {
+    done(new PosthornError("unsupported_media_type", missingContentType));
+  } else readBody(payload, rawForm.bodyBytesMax, done);
+}
+
+const jsonWanted = 'Send the body as "Content-Type: application/json".';
 
 function refuseEncodedBodies(request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void {
   const encoding = request.headers["content-encoding"];

@@ -54,6 +54,24 @@ suite("library", () => {
       assert.ok(entries[2]?.kind === "refused" && entries[2].error instanceof InvalidRequestError);
     }));
 
+  test("EDS-2-1 bytes of any media type are published as they were when the call was made", () =>
+    withPosthorn(async (posthorn) => {
+      const body = Uint8Array.of(0, 255, 60);
+      const publishing = posthorn.publish({
+        eventType: "order.scanned",
+        raw: { contentType: "image/x-scan", body },
+      });
+      body.fill(1);
+      const event = await posthorn.events.get((await publishing).id);
+      assert.deepEqual([...(event.body ?? [])], [0, 255, 60]);
+      assert.equal(event.contentType, "image/x-scan");
+      assert.equal(event.raw, true);
+      for (const raw of [{}, null, "text", { contentType: "text/plain", body: "text" }]) {
+        const refused = posthorn.publish({ eventType: "order.scanned", raw } as never);
+        await assert.rejects(refused, InvalidRequestError);
+      }
+    }));
+
   test("services act without a scope, and there is no server unless asked for", () =>
     withPosthorn(async (posthorn) => {
       assert.equal(posthorn.url, null);

@@ -104,9 +104,9 @@ export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn>
   const scope: Scope = { tenantId: tenantId ?? null };
   const { services } = running;
   return {
-    publish: async (event) => refuseDuplicate(await services.events.publish(scope, event)),
+    publish: async (event) => refuseDuplicate(await services.events.publish(scope, withOwnBytes(event))),
     publishMany: async (events) =>
-      (await services.events.publishMany(scope, events)).map(refuseDuplicateEntry),
+      (await services.events.publishMany(scope, events.map(withOwnBytes))).map(refuseDuplicateEntry),
     events: scoped(services.events, scope),
     webhooks: scoped(services.webhooks, scope),
     deliveries: scoped(services.deliveries, scope),
@@ -118,6 +118,13 @@ export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn>
     metrics: () => running.metricsText(),
     close: () => running.stop(),
   };
+}
+
+/** What is delivered must be what was stored, also when the caller uses its buffer again meanwhile. */
+function withOwnBytes(event: PublishInput): PublishInput {
+  const body: unknown = event.raw?.body;
+  if (event.raw === undefined || !(body instanceof Uint8Array)) return event;
+  return { ...event, raw: { ...event.raw, body: Uint8Array.from(body) } };
 }
 
 function refuseDuplicate(receipt: PublishReceipt): PublishReceipt {

@@ -7,6 +7,8 @@ export type Json = Readonly<Record<string, unknown>>;
 export interface CallOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
   readonly body?: unknown;
+  /** Instead of `body`: bytes that are sent as they are. */
+  readonly raw?: { readonly contentType: string; readonly body: Uint8Array<ArrayBuffer> };
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -45,17 +47,18 @@ export class ApiClient {
 
   async #send(
     url: URL,
-    { method, body, headers }: CallOptions & { readonly method: string },
+    { method, body, raw, headers }: CallOptions & { readonly method: string },
   ): Promise<Response> {
+    const sent = raw?.body ?? (body === undefined ? undefined : JSON.stringify(body));
     try {
       return await fetch(url, {
         method,
         headers: {
           authorization: `Bearer ${this.#key}`,
-          ...(body !== undefined && { "content-type": "application/json" }),
+          ...(sent !== undefined && { "content-type": raw?.contentType ?? "application/json" }),
           ...headers,
         },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(sent !== undefined && { body: sent }),
         redirect: "error",
         signal: AbortSignal.timeout(timeoutMs),
       });

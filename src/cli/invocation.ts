@@ -21,7 +21,12 @@ export function processInvocation(): Invocation {
 
 /** All of standard input as text. */
 export async function readInput(stdin: Invocation["stdin"]): Promise<string> {
+  return (await readInputBytes(stdin)).toString("utf8");
+}
+
+/** All of standard input as it came. */
+export async function readInputBytes(stdin: Invocation["stdin"]): Promise<Buffer<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of stdin) chunks.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../app/version.ts";
+import { addCheckCommand } from "./commands/check.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addDeadLetterCommands } from "./commands/dead-letters.ts";
 import { addDeliveryCommands } from "./commands/deliveries.ts";
@@ -27,6 +28,7 @@ function createProgram(invocation: Invocation): Command {
   addServeCommand(program, invocation);
   addDemoCommand(program, invocation);
   addListenCommand(program, invocation);
+  addCheckCommand(program, invocation);
   addPublishCommand(program, invocation);
   addEventCommands(program, invocation);
   const webhooks = program.command("webhooks").description("subscriptions: where events go, and how");

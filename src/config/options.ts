@@ -106,7 +106,7 @@ const server = {
     env: "POSTHORN_ORIGIN",
     group: "Server",
     description:
-      "DNS name under which receivers know this system: `WebHook-Request-Origin` of CloudEvents. It names the system, not a machine; receivers may permit by it, so keep it.",
+      "Name under which receivers know this system, as a DNS name: `WebHook-Request-Origin` of CloudEvents. It names the system, not a machine; receivers may permit by it, so keep it.",
     kind: originName,
     fallback: null,
     fallbackText: "the host of `POSTHORN_PUBLIC_URL`, else `posthorn.invalid`",

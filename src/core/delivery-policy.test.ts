@@ -2,9 +2,16 @@ import { webhookDefaults } from "./webhook.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { classify } from "./classify.ts";
 import { attemptTimeoutMs, attemptTimeoutMsMax, resolvePolicy } from "./delivery-policy.ts";
+import type { Outcome } from "./outcome.ts";
+import { cloudEvents } from "./profiles/cloudevents.ts";
+import { eventDelivery } from "./profiles/event-delivery.ts";
+import { profiles } from "./profiles/index.ts";
 import { standard } from "./profiles/standard.ts";
-import type { Webhook } from "./webhook.ts";
+import { ts16a } from "./profiles/ts-16a.ts";
+import { xWebhook } from "./profiles/x-webhook.ts";
+import type { Webhook, WebhookAgreements } from "./webhook.ts";
 
 const webhook: Webhook = {
   id: "w",
@@ -62,7 +69,98 @@ test("each override replaces its field alone", () => {
   assert.equal(policy.classification, standard.classification);
 });
 
-test("the timeout grows per attempt to three times the first (WDS-123)", () => {
+// ---- agreements -------------------------------------------------------------------------------------------------
+
+function agreeing(agreements: Partial<WebhookAgreements>): Webhook {
+  return { ...webhook, agreements: { ...webhookDefaults.agreements, ...agreements } };
+}
+
+function outcomeOf(status: number, policy: ReturnType<typeof resolvePolicy>): Outcome {
+  return classify({ kind: "response", status, complete: true }, policy).outcome;
+}
+
+test("EDS-9.2.1-3 EDS-9.2.1-4 207 is accepted only where owner and receiver agreed on it", () => {
+  for (const profile of [standard, eventDelivery]) {
+    assert.equal(outcomeOf(207, resolvePolicy(webhook, profile)), "transient");
+    const agreed = resolvePolicy(agreeing({ acceptMultiStatus: true }), profile);
+    assert.equal(outcomeOf(207, agreed), "accepted");
+    for (const status of [302, 400, 422, 451, 503]) {
+      const without = outcomeOf(status, resolvePolicy(webhook, profile));
+      assert.equal(outcomeOf(status, agreed), without, `${status} means what it meant`);
+    }
+  }
+});
+
+test("EDS-9.2-2 C-8 409 is transient under the draft where the receiver enforces Idempotency-Key", () => {
+  assert.equal(outcomeOf(409, resolvePolicy(webhook, eventDelivery)), "terminal");
+  const agreed = resolvePolicy(agreeing({ idempotencyEnforced: true }), eventDelivery);
+  assert.equal(outcomeOf(409, agreed), "transient");
+  assert.equal(outcomeOf(207, agreed), "transient", "the other agreement was not made");
+});
+
+test("C-9 a permanent redirect is taken over only when profile and owner both allow it", () => {
+  for (const profile of profiles) {
+    const { followPermanentRedirect } = resolvePolicy(agreeing({ followPermanentRedirect: true }), profile);
+    assert.equal(followPermanentRedirect, profile === eventDelivery, profile.name);
+    assert.equal(resolvePolicy(webhook, profile).followPermanentRedirect, false);
+  }
+});
+
+// ---- rates ------------------------------------------------------------------------------------------------------
+
+function granted(allowedRatePerMinute: number | null, rateLimit: Webhook["rateLimit"] = null): Webhook {
+  return { ...webhook, rateLimit, verification: { ...webhook.verification, allowedRatePerMinute } };
+}
+
+test("CEW-4.2.2-4 C-34 the granted rate is kept, and the lower of two rates counts", () => {
+  const rateOf = (given: Webhook, profile = cloudEvents) => resolvePolicy(given, profile).rateLimit;
+  assert.deepEqual(rateOf(granted(60)), { requestsPerMinute: 60, burst: 1 });
+  assert.deepEqual(rateOf(granted(60, { requestsPerMinute: 30, burst: 20 })), {
+    requestsPerMinute: 30,
+    burst: 1,
+  });
+  assert.equal(rateOf(granted(60, { requestsPerMinute: 600, burst: 9 }))?.requestsPerMinute, 60);
+  assert.equal(rateOf(granted(60), xWebhook)?.requestsPerMinute, 60);
+});
+
+test("WDS-59 WDS-60 the webhook's own rate takes the place of the profile's", () => {
+  assert.equal(resolvePolicy(granted(null), cloudEvents).rateLimit, null);
+  assert.deepEqual(resolvePolicy(webhook, xWebhook).rateLimit, { requestsPerMinute: 100, burst: 20 });
+  const own = { requestsPerMinute: 6_000, burst: 50 };
+  assert.deepEqual(resolvePolicy({ ...webhook, rateLimit: own }, xWebhook).rateLimit, own);
+});
+
+// ---- headers and schemes ----------------------------------------------------------------------------------------
+
+function headerNames(given: Webhook, profile = standard): string[] {
+  return resolvePolicy(given, profile).headers.map(({ name }) => name);
+}
+
+test("CEW-2.1-6 every profile names the sender to a receiver that wanted the handshake, once", () => {
+  const method = "cloudevents" as const;
+  const shaken: Webhook = { ...webhook, verification: { ...webhook.verification, method } };
+  for (const profile of profiles) {
+    const origins = headerNames(shaken, profile).filter((name) => name === "WebHook-Request-Origin");
+    assert.equal(origins.length, 1, profile.name);
+  }
+  assert.ok(!headerNames(webhook, standard).includes("WebHook-Request-Origin"));
+});
+
+test("C-19 the two families of headers meet only while a webhook migrates, and are signed then", () => {
+  const migrating: Webhook = { ...webhook, migrationHeaders: true };
+  for (const profile of [standard, ts16a, xWebhook]) {
+    const has = (given: Webhook) => {
+      const names = headerNames(given, profile);
+      return [names.includes("Webhook-ID"), names.includes("X-Webhook-ID")];
+    };
+    assert.deepEqual(has(webhook), [profile !== xWebhook, profile === xWebhook], profile.name);
+    assert.deepEqual(has(migrating), [true, true], profile.name);
+  }
+  assert.deepEqual(resolvePolicy(migrating, standard).signatureSchemes, ["v1a", "v1", "x-webhook-v1"]);
+  assert.deepEqual(resolvePolicy(migrating, xWebhook).signatureSchemes, ["x-webhook-v1", "v1a", "v1"]);
+});
+
+test("WDS-51 WDS-123 the timeout grows per attempt to three times the first", () => {
   const growing = { timeoutMs: 10_000, timeoutGrowthFactor: 2 };
   assert.deepEqual(
     [1, 2, 3, 9].map((number) => attemptTimeoutMs(growing, number)),

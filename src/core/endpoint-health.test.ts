@@ -167,3 +167,18 @@ test("timeouts and 408 pause for a minute, 502 and 504 throttle (C-12, C-13)", (
   assert.deepEqual(pauseAfter(observationOf(504)), { until: start + 5_000, reason: "throttle" });
   assert.equal(pauseAfter(observationOf(0)), null);
 });
+
+test("TS16-101 a connection that ends without an answer pauses where the rules say so, and only once asked", () => {
+  const rulesWith = { ...standard.pauses, unansweredMs: 45_000 };
+  const after = (observation: AttemptObservation, pauses = rulesWith) => {
+    const statusCode = observation.kind === "response" ? observation.status : null;
+    const verdict = classify(observation, standard);
+    return endpointPause({ verdict, statusCode, retryAfterMs: null, now: start }, pauses);
+  };
+  const unanswered: AttemptObservation = { kind: "failure", category: "network", requestSent: true };
+  assert.deepEqual(after(unanswered), { until: start + 45_000, reason: "throttle" });
+  assert.equal(after(unanswered, standard.pauses), null);
+  assert.equal(after({ ...unanswered, requestSent: false }), null);
+  // An answer that broke off is an answer: its status line came.
+  assert.equal(after({ kind: "response", status: 500, complete: false }), null);
+});

@@ -4,6 +4,7 @@
  * We always send the quoted form. Several documents show bare values, which are not Strings, so reading has a lenient
  * mode for them (C-20). A key is checked in full before anything is looked up by it (IDK-29).
  */
+import { parseItem } from "./structured-fields/parse.ts";
 
 /** Characters of a key, quotes and escapes not counted. */
 const idempotencyKeyLengthMax = 255;
@@ -76,7 +77,7 @@ function parseStringItem(text: string): ParsedKey {
   const { key, end } = scanned;
   const rest = text.slice(end);
   if (rest !== "" && !rest.startsWith(";")) return malformed("trailing_characters");
-  if (!areParameters(rest)) return malformed("bad_parameters");
+  if (parseItem(text).kind === "malformed") return malformed("bad_parameters");
   if (key === "") return malformed("empty");
   if (key.length > idempotencyKeyLengthMax) return malformed("too_long");
   return { kind: "ok", key, form: "string" };
@@ -105,44 +106,6 @@ function scanString(text: string): Scanned {
     }
   }
   return malformed("unterminated");
-}
-
-/** The bare items that a parameter may have as its value (RFC 9651 3.3), longer forms before their prefixes. */
-const bareItem = [
-  /-?\d{1,12}\.\d{1,3}/, // Decimal
-  /@?-?\d{1,15}/, // Date, Integer
-  /"(?:[ !#-[\]-~]|\\["\\])*"/, // String
-  /[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*/, // Token
-  /:[A-Za-z0-9+/]*={0,2}:/, // Byte Sequence
-  /\?[01]/, // Boolean
-  /%"((?:[ !#$&-~]|%[0-9a-f]{2})*)"/, // Display String
-];
-
-/** One parameter: `;`, a key, and perhaps `=` and a bare item (RFC 9651 3.1.2). */
-const parameter = new RegExp(
-  `; *[a-z*][a-z0-9_\\-.*]*(?:=(?:${bareItem.map(({ source }) => source).join("|")}))?`,
-  "y",
-);
-
-function areParameters(text: string): boolean {
-  let end = 0;
-  while (end < text.length) {
-    parameter.lastIndex = end;
-    const match = parameter.exec(text);
-    if (match === null || !isEscapedUtf8(match[1] ?? "")) return false;
-    end = parameter.lastIndex;
-  }
-  return true;
-}
-
-/** A Display String is percent-encoded UTF-8; other octets make the whole field malformed (RFC 9651 4.2.10). */
-function isEscapedUtf8(displayString: string): boolean {
-  try {
-    decodeURIComponent(displayString);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function malformed(reason: KeyMalformedReason): {

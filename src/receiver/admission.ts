@@ -8,11 +8,9 @@ export interface AdmissionRules {
   readonly bodyBytesMax: number;
   /** Patterns such as `application/json` or `application/*+json`; null takes every type, and none at all. */
   readonly contentTypes: readonly string[] | null;
-  /** Whether this endpoint serves the path; anything else is 404 (TS16-21). */
-  readonly isServed: (path: string) => boolean;
 }
 
-/** Throws ReceiverError 404, 405, 413 or 415. */
+/** Throws ReceiverError 405, 413 or 415. */
 export function admit(message: ReceivedMessage, rules: AdmissionRules): void {
   if (message.method !== "POST") {
     throw new ReceiverError("method_not_allowed", "Messages are delivered by POST.");
@@ -21,6 +19,7 @@ export function admit(message: ReceivedMessage, rules: AdmissionRules): void {
   if (rules.contentTypes !== null) checkFormat(message, rules.contentTypes);
 }
 
+/** Throws ReceiverError `not_found` (TS16-21). */
 export function checkPath({ url }: ReceivedMessage, isServed: (path: string) => boolean): void {
   if (!isServed(pathOf(url))) throw new ReceiverError("not_found", "No endpoint has this path.");
 }
@@ -34,13 +33,13 @@ function checkFormat({ headers }: ReceivedMessage, contentTypes: readonly string
   const encoding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   if (encoding !== "identity") throw unsupported("Send the body without a Content-Encoding.");
   const type = (headers.get("content-type") ?? "").replace(/;.*$/s, "").trim().toLowerCase();
-  if (!contentTypes.some((pattern) => isOfType(type, pattern.toLowerCase()))) {
+  if (!contentTypes.some((pattern) => isOfType({ type, pattern: pattern.toLowerCase() }))) {
     throw unsupported(`Send one of: ${contentTypes.join(", ")}.`);
   }
 }
 
 /** One `*` in a pattern stands for any characters but a slash. */
-function isOfType(type: string, pattern: string): boolean {
+function isOfType({ type, pattern }: { readonly type: string; readonly pattern: string }): boolean {
   const star = pattern.indexOf("*");
   if (star < 0) return type === pattern;
   const [before, after] = [pattern.slice(0, star), pattern.slice(star + 1)];

@@ -1,11 +1,11 @@
 /** Cryptography of the kit on `node:crypto`: answers at once. */
-import type { KeyObject } from "node:crypto";
+import type * as node from "node:crypto";
 import { concat } from "./concat.ts";
 import type { ReceiverCrypto } from "./crypto.ts";
 
 /** What is used of `node:crypto`; handed over, so that nothing here makes a bundler look for Node. */
 export type NodeCrypto = Pick<
-  typeof import("node:crypto"),
+  typeof node,
   "createHash" | "createHmac" | "createPublicKey" | "createSecretKey" | "timingSafeEqual" | "verify"
 >;
 
@@ -15,31 +15,31 @@ const spkiPrefix = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65,
 /**
  * Prepared keys are kept as long as the bytes they were made of, so a key's bytes must not change after its first use.
  */
-export function createNodeCrypto(node: NodeCrypto): ReceiverCrypto {
-  const secretKey = remembered((bytes) => node.createSecretKey(bytes));
+export function createNodeCrypto(builtin: NodeCrypto): ReceiverCrypto {
+  const secretKey = remembered((bytes) => builtin.createSecretKey(bytes));
   const ed25519Key = remembered((bytes) =>
-    node.createPublicKey({ key: concat([spkiPrefix, bytes]) as Buffer, format: "der", type: "spki" }),
+    builtin.createPublicKey({ key: concat([spkiPrefix, bytes]) as Buffer, format: "der", type: "spki" }),
   );
   const ecdsaKey = remembered((bytes) =>
-    node.createPublicKey({ key: bytes as Buffer, format: "der", type: "spki" }),
+    builtin.createPublicKey({ key: bytes as Buffer, format: "der", type: "spki" }),
   );
   return {
     hmac({ hash, key, data }) {
-      const hmac = node.createHmac(hash, secretKey(key));
+      const hmac = builtin.createHmac(hash, secretKey(key));
       for (const part of data) hmac.update(part);
       return hmac.digest();
     },
-    digest: ({ hash, data }) => node.createHash(hash).update(data).digest(),
+    digest: ({ hash, data }) => builtin.createHash(hash).update(data).digest(),
     verifyEd25519: ({ publicKey, signature, data }) =>
-      node.verify(null, concat(data), ed25519Key(publicKey), signature),
+      builtin.verify(null, concat(data), ed25519Key(publicKey), signature),
     verifyEcdsaP256: ({ publicKey, signature, data }) =>
-      node.verify("sha256", concat(data), ecdsaKey(publicKey), signature),
-    equal: (left, right) => left.length === right.length && node.timingSafeEqual(left, right),
+      builtin.verify("sha256", concat(data), ecdsaKey(publicKey), signature),
+    equal: (left, right) => left.length === right.length && builtin.timingSafeEqual(left, right),
   };
 }
 
-function remembered(make: (bytes: Uint8Array) => KeyObject): (bytes: Uint8Array) => KeyObject {
-  const made = new WeakMap<Uint8Array, KeyObject>();
+function remembered(make: (bytes: Uint8Array) => node.KeyObject): (bytes: Uint8Array) => node.KeyObject {
+  const made = new WeakMap<Uint8Array, node.KeyObject>();
   return (bytes) => {
     let key = made.get(bytes);
     if (key === undefined) {

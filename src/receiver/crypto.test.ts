@@ -19,6 +19,12 @@ function rawPublicKey(): { publicKey: Uint8Array; signed: Buffer } {
   return { publicKey, signed: sign(null, whole, pair.privateKey) };
 }
 
+/** The same number r, with a zero in front that DER does not allow. */
+function withLongerInteger(signature: Buffer): Buffer {
+  const [, length = 0, , integer = 0] = signature;
+  return Buffer.concat([Buffer.of(0x30, length + 1, 0x02, integer + 1, 0), signature.subarray(4)]);
+}
+
 for (const [name, crypto] of cryptos) {
   describe(`cryptography of the kit on ${name}`, () => {
     test("HMAC of any key and parts is that of node:crypto", async () => {
@@ -28,7 +34,7 @@ for (const [name, crypto] of cryptos) {
       await fc.assert(
         fc.asyncProperty(hash, key, data, async (algorithm, bytes, pieces) => {
           const expected = createHmac(algorithm, bytes).update(Buffer.concat(pieces)).digest();
-          for (const _again of [1, 2]) {
+          for (let round = 0; round < 2; round++) {
             const mac = await crypto.hmac({ hash: algorithm, key: bytes, data: pieces });
             assert.ok(expected.equals(mac));
           }
@@ -79,8 +85,11 @@ for (const [name, crypto] of cryptos) {
         const signature = sign("sha256", message, pair.privateKey);
         assert.equal(await crypto.verifyEcdsaP256({ publicKey, signature, data: [message] }), true);
       }
-      const signature = sign("sha256", whole, pair.privateKey);
+      let signature = sign("sha256", whole, pair.privateKey);
+      // One whose r has room for a needless zero.
+      while ((signature[3] ?? 0) > 32) signature = sign("sha256", whole, pair.privateKey);
       const broken = [
+        withLongerInteger(signature),
         Buffer.alloc(0),
         signature.subarray(1),
         signature.subarray(0, -1),

@@ -148,8 +148,7 @@ function refusalOf(outcome: ClaimOutcome): DeduplicatedAnswer | null {
       return null;
     case "completed":
       return { kind: "replayed", answer: deserializeStored(outcome.result) };
-    case "running":
-    case "mismatch":
+    default:
       return { kind: outcome.kind };
   }
 }

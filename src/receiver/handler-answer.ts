@@ -1,4 +1,4 @@
-import { seal, type AnswerStyle, type ReceiverAnswer } from "./receiver-answer.ts";
+import { type AnswerStyle, type ReceiverAnswer, retryAfterValue, seal } from "./receiver-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 import type { VerifiedMessage } from "./verified-message.ts";
 
@@ -93,9 +93,7 @@ export function storedToAnswer(stored: StoredAnswer, style: AnswerStyle): Receiv
       status,
       headers: {
         ...(contentType !== undefined && { "content-type": contentType }),
-        ...(retryAfterSeconds !== undefined && {
-          "retry-after": String(Math.max(1, Math.ceil(retryAfterSeconds))),
-        }),
+        ...(retryAfterSeconds !== undefined && { "retry-after": retryAfterValue(retryAfterSeconds) }),
       },
       body,
     },

@@ -72,7 +72,7 @@ function callbackUrl(text: string): string | null {
 }
 
 async function decide(request: HandshakeRequest, { allow }: HandshakeOptions): Promise<HandshakeDecision> {
-  if (typeof allow === "function") return await allow(request);
+  if (typeof allow === "function") return allow(request);
   if (allow === "*") return "allow";
   const origin = request.origin.toLowerCase();
   return allow.some((name) => name.toLowerCase() === origin) ? "allow" : "deny";

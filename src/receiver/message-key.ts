@@ -89,7 +89,7 @@ export async function storeKey(scope: {
   readonly identity: string;
 }): Promise<string> {
   const text = JSON.stringify([scope.producer, pathOf(scope.url), scope.identity]);
-  return await sha256Hex(new TextEncoder().encode(text));
+  return sha256Hex(new TextEncoder().encode(text));
 }
 
 /** SHA-256 as 64 hexadecimal digits. WebCrypto is in every runtime that has the Fetch API. */

@@ -67,7 +67,7 @@ export function problemAnswer(
         ...(idempotencyCodes.has(code) && {
           link: `<${style.documentationUrl}>; rel="describedby"; type="text/html"`,
         }),
-        ...(retryAfterSeconds !== null && { "retry-after": String(wholeSeconds(retryAfterSeconds)) }),
+        ...(retryAfterSeconds !== null && { "retry-after": retryAfterValue(retryAfterSeconds) }),
         ...headers,
       },
       body: JSON.stringify(problem),
@@ -79,13 +79,16 @@ export function problemAnswer(
 /** Keeps what holds for every answer, however it was made: a 429 has `Retry-After`, a 204 has no content. */
 export function seal(answer: ReceiverAnswer, style: AnswerStyle): ReceiverAnswer {
   const headers: Record<string, string> = { ...answer.headers };
-  if (answer.status === 429) headers["retry-after"] ??= String(style.retryAfterSeconds);
+  if (answer.status === 429) headers["retry-after"] ??= retryAfterValue(style.retryAfterSeconds);
   if (answer.status !== 204 && answer.status !== 205) return { ...answer, headers };
   delete headers["content-type"];
   return { ...answer, headers, body: null };
 }
 
-/** Whole seconds, never `0`, which senders take for no guidance (EDS-9.5-4). */
-function wholeSeconds(seconds: number): number {
-  return Math.max(1, Math.ceil(seconds));
+const retryAfterSecondsMax = 31_536_000;
+
+/** Whole seconds up to a year, and never `0`, which senders take for no guidance (EDS-9.5-4). */
+export function retryAfterValue(seconds: number): string {
+  // NaN compares with nothing and becomes the shortest wait.
+  return String(seconds > 1 ? Math.min(Math.ceil(seconds), retryAfterSecondsMax) : 1);
 }

@@ -26,7 +26,7 @@ export interface ReceiverOptions<Transaction = undefined> {
   /** How far a signed time may lie in the past or future; default 300 (TS16-82). Null does not look at it. */
   readonly toleranceSeconds?: number | null;
   /** After verification: may this producer send this here? False is answered 403 (TS16-20). */
-  readonly authorize?: (received: VerifiedMessage<undefined>) => boolean | Promise<boolean>;
+  readonly authorize?: (received: VerifiedMessage) => boolean | Promise<boolean>;
   /**
    * Time until an answer is given, whatever happens; default 10,000 (TS16-14). A handler that is still running goes on:
    * the sender is told to come back (503 with `Retry-After`), and its repetition gets 409 while the handler runs and the

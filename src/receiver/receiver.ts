@@ -93,11 +93,11 @@ class Endpoint<Transaction> implements Receiver {
     if (this.#isRetired) throw new ReceiverError("endpoint_retired", "Please do not send here any more.");
     checkPath(message, isServed);
     if (message.method === "OPTIONS" && handshake !== undefined) {
-      return await answerHandshake(message, handshake);
+      return answerHandshake(message, handshake);
     }
     if (overload !== undefined) checkLoad(this.#inFlight - 1, overload);
     const { contentTypes } = this.#options;
-    admit(message, { bodyBytesMax: this.bodyBytesMax, contentTypes, isServed });
+    admit(message, { bodyBytesMax: this.bodyBytesMax, contentTypes });
     const facts = await this.#authenticate(message);
     await this.#authorize(facts, budget);
     this.#takeFromRate(facts.producer);
@@ -152,7 +152,7 @@ class Endpoint<Transaction> implements Receiver {
     const scope = { producer, url: message.url };
     const keys = await Promise.all(identities.map((identity) => storeKey({ ...scope, identity })));
     const fingerprint = await sha256Hex(options.fingerprintOf(message));
-    return await this.#deduplication.run({ keys, fingerprint }, work);
+    return this.#deduplication.run({ keys, fingerprint }, work);
   }
 
   /** Keeps the message for later or runs the handler now. */
@@ -167,7 +167,7 @@ class Endpoint<Transaction> implements Receiver {
     }
     if (handler === undefined) throw new ReceiverError("misconfigured", "there is no handler");
     const { signal } = budget;
-    return await runHandler(handler, verifiedMessage(facts, { signal, transaction }), {
+    return runHandler(handler, verifiedMessage(facts, { signal, transaction }), {
       processedStatus: statuses.processed,
     });
   }
@@ -178,14 +178,14 @@ class Endpoint<Transaction> implements Receiver {
         return storedToAnswer(result.answer, this.#style);
       case "replayed": {
         const { duplicate } = this.#options.statuses;
-        return storedToAnswer(duplicate === undefined ? result.answer : { status: duplicate }, this.#style);
+        const isDemanded = duplicate !== undefined && result.answer.status < 300;
+        return storedToAnswer(isDemanded ? { status: duplicate } : result.answer, this.#style);
       }
       case "running":
         throw new ReceiverError("idempotency_key_in_progress", idempotencyProblems.outstanding.detail);
-      case "mismatch": {
+      default:
         this.#incident(this.#reuseIncident(facts), facts.message);
         throw new ReceiverError("idempotency_key_reused", idempotencyProblems.reused.detail);
-      }
     }
   }
 

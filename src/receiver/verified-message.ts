@@ -12,7 +12,7 @@ export interface VerifiedMessage<Transaction = undefined> {
   readonly messageId: string | null;
   /** Signed time, Unix seconds. */
   readonly timestampSeconds: number | null;
-  /** What repetitions of this message have in common; null when it has no key. */
+  /** What repetitions of this message have in common; null without one, and without deduplication. */
   readonly key: string | null;
   /** Unix ms. */
   readonly receivedAt: number;

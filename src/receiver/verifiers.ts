@@ -41,5 +41,5 @@ export function bearer(options: BearerOptions, crypto: ReceiverCrypto = defaultC
   return prepareBearerVerifier(crypto, options);
 }
 
-/** Verifiers for well-known senders, such as `providers.stripe({ secrets })`. */
-export const providers: Providers = bindProviders(defaultCrypto);
+/** Verifiers for well-known senders, such as `providers.stripe({ secrets })`. Bundlers leave them out where unused. */
+export const providers: Providers = /* @__PURE__ */ bindProviders(defaultCrypto);

@@ -4,7 +4,7 @@ import { ReceiverError } from "../../src/receiver/receiver-error.ts";
 import { endpointWith } from "./endpoint.ts";
 import { textOf } from "./messages.ts";
 
-test("CEW-2.2-5 EDS-6.3-2 processed without a body is 204, with nothing else", async () => {
+test("CEW-2.2-5 processed without a body is 204, with nothing else", async () => {
   const { send, seen } = endpointWith();
   assert.deepEqual(await send(), { status: 204, headers: {}, body: null });
   assert.equal(seen.runs, 1);
@@ -153,7 +153,7 @@ test("strangers do not use up the rate of a producer", async () => {
   assert.equal((await send()).status, 204);
 });
 
-test("EDS-9.5-1 TS16-109 too much to do is 503 with Retry-After", async () => {
+test("EDS-6.3-2 EDS-9.5-1 TS16-109 too much to do is 503 with Retry-After", async () => {
   const asked = await endpointWith({ overload: { isOverloaded: () => true, retryAfterSeconds: 7 } }).send();
   assert.deepEqual([asked.status, asked.headers["retry-after"]], [503, "7"]);
 

@@ -39,7 +39,7 @@ export class InstalledPackage implements Disposable {
     });
     // The manifest's own build step is the one that has just run.
     npm(["pack", "--ignore-scripts", "--pack-destination", this.#place], { cwd: stage, env });
-    const [archive = ""] = readdirSync(this.#place).filter((name) => name.endsWith(".tgz"));
+    const archive = readdirSync(this.#place).find((name) => name.endsWith(".tgz")) ?? "";
     mkdirSync(this.project);
     writeFileSync(join(this.project, "package.json"), JSON.stringify({ private: true, type: "module" }));
     npm(["install", "--offline", "--no-audit", "--no-fund", join(this.#place, archive)], {

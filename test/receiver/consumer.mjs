@@ -78,7 +78,7 @@ const answer = providers.github({ secrets: "hush" }).verify(
   { nowSeconds: 0 },
 );
 
-console.log(
+process.stdout.write(
   JSON.stringify({
     http,
     fetched,

@@ -20,6 +20,11 @@ test("IDK-19 an error that a handler answered is repeated as well", async () => 
   assert.equal(seen.runs, 1);
 });
 
+test("a status for duplicates does not turn an error into success", async () => {
+  const { send } = endpointWith({ handler: () => ({ status: 400 }), statuses: { duplicate: 200 } });
+  assert.deepEqual([(await send()).status, (await send()).status], [400, 400]);
+});
+
 test("IDK-20 IDK-23 IDK-25 while the first is running it is 409 with Retry-After, and later its answer", async () => {
   const { promise, resolve } = Promise.withResolvers<{ body: string }>();
   const { send, seen } = endpointWith({ handler: () => promise });
@@ -43,10 +48,13 @@ test("IDK-8 IDK-16 IDK-22 IDK-24 IDK-25 a known key with another body is 422, ag
     assert.match(textOf(answer), /https:\/\/docs\.example\/keys/);
     assert.equal(answer.headers["link"], '<https://docs.example/keys>; rel="describedby"; type="text/html"');
   }
-  assert.deepEqual(seen.incidents.map(({ kind, producer }) => [kind, producer]), [
-    ["key_reused", "shop"],
-    ["key_reused", "shop"],
-  ]);
+  assert.deepEqual(
+    seen.incidents.map(({ kind, producer }) => [kind, producer]),
+    [
+      ["key_reused", "shop"],
+      ["key_reused", "shop"],
+    ],
+  );
   assert.equal(seen.runs, 1);
 });
 
@@ -79,7 +87,7 @@ test("IDK-15 IDK-21 a missing key is 400 with a link to documentation, where one
   assert.equal(seen.runs, 0);
 });
 
-test("EDS-7-1 without a key a message with a signed time runs, where none is required", async () => {
+test("without a key a message with a signed time runs, where none is required", async () => {
   const { send, seen } = endpointWith({ deduplication: { isKeyRequired: false } });
   assert.equal((await send(withKey(undefined))).status, 204);
   const unprotected = { headers: { "idempotency-key": undefined, "x-time": undefined } };
@@ -91,7 +99,18 @@ test("IDK-2 IDK-29 keys that are none are 400 before anything is looked up", asy
   const store = createMemoryDeduplicationStore();
   const untouched = { ...store, claim: () => assert.fail("looked up") };
   const { send, seen } = endpointWith({ deduplication: { store: untouched, keySyntax: "strict" } });
-  const malformed = ["", '""', '"a', '"\u00e4"', "?1", "bare-key", `"${"x".repeat(256)}"`, `"${"x".repeat(10_000)}"`, '"a\u0000b"', "x; DROP TABLE y"];
+  const malformed = [
+    "",
+    '""',
+    '"a',
+    '"\u00e4"',
+    "?1",
+    "bare-key",
+    `"${"x".repeat(256)}"`,
+    `"${"x".repeat(10_000)}"`,
+    '"a\u0000b"',
+    "x; DROP TABLE y",
+  ];
   for (const value of malformed) assert.equal((await send(withKey(value))).status, 400, value);
   assert.deepEqual([seen.runs, seen.errors], [0, []]);
 });
@@ -104,7 +123,7 @@ test("IDK-2 quoted and bare forms are one key when reading is lenient", async ()
   assert.equal((await lenient.send(withKey("two words"))).status, 400);
 });
 
-test("IDK-28 IDK-6 keys outside the published format are 400", async () => {
+test("IDK-28 keys outside the published format are 400", async () => {
   const { send } = endpointWith({ deduplication: { isAcceptableKey: (key) => key.startsWith("key-") } });
   assert.equal((await send()).status, 204);
   assert.equal((await send(withKey('"other"'))).status, 400);
@@ -153,7 +172,10 @@ test("what did not end well may run again", async () => {
   ];
   const { send, seen } = endpointWith({ handler: () => outcomes[seen.runs - 1]?.() });
   const statuses = [await send(), await send(), await send(), await send(), await send()];
-  assert.deepEqual(statuses.map(({ status }) => status), [500, 503, 429, 204, 204]);
+  assert.deepEqual(
+    statuses.map(({ status }) => status),
+    [500, 503, 429, 204, 204],
+  );
   assert.equal(seen.runs, 4);
 });
 
@@ -170,16 +192,19 @@ test("EDS-7.2-4 EDS-7.2-5 keys are remembered for their time, by default for day
   assert.equal(seen.runs, 2);
 });
 
-test("TS16-82 TS16-83 EDS-11.5-2 outside the tolerance a message is rejected, and that is an incident", async () => {
+test("EDS-7-1 TS16-82 TS16-83 EDS-11.5-2 outside the tolerance a message is rejected, and that is an incident", async () => {
   const { send, seen } = endpointWith({ deduplication: false });
   const dated = async (seconds: number) =>
     (await send({ headers: { "x-time": String(seen.now / 1_000 + seconds) } })).status;
   assert.deepEqual([await dated(-300), await dated(300)], [204, 204]);
   assert.deepEqual([await dated(-301), await dated(301)], [401, 401]);
-  assert.deepEqual(seen.incidents.map(({ kind, cause }) => [kind, cause]), [
-    ["stale_timestamp", "too_old"],
-    ["stale_timestamp", "too_new"],
-  ]);
+  assert.deepEqual(
+    seen.incidents.map(({ kind, cause }) => [kind, cause]),
+    [
+      ["stale_timestamp", "too_old"],
+      ["stale_timestamp", "too_new"],
+    ],
+  );
 });
 
 test("EDS-11.5-4 without deduplication a message must have a signed time", async () => {

@@ -146,7 +146,12 @@ test("a store that fails for a while does not end the loop", async () => {
       return failures <= 3 ? Promise.reject(new Error("down")) : store.claim(request);
     },
   };
-  const { send, inbox } = inboxWith({ store: flaky, pollMs: 5, concurrency: 1, handler: () => void (runs += 1) });
+  const { send, inbox } = inboxWith({
+    store: flaky,
+    pollMs: 5,
+    concurrency: 1,
+    handler: () => void (runs += 1),
+  });
   await send();
   inbox.start();
   await eventually("a run", { ask: async () => runs, holds: (count) => count === 1 });

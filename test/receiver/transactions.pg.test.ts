@@ -1,5 +1,8 @@
 import type { PoolClient } from "pg";
-import { createPostgresDeduplicationTable, postgresTransactions } from "../../src/receiver/stores/postgres.ts";
+import {
+  createPostgresDeduplicationTable,
+  postgresTransactions,
+} from "../../src/receiver/stores/postgres.ts";
 import { openOwnSchema } from "./own-schema.ts";
 import { transactionTests } from "./transactions.ts";
 

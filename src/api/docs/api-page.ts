@@ -16,7 +16,7 @@ interface Operation {
   readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+  readonly requestBody?: { readonly description?: string; readonly content: Content };
   readonly responses: Readonly<Record<string, Response>>;
   readonly "x-roles"?: readonly string[];
 }
@@ -30,8 +30,11 @@ interface Parameter {
 
 interface Response {
   readonly description: string;
-  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
+  readonly content?: Content;
 }
+
+/** By media type; bytes have no schema. */
+type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
 
 interface Schema {
   readonly $ref?: string;
@@ -80,8 +83,12 @@ function describeEntry({ method, path, operation }: Entry): Html {
 <p>${prose(`${operation.summary}. ${operation.description ?? ""}`)}
 <span class="soft">${roles === undefined ? "No key needed." : `Keys: ${roles.join(", ")}.`}</span></p>
 ${describeParameters(operation.parameters ?? [])}
-${operation.requestBody === undefined ? null : html`<h4>Body</h4><p>${describeContent(operation.requestBody.content)}</p>`}
+${operation.requestBody === undefined ? null : describeBody(operation.requestBody)}
 <h4>Answers</h4><div class="scroll"><table>${Object.entries(operation.responses).map(describeResponse)}</table></div>`;
+}
+
+function describeBody({ description, content }: NonNullable<Operation["requestBody"]>): Html {
+  return html`<h4>Body</h4><p>${describeContent(content)}</p>${description === undefined ? null : html`<p>${prose(description)}</p>`}`;
 }
 
 function describeParameters(parameters: readonly Parameter[]): Html | null {
@@ -97,8 +104,11 @@ function describeResponse([status, { description, content }]: readonly [string, 
   return html`<tr><td><code>${status}</code></td><td>${prose(description)}</td><td>${describeContent(content ?? {})}</td></tr>`;
 }
 
-function describeContent(content: Readonly<Record<string, { readonly schema: Schema }>>): readonly Html[] {
-  return Object.values(content).map(({ schema }) => describeType(schema));
+function describeContent(content: Content): readonly Html[] {
+  return Object.values(content).map(
+    ({ schema }, index) =>
+      html`${index > 0 ? " or " : null}${schema === undefined ? "bytes of any media type" : describeType(schema)}`,
+  );
 }
 
 function describeSchema([name, schema]: readonly [string, Schema]): Html {

@@ -1,6 +1,7 @@
-import type { PublishInput, PublishReceipt } from "../../engine/services.ts";
+import type { PublishInput, PublishReceipt, RawContent } from "../../engine/services.ts";
 import type { StoredEvent } from "../../ports/store/history.ts";
-import type { EventInput } from "../schemas/event.ts";
+import type { EventInput, RawEventQuery } from "../schemas/event.ts";
+import { present } from "./absent.ts";
 import { formatInstant } from "./instant.ts";
 
 /** Called for every published event, so it builds one object and nothing else. */
@@ -17,6 +18,18 @@ export function toPublishInput(body: EventInput): PublishInput {
   if (body.metadata !== undefined) input.metadata = body.metadata;
   if (body.links !== undefined) input.links = body.links;
   return input;
+}
+
+export function toRawPublishInput(query: RawEventQuery, raw: RawContent): PublishInput {
+  return {
+    eventType: query.event_type,
+    raw,
+    ...present("tenantId", query.tenant_id),
+    ...present("source", query.source),
+    ...present("timestamp", query.timestamp),
+    ...present("idempotencyKey", query.idempotency_key),
+    ...present("priority", query.priority),
+  };
 }
 
 /** Written by hand: half the time of JSON.stringify. Ids, times and numbers need no escaping. */
@@ -39,27 +52,30 @@ export function eventSummaryJson(event: StoredEvent): Record<string, unknown> {
     idempotency_key: event.idempotencyKey ?? event.id,
     priority: event.priority,
     sequence_number: event.sequenceNumber,
+    content_type: event.contentType,
     deliveries: event.deliveries,
     created_at: formatInstant(event.createdAt),
   };
 }
 
 export function eventJson(event: StoredEvent): Record<string, unknown> {
-  const payload = readPayload(event);
+  const { raw, body } = event;
+  const payload = raw || body === null ? {} : parseStandardPayload(body);
   return {
     ...eventSummaryJson(event),
-    data: payload["data"] ?? null,
+    raw,
+    ...(raw ? { body_base64: body && bufferOf(body).toString("base64") } : { data: payload["data"] ?? null }),
     metadata: payload["metadata"] ?? null,
     links: payload["links"] ?? null,
-    payload_removed: event.body === null,
+    payload_removed: body === null,
   };
 }
 
-/** The stored body is the `standard` rendering: `{type, timestamp, data, metadata?, links?}`. */
-function readPayload({ body, contentType }: StoredEvent): Readonly<Record<string, unknown>> {
-  if (body === null || !contentType.includes("json")) return {};
-  const payload: unknown = JSON.parse(
-    Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"),
-  );
-  return typeof payload === "object" && payload !== null ? (payload as Record<string, unknown>) : {};
+/** What is stored of an event with data: `{type, timestamp, data, metadata?, links?}`. */
+function parseStandardPayload(body: Uint8Array): Readonly<Record<string, unknown>> {
+  return JSON.parse(bufferOf(body).toString("utf8")) as Readonly<Record<string, unknown>>;
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -4,11 +4,17 @@ import type { PublishEntry, PublishInput } from "../../engine/services.ts";
 import { batchBytesMax, envelopeBytesMax } from "../context.ts";
 import type { ApiOptions } from "../context.ts";
 import { deliveryJson, handleJson } from "../mapping/delivery.ts";
-import { eventJson, eventSummaryJson, receiptText, toPublishInput } from "../mapping/event.ts";
+import {
+  eventJson,
+  eventSummaryJson,
+  receiptText,
+  toPublishInput,
+  toRawPublishInput,
+} from "../mapping/event.ts";
 import type { Pager } from "../paging.ts";
 import { problemOf } from "../problems.ts";
-import { defineRoute } from "../route.ts";
-import type { Route } from "../route.ts";
+import { defineRawForm, defineRoute } from "../route.ts";
+import type { RawForm, Route } from "../route.ts";
 import { closed, idParam, pageProperties } from "../schemas/building-blocks.ts";
 import { deliveryListSchema, replayResultSchema } from "../schemas/delivery.ts";
 import {
@@ -18,6 +24,7 @@ import {
   eventListSchema,
   eventQuerySchema,
   eventSchema,
+  rawEventQuerySchema,
   receiptSchema,
   replayInputSchema,
 } from "../schemas/event.ts";
@@ -34,7 +41,8 @@ const singleBounds = { depthMax: 64, valuesMax: 1_000_000 };
 /** Sixteen megabytes could hold millions of tiny values; parsing this many takes well under a second. */
 const batchBounds = { depthMax: 64, valuesMax: 500_000 };
 
-function publishRoute({ services, limits }: ApiOptions): Route {
+function publishRoute(options: ApiOptions): Route {
+  const { services, limits } = options;
   return defineRoute({
     method: "POST",
     path: "/v1/events",
@@ -46,6 +54,7 @@ function publishRoute({ services, limits }: ApiOptions): Route {
     body: eventInputSchema,
     bodyBytesMax: limits.payloadBytesMax + envelopeBytesMax,
     bodyBounds: singleBounds,
+    raw: rawForm(options),
     answers: { 202: { description: "Accepted for delivery.", schema: receiptSchema } },
     errors: [
       "schema_violation",
@@ -57,6 +66,22 @@ function publishRoute({ services, limits }: ApiOptions): Route {
     handle: async ({ scope, body }) => ({
       status: 202,
       text: receiptText(await services.events.publish(scope, toPublishInput(body))),
+    }),
+  });
+}
+
+/** Content of any media type, delivered byte for byte (EDS-2-1, TS16-41). */
+function rawForm({ services, limits }: ApiOptions): RawForm {
+  return defineRawForm({
+    parameter: "event_type",
+    query: rawEventQuerySchema,
+    bodyBytesMax: limits.payloadBytesMax,
+    description:
+      "With `event_type` in the query the body is the payload itself, of the media type in Content-Type, JSON included. " +
+      "It is delivered byte for byte with that media type, but inside a structured CloudEvent; no schema is applied to it.",
+    handle: async ({ scope, query, body }) => ({
+      status: 202,
+      text: receiptText(await services.events.publish(scope, toRawPublishInput(query, body))),
     }),
   });
 }

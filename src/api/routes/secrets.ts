@@ -65,7 +65,9 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
       summary: "Get the public key of the asymmetric signatures",
       access: "read",
       params: webhookParams,
-      answers: { 200: { description: "The key that verifies `v1a` and `rfc9421-ed25519`.", schema: publicKeySchema } },
+      answers: {
+        200: { description: "The key that verifies `v1a` and `rfc9421-ed25519`.", schema: publicKeySchema },
+      },
       errors: ["not_found"],
       handle: async ({ scope, params }) => {
         const { publicKey, jwk } = await services.webhooks.publicKey(scope, params.id);

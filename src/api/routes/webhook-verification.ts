@@ -37,7 +37,9 @@ function verifyRoute({ services }: ApiOptions): Route {
     params: webhookParams,
     body: closed({}),
     bodyOptional: true,
-    answers: { 200: { description: "The webhook, with `verification` as it is now.", schema: webhookSchema } },
+    answers: {
+      200: { description: "The webhook, with `verification` as it is now.", schema: webhookSchema },
+    },
     errors: ["not_found", "conflict"],
     handle: async ({ scope, params }) => ({
       status: 200,

@@ -70,6 +70,19 @@ export const eventInputSchema = closed(
 );
 export type EventInput = Static<typeof eventInputSchema>;
 
+/** What an event has beside its body when the body is raw content. */
+export const rawEventQuerySchema = closed({
+  event_type: eventTypeName,
+  tenant_id: Type.Optional(tenantId),
+  source: Type.Optional(
+    line(sourceLengthMax, { minLength: 1, description: "Which application published it." }),
+  ),
+  timestamp: Type.Optional(instant("When it happened; defaults to now.")),
+  idempotency_key: Type.Optional(idempotencyKeySchema),
+  priority: Type.Optional(prioritySchema),
+});
+export type RawEventQuery = Static<typeof rawEventQuerySchema>;
+
 export const eventBatchSchema = closed(
   {
     // Checked one by one by the handler, so that one bad event does not spoil the rest.
@@ -119,6 +132,10 @@ const eventProperties = {
   idempotency_key: Type.String({ description: "The key that was given, or the id." }),
   priority: oneOf(priorities),
   sequence_number: Type.Integer(),
+  content_type: Type.String({
+    description: "Media type of what was published.",
+    examples: ["application/json"],
+  }),
   deliveries: Type.Integer({ minimum: 0, description: "Deliveries made when it was published." }),
   created_at: instant("When it was accepted."),
 };
@@ -128,7 +145,18 @@ const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });
 export const eventSchema = closed(
   {
     ...eventProperties,
-    data: anyValue({ description: "What was published; null once retention removed it." }),
+    raw: Type.Boolean({ description: "True when it was published as bytes of some media type." }),
+    data: Type.Optional(
+      anyValue({ description: "What was published; null once retention removed it. Absent when `raw`." }),
+    ),
+    body_base64: Type.Optional(
+      nullable(
+        Type.String({
+          contentEncoding: "base64",
+          description: "The published bytes; null once retention removed them. Only when `raw`.",
+        }),
+      ),
+    ),
     metadata: anyValue({ description: "Null when none was given." }),
     links: anyValue({ description: "Null when none were given." }),
     payload_removed: Type.Boolean({ description: "True once retention removed the payload." }),

@@ -18,7 +18,11 @@ const clientCertificateInput = closed(
 const oauth2Input = closed(
   {
     token_url: Type.Optional(
-      Type.String({ minLength: 1, maxLength: urlLengthMax, description: "Judged like the webhook's own URL." }),
+      Type.String({
+        minLength: 1,
+        maxLength: urlLengthMax,
+        description: "Judged like the webhook's own URL.",
+      }),
     ),
     client_id: Type.Optional(line(512, { minLength: 1 })),
     client_secret: Type.Optional(

@@ -21,7 +21,11 @@ export const verificationInput = Type.Unsafe<VerificationMethod | VerificationOb
   properties: {
     method: oneOf(verificationMethods),
     requested_rate_per_minute: nullable(
-      Type.Integer({ minimum: 1, maximum: rateMax, description: "`cloudevents`: asked for in the handshake." }),
+      Type.Integer({
+        minimum: 1,
+        maximum: rateMax,
+        description: "`cloudevents`: asked for in the handshake.",
+      }),
     ),
     when_unsupported: oneOf(["refuse", "slow"], {
       default: "refuse",
@@ -78,7 +82,9 @@ export const incidentInputSchema = closed(
       maxLength: 2_000,
       description: "What happened. Leave secrets out: the owner's webhooks receive it.",
     }),
-    message_id: Type.Optional(nullable(line(255, { minLength: 1, description: "`Webhook-ID` of the message." }))),
+    message_id: Type.Optional(
+      nullable(line(255, { minLength: 1, description: "`Webhook-ID` of the message." })),
+    ),
     occurred_at: Type.Optional(nullable(instantOrDate("When it happened."))),
   },
   {

@@ -169,7 +169,9 @@ const inputProperties = {
   active: Type.Boolean(),
   profile: line(64, { description: "Delivery profile; see /v1/profiles.", examples: ["standard"] }),
   signing: signingInputSchema,
-  payload_format: nullable(oneOf(payloadFormats, { description: "One of the profile's; null is its first." })),
+  payload_format: nullable(
+    oneOf(payloadFormats, { description: "One of the profile's; null is its first." }),
+  ),
   ...credentialInputs,
   http2: nullable(Type.Boolean({ description: "HTTP/2 where the receiver offers it." })),
   migration_headers: nullable(
@@ -194,7 +196,7 @@ const inputProperties = {
   headers: headersSchema,
   metadata: freeObject({ description: "Yours; kept and returned as it is." }),
   verification: verificationInput,
-  verify_url: Type.Boolean({ description: "True is `verification: \"challenge\"`." }),
+  verify_url: Type.Boolean({ description: 'True is `verification: "challenge"`.' }),
 } satisfies TProperties;
 
 const { url: _url, events: _events, ...beside } = inputProperties;

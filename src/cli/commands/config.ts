@@ -1,9 +1,17 @@
 import type { Command } from "commander";
 import { configurationPage, describeSettings } from "../../config/describe.ts";
+import { profilesPage } from "../profiles-page/page.ts";
 import { commandReference } from "../reference.ts";
 import type { Invocation } from "../invocation.ts";
 import { addSettingsOptions, resolveFor, settingsProblem } from "../settings-options.ts";
 import { printTable } from "../table.ts";
+
+interface Flags {
+  readonly docs?: true;
+  readonly commands?: true;
+  readonly profiles?: true;
+  readonly json?: true;
+}
 
 export function addConfigCommand(program: Command, invocation: Invocation): void {
   const command = addSettingsOptions(
@@ -11,12 +19,14 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
   )
     .option("--docs", "print docs/configuration.md instead")
     .option("--commands", "print docs/cli.md instead")
+    .option("--profiles", "print docs/profiles.md instead")
     .option("--json", "print JSON, one setting a line");
   command.action(() => {
-    const { docs, commands, json } = command.opts<{ docs?: true; commands?: true; json?: true }>();
+    const { docs, commands, profiles, json } = command.opts<Flags>();
     const terminal = invocation.terminal({ json: json === true });
     if (docs === true) return terminal.data(configurationPage().trimEnd());
     if (commands === true) return terminal.data(commandReference(program).trimEnd());
+    if (profiles === true) return terminal.data(profilesPage().trimEnd());
     const resolution = resolveFor(command, invocation);
     if (resolution.kind === "refused") throw settingsProblem(resolution.problems);
     const rows = describeSettings(resolution.settings, resolution.sources);

@@ -1,8 +1,10 @@
+import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
+import type { CallOptions } from "../api-client.ts";
 import { clientCommand, parseJson, printOne } from "../client-command.ts";
 import type { ClientCall } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
-import { readInput } from "../invocation.ts";
+import { readInputBytes } from "../invocation.ts";
 import type { Invocation } from "../invocation.ts";
 
 export function addPublishCommand(program: Command, invocation: Invocation): void {
@@ -14,6 +16,11 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
       "[data]",
       'data as a JSON object, or - to read it from standard input; {"test":true} when left out',
     )
+    .option("--file <path>", "read the data from this file, or - for standard input")
+    .option(
+      "--content-type <type>",
+      "the data is no JSON object but bytes of this media type, sent unchanged",
+    )
     .option("--idempotency-key <key>", "publishing the same key again within 24 h makes no second event")
     .option("--priority <priority>", "high, normal or low")
     .option("--source <name>", "which application published it")
@@ -23,36 +30,74 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
   clientCommand(command, invocation, publish);
 }
 
-async function publish({ client, terminal, args, options, invocation }: ClientCall): Promise<void> {
-  const [type, given] = args;
-  const receipt = await client.post("/v1/events", {
-    body: {
-      event_type: type,
-      data: await readData(given, invocation),
-      idempotency_key: options.text("idempotencyKey"),
-      priority: options.text("priority"),
-      source: options.text("source"),
-      timestamp: options.text("timestamp"),
-      metadata: options.json("metadata"),
-      tenant_id: options.text("tenant"),
-    },
-  });
+async function publish(call: ClientCall): Promise<void> {
+  const { client, terminal, args, options } = call;
+  const [type = ""] = args;
+  const fields = {
+    event_type: type,
+    idempotency_key: options.text("idempotencyKey"),
+    priority: options.text("priority"),
+    source: options.text("source"),
+    timestamp: options.text("timestamp"),
+    tenant_id: options.text("tenant"),
+  };
+  const given = await readGiven(call);
+  const contentType = options.text("contentType");
+  const request: CallOptions =
+    contentType === undefined
+      ? { body: { ...fields, data: dataOf(given), metadata: options.json("metadata") } }
+      : { query: fields, raw: { contentType, body: bytesOf(given, call) } };
+  const receipt = await client.post("/v1/events", request);
   printOne(terminal, receipt);
   if (receipt["duplicate"] === true) terminal.note("this key was used before: no new event was published");
   else if (receipt["deliveries"] === 0)
-    terminal.note(`no webhook asks for ${type ?? ""}; see: posthorn webhooks list`);
+    terminal.note(`no webhook asks for ${type}; see: posthorn webhooks list`);
 }
 
-async function readData(given: string | undefined, invocation: Invocation): Promise<unknown> {
-  if (given === undefined) return { test: true };
-  const data =
-    given === "-"
-      ? parseJson(await readInput(invocation.stdin), { what: "standard input" })
-      : parseJson(given, { what: "the data" });
+/** The data as it was given, with words for where it came from. */
+interface Given {
+  readonly bytes: Buffer<ArrayBuffer>;
+  readonly what: string;
+}
+
+async function readGiven({ args, options, invocation }: ClientCall): Promise<Given | null> {
+  const [, argument] = args;
+  const file = options.text("file");
+  if (argument !== undefined && file !== undefined)
+    throw new UsageError("give the data or --file, not both of them");
+  if ((file ?? argument) === "-")
+    return { bytes: await readInputBytes(invocation.stdin), what: "standard input" };
+  if (file !== undefined) return { bytes: await readFileBytes(file), what: file };
+  return argument === undefined ? null : { bytes: Buffer.from(argument), what: "the data" };
+}
+
+async function readFileBytes(path: string): Promise<Buffer<ArrayBuffer>> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw new UsageError(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function dataOf(given: Given | null): unknown {
+  if (given === null) return { test: true };
+  const data = parseJson(given.bytes.toString("utf8"), { what: given.what });
   if (typeof data !== "object" || data === null || Array.isArray(data)) {
     throw new UsageError("the data must be a JSON object", [
       `For example: posthorn publish order.completed '{"order_id":"4711"}'`,
+      "Anything else can be published with --content-type.",
     ]);
   }
   return data;
+}
+
+function bytesOf(given: Given | null, { options }: ClientCall): Buffer<ArrayBuffer> {
+  if (given === null) {
+    throw new UsageError("--content-type needs the data itself or --file", [
+      "For example: posthorn publish order.completed --content-type application/xml --file order.xml",
+    ]);
+  }
+  if (options.text("metadata") !== undefined)
+    throw new UsageError("--metadata goes with JSON data, not with --content-type");
+  return given.bytes;
 }

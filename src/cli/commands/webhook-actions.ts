@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import type { Json } from "../api-client.ts";
 import { clientCommand, collect, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
@@ -22,6 +23,17 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
     invocation,
     async ({ client, terminal }, path) => {
       printOne(terminal, await client.get(`${path}/health`));
+    },
+  );
+
+  onWebhook(
+    webhooks.command("verify").description("ask the receiver again whether it wants the events"),
+    invocation,
+    async ({ client, terminal }, path) => {
+      const webhook = await client.post(`${path}/verify`);
+      printOne(terminal, webhook);
+      const { state, detail } = webhook["verification"] as Json;
+      terminal.note(`verification ${String(state)}: ${String(detail)}`);
     },
   );
 

@@ -91,6 +91,7 @@ function addWebhookOptions(command: Command): Command {
     .option("--ordering <guarantee>", "none, per_event_type or strict")
     .option("--timeout-ms <ms>", "for one request")
     .option("--rate-limit <per-minute>", "requests per minute")
+    .option("--verification <method>", "none, challenge, cloudevents or dns")
     .option("--active <boolean>", "false to make it without sending")
     .option("--header <name:value>", "sent with every request; may be repeated", collect)
     .option(
@@ -108,6 +109,7 @@ function webhookBody(options: OptionValues): Record<string, unknown> {
     profile: options.text("profile"),
     ordering_guarantee: options.text("ordering"),
     timeout_ms: options.number("timeoutMs"),
+    verification: options.text("verification"),
     rate_limit:
       perMinute === undefined
         ? undefined

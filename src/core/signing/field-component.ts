@@ -33,7 +33,7 @@ export function fieldValue(
   }
   const value = lines.join(", ");
   const key = parameters.get("key");
-  if (key !== undefined) return key.kind === "string" ? dictionaryMember(value, key.value) : null;
+  if (key !== undefined) return key.kind === "string" ? dictionaryMember({ value, key: key.value }) : null;
   if (!parameters.has("sf")) return value;
   return canonicalField(value, message.structuredFields?.[name] ?? knownTypes[name]);
 }
@@ -56,9 +56,9 @@ function asBytes(line: string): string {
   return `:${encodeBase64(new TextEncoder().encode(line))}:`;
 }
 
-function dictionaryMember(value: string, key: string): string | null {
-  const parsed = parseDictionary(value);
-  const member = parsed.kind === "parsed" ? parsed.value.get(key) : undefined;
+function dictionaryMember(field: { readonly value: string; readonly key: string }): string | null {
+  const parsed = parseDictionary(field.value);
+  const member = parsed.kind === "parsed" ? parsed.value.get(field.key) : undefined;
   return member === undefined ? null : serializeMember(member);
 }
 
@@ -70,7 +70,7 @@ function canonicalField(value: string, type: StructuredFieldType | undefined): s
       return reserialized(parseList(value), serializeList);
     case "item":
       return reserialized(parseItem(value), serializeItem);
-    case undefined:
+    default:
       return null;
   }
 }

@@ -1,6 +1,6 @@
 /** `Signature-Input` and `Signature` of RFC 9421, as data. */
 import { parseDictionary } from "../structured-fields/parse.ts";
-import { serializeInnerList, serializeItem } from "../structured-fields/serialize.ts";
+import { serializeItem, serializeParameters } from "../structured-fields/serialize.ts";
 import type { BareItem, InnerList } from "../structured-fields/values.ts";
 
 /** What one signature covers, and how. Parameters are null when absent; times are Unix seconds. */
@@ -85,7 +85,7 @@ function text(item: BareItem | undefined): string | null | undefined {
 
 /** The value of `@signature-params`: the same text as in Signature-Input behind the label, in canonical form. */
 export function signatureParams(input: SignatureInput): string {
-  return serializeInnerList(input.list);
+  return `(${input.components.join(" ")})${serializeParameters(input.list.parameters)}`;
 }
 
 function malformed(detail: string): ParsedSignatures {

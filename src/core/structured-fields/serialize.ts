@@ -23,7 +23,7 @@ export function serializeItem({ value, parameters }: Item): string {
   return serializeBareItem(value) + serializeParameters(parameters);
 }
 
-export function serializeInnerList({ items, parameters }: InnerList): string {
+function serializeInnerList({ items, parameters }: InnerList): string {
   return `(${items.map(serializeItem).join(" ")})${serializeParameters(parameters)}`;
 }
 
@@ -33,7 +33,8 @@ function serializeEntry(key: string, member: Member): string {
   return `${checkedKey(key)}=${serializeMember(member)}`;
 }
 
-function serializeParameters(parameters: Parameters): string {
+/** Parameters with the semicolon before each. */
+export function serializeParameters(parameters: Parameters): string {
   let text = "";
   for (const [key, value] of parameters) {
     text += `;${checkedKey(key)}`;
@@ -58,14 +59,15 @@ function serializeBareItem(item: BareItem): string {
       return item.value ? "?1" : "?0";
     case "date":
       return `@${serializeInteger(item.value)}`;
-    case "display_string":
+    default:
       return serializeDisplayString(item.value);
   }
 }
 
 /** A String: printable ASCII in quotes, `"` and `\` escaped. Throws {@link UnserializableFieldError}. */
 export function serializeString(text: string): string {
-  return `"${checked(text, /^[\x20-\x7e]*$/).replaceAll(/["\\]/g, "\\$&")}"`;
+  const plain = checked(text, /^[\x20-\x7e]*$/);
+  return /["\\]/.test(plain) ? `"${plain.replaceAll(/["\\]/g, "\\$&")}"` : `"${plain}"`;
 }
 
 function serializeInteger(value: number): string {

@@ -6,6 +6,8 @@ interface ExpressRequest extends NodeRequest {
   /** With the path under which a router is mounted. */
   readonly originalUrl: string;
   readonly body?: unknown;
+  /** The bytes, as Google Cloud Functions and Firebase keep them beside the parsed body. */
+  readonly rawBody?: unknown;
 }
 
 /**
@@ -30,10 +32,19 @@ export function expressHandler(
 async function answer(receiver: Receiver, request: ExpressRequest) {
   const { originalUrl: url, body } = request;
   // Parsers that do not know the type leave the body alone, so only a stream that was read is lost.
-  if (request.readableDidRead !== true) return await exchange(receiver, { request, url });
-  if (body instanceof Uint8Array) return await exchange(receiver, { request, url, body });
-  throw alreadyParsed(
-    "Express",
-    'Put the receiver before the parser:\n\n  app.all("/webhooks/posthorn", expressHandler(receiver));\n  app.use(express.json());\n\nor keep the bytes on its route:\n\n  app.all("/webhooks/posthorn", express.raw({ type: () => true }), expressHandler(receiver));\n',
-  );
+  if (request.readableDidRead !== true) return exchange(receiver, { request, url });
+  if (request.rawBody instanceof Uint8Array)
+    return exchange(receiver, { request, url, body: request.rawBody });
+  if (body instanceof Uint8Array) return exchange(receiver, { request, url, body });
+  throw alreadyParsed({ by: "Express", remedy });
 }
+
+const remedy = `Put the receiver before the parser:
+
+  app.all("/webhooks/posthorn", expressHandler(receiver));
+  app.use(express.json());
+
+or keep the bytes on its route:
+
+  app.all("/webhooks/posthorn", express.raw({ type: () => true }), expressHandler(receiver));
+`;

@@ -22,12 +22,15 @@ interface FastifyInstance {
   addContentTypeParser(
     type: string,
     parser: (
-      request: never,
+      request: unknown,
       payload: BodyStream,
       done: (error: Error | null, body?: unknown) => void,
     ) => void,
   ): unknown;
-  all(path: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>): unknown;
+  all(
+    path: string,
+    handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>,
+  ): unknown;
 }
 
 /**
@@ -45,14 +48,21 @@ export async function fastifyReceiver(
 ): Promise<void> {
   instance.removeAllContentTypeParsers();
   // Parses nothing: the stream itself becomes the body, and is read below with the receiver's bound.
-  instance.addContentTypeParser("*", (_request: never, payload, done) => done(null, payload));
+  instance.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
   instance.all(path, async ({ raw, body, originalUrl: url }, reply) => {
     if (raw.readableDidRead === true) {
-      throw alreadyParsed("Fastify", "Keep hooks that read `request.raw` away from its path.\n");
+      throw alreadyParsed({
+        by: "Fastify",
+        remedy: "Keep hooks that read `request.raw` away from its path.\n",
+      });
     }
     const stream = body === undefined || body === null ? raw : (body as BodyStream);
     const answer = await exchange(receiver, { request: raw, url, stream });
     reply.code(answer.status).headers({ ...answer.headers });
-    return reply.send(answer.body ?? undefined);
+    // As bytes, because Fastify adds a charset to the type of a text.
+    const { body: content } = answer;
+    return reply.send(
+      typeof content === "string" ? new TextEncoder().encode(content) : (content ?? undefined),
+    );
   });
 }

@@ -14,9 +14,10 @@ import { alreadyParsed } from "./already-parsed.ts";
  * Rejects with a ReceiverError `body_already_parsed` when the body of the request was used before.
  */
 export function fetchHandler(receiver: Receiver): (request: Request) => Promise<Response> {
-  const remedy = "Call the receiver first, or give it `request.clone()`, made before the body is read:\n\n  const handle = fetchHandler(receiver);\n  const response = await handle(request.clone());\n";
+  const remedy =
+    "Call the receiver first, or give it `request.clone()`, made before the body is read:\n\n  const handle = fetchHandler(receiver);\n  const response = await handle(request.clone());\n";
   return async (request) => {
-    if (request.bodyUsed) throw alreadyParsed("The application", remedy);
+    if (request.bodyUsed) throw alreadyParsed({ by: "The application", remedy });
     return toResponse(await exchangeFetch(receiver, request));
   };
 }
@@ -25,13 +26,10 @@ export async function exchangeFetch(receiver: Receiver, request: Request): Promi
   const { method, headers, body } = request;
   const read = await readStream(body, receiver);
   if (read.kind === "too_large") return receiver.refuse(read.error);
-  return await receiver.handle({ method, url: request.url, headers, body: read.body });
+  return receiver.handle({ method, url: request.url, headers, body: read.body });
 }
 
-async function readStream(
-  stream: ReadableStream<Uint8Array> | null,
-  receiver: Receiver,
-): Promise<ReadBody> {
+async function readStream(stream: ReadableStream<Uint8Array> | null, receiver: Receiver): Promise<ReadBody> {
   if (stream === null) return { kind: "read", body: new Uint8Array() };
   const reader = stream.getReader();
   // Streams are not iterable in every runtime.

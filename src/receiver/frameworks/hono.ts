@@ -17,7 +17,7 @@ export function honoHandler(
   const remedy =
     'Put the receiver before the middleware that reads it:\n\n  app.all("/webhooks/posthorn", honoHandler(receiver));\n  app.use(middlewareThatReadsTheBody);\n';
   return async ({ req: { raw } }) => {
-    if (raw.bodyUsed) throw alreadyParsed("Hono", remedy);
+    if (raw.bodyUsed) throw alreadyParsed({ by: "Hono", remedy });
     return toResponse(await exchangeFetch(receiver, raw));
   };
 }

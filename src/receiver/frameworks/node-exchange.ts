@@ -35,10 +35,10 @@ export async function exchange(receiver: Receiver, exchanged: NodeExchange): Pro
   const { method = "GET" } = request;
   const headers = receivedHeaders(Object.entries(request.headers));
   if (exchanged.body !== undefined) {
-    return await receiver.handle({ method, url, headers, body: exchanged.body });
+    return receiver.handle({ method, url, headers, body: exchanged.body });
   }
   const read = await readBody(stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>, receiver);
-  if (read.kind === "read") return await receiver.handle({ method, url, headers, body: read.body });
+  if (read.kind === "read") return receiver.handle({ method, url, headers, body: read.body });
   const answer = receiver.refuse(read.error);
   return read.isAtEnd ? answer : { ...answer, headers: { ...answer.headers, connection: "close" } };
 }

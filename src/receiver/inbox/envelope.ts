@@ -12,10 +12,14 @@ interface Envelope extends Omit<MessageFacts, "message" | "attempt"> {
 }
 
 /** Everything about a message but its body, as text for a store. */
-export function writeEnvelope({ message, attempt: _, ...facts }: MessageFacts): string {
+export function writeEnvelope(facts: MessageFacts): string {
+  const { message, scheme, producer, messageId, timestampSeconds, key, receivedAt } = facts;
   const { method, url } = message;
-  const headers = [...listHeaders(message.headers)].filter(([name]) => !droppedHeaders.has(name.toLowerCase()));
-  return JSON.stringify({ ...facts, method, url: withoutToken(url), headers } satisfies Envelope);
+  const headers = [...listHeaders(message.headers)].filter(
+    ([name]) => !droppedHeaders.has(name.toLowerCase()),
+  );
+  const verified = { scheme, producer, messageId, timestampSeconds, key, receivedAt };
+  return JSON.stringify({ ...verified, method, url: withoutToken(url), headers } satisfies Envelope);
 }
 
 export function readEnvelope(entry: {

@@ -12,9 +12,11 @@
 export interface InboxStore {
   put(entry: NewInboxEntry): Promise<void>;
   /** One entry that is due, or null. */
-  claim(request: { readonly now: number; readonly leaseUntil: number; readonly token: string }): Promise<
-    InboxEntry | null
-  >;
+  claim(request: {
+    readonly now: number;
+    readonly leaseUntil: number;
+    readonly token: string;
+  }): Promise<InboxEntry | null>;
   /** Removes a processed entry. */
   done(claim: InboxClaim): Promise<boolean>;
   /** Gives an entry back, to be due at `dueAt`. */

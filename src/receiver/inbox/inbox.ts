@@ -1,7 +1,7 @@
 import { runHandler } from "../run-handler.ts";
 import type { MessageHandler } from "../handler-answer.ts";
 import { storeKey } from "../message-key.ts";
-import { ReceiverError } from "../receiver-error.ts";
+import type { ReceiverError } from "../receiver-error.ts";
 import { verifiedMessage, type MessageFacts } from "../verified-message.ts";
 import { readEnvelope, writeEnvelope } from "./envelope.ts";
 import type { InboxEntry, InboxStore } from "./inbox-store.ts";
@@ -128,7 +128,7 @@ class StoredInbox implements Inbox {
   }
 
   async discard(id: string): Promise<boolean> {
-    return await this.#store.discard({ id });
+    return this.#store.discard({ id });
   }
 
   async #work(): Promise<void> {

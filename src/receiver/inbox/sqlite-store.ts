@@ -20,8 +20,10 @@ export function createSqliteInboxStore(
       return row === undefined ? null : entryOf(row);
     },
     done: async ({ id, token }) => Number(sql.done.run(id, token).changes) > 0,
-    postpone: async ({ id, token, dueAt, error }) => Number(sql.postpone.run(dueAt, error, id, token).changes) > 0,
-    park: async ({ id, token, parkedAt, error }) => Number(sql.park.run(parkedAt, error, id, token).changes) > 0,
+    postpone: async ({ id, token, dueAt, error }) =>
+      Number(sql.postpone.run(dueAt, error, id, token).changes) > 0,
+    park: async ({ id, token, parkedAt, error }) =>
+      Number(sql.park.run(parkedAt, error, id, token).changes) > 0,
     listParked: async ({ limit }) => (sql.listParked.all(limit) as InboxRow[]).map(parkedOf),
     requeue: async ({ id, now }) => Number(sql.requeue.run(now, id).changes) > 0,
     discard: async ({ id }) => Number(sql.discard.run(id).changes) > 0,
@@ -51,7 +53,9 @@ function prepare(database: SqliteDatabase, table: string) {
     listParked: database.prepare(
       `SELECT * FROM ${table} WHERE parked_at IS NOT NULL ORDER BY parked_at LIMIT ?`,
     ),
-    requeue: database.prepare(`UPDATE ${table} SET parked_at = NULL, attempts = 0, due_at = ? WHERE ${parked}`),
+    requeue: database.prepare(
+      `UPDATE ${table} SET parked_at = NULL, attempts = 0, due_at = ? WHERE ${parked}`,
+    ),
     discard: database.prepare(`DELETE FROM ${table} WHERE ${parked}`),
   };
 }

@@ -2,11 +2,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message.ts";
-import { bindProviders, discordPing, slackChallenge } from "./index.ts";
-import { plainCrypto } from "./plain-crypto.fixture.ts";
+import { providers } from "../verifiers.ts";
+import { discordPing, slackChallenge } from "./index.ts";
 import { messageOf } from "./senders.fixture.ts";
-
-const providers = bindProviders(plainCrypto);
 
 function outcome(verifier: MessageVerifier, message: ReceivedMessage, nowSeconds = 0): string {
   const answer = verifier.verify(message, { nowSeconds }) as Verification;

@@ -105,14 +105,14 @@ export function strangeMessages(valid: Headers): fc.Arbitrary<ReceivedMessage> {
   const cut = fc.tuple(fc.nat(400), fc.nat(400), noise);
   const values = fc.dictionary(fc.constantFrom(...headerNames), fc.tuple(fc.nat(3), cut));
   return fc.tuple(values, noise, fc.uint8Array()).map(([changes, url, body]) => {
-    const headers: Record<string, string> = { ...valid };
+    const headers = new Map(Object.entries(valid));
     for (const [name, [kind, [start, end, text]]] of Object.entries(changes)) {
-      const before = headers[name] ?? "";
-      if (kind === 0) headers[name] = text;
-      else if (kind === 1) headers[name] = before.slice(0, start) + text + before.slice(end);
-      else if (kind === 2) headers[name] = `${before}${text}`.repeat(50);
-      else delete headers[name];
+      const before = headers.get(name) ?? "";
+      if (kind === 0) headers.set(name, text);
+      else if (kind === 1) headers.set(name, before.slice(0, start) + text + before.slice(end));
+      else if (kind === 2) headers.set(name, `${before}${text}`.repeat(50));
+      else headers.delete(name);
     }
-    return { method: "POST", url, body, headers: receivedHeaders(Object.entries(headers)) };
+    return { method: "POST", url, body, headers: receivedHeaders(headers) };
   });
 }

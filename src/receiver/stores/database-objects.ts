@@ -21,7 +21,10 @@ export type SqliteValue = string | number | Uint8Array | null;
 
 /** A `Client`, `Pool` or `PoolClient` of `pg`, or anything with the same `query`. */
 export interface PostgresQueryable {
-  query(sql: string, values?: unknown[]): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>;
+  query(
+    sql: string,
+    values?: unknown[],
+  ): Promise<{ readonly rows: unknown[]; readonly rowCount: number | null }>;
 }
 
 /** A `Pool` of `pg`. */
@@ -36,10 +39,7 @@ export interface PostgresClient extends PostgresQueryable {
 
 /** A client of node-redis, version 4 or later. */
 export interface RedisClient {
-  eval(
-    script: string,
-    options: { keys: string[]; arguments: string[] },
-  ): Promise<unknown>;
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
 /** A table name that can stand in SQL as it is. Throws ReceiverError `misconfigured`. */

@@ -16,16 +16,16 @@ export function createRedisDeduplicationStore(
   options: RedisDeduplicationOptions = {},
 ): DeduplicationStore {
   const prefix = options.prefix ?? "posthorn:deduplication:";
-  const run = (script: string, key: string, values: readonly (string | number)[]) =>
+  const run = (script: string, [key, ...values]: readonly [string, ...(string | number)[]]) =>
     client.eval(script, { keys: [prefix + key], arguments: values.map(String) });
 
   return {
     claim: async ({ key, fingerprint, token, now, expiresAt }) =>
-      claimOutcome(await run(claimScript, key, [fingerprint, token, now, expiresAt])),
+      claimOutcome(await run(claimScript, [key, fingerprint, token, now, expiresAt])),
     finish: async ({ key, fingerprint, token, now, result, expiresAt }) =>
-      Number(await run(finishScript, key, [fingerprint, token, now, expiresAt, result])) === 1,
+      Number(await run(finishScript, [key, fingerprint, token, now, expiresAt, result])) === 1,
     release: async ({ key, token }) => {
-      await run(releaseScript, key, [token]);
+      await run(releaseScript, [key, token]);
     },
     purge: async () => 0,
   };

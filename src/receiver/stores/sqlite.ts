@@ -38,7 +38,8 @@ export function createSqliteDeduplicationStore(
   return {
     claim: async ({ key, fingerprint, token, now, expiresAt }) => {
       for (;;) {
-        if (Number(claimRow.run(key, fingerprint, token, expiresAt, now).changes) > 0) return { kind: "claimed" };
+        if (Number(claimRow.run(key, fingerprint, token, expiresAt, now).changes) > 0)
+          return { kind: "claimed" };
         const row = readRow.get(key) as Row | undefined;
         // Gone between the two statements: released by another process. Then it can be claimed.
         if (row !== undefined) return outcomeOf({ ...row, expiresAt: row.expires_at }, fingerprint);

@@ -89,11 +89,12 @@ function publishOne(
   const tenantId = input.tenantId ?? scope.tenantId ?? "default";
   const { data, metadata, links, source, timestamp, idempotencyKey, priority } = input;
   refuseBadEvent(options, { ...call, tenantId });
-  const bytes = Buffer.byteLength(JSON.stringify(data));
+  const bytes = input.raw?.body.byteLength ?? Buffer.byteLength(JSON.stringify(data));
   if (bytes > options.payloadBytesMax)
     throw new PayloadTooLargeError({ bytes, bytesMax: options.payloadBytesMax });
   const body = { type: input.eventType, timestamp: new Date(now).toISOString(), data, metadata, links };
-  const content = JSON.stringify({ ...body, timestamp });
+  const bodyBytes = input.raw?.body ?? Buffer.from(JSON.stringify(body));
+  const content = JSON.stringify([{ ...body, timestamp }, input.raw]);
   const keyName = `${tenantId}\n${idempotencyKey ?? ""}`;
   const known = idempotencyKey === undefined ? undefined : world.keys.get(keyName);
   if (known !== undefined) {
@@ -120,9 +121,9 @@ function publishOne(
     priority: priority ?? "normal",
     createdAt: now,
     sequenceNumber: world.position + 1,
-    contentType: "application/json",
-    raw: false,
-    body: Buffer.from(JSON.stringify(body)),
+    contentType: input.raw?.contentType ?? "application/json",
+    raw: input.raw !== undefined,
+    body: bodyBytes,
     position: ++world.position,
     deliveries: targets.length,
   };

@@ -79,6 +79,19 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
     delete: async (scope, id) => shelf.remove(shelf.find(scope, id).webhook.id),
     enable: (scope, id) => setActive(scope, { id, active: true }),
     disable: (scope, id) => setActive(scope, { id, active: false }),
+    verify: async (scope, id) => {
+      const entry = shelf.find(scope, id);
+      const { verification } = entry.webhook;
+      if (verification.method === "none") throw new PosthornError("conflict", "no verification method");
+      return shelf.view(entry);
+    },
+    confirmVerification: async () => {
+      throw new PosthornError("not_found", "this link does not exist");
+    },
+    reportIncident: async (scope, { id }) => {
+      shelf.find(scope, id);
+      return { eventId: randomUUID() };
+    },
     health: async (scope, id) => {
       const entry = shelf.find(scope, id);
       const { webhook, policy } = shelf.view(entry);

@@ -1,5 +1,4 @@
-import { webhookDefaults } from "../../../src/core/webhook.ts";
-/** Webhooks of the stand-in engine: the rules of core, kept in a map. */
+/** Webhooks of the stand-in engine: judged as the real ones are, kept in a map. */
 import { randomBytes, randomUUID } from "node:crypto";
 import {
   createCircuit,
@@ -11,23 +10,22 @@ import {
 import type { CircuitBreakerState } from "../../../src/core/circuit-breaker.ts";
 import { resolvePolicy } from "../../../src/core/delivery-policy.ts";
 import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts";
-import { judgeUrl } from "../../../src/core/egress/url-policy.ts";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/core/errors.ts";
-import type { FieldError } from "../../../src/core/errors.ts";
 import { findProfile } from "../../../src/core/profiles/index.ts";
-import type { RetrySchedule } from "../../../src/core/profile.ts";
-import { judgeCustomHeaders } from "../../../src/core/request-headers.ts";
-import { validateSchedule } from "../../../src/core/retry-schedule.ts";
 import { parseSecret } from "../../../src/core/signing/signing-key.ts";
 import type { Webhook } from "../../../src/core/webhook.ts";
-import type { RetryInput, Scope, WebhookInput, WebhookView } from "../../../src/engine/services.ts";
+import { certificateView } from "../../../src/engine/management/client-certificate.ts";
+import { ProblemList } from "../../../src/engine/management/problem-list.ts";
+import { blankWebhook, mergeWebhook } from "../../../src/engine/management/webhook-input.ts";
+import type { Scope, WebhookInput, WebhookView } from "../../../src/engine/services.ts";
 import type { StandInTenants } from "./registry.ts";
 
 export interface StandInWebhook {
   webhook: Webhook;
   secret: string;
   previous: { secret: string; expiresAt: number } | null;
-  bearerToken: string | null;
+  /** What was given, last of each kind. */
+  credentials: Pick<WebhookInput, "bearerToken" | "credentialHeaders" | "clientCertificate">;
   readonly circuit: CircuitBreakerState;
 }
 
@@ -74,21 +72,22 @@ export function createWebhookShelf({
       if (!tenants.exists(tenantId) || (scope.tenantId ?? tenantId) !== tenantId) {
         throw new InvalidRequestError("not valid", [{ field: "tenant_id", message: "does not exist" }]);
       }
-      const webhook = merge({ ...emptyWebhook, id: randomUUID(), tenantId, createdAt: now() }, input, now());
+      const blank = blankWebhook({ id: randomUUID(), tenantId, now: now() });
+      const webhook = merge(blank, { input, credentials: {}, now: now() });
       const secret = newSecret(input.secret ?? null);
       const entry = {
         webhook,
         secret,
         previous: null,
-        bearerToken: input.bearerToken ?? null,
+        credentials: credentialsOf(input),
         circuit: createCircuit(now()),
       };
       webhooks.set(webhook.id, entry);
       return entry;
     },
     update: (entry, input) => {
-      entry.webhook = merge(entry.webhook, input, now());
-      if (input.bearerToken !== undefined) entry.bearerToken = input.bearerToken;
+      entry.webhook = merge(entry.webhook, { input, credentials: entry.credentials, now: now() });
+      entry.credentials = { ...entry.credentials, ...credentialsOf(input) };
     },
     find: (scope, id) => {
       const entry = webhooks.get(id);
@@ -109,93 +108,34 @@ export function createWebhookShelf({
   };
 }
 
-const emptyWebhook = {
-  ownerId: null,
-  url: "",
-  events: [],
-  description: "",
-  status: "active" as const,
-  statusReason: null,
-  statusChangedAt: 0,
-  profile: "standard",
-  schemes: null,
-  ...webhookDefaults,
-  retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
-  circuitBreaker: {},
-  rateLimit: null,
-  ordering: "none" as const,
-  headers: {},
-  metadata: {},
-  createdAt: 0,
-  updatedAt: 0,
-};
+function credentialsOf(input: WebhookInput): StandInWebhook["credentials"] {
+  const { bearerToken, credentialHeaders, clientCertificate } = input;
+  const given = { bearerToken, credentialHeaders, clientCertificate };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
 
-function merge(before: Webhook, input: WebhookInput, now: number): Webhook {
-  const schedule = input.retry === undefined ? before.retry.schedule : scheduleOf(input.retry);
-  const errors = problemsOf(input, schedule);
-  if (errors.length > 0) throw new InvalidRequestError("not valid", errors);
-  const { url, ownerId, events, description, profile, schemes, rateLimit, ordering, headers, metadata } =
-    input;
-  const given = {
-    url,
-    ownerId,
-    events,
-    description,
-    profile,
-    schemes,
-    rateLimit,
-    ordering,
-    headers,
-    metadata,
-  };
-  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const isActive = input.active ?? before.status === "active";
-  return {
-    ...before,
-    ...(set as Partial<Webhook>),
-    circuitBreaker: input.circuitBreaker === undefined ? before.circuitBreaker : (input.circuitBreaker ?? {}),
-    status: isActive ? "active" : "disabled",
-    statusReason: isActive ? null : "owner",
-    retry: {
-      schedule,
-      ageMsMax: input.retry?.maxAgeMs ?? before.retry.ageMsMax,
-      timeoutMs: input.retry?.timeoutMs ?? input.timeoutMs ?? before.retry.timeoutMs,
-      timeoutGrowthFactor: input.retry?.timeoutGrowthFactor ?? before.retry.timeoutGrowthFactor,
+function merge(
+  before: Webhook,
+  change: {
+    readonly input: WebhookInput;
+    readonly credentials: StandInWebhook["credentials"];
+    readonly now: number;
+  },
+): Webhook {
+  const { input, credentials, now } = change;
+  const problems = new ProblemList();
+  const merged = mergeWebhook(before, input, {
+    urlRules: { policy, allowHttp: false },
+    now,
+    problems,
+    held: {
+      bearerToken: (credentials.bearerToken ?? null) !== null,
+      clientCertificate: (credentials.clientCertificate ?? null) !== null,
+      credentialHeaderNames: Object.keys(credentials.credentialHeaders ?? {}),
     },
-    updatedAt: now,
-  };
-}
-
-function problemsOf(input: WebhookInput, schedule: RetrySchedule | null): FieldError[] {
-  const errors: FieldError[] = [];
-  const url = input.url === undefined ? null : judgeUrl(input.url, { policy, allowHttp: false });
-  if (url?.kind === "refused") errors.push({ field: "url", message: url.detail });
-  if (input.profile !== undefined && findProfile(input.profile) === undefined) {
-    errors.push({ field: "profile", message: "is not a known profile" });
-  }
-  for (const { header, detail } of judgeCustomHeaders(input.headers ?? {})) {
-    errors.push({ field: header === null ? "headers" : `headers.${header}`, message: detail });
-  }
-  if (schedule === null) return errors;
-  return [
-    ...errors,
-    ...validateSchedule(schedule).map(({ problem }) => ({ field: "retry_config", message: problem })),
-  ];
-}
-
-function scheduleOf(retry: RetryInput | null): RetrySchedule | null {
-  if (retry === null) return null;
-  if (retry.scheduleMs !== undefined)
-    return { kind: "list", delaysMs: retry.scheduleMs, jitter: { from: 1, to: 1.2 } };
-  if (retry.maxAttempts === undefined && retry.baseDelayMs === undefined) return null;
-  return {
-    kind: "exponential",
-    attemptsMax: retry.maxAttempts ?? 5,
-    baseDelayMs: retry.baseDelayMs ?? 1_000,
-    delayMsMax: retry.maxDelayMs ?? 300_000,
-    multiplier: retry.backoffMultiplier ?? 2,
-    jitter: { from: 1, to: 1.2 },
-  };
+  });
+  problems.throwIfAny("the webhook");
+  return merged;
 }
 
 function viewOf(entry: StandInWebhook, now: number): WebhookView {
@@ -206,7 +146,13 @@ function viewOf(entry: StandInWebhook, now: number): WebhookView {
     webhook: entry.webhook,
     policy: resolved,
     lastSuccessAt: null,
-    hasBearerToken: entry.bearerToken !== null,
+    hasBearerToken: (entry.credentials.bearerToken ?? null) !== null,
+    credentialHeaderNames: Object.keys(entry.credentials.credentialHeaders ?? {}),
+    clientCertificate:
+      (entry.credentials.clientCertificate ?? null) === null
+        ? null
+        : certificateView(entry.credentials.clientCertificate?.certificatePem ?? "", now),
+    dnsRecord: entry.webhook.verification.method === "dns" ? { name: "_x.example.com", value: "x" } : null,
     secretHint: `whsec_…${entry.secret.slice(-4)}`,
     forcedOpenUntil: snapshotCircuit(entry.circuit, resolved.circuitBreaker, now).forcedOpenUntil,
   };

@@ -1,4 +1,6 @@
+import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { test } from "node:test";
 import { createClient } from "redis";
 import { createRedisDeduplicationStore } from "../../../src/receiver/stores/redis.ts";
 import { deduplicationConformance } from "./suite.ts";
@@ -22,4 +24,24 @@ deduplicationConformance({
       },
     };
   },
+});
+
+test("Redis removes claims and results by itself, each after its time", async (t) => {
+  const prefix = `posthorn-receiver-test:${randomUUID()}:`;
+  const client = createClient({ url });
+  await client.connect();
+  t.after(async () => {
+    await client.del(`${prefix}aa`);
+    await client.close();
+  });
+  const store = createRedisDeduplicationStore(client, { prefix });
+  // A clock far away from that of Redis: only durations count.
+  const now = 1_000;
+  const claim = { key: "aa", fingerprint: "f", token: "t", now, expiresAt: now + 60_000 };
+  const remainingMs = () => client.pTTL(`${prefix}aa`);
+
+  await store.claim(claim);
+  assert.ok((await remainingMs()) > 50_000 && (await remainingMs()) <= 60_000);
+  await store.finish({ ...claim, result: "", expiresAt: now + 600_000 });
+  assert.ok((await remainingMs()) > 590_000 && (await remainingMs()) <= 600_000);
 });

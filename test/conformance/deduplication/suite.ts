@@ -66,14 +66,17 @@ function claims(check: Promised): void {
     assert.deepEqual(await store.claim({ ...other, key: "0a1c" }), { kind: "claimed" });
   });
 
-  check("a claim that a crash left behind frees itself, and not before its time", async ({ store, elsewhere }) => {
-    await store.claim(claim);
-    const survivor = elsewhere ?? store;
-    assert.equal((await survivor.claim({ ...other, now: claim.expiresAt - 1 })).kind, "running");
-    const late = { ...other, now: claim.expiresAt, expiresAt: claim.expiresAt + minute };
-    assert.equal((await survivor.claim(late)).kind, "claimed");
-    assert.equal((await store.claim({ ...late, token: "t3" })).kind, "running");
-  });
+  check(
+    "a claim that a crash left behind frees itself, and not before its time",
+    async ({ store, elsewhere }) => {
+      await store.claim(claim);
+      const survivor = elsewhere ?? store;
+      assert.equal((await survivor.claim({ ...other, now: claim.expiresAt - 1 })).kind, "running");
+      const late = { ...other, now: claim.expiresAt, expiresAt: claim.expiresAt + minute };
+      assert.equal((await survivor.claim(late)).kind, "claimed");
+      assert.equal((await store.claim({ ...late, token: "t3" })).kind, "running");
+    },
+  );
 
   check("a released key can be claimed again", async ({ store }) => {
     await store.claim(claim);
@@ -91,13 +94,16 @@ function results(check: Promised): void {
     assert.deepEqual(await (elsewhere ?? store).claim({ ...other, now: start + day - 1 }), known);
   });
 
-  check("IDK-8 IDK-22 another fingerprint under the key is a mismatch, running or completed", async ({ store }) => {
-    await store.claim(claim);
-    const changed = { ...other, fingerprint: "g" };
-    assert.deepEqual(await store.claim(changed), { kind: "mismatch" });
-    await store.finish(completion);
-    assert.deepEqual(await store.claim(changed), { kind: "mismatch" });
-  });
+  check(
+    "IDK-8 IDK-22 another fingerprint under the key is a mismatch, running or completed",
+    async ({ store }) => {
+      await store.claim(claim);
+      const changed = { ...other, fingerprint: "g" };
+      assert.deepEqual(await store.claim(changed), { kind: "mismatch" });
+      await store.finish(completion);
+      assert.deepEqual(await store.claim(changed), { kind: "mismatch" });
+    },
+  );
 
   check("EDS-7.2-4 IDK-14 after its time a key is as good as new", async ({ store }) => {
     await store.claim(claim);
@@ -135,7 +141,10 @@ function fences(check: Promised): void {
     await store.release(claim);
     assert.equal((await store.claim({ ...takeover, token: "t3" })).kind, "running");
     assert.equal(await store.finish({ ...completion, token: "t2", result: "second" }), true);
-    assert.deepEqual(await store.claim({ ...takeover, token: "t3" }), { kind: "completed", result: "second" });
+    assert.deepEqual(await store.claim({ ...takeover, token: "t3" }), {
+      kind: "completed",
+      result: "second",
+    });
   });
 
   check("a result stays: it is neither finished again nor released", async ({ store }) => {

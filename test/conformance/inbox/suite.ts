@@ -58,9 +58,17 @@ function waiting(check: Promised): void {
   });
 
   check("what has been due the longest comes first", async ({ store }) => {
-    for (const [id, dueAt] of [["late", 3], ["early", 1], ["middle", 2]] as const) await store.put({ ...entry, id, dueAt });
+    for (const [id, dueAt] of [
+      ["late", 3],
+      ["early", 1],
+      ["middle", 2],
+    ] as const)
+      await store.put({ ...entry, id, dueAt });
     const order = [await store.claim(claim), await store.claim(claim), await store.claim(claim)];
-    assert.deepEqual(order.map((claimed) => claimed?.id), ["early", "middle", "late"]);
+    assert.deepEqual(
+      order.map((claimed) => claimed?.id),
+      ["early", "middle", "late"],
+    );
   });
 
   check("of claims at the same time one gets a message", async ({ store, elsewhere }) => {
@@ -73,18 +81,21 @@ function waiting(check: Promised): void {
     assert.equal(new Set(ids).size, ids.length, "nobody shares one");
   });
 
-  check("what a crashed process had claimed comes back when its lease is over", async ({ store, elsewhere }) => {
-    await store.put(entry);
-    await store.claim(claim);
-    const survivor = elsewhere ?? store;
-    assert.equal(await survivor.claim({ ...claim, now: 4_999 }), null);
-    const again = await survivor.claim({ now: 5_000, leaseUntil: 9_000, token: "t2" });
-    assert.equal(again?.attempt, 2);
-    assert.equal(await store.done(mine), false, "the old claim is worth nothing");
-    assert.equal(await store.postpone({ ...mine, dueAt: 0, error: "" }), false);
-    assert.equal(await store.park({ ...mine, parkedAt: 0, error: "" }), false);
-    assert.equal(await survivor.done({ id: "a", token: "t2" }), true);
-  });
+  check(
+    "what a crashed process had claimed comes back when its lease is over",
+    async ({ store, elsewhere }) => {
+      await store.put(entry);
+      await store.claim(claim);
+      const survivor = elsewhere ?? store;
+      assert.equal(await survivor.claim({ ...claim, now: 4_999 }), null);
+      const again = await survivor.claim({ now: 5_000, leaseUntil: 9_000, token: "t2" });
+      assert.equal(again?.attempt, 2);
+      assert.equal(await store.done(mine), false, "the old claim is worth nothing");
+      assert.equal(await store.postpone({ ...mine, dueAt: 0, error: "" }), false);
+      assert.equal(await store.park({ ...mine, parkedAt: 0, error: "" }), false);
+      assert.equal(await survivor.done({ id: "a", token: "t2" }), true);
+    },
+  );
 }
 
 function settling(check: Promised): void {
@@ -117,10 +128,13 @@ function parking(check: Promised): void {
     await park(store, "a", 10);
     assert.equal(await store.claim({ ...claim, now: 99_000 }), null);
     const parked = await store.listParked({ limit: 10 });
-    assert.deepEqual(parked.map(({ id, parkedAt, error, attempt }) => [id, parkedAt, error, attempt]), [
-      ["a", 10, "never", 1],
-      ["b", 20, "never", 1],
-    ]);
+    assert.deepEqual(
+      parked.map(({ id, parkedAt, error, attempt }) => [id, parkedAt, error, attempt]),
+      [
+        ["a", 10, "never", 1],
+        ["b", 20, "never", 1],
+      ],
+    );
     assert.equal((await store.listParked({ limit: 1 })).length, 1);
   });
 

@@ -9,8 +9,6 @@ import fc from "fast-check";
 import { Stripe } from "stripe";
 import { Webhook } from "svix";
 import type { MessageVerifier, ReceivedMessage } from "../../../src/receiver/message.ts";
-import { bindProviders } from "../../../src/receiver/providers/index.ts";
-import { plainCrypto } from "../../../src/receiver/providers/plain-crypto.fixture.ts";
 import {
   discordKeys,
   messageOf,
@@ -19,8 +17,8 @@ import {
   sendgridKeys,
   svixSecrets,
 } from "../../../src/receiver/providers/senders.fixture.ts";
+import { providers } from "../../../src/receiver/verifiers.ts";
 
-const providers = bindProviders(plainCrypto);
 const nowSeconds = Math.floor(Date.now() / 1_000);
 const [secret] = secrets;
 

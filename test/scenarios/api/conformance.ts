@@ -16,6 +16,7 @@ import { fuzzSuite } from "./fuzz.ts";
 import { idempotencySuite } from "./idempotency.ts";
 import { listingsSuite } from "./listings.ts";
 import { publishingSuite } from "./publishing.ts";
+import { rawContentSuite } from "./raw-content.ts";
 import { sizesSuite } from "./sizes.ts";
 import { webhooksSuite } from "./webhooks.ts";
 
@@ -23,6 +24,7 @@ export type Suite = (client: () => Client) => void;
 
 const suites: Readonly<Record<string, Suite>> = {
   publishing: publishingSuite,
+  "raw content": rawContentSuite,
   webhooks: webhooksSuite,
   access: accessSuite,
   "bad input": badInputSuite,

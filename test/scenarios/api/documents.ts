@@ -37,10 +37,12 @@ export function documentsSuite(client: () => Client): void {
     for (const { method, path, operation } of operationsOf(document)) {
       const url = path.replaceAll(/\{\w+\}/g, "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c");
       const isPublic = operation.security?.length === 0;
+      // A callback URL is its own key: without a good one there is nothing.
+      const isCallback = path.endsWith("/verification-callback");
       const reply = await client()
         .withKey(null)
-        .call(method, url, method === "GET" ? {} : { body: {} });
-      assert.equal(reply.status, isPublic ? 200 : 401, `${method} ${path}`);
+        .call(method, isCallback ? `${url}?key=wrong` : url, method === "GET" ? {} : { body: {} });
+      assert.equal(reply.status, isCallback ? 404 : isPublic ? 200 : 401, `${method} ${path}`);
       const others = ["POST", "PUT", "PATCH", "DELETE"].filter(
         (other) => !(other.toLowerCase() in (document.paths[path] ?? {})),
       );
@@ -196,6 +198,13 @@ async function* tour(
   const webhook = `/v1/webhooks/${textOf(created.body["id"])}`;
   const receipt = await client.post("/v1/events", event);
   yield { operationId: "publishEvent", reply: receipt };
+  const raw = { raw: "<a/>", headers: { "content-type": "application/xml" } };
+  const rawReceipt = await client.post(`/v1/events?event_type=${type}`, undefined, raw);
+  yield { operationId: "publishEvent", reply: rawReceipt };
+  yield {
+    operationId: "getEvent",
+    reply: await client.get(`/v1/events/${textOf(rawReceipt.body["id"])}`),
+  };
   const eventPath = `/v1/events/${textOf(receipt.body["id"])}`;
   yield {
     operationId: "publishEvents",
@@ -235,10 +244,26 @@ async function* tour(
   yield { operationId: "testWebhook", reply: await client.post(`${webhook}/test`, {}) };
   yield { operationId: "disableWebhook", reply: await client.post(`${webhook}/disable`) };
   yield { operationId: "enableWebhook", reply: await client.post(`${webhook}/enable`) };
+  yield* tourOfVerification(client, webhook);
   const recovery = await client.post(`${webhook}/recover`, { since: "2026-01-01" });
   yield { operationId: "recoverWebhook", reply: recovery };
   yield* tourOfTheRest(client, { recovery: recovery.body, type });
   yield { operationId: "deleteWebhook", reply: await client.call("DELETE", webhook) };
+}
+
+/** Permission needs the key that only a receiver has seen; see test/scenarios/verification.test.ts. */
+async function* tourOfVerification(
+  client: Client,
+  webhook: string,
+): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
+  await client.call("PATCH", webhook, { body: { verification: "cloudevents" } });
+  yield { operationId: "verifyWebhook", reply: await client.post(`${webhook}/verify`) };
+  const callback = `${webhook}/verification-callback?key=wrong`;
+  yield { operationId: "confirmVerification", reply: await client.get(callback) };
+  yield { operationId: "postVerificationConfirmation", reply: await client.post(callback) };
+  const incident = { kind: "bad_signature", detail: "x", message_id: null, occurred_at: "2026-01-31" };
+  yield { operationId: "reportIncident", reply: await client.post(`${webhook}/incidents`, incident) };
+  await client.call("PATCH", webhook, { body: { verification: null } });
 }
 
 async function* tourOfTheRest(

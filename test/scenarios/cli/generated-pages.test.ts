@@ -6,6 +6,7 @@ import { posthorn } from "./command-line.ts";
 const pages = [
   { file: "docs/configuration.md", flag: "--docs" },
   { file: "docs/cli.md", flag: "--commands" },
+  { file: "docs/profiles.md", flag: "--profiles" },
 ] as const;
 
 suite("generated pages", () => {

@@ -6,7 +6,7 @@ import {
   responseSampleBytesMax,
 } from "../../../ports/transport.ts";
 import type { OutboundRequest, ResponseFields, TransportResult } from "../../../ports/transport.ts";
-import type { Connection } from "./connections.ts";
+import type { PooledConnection } from "./connections.ts";
 import type { Expiring } from "./deadlines.ts";
 import { breaksHttp, codeOf, faultOf, sentence } from "./failures.ts";
 import { wireBytesMax } from "./response-gate.ts";
@@ -36,7 +36,9 @@ export interface ExchangeOwner {
 export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimitListener {
   readonly request: OutboundRequest;
   readonly deadlineMs: number;
-  connection: Connection | null = null;
+  /** Only requests with the same key share connections: the origin, and whatever of TLS differs from the usual. */
+  readonly poolKey: string;
+  pooled: PooledConnection | null = null;
   settled = false;
   /** 0 until the header block of the final answer is complete. */
   status = 0;
@@ -44,6 +46,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   readonly #resolve: (result: TransportResult) => void;
   readonly #startedMs: number;
   #requestSent = false;
+  #startedOver = false;
   #interimResponses = 0;
   #retryAfter: string | null = null;
   #fields: ResponseFields = noResponseFields;
@@ -53,6 +56,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
   constructor(request: OutboundRequest, owner: ExchangeOwner, resolve: (result: TransportResult) => void) {
     this.request = request;
+    this.poolKey = poolKeyOf(request);
     this.#owner = owner;
     this.#resolve = resolve;
     this.#startedMs = owner.monotonicMs();
@@ -61,14 +65,18 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.settled) controller.abort(new Error("settled before it was sent"));
-    else this.connection?.gate.expectAnswer(this);
+    else this.pooled?.connection.expectAnswer(this);
   }
 
   onRequestSent(): void {
     this.#requestSent = true;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: RawFields): void {
+  onResponseStart(
+    _controller: Dispatcher.DispatchController | null,
+    status: number,
+    headers: RawFields,
+  ): void {
     if (status < 200) {
       if (++this.#interimResponses > interimResponsesMax)
         this.fail("protocol", "too many interim (1xx) responses");
@@ -79,7 +87,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.#fields = keptFields(headers, status, this.request);
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+  onResponseData(_controller: Dispatcher.DispatchController | null, chunk: Uint8Array): void {
     this.#bodyBytes += chunk.length;
     this.#keep(chunk);
     if (this.#bodyBytes > bodyBytesMax) this.#answer({ complete: true, reusable: false, message: null });
@@ -87,7 +95,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
   onResponseEnd(): void {
     // A body that ends with the connection looks complete to undici even when a reset ended it.
-    const complete = this.connection?.gate.broken !== true;
+    const complete = this.pooled?.connection.broken !== true;
     const message = complete ? null : "connection reset before the response was complete";
     this.#answer({ complete, reusable: complete, message });
   }
@@ -104,6 +112,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       fault.category,
       this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`,
     );
+  }
+
+  /** True once: the receiver did not look at the request, which may go over another connection. */
+  startOver(): boolean {
+    if (this.#startedOver) return false;
+    this.#startedOver = true;
+    this.#requestSent = false;
+    return true;
   }
 
   expire(): void {
@@ -180,4 +196,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       ? sample
       : sample.subarray(0, this.#sampleBytes);
   }
+}
+
+/** Costs nothing for the ordinary request. Over `http:` there is no TLS to differ in. */
+function poolKeyOf({ origin, http2, clientCertificate }: OutboundRequest): string {
+  if ((!http2 && clientCertificate === null) || !origin.startsWith("https:")) return origin;
+  return `${origin} ${http2 ? "h2" : "h1"} ${clientCertificate?.id ?? ""}`;
 }

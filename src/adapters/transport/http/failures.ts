@@ -59,6 +59,8 @@ export function breaksHttp(error: unknown): boolean {
   if (code === "UND_ERR_SOCKET") return error instanceof Error && error.message.startsWith("bad ");
   return (
     code === "UND_ERR_HEADERS_OVERFLOW" ||
+    // nghttp2: frames that make no sense, pushed streams.
+    code === "ERR_HTTP2_ERROR" ||
     code === "UND_ERR_RES_CONTENT_LENGTH_MISMATCH" ||
     code === "ERR_ASSERTION"
   );

@@ -8,7 +8,6 @@ import type { Expiring } from "./deadlines.ts";
 import { Dialer } from "./dialer.ts";
 import { Exchange } from "./exchange.ts";
 import type { ExchangeOwner } from "./exchange.ts";
-import { faultOf } from "./failures.ts";
 import { parseProxyUrl } from "./proxy-tunnel.ts";
 import { createSystemNames } from "./system-names.ts";
 import type { NameSource } from "./system-names.ts";
@@ -28,7 +27,9 @@ export interface HttpTransportOptions {
   readonly tls?: { readonly ca: string };
 }
 
-/** HTTP/1.1 over undici, one request per connection at a time. The promises are in the port's header.
+/**
+ * HTTP/1.1 over undici and HTTP/2 over node:http2, one request per connection at a time. The promises are in the
+ * port's header.
  */
 export function createHttpTransport(options: HttpTransportOptions): Transport {
   return new HttpTransport(options);
@@ -60,12 +61,7 @@ class HttpTransport implements Transport, ExchangeOwner {
       const exchange = new Exchange(request, this, resolve);
       if (this.#closing !== null) return exchange.fail("network", "the transport is closed");
       this.#deadlines.add(exchange);
-      try {
-        this.#connections.run(exchange);
-      } catch (error) {
-        const fault = faultOf(error);
-        exchange.fail(fault.category, fault.message);
-      }
+      this.#connections.run(exchange);
     });
   }
 
@@ -84,15 +80,15 @@ class HttpTransport implements Transport, ExchangeOwner {
 
   ended(exchange: Exchange, reusable: boolean): void {
     this.#deadlines.remove(exchange);
-    const { connection } = exchange;
-    if (connection !== null) this.#connections.release(connection, reusable);
+    const { pooled } = exchange;
+    if (pooled !== null) this.#connections.release(pooled, reusable);
     if (exchange.status === misdirectedStatus) this.#misdirected(exchange.request.origin);
   }
 
   /** C-36: the receiver says that this is not its host, so neither the addresses nor the connections are. */
   #misdirected(origin: string): void {
     this.#names.forget(new URL(origin).hostname);
-    this.#connections.dropIdle(origin);
+    this.#connections.retire(origin);
   }
 
   async #end(): Promise<void> {

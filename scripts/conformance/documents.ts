@@ -1,0 +1,54 @@
+// The requirements of the source documents, and what is said about those that no test proves.
+
+import { cewRows } from "../../test/requirements/cew.ts";
+import { edsRows } from "../../test/requirements/eds.ts";
+import { idkRows } from "../../test/requirements/idk.ts";
+import type { RequirementRow } from "../../test/requirements/row.ts";
+import { ts16Rows } from "../../test/requirements/ts16.ts";
+import { wdsRows } from "../../test/requirements/wds.ts";
+
+export interface SourceDocument {
+  readonly code: string;
+  readonly title: string;
+  readonly note: string;
+  readonly rows: readonly RequirementRow[];
+}
+
+export const documents: readonly SourceDocument[] = [
+  {
+    code: "EDS",
+    title: "Event Delivery Semantics",
+    note: "Internet-Draft draft-mayankpanke-event-delivery-semantics-01.",
+    rows: edsRows,
+  },
+  {
+    code: "TS16",
+    title: "TS-16a: Webhooks",
+    note: "A technical standard; an extended subset of Standard Webhooks.",
+    rows: ts16Rows,
+  },
+  {
+    code: "IDK",
+    title: "The Idempotency-Key HTTP Header Field",
+    note: "Internet-Draft draft-ietf-httpapi-idempotency-key-header-06.",
+    rows: idkRows,
+  },
+  {
+    code: "CEW",
+    title: "CloudEvents: HTTP 1.1 Web Hooks for Event Delivery",
+    note: "Version 1.0.3-wip.",
+    rows: cewRows,
+  },
+  {
+    code: "WDS",
+    title: "Webhook Delivery System with Retries",
+    note: "What the profile `x-webhook` decides: fields of webhooks and events, retries, signatures and headers. The design has 241 rows; the others are proved by tests all over this repository and are not listed.",
+    rows: wdsRows,
+  },
+];
+
+/** Rows of the design that this page leaves out; tests may name them. */
+export function isOutsideOfThisPage(id: string): boolean {
+  const row = /^WDS-(\d+)$/.exec(id)?.[1];
+  return row !== undefined && Number(row) >= 1 && Number(row) <= 241;
+}

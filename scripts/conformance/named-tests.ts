@@ -1,0 +1,50 @@
+// Tests that say in their name which requirement they prove.
+
+import ts from "@typescript/typescript6";
+import { type SourceFile, sourceFiles, walk } from "../source-files.ts";
+
+export interface NamedTest {
+  /** As written; a part that is only known at run time is shown as `…`. */
+  readonly name: string;
+  readonly ids: readonly string[];
+  /** Relative to the project. */
+  readonly path: string;
+  readonly line: number;
+}
+
+const idPattern = /\b(?:EDS|TS16|IDK|CEW|WDS)-[\w.]+(?:-\d+)?(?![\w-])/g;
+/** A name that is kept in a table of cases begins with its requirements. */
+const leadingIds = /^(?:(?:EDS|TS16|IDK|CEW|WDS)-[\w.-]+ )+\S/;
+const testFunctions = new Set(["test", "it", "check"]);
+
+/** In the order of files and lines. */
+export function namedTests(): readonly NamedTest[] {
+  return sourceFiles()
+    .filter(({ path, isTest }) => isTest && !path.startsWith("test/requirements/"))
+    .flatMap(testsIn);
+}
+
+function testsIn(file: SourceFile): NamedTest[] {
+  const found: NamedTest[] = [];
+  walk(file.tree, (node) => {
+    const name = textOf(node, file);
+    if (name === undefined || !(isFirstArgumentOfTest(node, file) || leadingIds.test(name))) return;
+    const ids = name.match(idPattern) ?? [];
+    if (ids.length === 0) return;
+    const { line } = file.tree.getLineAndCharacterOfPosition(node.getStart(file.tree));
+    found.push({ name, ids: [...new Set(ids)], path: file.path, line: line + 1 });
+  });
+  return found;
+}
+
+function textOf(node: ts.Node, file: SourceFile): string | undefined {
+  if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) return node.text;
+  if (!ts.isTemplateExpression(node)) return undefined;
+  return node.head.text + node.templateSpans.map(({ literal }) => `…${literal.text}`).join("");
+}
+
+function isFirstArgumentOfTest(node: ts.Node, file: SourceFile): boolean {
+  const call = node.parent;
+  if (!ts.isCallExpression(call) || call.arguments[0] !== node) return false;
+  return testFunctions.has(call.expression.getText(file.tree));
+}

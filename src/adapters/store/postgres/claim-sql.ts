@@ -1,0 +1,127 @@
+import { tierSpan } from "../rank.ts";
+
+/** Beyond every rank of an ordered lane, which is a position. */
+const orderedMax = 2 ** 53;
+const tiers = [0, 1, 2] as const;
+
+/** Free deliveries of one priority that may be claimed now, in order; locks them, and passes over what others lock. */
+function freeInTier(tier: number): string {
+  return `SELECT * FROM (
+      SELECT q.delivery, q.rank, q.bytes FROM posthorn.queue q
+      WHERE q.lane = w.lane AND q.owner IS NULL AND q.rank >= w.from${tier} AND q.rank <= w.to${tier}
+      ORDER BY q.rank, q.delivery LIMIT w.wanted FOR UPDATE SKIP LOCKED) AS tier${tier}`;
+}
+
+const behindLast = "(q.rank, q.delivery) > (last.rank, last.delivery)";
+
+function moreInTier(tier: number): string {
+  return `EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL AND ${behindLast}
+      AND q.rank >= w.from${tier} AND q.rank <= w.to${tier})`;
+}
+
+function laterInTier(tier: number): string {
+  return `(SELECT q.rank - w.from${tier} FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL
+      AND q.rank > w.to${tier} AND q.rank < w.from${tier} + ${tierSpan} ORDER BY q.rank, q.delivery LIMIT 1)`;
+}
+
+const othersLeaseEnd = `(SELECT min(q.lease_until) FROM posthorn.queue q
+      WHERE q.lane = w.lane AND q.owner IS NOT NULL AND q.owner <> $8 AND q.lease_until > w.now)`;
+
+/**
+ * Claims from many lanes. Every look into the queue starts at a place of an index and stops after what it returns, so
+ * that nothing depends on how much waits.
+ *
+ * - A lane with leases that ran out is `stale`: nothing is taken from it, and the caller frees them first.
+ * - In an ordered lane nothing is taken while another process holds a lease. The caller has locked the lane.
+ * - `more` and `later` look behind the last one taken; what others hold is only asked for when nothing is left to take.
+ *
+ * One row for each lane and each delivery, at least one for each lane.
+ */
+export const claimSql = `WITH wanted AS MATERIALIZED (
+    SELECT g.*, CASE WHEN g.ordered THEN ${othersLeaseEnd.replaceAll("w.", "g.")} END AS blocked_until,
+      g.fresh AND EXISTS (SELECT FROM posthorn.queue q
+        WHERE q.lane = g.lane AND q.owner IS NOT NULL AND q.lease_until <= g.now) AS stale,
+      ${tiers.map((tier) => `CASE WHEN g.ordered THEN ${tier === 0 ? 0 : 1} ELSE ${tier * tierSpan} END AS from${tier},
+      CASE WHEN g.ordered THEN ${tier === 0 ? orderedMax : 0}
+        ELSE ${tier * tierSpan} + least(greatest(g.now, 0), ${tierSpan - 1}) END AS to${tier}`).join(",\n      ")}
+    FROM unnest($1::int[], $2::boolean[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[])
+      WITH ORDINALITY AS g (lane, ordered, wanted, bytes_max, now, lease_until, fresh, at)),
+  picked AS MATERIALIZED (
+    SELECT w.at, w.bytes_max, w.lease_until, p.* FROM wanted w CROSS JOIN LATERAL (
+      SELECT * FROM (${tiers.map(freeInTier).join("\n      UNION ALL ")}) AS free LIMIT w.wanted) AS p
+    WHERE NOT w.stale AND w.blocked_until IS NULL),
+  kept AS MATERIALIZED (
+    SELECT at, lease_until, delivery, rank FROM (
+      SELECT *, sum(bytes) OVER (PARTITION BY at ORDER BY rank, delivery ROWS UNBOUNDED PRECEDING) - bytes AS before
+      FROM picked) AS counted
+    WHERE before = 0 OR before < bytes_max),
+  leased AS (
+    UPDATE posthorn.queue q SET owner = $8, fence = q.fence + 1, lease_until = k.lease_until
+    FROM kept k WHERE q.delivery = k.delivery AND q.owner IS NULL
+    RETURNING k.at, q.delivery, q.rank, q.fence, q.attempts),
+  summary AS MATERIALIZED (
+    SELECT w.at, w.now, w.ordered, w.stale, w.blocked_until, head.priority AS head_priority, head.due_at AS head_due,
+      left_over.*
+    FROM wanted w
+    LEFT JOIN (SELECT DISTINCT ON (at) at, rank, delivery FROM kept ORDER BY at, rank DESC, delivery DESC) AS taken
+      ON taken.at = w.at
+    CROSS JOIN LATERAL (SELECT coalesce(taken.rank, -1) AS rank, coalesce(taken.delivery, 0) AS delivery) AS last
+    LEFT JOIN LATERAL (
+      SELECT q.priority, d.due_at FROM posthorn.queue q JOIN posthorn.deliveries d ON d.seq = q.delivery
+      WHERE w.ordered AND w.blocked_until IS NULL AND q.lane = w.lane AND q.owner IS NULL AND ${behindLast}
+      ORDER BY q.rank, q.delivery LIMIT 1) AS head ON true
+    CROSS JOIN LATERAL (
+      SELECT NOT w.ordered AND ${moreInTier(0)} AS more0, NOT w.ordered AND ${moreInTier(1)} AS more1,
+        NOT w.ordered AND ${moreInTier(2)} AS more2,
+        CASE WHEN NOT w.ordered THEN least(${tiers.map(laterInTier).join(",\n        ")}) END AS later) AS left_over)
+  SELECT s.at::int, s.stale, s.blocked_until, s.head_priority, s.head_due, s.more0, s.more1, s.more2, s.later,
+    CASE WHEN NOT (s.more0 OR s.more1 OR s.more2 OR s.ordered)
+      THEN (SELECT ${othersLeaseEnd} FROM wanted w WHERE w.at = s.at) END,
+    c.delivery, c.fence, c.attempts, d.id, d.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count,
+    d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, e.occurred_at, e.source, e.idempotency_key,
+    e.sequence_number, e.content_type, e.raw, e.priority, e.body
+  FROM summary s LEFT JOIN (leased c JOIN posthorn.deliveries d ON d.seq = c.delivery
+    JOIN posthorn.events e ON e.seq = d.event) ON c.at = s.at
+  ORDER BY s.at, c.rank, c.delivery`;
+
+export type ClaimRow = [
+  at: number,
+  stale: boolean,
+  blockedUntil: number | null,
+  headPriority: number | null,
+  headDue: number | null,
+  moreHigh: boolean,
+  moreNormal: boolean,
+  moreLow: boolean,
+  later: number | null,
+  othersLeaseEnd: number | null,
+  ref: number | null,
+  fence: number,
+  attempts: number,
+  id: string,
+  tenant: number,
+  eventId: string,
+  eventType: number,
+  priority: number,
+  state: number,
+  attemptCount: number,
+  createdAt: number,
+  firstAttemptAt: number | null,
+  dueAt: number,
+  reason: string | null,
+  format: number,
+  timestamp: number,
+  source: string | null,
+  idempotencyKey: string | null,
+  sequenceNumber: number,
+  contentType: number,
+  raw: boolean,
+  eventPriority: number,
+  body: Uint8Array | null,
+];
+
+/** Leases that ran out become free again. Their fences stay, so that a late settlement counts if nobody was faster. */
+export const freeExpiredSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL WHERE delivery IN (
+    SELECT q.delivery FROM unnest($1::int[], $2::bigint[]) AS g (lane, now)
+    JOIN posthorn.queue q ON q.lane = g.lane AND q.owner IS NOT NULL AND q.lease_until <= g.now
+    FOR UPDATE OF q SKIP LOCKED)`;

@@ -1,0 +1,204 @@
+import type { Priority } from "../../../core/delivery.ts";
+import type { ClaimedDelivery, ClaimRequest, ClaimResult, Lease } from "../../../ports/store/deliveries.ts";
+import { decode, formatCodes, priorityCodes, stateCodes } from "../codes.ts";
+import { type ClaimRow, claimSql, freeExpiredSql } from "./claim-sql.ts";
+import { booleans, numbers } from "./columns.ts";
+import type { Runner } from "./database.ts";
+import type { StoreState } from "./state.ts";
+import type { StoredLane } from "./words.ts";
+
+/** A request whose lane exists, and its place among the requests. */
+interface Wanted {
+  readonly place: number;
+  readonly lane: StoredLane;
+  readonly request: ClaimRequest;
+  /** Leases that ran out were not freed yet. */
+  readonly fresh: boolean;
+}
+
+/** How soon to ask again for an ordered lane from which another process is claiming at this very moment. */
+const againMs = 100;
+
+/** Takes leases, written into the rows, so that several processes share the work. */
+export class Claimer {
+  readonly #state: StoreState;
+  readonly #release: (leases: readonly Lease[]) => Promise<void>;
+
+  constructor(state: StoreState, release: (leases: readonly Lease[]) => Promise<void>) {
+    this.#state = state;
+    this.#release = release;
+  }
+
+  async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
+    const { lanes } = this.#state;
+    await lanes.look(requests.map(({ lane }) => lane));
+    const results: ClaimResult[] = requests.map(() => nothing(null));
+    for (const round of roundsOf(requests.map((request, place) => ({ place, request, lane: lanes.find(request.lane) })))) {
+      await this.#claimRound(round, results);
+    }
+    return results;
+  }
+
+  async #claimRound(wanted: readonly Wanted[], results: ClaimResult[]): Promise<void> {
+    if (wanted.length === 0) return;
+    const stale = await this.#attempt(wanted, results);
+    if (stale.length === 0) return;
+    await this.#state.database.rows(freeExpiredSql, [
+      numbers(stale.map(({ lane }) => lane.ref)),
+      numbers(stale.map(({ request }) => request.now)),
+    ]);
+    await this.#attempt(
+      stale.map((each) => ({ ...each, fresh: false })),
+      results,
+    );
+  }
+
+  /** Fills in the results; returns what has to be asked again after leases that ran out were freed. */
+  async #attempt(wanted: readonly Wanted[], results: ClaimResult[]): Promise<readonly Wanted[]> {
+    const ordered = wanted.some(({ lane }) => lane.ordered);
+    const { database } = this.#state;
+    const claimable: Wanted[] = [];
+    const rows = ordered
+      ? await database.transaction(async (transaction) => {
+          claimable.splice(0, claimable.length, ...(await this.#lock(transaction, wanted)));
+          return this.#query(transaction, claimable);
+        })
+      : await this.#query(database, wanted);
+    const asked = ordered ? claimable : wanted;
+    for (const { place, request } of wanted) results[place] = nothing(request.now + againMs);
+    return this.#collect(rows, { asked, results });
+  }
+
+  /** Ordered lanes are claimed by one process at a time; what another one is claiming is left out. */
+  async #lock(transaction: Runner, wanted: readonly Wanted[]): Promise<readonly Wanted[]> {
+    const refs = wanted.filter(({ lane }) => lane.ordered).map(({ lane }) => lane.ref);
+    const rows = await transaction.rows<[ref: number]>(
+      "SELECT ref FROM posthorn.lanes WHERE ref = ANY ($1::int[]) ORDER BY ref FOR UPDATE SKIP LOCKED",
+      [numbers(refs)],
+    );
+    const locked = new Set(rows.map(([ref]) => ref));
+    return wanted.filter(({ lane }) => !lane.ordered || locked.has(lane.ref));
+  }
+
+  async #query(runner: Runner, wanted: readonly Wanted[]): Promise<readonly ClaimRow[]> {
+    return runner.rows<ClaimRow>(claimSql, [
+      numbers(wanted.map(({ lane }) => lane.ref)),
+      booleans(wanted.map(({ lane }) => lane.ordered)),
+      numbers(wanted.map(({ request }) => request.limit)),
+      numbers(wanted.map(({ request }) => Math.ceil(request.bodyBytesMax))),
+      numbers(wanted.map(({ request }) => request.now)),
+      numbers(wanted.map(({ request }) => request.leaseUntil)),
+      booleans(wanted.map(({ fresh }) => fresh)),
+      this.#state.owner,
+    ]);
+  }
+
+  async #collect(
+    rows: readonly ClaimRow[],
+    { asked, results }: { readonly asked: readonly Wanted[]; readonly results: ClaimResult[] },
+  ): Promise<readonly Wanted[]> {
+    const leases = rows.flatMap((row) => (row[10] === null ? [] : [{ ref: row[10], fence: row[11] }]));
+    try {
+      await this.#state.words.load(rows.flatMap((row) => (row[10] === null ? [] : [row[14], row[16], row[29]])));
+    } catch (error) {
+      // Nobody would know of these leases. When they cannot be given back either, they run out.
+      await this.#release(leases).catch(() => undefined);
+      throw error;
+    }
+    await this.#release(leases.filter((_, index) => isOutdated(rows.filter((row) => row[10] !== null)[index])));
+    const stale: Wanted[] = [];
+    for (const [at, lanes] of Map.groupBy(rows, (row) => row[0])) {
+      const wanted = asked[at - 1];
+      const [first] = lanes;
+      if (wanted === undefined || first === undefined) continue;
+      if (first[1]) stale.push(wanted);
+      else results[wanted.place] = this.#result(first, { lanes, wanted });
+    }
+    return stale;
+  }
+
+  #result(
+    summary: ClaimRow,
+    { lanes, wanted }: { readonly lanes: readonly ClaimRow[]; readonly wanted: Wanted },
+  ): ClaimResult {
+    const { lane, request } = wanted;
+    const deliveries = lanes
+      .filter((row) => row[10] !== null && !isOutdated(row))
+      .map((row) => this.#delivery(row, request));
+    if (lane.ordered) return { deliveries, ...orderedRest(summary, request.now) };
+    const [high, normal, low] = [summary[5], summary[6], summary[7]];
+    return { deliveries, more: { high, normal, low }, nextDueAt: earlier(summary[8], summary[9]) };
+  }
+
+  #delivery(row: ClaimRow, request: ClaimRequest): ClaimedDelivery {
+    const { words } = this.#state;
+    return {
+      lease: { ref: row[10] ?? 0, fence: row[11] },
+      id: row[13],
+      webhookId: request.lane.webhookId,
+      tenantId: words.text(row[14]),
+      eventId: row[15],
+      eventType: words.text(row[16]),
+      priority: decode(priorityCodes, row[17]),
+      progress: {
+        state: decode(stateCodes, row[18]),
+        attemptCount: row[19],
+        createdAt: row[20],
+        firstAttemptAt: row[21],
+        dueAt: row[22],
+        reason: row[23],
+      },
+      format: decode(formatCodes, row[24]),
+      timestamp: row[25],
+      source: row[26],
+      idempotencyKey: row[27],
+      sequenceNumber: row[28],
+      contentType: words.text(row[29]),
+      raw: row[30],
+      eventPriority: decode(priorityCodes, row[31]),
+      body: row[32],
+    };
+  }
+}
+
+/** A lane that was asked for twice is claimed from twice, one after the other. */
+function roundsOf(
+  requests: readonly {
+    readonly place: number;
+    readonly request: ClaimRequest;
+    readonly lane: StoredLane | null;
+  }[],
+): readonly (readonly Wanted[])[] {
+  const rounds: Wanted[][] = [];
+  const times = new Map<number, number>();
+  for (const { place, request, lane } of requests) {
+    if (lane === null) continue;
+    const round = times.get(lane.ref) ?? 0;
+    times.set(lane.ref, round + 1);
+    rounds[round] ??= [];
+    rounds[round].push({ place, lane, request, fresh: true });
+  }
+  return rounds;
+}
+
+/** Between the snapshot of the claim and its lock another process has sent this one and rescheduled it. */
+function isOutdated(row: ClaimRow | undefined): boolean {
+  return row !== undefined && row[12] !== row[19];
+}
+
+function orderedRest(summary: ClaimRow, now: number): Pick<ClaimResult, "more" | "nextDueAt"> {
+  const [, , blockedUntil, headPriority, headDue] = summary;
+  const more: Record<Priority, boolean> = { high: false, normal: false, low: false };
+  if (headPriority === null) return { more, nextDueAt: blockedUntil };
+  more[decode(priorityCodes, headPriority)] = true;
+  return { more, nextDueAt: headDue !== null && headDue > now ? headDue : null };
+}
+
+function nothing(nextDueAt: number | null): ClaimResult {
+  return { deliveries: [], more: { high: false, normal: false, low: false }, nextDueAt };
+}
+
+function earlier(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
+}

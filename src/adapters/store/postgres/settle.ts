@@ -1,0 +1,161 @@
+import type { Settlement, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
+import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
+import { tierSpan } from "../rank.ts";
+import { booleans, numbers, plainWords, texts } from "./columns.ts";
+import { addToCounters, deadLetterKind } from "./counters.ts";
+import type { Runner } from "./database.ts";
+
+/**
+ * Ends or reschedules every delivery whose fence is the newest, with its attempt, its dead letter and the counters. A
+ * later success keeps the category of the last failure.
+ *
+ * Tells of each settled row its place in the batch, and its lane when others may go on there: it is ordered, something
+ * is free in it, and this process holds nothing more of it.
+ */
+const settleSql = `WITH given AS (
+    SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
+      $8::text[], $9::bigint[], $10::smallint[], $11::int[])
+    AS g (at, ref, fence, state, attempt_count, due_at, first_attempt_at, reason, settled_at, category, number)),
+  ended AS (
+    DELETE FROM posthorn.queue q USING given g
+    WHERE q.delivery = g.ref AND q.fence = g.fence AND g.state > ${waitingMax}
+    RETURNING g.at, q.delivery, q.lane, q.ordered, q.priority),
+  kept AS (
+    UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1, attempts = g.attempt_count,
+      rank = CASE WHEN q.ordered THEN q.rank
+        ELSE q.priority * ${tierSpan} + least(greatest(g.due_at, 0), ${tierSpan - 1}) END
+    FROM given g WHERE q.delivery = g.ref AND q.fence = g.fence AND g.state <= ${waitingMax}
+    RETURNING g.at, q.delivery, q.lane, q.ordered, q.priority),
+  settled AS (SELECT * FROM ended UNION ALL SELECT * FROM kept),
+  done AS (
+    UPDATE posthorn.deliveries d SET state = g.state, attempt_count = g.attempt_count, due_at = g.due_at,
+      first_attempt_at = g.first_attempt_at, reason = g.reason, category = coalesce(g.category, d.category),
+      completed_at = CASE WHEN g.state > ${waitingMax} THEN g.settled_at END,
+      attempt_last = coalesce(g.number, d.attempt_last)
+    FROM settled s JOIN given g ON g.at = s.at
+    WHERE d.seq = s.delivery AND (g.number IS NULL OR g.number > d.attempt_last
+      OR posthorn.refuse('attempt ' || g.number || ' of delivery ' || d.id || ' is stored already'))
+    RETURNING g.at, d.seq, d.tenant, d.webhook, d.state),
+  attempted AS (
+    INSERT INTO posthorn.attempts (delivery, webhook, id, number, outcome, state_unknown, category, status_code,
+      response_sample, error_message, duration_ms, scheduled_at, executed_at, next_retry_at)
+    SELECT done.seq, done.webhook, a.id, a.number, a.outcome, a.state_unknown, a.category, a.status_code,
+      a.response_sample, a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at
+    FROM done JOIN unnest($12::int[], $13::uuid[], $14::int[], $15::smallint[], $16::boolean[], $17::smallint[],
+      $18::int[], $19::text[], $20::text[], $21::double precision[], $22::bigint[], $23::bigint[], $24::bigint[])
+    AS a (at, id, number, outcome, state_unknown, category, status_code, response_sample, error_message, duration_ms,
+      scheduled_at, executed_at, next_retry_at) ON a.at = done.at),
+  dead AS (
+    INSERT INTO posthorn.dead_letters (delivery, tenant) SELECT seq, tenant FROM done WHERE state = ${exhausted}),
+  counted AS (${addToCounters(
+    `SELECT priority, 0, -1 FROM ended
+     UNION ALL SELECT ${deadLetterKind}, tenant, 1 FROM done WHERE state = ${exhausted}`,
+  )})
+  SELECT s.at, CASE WHEN s.ordered
+    AND EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = s.lane AND q.owner IS NULL)
+    AND NOT EXISTS (SELECT FROM posthorn.queue q
+      WHERE q.lane = s.lane AND q.owner IS NOT NULL AND q.owner = $25 AND q.delivery <> s.delivery)
+    THEN s.lane END
+  FROM settled s`;
+
+/** In the order of the batch, and the lanes in which others may go on. */
+export interface SettleResult {
+  readonly settled: readonly boolean[];
+  readonly lanesLeft: readonly number[];
+}
+
+export async function writeSettlements(
+  runner: Runner,
+  batch: { readonly settlements: readonly Settlement[]; readonly owner: number },
+): Promise<SettleResult> {
+  const settled = batch.settlements.map(() => false);
+  const given = firstOfEachLease(batch.settlements);
+  if (given.length === 0) return { settled, lanesLeft: [] };
+  const rows = await runner.rows<[at: number, lane: number | null]>(settleSql, [
+    ...progressColumns(given),
+    ...attemptColumns(given),
+    batch.owner,
+  ]);
+  for (const [at] of rows) settled[at] = true;
+  return { settled, lanesLeft: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
+}
+
+/** Rewrites what is remembered of webhooks; of two states of one webhook the last stays. */
+export async function writeWebhookStates(
+  runner: Runner,
+  given: readonly WebhookRuntimeState[],
+): Promise<void> {
+  if (given.length === 0) return;
+  const states = [...new Map(given.map((state) => [state.webhookId, state])).values()];
+  await runner.rows(
+    `INSERT INTO posthorn.webhook_states (webhook, paused_until, pause_reason, last_success_at, circuit, health)
+     SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[]) ORDER BY 1
+     ON CONFLICT (webhook) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason,
+       last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health`,
+    [
+      texts(states.map(({ webhookId }) => webhookId)),
+      numbers(states.map(({ pausedUntil }) => pausedUntil)),
+      texts(states.map(({ pauseReason }) => pauseReason)),
+      numbers(states.map(({ lastSuccessAt }) => lastSuccessAt)),
+      texts(states.map(({ circuit }) => circuit)),
+      texts(states.map(({ health }) => health)),
+    ],
+  );
+}
+
+interface Placed extends Settlement {
+  readonly at: number;
+}
+
+/** The first settlement ends its lease, so a second one with the same lease has lost it. Fence 0 is no lease. */
+function firstOfEachLease(settlements: readonly Settlement[]): readonly Placed[] {
+  const first = new Map<string, Placed>();
+  for (const [at, settlement] of settlements.entries()) {
+    const { ref, fence } = settlement.lease;
+    const name = `${ref} ${fence}`;
+    if (fence > 0 && !first.has(name)) first.set(name, { ...settlement, at });
+  }
+  return [...first.values()];
+}
+
+function progressColumns(given: readonly Placed[]): readonly string[] {
+  return [
+    numbers(given.map(({ at }) => at)),
+    numbers(given.map(({ lease }) => lease.ref)),
+    numbers(given.map(({ lease }) => Math.min(lease.fence, fenceMax))),
+    numbers(given.map(({ progress }) => stateCodes.encode[progress.state])),
+    numbers(given.map(({ progress }) => progress.attemptCount)),
+    numbers(given.map(({ progress }) => progress.dueAt)),
+    numbers(given.map(({ progress }) => progress.firstAttemptAt)),
+    texts(given.map(({ progress }) => progress.reason)),
+    numbers(given.map(({ settledAt }) => settledAt)),
+    numbers(given.map(({ attempt }) => categoryCode(attempt?.category))),
+    numbers(given.map(({ attempt }) => attempt?.number ?? null)),
+  ];
+}
+
+function attemptColumns(given: readonly Placed[]): readonly string[] {
+  const made = given.flatMap(({ at, attempt }) => (attempt === null ? [] : [{ at, ...attempt }]));
+  return [
+    numbers(made.map(({ at }) => at)),
+    plainWords(made.map(({ id }) => id)),
+    numbers(made.map(({ number }) => number)),
+    numbers(made.map(({ outcome }) => outcomeCodes.encode[outcome])),
+    booleans(made.map(({ receiverStateUnknown }) => receiverStateUnknown)),
+    numbers(made.map(({ category }) => categoryCode(category))),
+    numbers(made.map(({ statusCode }) => statusCode)),
+    texts(made.map(({ responseSample }) => responseSample)),
+    texts(made.map(({ errorMessage }) => errorMessage)),
+    numbers(made.map(({ durationMs }) => durationMs)),
+    numbers(made.map(({ scheduledAt }) => scheduledAt)),
+    numbers(made.map(({ executedAt }) => executedAt)),
+    numbers(made.map(({ nextRetryAt }) => nextRetryAt)),
+  ];
+}
+
+/** The largest number of its column; no lease has it. */
+const fenceMax = 2 ** 31 - 1;
+
+function categoryCode(category: keyof typeof categoryCodes.encode | null | undefined): number | null {
+  return category == null ? null : categoryCodes.encode[category];
+}

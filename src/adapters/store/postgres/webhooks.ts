@@ -1,0 +1,176 @@
+import { type Webhook, webhookFromDocument } from "../../../core/webhook.ts";
+import type { WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
+import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
+import { texts } from "./columns.ts";
+import type { Database, Runner } from "./database.ts";
+
+const secretOwners = { webhook: 0, tenant: 1 } as const;
+
+interface SecretOwner {
+  readonly kind: 0 | 1;
+  readonly id: string;
+}
+
+type WebhookRow = [
+  id: string,
+  document: string,
+  stateOf: string | null,
+  pausedUntil: number | null,
+  pauseReason: string | null,
+  lastSuccessAt: number | null,
+  circuit: string | null,
+  health: string | null,
+];
+type SecretRow = [
+  owner: string,
+  kind: StoredSecret["kind"],
+  ciphertext: Uint8Array,
+  digest: string,
+  createdAt: number,
+  expiresAt: number | null,
+];
+
+/** Webhooks are stored as JSON documents: they are read whole at start and never searched. */
+export class PostgresWebhooks implements WebhookStore {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async save(webhook: Webhook): Promise<void> {
+    await this.#database.rows(
+      `INSERT INTO posthorn.webhooks (id, tenant, document) VALUES ($1, $2, $3)
+       ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document`,
+      [webhook.id, webhook.tenantId, JSON.stringify(webhook)],
+    );
+  }
+
+  async delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void> {
+    await this.#database.transaction(async (transaction) => {
+      await transaction.rows(
+        "UPDATE posthorn.webhooks SET deleted_at = $2, cancel_due = true WHERE id = $1 AND deleted_at IS NULL",
+        [query.id, query.deletedAt],
+      );
+      await transaction.rows("DELETE FROM posthorn.secrets WHERE owner_kind = $1 AND owner = $2", [
+        secretOwners.webhook,
+        query.id,
+      ]);
+      await transaction.rows("DELETE FROM posthorn.webhook_states WHERE webhook = $1", [query.id]);
+    });
+  }
+
+  async page(query: {
+    readonly after: string | null;
+    readonly limit: number;
+  }): Promise<readonly StoredWebhook[]> {
+    const rows = await this.#database.rows<WebhookRow>(
+      `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit, s.health
+       FROM posthorn.webhooks w LEFT JOIN posthorn.webhook_states s ON s.webhook = w.id
+       WHERE w.seq > coalesce((SELECT seq FROM posthorn.webhooks WHERE id = $1), 0) AND w.deleted_at IS NULL
+       ORDER BY w.seq LIMIT $2`,
+      [query.after, query.limit],
+    );
+    const secrets = await this.#secrets({ kind: secretOwners.webhook, ids: rows.map(([id]) => id) });
+    return rows.map((row) => ({
+      webhook: webhookFromDocument(JSON.parse(row[1])),
+      secrets: secrets.get(row[0]) ?? [],
+      runtime: toRuntimeState(row),
+    }));
+  }
+
+  async saveSecrets(command: {
+    readonly webhookId: string;
+    readonly secrets: readonly StoredSecret[];
+  }): Promise<void> {
+    await this.#database.transaction(async (transaction) => {
+      // A rotation that raced with the deletion must not bring secrets back. The lock makes the two follow each other.
+      const [row] = await transaction.rows<[isDeleted: boolean]>(
+        "SELECT deleted_at IS NOT NULL FROM posthorn.webhooks WHERE id = $1 FOR UPDATE",
+        [command.webhookId],
+      );
+      if (row?.[0] === true) return;
+      await replaceSecrets(transaction, {
+        owner: { kind: secretOwners.webhook, id: command.webhookId },
+        secrets: command.secrets,
+      });
+    });
+  }
+
+  async saveTenantKeys(command: {
+    readonly tenantId: string;
+    readonly keys: readonly StoredSecret[];
+  }): Promise<void> {
+    const owner = { kind: secretOwners.tenant, id: command.tenantId };
+    await this.#database.transaction((transaction) =>
+      replaceSecrets(transaction, { owner, secrets: command.keys }),
+    );
+  }
+
+  async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {
+    const found = await this.#secrets({ kind: secretOwners.tenant, ids: [tenantId] });
+    return found.get(tenantId) ?? [];
+  }
+
+  async findBySecretDigest(
+    digest: string,
+  ): Promise<{ readonly webhookId: string; readonly tenantId: string } | null> {
+    const [row] = await this.#database.rows<[webhookId: string, tenantId: string]>(
+      `SELECT w.id, w.tenant FROM posthorn.secrets s JOIN posthorn.webhooks w ON w.id = s.owner
+       WHERE s.digest = $1 AND s.owner_kind = ${secretOwners.webhook} LIMIT 1`,
+      [digest],
+    );
+    return row === undefined ? null : { webhookId: row[0], tenantId: row[1] };
+  }
+
+  async deletedWithWork(): Promise<readonly string[]> {
+    const rows = await this.#database.rows<[id: string]>(
+      "SELECT id FROM posthorn.webhooks WHERE cancel_due ORDER BY seq",
+    );
+    return rows.map(([id]) => id);
+  }
+
+  async #secrets(owners: {
+    readonly kind: 0 | 1;
+    readonly ids: readonly string[];
+  }): Promise<ReadonlyMap<string, readonly StoredSecret[]>> {
+    const rows = await this.#database.rows<SecretRow>(
+      `SELECT owner, kind, ciphertext, digest, created_at, expires_at FROM posthorn.secrets
+       WHERE owner_kind = $1 AND owner = ANY ($2::text[]) ORDER BY owner, position`,
+      [owners.kind, texts(owners.ids)],
+    );
+    const grouped = Map.groupBy(rows, ([owner]) => owner);
+    return new Map([...grouped].map(([owner, group]) => [owner, group.map(toSecret)]));
+  }
+}
+
+async function replaceSecrets(
+  runner: Runner,
+  { owner, secrets }: { readonly owner: SecretOwner; readonly secrets: readonly StoredSecret[] },
+): Promise<void> {
+  await runner.rows("DELETE FROM posthorn.secrets WHERE owner_kind = $1 AND owner = $2", [owner.kind, owner.id]);
+  for (const [position, secret] of secrets.entries()) {
+    const { kind, ciphertext, digest, createdAt, expiresAt } = secret;
+    await runner.rows("INSERT INTO posthorn.secrets VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", [
+      ...[owner.kind, owner.id, position, kind],
+      Buffer.from(ciphertext),
+      ...[digest, createdAt, expiresAt],
+    ]);
+  }
+}
+
+function toSecret([, kind, ciphertext, digest, createdAt, expiresAt]: SecretRow): StoredSecret {
+  return { kind, ciphertext, digest, createdAt, expiresAt };
+}
+
+function toRuntimeState(row: WebhookRow): WebhookRuntimeState | null {
+  if (row[2] === null) return null;
+  return {
+    webhookId: row[0],
+    pausedUntil: row[3],
+    pauseReason: row[4],
+    lastSuccessAt: row[5],
+    circuit: row[6],
+    health: row[7],
+  };
+}

@@ -1,0 +1,134 @@
+import type { ClassificationTable, Profile, StatusRule } from "../../core/profile.ts";
+import { durationText, markdownTable } from "./markdown.ts";
+
+/** What each answer means, and what a failure to answer means. */
+export function outcomeSections({ classification, sunset, attemptsMaxByCategory }: Profile): string {
+  const notes = [incompleteNotes[classification.incompleteResponse], sunsetNotes[sunset]];
+  for (const [category, attemptsMax] of Object.entries(attemptsMaxByCategory))
+    notes.push(
+      `Failures of the category \`${category}\` end a delivery at the request number ${attemptsMax}.`,
+    );
+  return [
+    "### Statuses",
+    "An exact status wins over its class, and a class over the rest.",
+    markdownTable(["Status", "Outcome", "Category", "Note"], statusRows(classification)),
+    "### Without an answer",
+    markdownTable(
+      ["What happened", "Outcome", "Category", "Note"],
+      Object.entries(classification.failures).map(([name, rule]) => [
+        failureTitles[name as keyof typeof failureTitles],
+        ...ruleCells(rule),
+      ]),
+    ),
+    notes.map((note) => `- ${note}`).join("\n"),
+  ].join("\n\n");
+}
+
+const incompleteNotes: Readonly<Record<ClassificationTable["incompleteResponse"], string>> = {
+  transient:
+    "An answer that breaks off is transient, with unknown receiver state, whatever its status line said.",
+  by_status: "An answer that breaks off counts as its status line says.",
+};
+
+const sunsetNotes: Readonly<Record<Profile["sunset"], string>> = {
+  terminal: "After the time in a `Sunset` header the next failure ends the delivery.",
+  ignored: "A `Sunset` header is not read.",
+};
+
+const failureTitles: Readonly<Record<keyof ClassificationTable["failures"], string>> = {
+  timeout: "no complete answer in time",
+  network: "refused, reset, or closed without an answer",
+  dns: "the name does not resolve",
+  ssl: "TLS handshake or certificate",
+  protocol: "what came back is not HTTP",
+};
+
+function statusRows({ statuses, classes, fallback }: ClassificationTable): readonly (readonly string[])[] {
+  const exact = Object.entries(statuses).map(([status, rule]) => [status, ...ruleCells(rule)]);
+  const rest = Object.entries(classes).map(([digit, rule]) => [`other ${digit}xx`, ...ruleCells(rule)]);
+  return [...exact, ...rest, ["everything else, 1xx included", ...ruleCells(fallback)]];
+}
+
+function ruleCells({ outcome, category, attention, receiverStateUnknown }: StatusRule): readonly string[] {
+  const notes = [
+    ...(attention === undefined ? [] : [attentionNotes[attention]]),
+    ...(receiverStateUnknown === true ? ["receiver state unknown"] : []),
+  ];
+  return [outcome, category === undefined ? "" : `\`${category}\``, notes.join("; ")];
+}
+
+const attentionNotes: Readonly<Record<NonNullable<StatusRule["attention"]>, string>> = {
+  warn: "logged for investigation",
+  notify: "the owner is told",
+  escalate: "the operator is told",
+};
+
+/** When one failure holds back, suspends or disables the whole endpoint. */
+export function gateSections(profile: Profile): string {
+  return [
+    "### Gates",
+    bullets([...pauseLines(profile), breakerLine(profile), rateLine(profile)]),
+    "### When a webhook is switched off",
+    bullets(disableLines(profile)),
+  ].join("\n\n");
+}
+
+function pauseLines({ pauses }: Profile): readonly string[] {
+  const lines: string[] = [];
+  if (pauses.retryAfterStatuses.length > 0)
+    lines.push(
+      `\`Retry-After\` with ${pauses.retryAfterStatuses.join(", ")} pauses every delivery of the webhook; elsewhere only its own delivery.`,
+    );
+  else lines.push("`Retry-After` holds back its own delivery only.");
+  for (const [category, pauseMs] of Object.entries(pauses.categoriesMs))
+    lines.push(
+      `A failure of the category \`${category}\` pauses the webhook for at least ${durationText(pauseMs)}.`,
+    );
+  if (pauses.unansweredMs > 0)
+    lines.push(
+      `A connection that ended without an answer pauses the webhook for at least ${durationText(pauses.unansweredMs)}.`,
+    );
+  for (const [status, throttleMs] of Object.entries(pauses.throttleStatusesMs))
+    lines.push(`After a ${status} the webhook is throttled for ${durationText(throttleMs)}.`);
+  return lines;
+}
+
+function breakerLine({ circuitBreaker: breaker, circuitBreakerIgnoresStatuses: ignored }: Profile): string {
+  if (!breaker.enabled) return "The circuit breaker is off.";
+  const opens =
+    `The circuit opens at ${breaker.errorThresholdPercentage} % failures of at least ${breaker.minimumThroughput} ` +
+    `attempts within ${durationText(breaker.windowSizeMs)}, for ${durationText(breaker.sleepWindowMs)}; then ` +
+    `${breaker.halfOpenMaxCalls} probes decide.`;
+  return ignored.length === 0 ? opens : `${opens} It does not count ${ignored.join(", ")}.`;
+}
+
+function rateLine({ rateLimit }: Profile): string {
+  if (rateLimit === null) return "No rate limit unless one is set or granted.";
+  return `${rateLimit.requestsPerMinute} requests a minute with a burst of ${rateLimit.burst}, unless another limit is set.`;
+}
+
+function disableLines({ disable }: Profile): readonly string[] {
+  const lines: string[] = [];
+  if (disable.suspendStatuses.length > 0) {
+    const until = `, and disabled after ${durationText(disable.suspendedToDisabledMs)} in which nobody enables it`;
+    lines.push(`${disable.suspendStatuses.join(", ")}: suspended at once${until}.`);
+  }
+  if (disable.persistentStatuses.length > 0)
+    lines.push(
+      `Only ${disable.persistentStatuses.join(", ")} for ${durationText(disable.persistentMs)}: disabled.`,
+    );
+  if (disable.consecutiveTerminalMax > 0)
+    lines.push(`${disable.consecutiveTerminalMax} terminal outcomes in a row: suspended.`);
+  lines.push(exhaustedNotes[disable.onExhausted]);
+  return lines;
+}
+
+const exhaustedNotes: Readonly<Record<Profile["disable"]["onExhausted"], string>> = {
+  never: "A delivery that exhausts its schedule changes nothing about its webhook.",
+  always: "A delivery that exhausts its schedule: disabled.",
+  without_success: "A delivery that exhausts its schedule while no other was accepted: disabled.",
+};
+
+function bullets(lines: readonly string[]): string {
+  return lines.map((line) => `- ${line}`).join("\n");
+}

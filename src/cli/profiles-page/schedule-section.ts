@@ -1,0 +1,57 @@
+import type { Profile, RetrySchedule } from "../../core/profile.ts";
+import { clockText, durationText, markdownTable } from "./markdown.ts";
+
+/** When requests are made, and how long each may take. */
+export function scheduleSection(profile: Profile): string {
+  const { schedule } = profile;
+  const delaysMs = nominalDelaysMs(schedule);
+  const shownMs = delaysMs.slice(0, rowsMax);
+  let elapsedMs = 0;
+  const rows = shownMs.map((delayMs, index) => {
+    elapsedMs += delayMs;
+    return [String(index + 2), durationText(delayMs), clockText(elapsedMs)];
+  });
+  const table = markdownTable(
+    ["Attempt", "Delay", "Since the first"],
+    [["1", "at once", "00:00:00"], ...rows],
+  );
+  const more =
+    delaysMs.length > shownMs.length
+      ? [
+          `Further attempts follow every ${durationText(delaysMs.at(-1) ?? 0)}, ${delaysMs.length + 1} in all at most.`,
+        ]
+      : [];
+  return ["### Schedule", table, ...more, boundLines(profile)].join("\n\n");
+}
+
+/** Enough to see a schedule reach its largest delay. */
+const rowsMax = 12;
+
+/** Without jitter, and without the cap on what one process keeps. */
+function nominalDelaysMs(schedule: RetrySchedule): readonly number[] {
+  if (schedule.kind === "list") return schedule.delaysMs;
+  const { attemptsMax, baseDelayMs, multiplier, delayMsMax } = schedule;
+  return Array.from({ length: attemptsMax - 1 }, (_, index) =>
+    Math.min(baseDelayMs * multiplier ** index, delayMsMax),
+  );
+}
+
+function boundLines(profile: Profile): string {
+  const { jitter } = profile.schedule;
+  const lines = [
+    `Each delay is multiplied by a random number from ${jitter.from} to ${jitter.to}.`,
+    ...Object.entries(profile.retryDelayFloorsMs).map(
+      ([category, delayMs]) =>
+        `After a failure of the category \`${category}\` it is at least ${durationText(delayMs)}.`,
+    ),
+    `A delivery older than ${durationText(profile.ageMsMax)} is dead-lettered as \`expired\`.`,
+    timeoutLine(profile),
+  ];
+  return lines.map((line) => `- ${line}`).join("\n");
+}
+
+function timeoutLine({ timeoutMs, timeoutGrowthFactor }: Profile): string {
+  const each = `A request may take ${durationText(timeoutMs)}, connecting included`;
+  if (timeoutGrowthFactor === 1) return `${each}.`;
+  return `${each}; each further one ${timeoutGrowthFactor} times as long, at most three times the first.`;
+}

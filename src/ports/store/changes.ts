@@ -1,0 +1,15 @@
+import type { LaneKey } from "../../core/webhook.ts";
+
+/**
+ * Hints about work that other processes have left: deliveries they wrote, gave back, or may not go on with. A hint may
+ * come late, twice or not at all, so whoever relies on them still looks by itself from time to time.
+ */
+export interface StoreChanges {
+  /** Returns a function that ends the subscription. Listeners must not throw. */
+  subscribe(listener: (change: StoreChange) => void): () => void;
+}
+
+/** Lanes to look into, or `unknown`: something may have been missed, look everywhere. */
+export type StoreChange =
+  | { readonly kind: "lanes"; readonly lanes: readonly LaneKey[] }
+  | { readonly kind: "unknown" };
