@@ -27,7 +27,7 @@ export function namedTests(): readonly NamedTest[] {
 function testsIn(file: SourceFile): NamedTest[] {
   const found: NamedTest[] = [];
   walk(file.tree, (node) => {
-    const name = textOf(node, file);
+    const name = textOf(node);
     if (name === undefined || !(isFirstArgumentOfTest(node, file) || leadingIds.test(name))) return;
     const ids = name.match(idPattern) ?? [];
     if (ids.length === 0) return;
@@ -37,7 +37,7 @@ function testsIn(file: SourceFile): NamedTest[] {
   return found;
 }
 
-function textOf(node: ts.Node, file: SourceFile): string | undefined {
+function textOf(node: ts.Node): string | undefined {
   if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) return node.text;
   if (!ts.isTemplateExpression(node)) return undefined;
   return node.head.text + node.templateSpans.map(({ literal }) => `…${literal.text}`).join("");

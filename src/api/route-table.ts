@@ -18,6 +18,7 @@ import { secretRoutes } from "./routes/secrets.ts";
 import { documentationRoutes, systemRoutes } from "./routes/system.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookActionRoutes } from "./routes/webhook-actions.ts";
+import { webhookDocsRoutes } from "./routes/webhook-docs.ts";
 import { webhookVerificationRoutes } from "./routes/webhook-verification.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
 
@@ -32,6 +33,7 @@ export function createRoutes(options: ApiOptions): readonly Route[] {
     ...deliveryRoutes(options, pager),
     ...deadLetterRoutes(options, pager),
     ...eventTypeRoutes(options, pager),
+    ...webhookDocsRoutes(options),
     ...tenantRoutes(options, pager),
     ...apiKeyRoutes(options, pager),
     ...profileRoutes(options, pager),

@@ -8,6 +8,7 @@ import {
   InvalidRequestError,
   NotFoundError,
   openPosthorn,
+  PosthornError,
   SettingsError,
 } from "./library.ts";
 import type { Posthorn } from "./library.ts";
@@ -70,6 +71,25 @@ suite("library", () => {
         const refused = posthorn.publish({ eventType: "order.scanned", raw } as never);
         await assert.rejects(refused, InvalidRequestError);
       }
+    }));
+
+  test("WDS-102 a webhook that does not pass its challenge is not made", () =>
+    withPosthorn(async (posthorn) => {
+      const input = { url: "http://127.0.0.1:9/", events: ["*"], verifyUrl: true };
+      await assert.rejects(posthorn.webhooks.create(input), (error: unknown) => {
+        assert.ok(error instanceof PosthornError && error.code === "verification_failed");
+        assert.deepEqual(
+          error.fields.map(({ field }) => field),
+          ["url"],
+        );
+        return true;
+      });
+      const page = { active: null, eventType: null, tenantId: null, limit: 10, offset: 0, after: null };
+      assert.deepEqual((await posthorn.webhooks.list(page)).views, []);
+      const made = await posthorn.webhooks
+        .create({ ...input, verifyUrl: false, verification: "challenge" })
+        .catch(() => null);
+      assert.equal(made, null, "both say the same");
     }));
 
   test("services act without a scope, and there is no server unless asked for", () =>

@@ -28,6 +28,12 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
         options: ["dev", "host"],
         problem: `development mode is refused on ${settings.host}, which other machines may reach; use host 127.0.0.1, or leave dev off`,
       },
+    !settings.dev &&
+      settings.publicUrl?.startsWith("http:") === true && {
+        options: ["publicUrl"],
+        problem:
+          "must be an https URL, because callback URLs below it carry a key; http is for development mode",
+      },
     settings.leaseMs < leaseMsMinimum && {
       options: ["leaseMs"],
       problem: `must be at least ${leaseMsMinimum} ms: a lease outlives the longest request (${attemptTimeoutMsMax} ms) and the wait before it, or deliveries would be sent twice`,

@@ -135,6 +135,39 @@ suite("settings", () => {
     assert.match(problems({ env: { POSTHORN_ADMIN_KEY: "short" } }).join(), /at least 24 characters/);
   });
 
+  test("a public URL is https, without query, and kept without a slash at its end", () => {
+    const { settings } = resolved({ env: { POSTHORN_PUBLIC_URL: "https://Hooks.example.com/base/" } });
+    assert.equal(settings.publicUrl, "https://hooks.example.com/base");
+    for (const url of [
+      "hooks.example.com",
+      "ftp://a.example",
+      "https://u:p@a.example",
+      "https://a.example/?b=c",
+    ])
+      assert.match(problems({ env: { POSTHORN_PUBLIC_URL: url } }).join(), /must be a URL/, url);
+    assert.match(
+      problems({ env: { POSTHORN_PUBLIC_URL: "http://a.example" } }).join(),
+      /must be an https URL/,
+    );
+    resolved({ env: { POSTHORN_PUBLIC_URL: "http://127.0.0.1:8080" }, flags: { dev: true } });
+  });
+
+  test("CEW-4.1.2-1 the origin is a DNS name of the system, not an address or a URL", () => {
+    assert.equal(
+      resolved({ env: { POSTHORN_ORIGIN: "events.example.com" } }).settings.origin,
+      "events.example.com",
+    );
+    for (const name of [
+      "localhost",
+      "127.0.0.1",
+      "https://a.example",
+      "a.example:80",
+      "a..example",
+      "a.example.",
+    ])
+      assert.match(problems({ env: { POSTHORN_ORIGIN: name } }).join(), /must be a DNS name/, name);
+  });
+
   test("development mode is allowed on every name of this machine", () => {
     for (const host of ["localhost", "127.0.0.1", "127.8.9.1", "::1"])
       resolved({ flags: { dev: true, host } });

@@ -1,5 +1,5 @@
 import { request as httpRequest } from "node:http";
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 
 /** A request as it goes on the wire; headers as a flat name-value list. */
@@ -7,9 +7,12 @@ export interface ProbeRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: readonly string[];
-  readonly body: Uint8Array;
+  readonly body: ProbeBody;
   readonly timeoutMs: number;
 }
+
+/** Bytes with a Content-Length, or zeros in chunks until they are answered or `bytesMax` were sent. */
+export type ProbeBody = Uint8Array | { readonly bytesMax: number };
 
 /** What came back, or why nothing did. */
 export type ProbeAnswer =
@@ -18,13 +21,27 @@ export type ProbeAnswer =
       readonly status: number;
       /** Lower-case names. */
       readonly headers: Readonly<Record<string, string | undefined>>;
-      /** At most `bodyBytesMax` bytes of it. */
+      /** At most the first 64 KiB of it. */
       readonly body: string;
+      /** The receiver had taken the whole body before it answered. */
+      readonly isBodyTaken: boolean;
       readonly durationMs: number;
     }
-  | { readonly kind: "failure"; readonly message: string; readonly durationMs: number };
+  | {
+      readonly kind: "failure";
+      readonly cause: FailureCause;
+      readonly message: string;
+      readonly durationMs: number;
+    };
 
-const bodyBytesMax = 64 * 1024;
+/**
+ * `unreachable`: nobody was spoken to. `timeout`: no answer in time. `closed`: the connection ended without an answer.
+ * `no_http`: what came back is no HTTP.
+ */
+export type FailureCause = "unreachable" | "timeout" | "closed" | "no_http";
+
+const sampleBytesMax = 64 * 1024;
+const chunk = new Uint8Array(64 * 1024);
 
 /**
  * Sends one request on a connection of its own and reads the answer. Redirects are not followed, certificates are
@@ -35,48 +52,66 @@ export function probe(request: ProbeRequest): Promise<ProbeAnswer> {
   const elapsed = (): number => Math.round(performance.now() - startedAt);
   return new Promise((resolve) => {
     const send = request.url.protocol === "https:" ? httpsRequest : httpRequest;
+    const signal = AbortSignal.timeout(request.timeoutMs);
     const outgoing = send(request.url, {
       method: request.method,
-      headers: [...hostOf(request), ...request.headers],
+      headers: [...ownHeaders(request), ...request.headers],
       agent: false,
-      signal: AbortSignal.timeout(request.timeoutMs),
+      signal,
     });
-    const fail = (error: Error & { readonly code?: string }): void => {
-      const message =
-        error.name === "TimeoutError" ? `no answer within ${request.timeoutMs} ms` : sentence(error);
-      resolve({ kind: "failure", message, durationMs: elapsed() });
+    const fail = (error: CodedError): void => {
+      const failure = signal.aborted ? late(request) : failureOf(error);
+      resolve({ kind: "failure", ...failure, durationMs: elapsed() });
     };
     outgoing.on("error", fail);
     outgoing.on("response", (incoming) => {
-      readSample(incoming).then((body) => {
-        outgoing.destroy();
-        resolve({
-          kind: "answer",
-          status: incoming.statusCode ?? 0,
-          headers: singleHeaders(incoming),
-          body,
-          durationMs: elapsed(),
-        });
-      }, fail);
+      const isBodyTaken = outgoing.writableFinished;
+      const durationMs = elapsed();
+      readSample(incoming)
+        .then((body) => {
+          const { statusCode: status = 0 } = incoming;
+          const headers = singleHeaders(incoming);
+          resolve({ kind: "answer", status, headers, body, isBodyTaken, durationMs });
+        }, fail)
+        .finally(() => outgoing.destroy());
     });
-    outgoing.end(request.body);
+    if (request.body instanceof Uint8Array) outgoing.end(request.body);
+    else writeEndlessly(outgoing, request.body.bytesMax);
   });
 }
 
-function hostOf({ url, method, body }: ProbeRequest): readonly string[] {
-  const length = method === "GET" || method === "OPTIONS" ? [] : ["Content-Length", String(body.length)];
-  return ["Host", url.host, ...length];
+function ownHeaders({ url, method, body }: ProbeRequest): readonly string[] {
+  const host = ["Host", url.host];
+  if (!(body instanceof Uint8Array)) return [...host, "Transfer-Encoding", "chunked"];
+  const isBodiless = body.length === 0 && method !== "POST" && method !== "PUT";
+  return isBodiless ? host : [...host, "Content-Length", String(body.length)];
+}
+
+/** As fast as the receiver takes it, until it has answered. */
+function writeEndlessly(outgoing: ClientRequest, bytesMax: number): void {
+  let bytes = 0;
+  let isAnswered = false;
+  outgoing.on("response", () => (isAnswered = true));
+  const more = (): void => {
+    while (!outgoing.destroyed && !isAnswered) {
+      if (bytes >= bytesMax) return void outgoing.end();
+      bytes += chunk.length;
+      if (!outgoing.write(chunk)) return;
+    }
+  };
+  outgoing.on("drain", more);
+  more();
 }
 
 async function readSample(incoming: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes >= bodyBytesMax) break;
+  for await (const part of incoming as AsyncIterable<Buffer>) {
+    chunks.push(part);
+    bytes += part.length;
+    if (bytes >= sampleBytesMax) break;
   }
-  return Buffer.concat(chunks).subarray(0, bodyBytesMax).toString("utf8");
+  return Buffer.concat(chunks).subarray(0, sampleBytesMax).toString("utf8");
 }
 
 function singleHeaders({ headers }: IncomingMessage): Record<string, string | undefined> {
@@ -85,6 +120,18 @@ function singleHeaders({ headers }: IncomingMessage): Record<string, string | un
   );
 }
 
-function sentence(error: Error & { readonly code?: string }): string {
-  return error.code === undefined ? error.message : `${error.code}: ${error.message}`;
+type CodedError = Error & { readonly code?: string };
+
+type Failure = Pick<ProbeAnswer & { readonly kind: "failure" }, "cause" | "message">;
+
+function late({ timeoutMs }: ProbeRequest): Failure {
+  return { cause: "timeout", message: `no answer within ${timeoutMs} ms` };
+}
+
+function failureOf({ code = "", message }: CodedError): Failure {
+  if (["ECONNRESET", "EPIPE", "ECONNABORTED"].includes(code))
+    return { cause: "closed", message: "the connection was closed without an answer" };
+  if (code.startsWith("HPE_")) return { cause: "no_http", message: `the answer is no HTTP (${code})` };
+  const text = code === "" || message.includes(code) ? message : `${code}: ${message}`;
+  return { cause: "unreachable", message: text };
 }

@@ -5,6 +5,8 @@ import type { Clock } from "../ports/clock.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { AccessTokens } from "./credentials/access-tokens.ts";
+import type { OAuth2Credentials } from "./credentials/stored-credentials.ts";
 import { buildEndpointConfig } from "./endpoint-config.ts";
 import type { EndpointConfig } from "./endpoint-config.ts";
 import { Endpoint } from "./endpoint.ts";
@@ -20,6 +22,7 @@ export interface DirectoryOptions {
   readonly wakeups: Wakeups;
   readonly userAgent: string;
   readonly requestOrigin: string;
+  readonly accessTokens: (credentials: OAuth2Credentials) => AccessTokens;
   readonly wakes: EndpointWakes;
 }
 
@@ -54,7 +57,7 @@ export class Directory {
     const existing = this.#endpoints.get(change.webhook.id);
     if (existing !== undefined) {
       this.subscriptions.remove(existing);
-      existing.reconfigure(config);
+      this.#reconfigure(existing, config);
       this.subscriptions.add(existing);
       return existing;
     }
@@ -63,6 +66,7 @@ export class Directory {
       now: this.#options.clock.now(),
       wakes: this.#options.wakes,
     });
+    this.#reconfigure(endpoint, config);
     this.#endpoints.set(change.webhook.id, endpoint);
     this.subscriptions.add(endpoint);
     return endpoint;
@@ -95,7 +99,16 @@ export class Directory {
   }
 
   #rebuild(endpoint: Endpoint): void {
-    endpoint.reconfigure(this.#build(endpoint.webhook, endpoint.secrets));
+    this.#reconfigure(endpoint, this.#build(endpoint.webhook, endpoint.secrets));
+  }
+
+  /** Access tokens are kept as long as the client they were made for. */
+  #reconfigure(endpoint: Endpoint, config: EndpointConfig): void {
+    const { oauth2 } = config;
+    if (oauth2 === null) endpoint.tokens = null;
+    else if (endpoint.tokens === null || !isSameClient(endpoint.config.oauth2, oauth2))
+      endpoint.tokens = this.#options.accessTokens(oauth2);
+    endpoint.reconfigure(config);
   }
 
   #build(webhook: Webhook, secrets: readonly StoredSecret[]): EndpointConfig {
@@ -133,4 +146,8 @@ export class Directory {
     }
     this.#options.wakeups.at(sleeper, at);
   }
+}
+
+function isSameClient(before: OAuth2Credentials | null, now: OAuth2Credentials): boolean {
+  return JSON.stringify(before) === JSON.stringify(now);
 }

@@ -9,6 +9,7 @@ import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import { AttentionDesk } from "./attention.ts";
 import { CommitGroup } from "./commit-group.ts";
+import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { createDeliver } from "./deliver.ts";
 import { Directory } from "./directory.ts";
 import { Dispatcher } from "./dispatcher.ts";
@@ -85,6 +86,7 @@ export class Engine implements EngineAccess {
       wakeups: this.#wakeups,
       userAgent: this.#options.userAgent,
       requestOrigin: this.#options.requestOrigin,
+      accessTokens: (credentials) => new OAuth2Tokens({ ...this.#options, credentials }),
       wakes: {
         endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
         laneWoke: (lane) => this.#dispatcher.consider(lane),

@@ -10,6 +10,7 @@ export interface NameLookup {
   close(): void;
 }
 
+/** What came of a question. `detail` is a sentence for the owner of the name. */
 export type TextLookup =
   | { readonly kind: "found"; readonly texts: readonly string[] }
   /** The name servers answered that there is no such name, or no such record. */

@@ -1,3 +1,4 @@
+import type { StoreChanges } from "./store/changes.ts";
 import type { DeliveryStore } from "./store/deliveries.ts";
 import type { HistoryStore } from "./store/history.ts";
 import type { IdempotencyStore } from "./store/idempotency.ts";
@@ -26,6 +27,8 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly operations: OperationStore;
   readonly upkeep: UpkeepStore;
+  /** Work that other processes leave; absent where one process owns the store, or nothing can be heard. */
+  readonly changes?: StoreChanges;
   /** A trivial read; rejects with StoreUnavailableError when the store cannot answer. */
   ping(): Promise<void>;
   /** Waits for running writes. Safe to call twice. */

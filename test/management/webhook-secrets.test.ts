@@ -246,6 +246,54 @@ test("a rotation is checked before anything changes", async (t) => {
   assert.deepEqual(await webhooks.secret(admin, webhook.id), before);
 });
 
+test("every scheme has the key it needs, and it is rotated in both modes", async (t) => {
+  const world = await openWorld(t);
+  const { webhooks } = world.services;
+  const sets = [
+    { profile: "standard", schemes: ["v1"], kind: "symmetric" },
+    { profile: "standard", schemes: ["rfc9421-hmac-sha256"], kind: "symmetric" },
+    { profile: "standard", schemes: ["v1a", "rfc9421-hmac-sha256"], kind: "symmetric" },
+    { profile: "standard", schemes: ["rfc9421-ed25519", "v1"], kind: "symmetric" },
+    { profile: "x-webhook", schemes: ["x-webhook-v1"], kind: "symmetric" },
+    { profile: "x-webhook", schemes: ["x-webhook-v1", "rfc9421-ed25519"], kind: "symmetric" },
+    { profile: "standard", schemes: ["v1a"], kind: "ed25519" },
+    { profile: "standard", schemes: ["rfc9421-ed25519"], kind: "ed25519" },
+    { profile: "standard", schemes: ["v1a", "rfc9421-ed25519"], kind: "ed25519" },
+  ] as const;
+  for (const { profile, schemes, kind } of sets) {
+    const { id } = (await world.createWebhook({ profile, schemes })).webhook;
+    const keys = () => world.engine.webhook(id)?.secrets.filter((secret) => secret.kind === kind) ?? [];
+    const digests = () => keys().map(({ digest }) => digest);
+    const before = digests();
+    const name = schemes.join(" ");
+    assert.equal(before.length, kind === "symmetric" ? 1 : 0, name);
+    const graceful = await webhooks.rotateSecret(admin, rotation(id));
+    assert.equal(digests().length, 2, name);
+    assert.equal(graceful.previous === null, kind === "ed25519", name);
+    if (kind === "symmetric") assert.equal(digests()[1], before[0], name);
+    await webhooks.rotateSecret(admin, rotation(id, { mode: "revoke", force: true }));
+    assert.equal(digests().length, 1, name);
+    const hasPublicKey = schemes.some((scheme) => scheme === "v1a" || scheme === "rfc9421-ed25519");
+    if (hasPublicKey) await webhooks.publicKey(admin, id);
+    else await assert.rejects(webhooks.publicKey(admin, id), code("not_found"));
+  }
+  const pair = generateEd25519Key((count) => new Uint8Array(count).fill(8)).secret;
+  const mixed = (await world.createWebhook({ schemes: ["v1", "rfc9421-ed25519"] })).webhook;
+  await webhooks.rotateSecret(admin, rotation(mixed.id, { secret: pair }));
+  const kinds = world.engine.webhook(mixed.id)?.secrets.map(({ kind }) => kind);
+  assert.deepEqual(
+    kinds?.toSorted(),
+    ["ed25519", "ed25519", "symmetric"],
+    "the kind that was given is rotated",
+  );
+  const hmacOnly = (await world.createWebhook({ schemes: ["rfc9421-hmac-sha256"] })).webhook;
+  const foreign = generateEd25519Key((count) => new Uint8Array(count).fill(9)).secret;
+  await assert.rejects(
+    webhooks.rotateSecret(admin, rotation(hmacOnly.id, { secret: foreign })),
+    code("invalid_request"),
+  );
+});
+
 test("a webhook that changes its schemes gets the keys it needs", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;

@@ -8,7 +8,6 @@
  * ```
  */
 import { createSocket } from "node:dgram";
-import type { AddressInfo } from "node:net";
 
 export interface NameServer {
   /** `127.0.0.1:port`. */
@@ -39,7 +38,7 @@ export async function startNameServer(): Promise<NameServer> {
     if (server.mood !== "silent") socket.send(answer(server, { query, name, end }), port, address);
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
-  return Object.assign(server, { address: `127.0.0.1:${(socket.address() as AddressInfo).port}` });
+  return Object.assign(server, { address: `127.0.0.1:${socket.address().port}` });
 }
 
 function readName(query: Buffer): { readonly name: string; readonly end: number } {
@@ -58,8 +57,8 @@ function answer(
   { query, name, end }: { readonly query: Buffer; readonly name: string; readonly end: number },
 ): Buffer {
   const texts = server.records.get(name);
-  const rcode =
-    server.mood === "failing" ? rcodes.serverFailure : texts === undefined ? rcodes.noSuchName : rcodes.none;
+  const honest = texts === undefined ? rcodes.noSuchName : rcodes.none;
+  const rcode = server.mood === "failing" ? rcodes.serverFailure : honest;
   const answers = rcode === rcodes.none ? (texts ?? []).map(textRecord) : [];
   const header = Buffer.alloc(headerBytes);
   query.copy(header, 0, 0, 2);

@@ -6,7 +6,31 @@ import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory
 import { eventually } from "../scenarios/eventually.ts";
 import { endpointWith } from "./endpoint.ts";
 
-test("TS16-14 a slow handler is answered in time, goes on, and its answer waits for the repetition", async () => {
+test("TS16-14 without a setting the answer comes after 10 s at the latest", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { promise: running, resolve: started } = Promise.withResolvers<undefined>();
+  const { send } = endpointWith({
+    handler: () => {
+      started(undefined);
+      return new Promise(() => undefined);
+    },
+  });
+  let status: number | null = null;
+  const answered = send().then((answer) => {
+    ({ status } = answer);
+    return status;
+  });
+  await running;
+  t.mock.timers.tick(9_999);
+  await new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+  assert.equal(status, null);
+  t.mock.timers.tick(1);
+  assert.equal(await answered, 503);
+});
+
+test("a slow handler is answered in time, goes on, and its answer waits for the repetition", async () => {
   const { promise, resolve } = Promise.withResolvers<{ body: string }>();
   const signals: AbortSignal[] = [];
   const { send, seen } = endpointWith({

@@ -12,7 +12,9 @@ export async function openOwnSchema(): Promise<OwnSchema> {
   const connectionString =
     process.env["POSTHORN_TEST_DATABASE_URL"] ?? "postgres://postgres@127.0.0.1:5432/postgres";
   const schema = `receiver_${randomUUID().replaceAll("-", "")}`;
-  const pool = new pg.Pool({ connectionString, options: `-c search_path=${schema}`, max: 5 });
+  // A statement that waits where it must not is an error and no hanging test.
+  const options = `-c search_path=${schema} -c lock_timeout=3000`;
+  const pool = new pg.Pool({ connectionString, options, max: 5 });
   await pool.query(`CREATE SCHEMA ${schema}`);
   return {
     pool,

@@ -8,6 +8,7 @@ transactionTests("sqlite", async () => {
   const count = (table: string) =>
     Number(database.prepare(`SELECT count(*) AS count FROM ${table}`).get()?.["count"]);
   return {
+    isSerial: true,
     inTransaction: sqliteTransactions(database),
     insertOrder: async (transaction) => transaction.exec("INSERT INTO orders DEFAULT VALUES"),
     countOrders: async () => count("orders"),

@@ -13,6 +13,7 @@ transactionTests("postgres", async () => {
   const count = async (table: string) =>
     Number((await pool.query(`SELECT count(*) AS count FROM ${table}`)).rows[0].count);
   return {
+    isSerial: false,
     inTransaction: postgresTransactions<PoolClient>(pool),
     insertOrder: async (transaction) => void (await transaction.query("INSERT INTO orders DEFAULT VALUES")),
     countOrders: () => count("orders"),

@@ -17,12 +17,15 @@ import type { EngineLimits } from "../../src/engine/engine-options.ts";
 import type { PublishInput } from "../../src/engine/services.ts";
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 import type { Store } from "../../src/ports/store.ts";
+import type { StoredSecret } from "../../src/ports/store/webhooks.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
-import type { Metrics, Telemetry } from "../../src/ports/telemetry.ts";
+import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
 
 export interface EngineWorld {
   readonly engine: Engine;
   readonly store: Store;
+  /** What was logged at `warn` and `error`, over restarts too. */
+  readonly logged: readonly LogLine[];
   /** With keys for every signature scheme, and the credentials given. */
   addWebhook(
     webhook: Partial<Webhook> & { readonly url: string; readonly events: readonly string[] },
@@ -35,6 +38,11 @@ export interface EngineWorld {
   /** Closes the engine and opens it again on the same data; `delivers: false` collects a backlog. */
   reopen(options?: WorldOptions): Promise<void>;
   close(): Promise<void>;
+}
+
+export interface LogLine {
+  readonly level: "warn" | "error";
+  readonly fields: Readonly<Record<string, unknown>>;
 }
 
 export interface WorldOptions {
@@ -57,15 +65,24 @@ const metrics: Metrics = {
   eventPublished: nothing,
   commitWritten: nothing,
 };
-const telemetry: Telemetry = {
-  log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
-  metrics,
-};
+
+/** What one world keeps over its restarts. */
+interface Kept {
+  readonly dataDir: string;
+  readonly log: Logger;
+}
 
 export async function openEngineWorld(options: WorldOptions = {}): Promise<EngineWorld> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-scenario-"));
   const random = createSystemRandom();
-  let running = await open(dataDir, options);
+  const logged: LogLine[] = [];
+  const log: Logger = {
+    debug: nothing,
+    info: nothing,
+    warn: (fields) => void logged.push({ level: "warn", fields }),
+    error: (fields) => void logged.push({ level: "error", fields }),
+  };
+  let running = await open({ dataDir, log }, options);
 
   return {
     get engine() {
@@ -74,6 +91,7 @@ export async function openEngineWorld(options: WorldOptions = {}): Promise<Engin
     get store() {
       return running.store;
     },
+    logged,
     async addWebhook(given, credentials = {}) {
       const webhook = webhookWithDefaults(given, running.engine.nextId());
       const bytes = (count: number): Uint8Array => random.bytes(count);
@@ -110,7 +128,7 @@ export async function openEngineWorld(options: WorldOptions = {}): Promise<Engin
     },
     async reopen(again = {}) {
       await shut(running);
-      running = await open(dataDir, again);
+      running = await open({ dataDir, log }, again);
     },
     async close() {
       await shut(running);
@@ -124,7 +142,7 @@ interface Running {
   readonly store: Store;
 }
 
-async function open(dataDir: string, options: WorldOptions): Promise<Running> {
+async function open({ dataDir, log }: Kept, options: WorldOptions): Promise<Running> {
   const store = await openSqliteStore({ dataDir, now: Date.now(), pid: process.pid });
   const engine = new Engine({
     store,
@@ -137,7 +155,7 @@ async function open(dataDir: string, options: WorldOptions): Promise<Running> {
     secretBox: plainBox,
     clock: systemClock,
     random: createSystemRandom(),
-    telemetry,
+    telemetry: { log, metrics },
     delivers: options.delivers ?? true,
     userAgent: "Posthorn/test",
     requestOrigin: "posthorn.test",
@@ -182,6 +200,23 @@ function webhookWithDefaults(
     updatedAt: now,
     ...given,
   };
+}
+
+/** A shared secret always, and a key pair when a scheme signs with one. `schemes: null` takes those of the profile. */
+function secretsFor(webhook: Webhook, random: (count: number) => Uint8Array): readonly StoredSecret[] {
+  const { id, profile, schemes } = webhook;
+  const used = schemes ?? findProfile(profile)?.signatureSchemes ?? [];
+  const texts = [{ kind: "symmetric" as const, text: generateSymmetricSecret(random) }];
+  const pairs = used.some((scheme) => scheme === "v1a" || scheme === "rfc9421-ed25519")
+    ? [{ kind: "ed25519" as const, text: generateEd25519Key(random).secret }]
+    : [];
+  return [...texts, ...pairs].map(({ kind, text }) => ({
+    kind,
+    ciphertext: Buffer.from(text),
+    digest: `${id} ${kind}`,
+    createdAt: Date.now(),
+    expiresAt: null,
+  }));
 }
 
 const dayMs = 86_400_000;

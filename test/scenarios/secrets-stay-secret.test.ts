@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { validPair } from "../peers/certificates.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import { createClient, itemsOf, textOf } from "./api/client.ts";
 import type { Client } from "./api/client.ts";
@@ -19,6 +20,9 @@ test("canaries are found in no output, no answer and no file", async (t) => {
     given: `whsec_${randomBytes(32).toString("base64")}`,
     rotated: `whsec_${randomBytes(32).toString("base64")}`,
     bearer: `bearer-canary-${randomBytes(12).toString("hex")}`,
+    header: `header-canary-${randomBytes(12).toString("hex")}`,
+    client: `client-canary-${randomBytes(12).toString("hex")}`,
+    certificate: validPair.key.split("\n")[1] ?? "",
     admin: posthorn.adminKey,
     master: readFileSync(join(posthorn.dataDir, "master.key"), "utf8").trim(),
   };
@@ -64,7 +68,9 @@ async function live(
   api: Client,
   more: {
     readonly url: string;
-    readonly secrets: Readonly<Record<"given" | "rotated" | "bearer" | "admin", string>>;
+    readonly secrets: Readonly<
+      Record<"given" | "rotated" | "bearer" | "header" | "client" | "admin", string>
+    >;
     readonly payload: string;
   },
 ): Promise<Seen> {
@@ -75,6 +81,17 @@ async function live(
   const id = textOf((await api.post("/v1/webhooks", webhook, once)).body["id"]);
   const both = { url, events: ["never.sent"] };
   const made = await api.post("/v1/webhooks", both, { headers: { "idempotency-key": '"generated"' } });
+  const credentials = {
+    url,
+    events: ["never.sent"],
+    oauth2: { token_url: url, client_id: "c", client_secret: secrets.client },
+    credential_headers: { "X-Api-Key": secrets.header },
+  };
+  // A certificate takes https; nothing is listening there, and nothing is sent.
+  const client_certificate = { certificate_pem: validPair.cert, private_key_pem: validPair.key };
+  const guarded = { ...credentials, url: "https://example.com/", client_certificate };
+  const accepted = await Promise.all([credentials, guarded].map((body) => api.post("/v1/webhooks", body)));
+  for (const reply of accepted) assert.equal(reply.status, 201, reply.text);
   const key = await api.post("/v1/api-keys", { name: "shown once", role: "read", tenant_id: "default" });
   const generated = { generatedSecret: textOf(made.body["secret"]), apiKey: textOf(key.body["key"]) };
   await api.post(
@@ -83,7 +100,7 @@ async function live(
     { headers: { "idempotency-key": '"turn"' } },
   );
   for (const n of [1, 2]) await api.post("/v1/events", { event_type: "order.paid", data: { payload, n } });
-  const answers: string[] = [];
+  const answers: string[] = accepted.map(({ text }) => text);
   const keep = async (reply: Promise<{ readonly text: string }>): Promise<void> =>
     void answers.push((await reply).text);
   await keep(api.post("/v1/webhooks", { ...webhook, url: "nonsense" }));
@@ -92,6 +109,8 @@ async function live(
   await keep(api.post("/v1/webhooks", webhook));
   await keep(api.post("/v1/webhooks", undefined, { raw: `{"secret":"${given}",}` }));
   await keep(api.post(`/v1/webhooks/${id}/secret/rotate`, { secret: given }));
+  await keep(api.post("/v1/webhooks", { ...guarded, bearer_token: bearer }));
+  await keep(api.post("/v1/webhooks", { ...guarded, credential_headers: { Cookie: secrets.header } }));
   await keep(api.withKey(`${secrets.admin}x`).get("/v1/events"));
   await keep(api.call("PATCH", `/v1/webhooks/${id}`, { body: { description: "changed" } }));
   answers.push(...(await everythingReadable(api, id)));

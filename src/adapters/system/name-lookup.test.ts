@@ -8,8 +8,8 @@ test("texts of a name come from a real name server, whole and several", async (t
   t.after(() => server.close());
   const names = createNameLookup({ servers: [server.address] });
   const long = "x".repeat(600);
-  server.records.set("_a.example.test", ["one", long, "é"]);
-  assert.deepEqual(await names.texts("_a.example.test"), { kind: "found", texts: ["one", long, "é"] });
+  server.records.set("_a.example.test", ["one", long]);
+  assert.deepEqual(await names.texts("_a.example.test"), { kind: "found", texts: ["one", long] });
   assert.deepEqual(await names.texts("_b.example.test"), { kind: "absent" });
   server.records.set("_none.example.test", []);
   assert.deepEqual(await names.texts("_none.example.test"), { kind: "absent" });

@@ -5,7 +5,7 @@ import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
 import { closed, line, pageProperties } from "../schemas/building-blocks.ts";
-import { profileListSchema, profileSchema } from "../schemas/registry.ts";
+import { profileListSchema, profileSchema } from "../schemas/profile.ts";
 
 export function profileRoutes({ profiles }: ApiOptions, pager: Pager): readonly Route[] {
   return [

@@ -2,7 +2,6 @@ import { Type } from "typebox";
 import {
   anyValue,
   closed,
-  freeObject,
   id,
   instant,
   line,
@@ -117,15 +116,6 @@ export const apiKeyCreatedSchema = closed(
   { title: "ApiKeyCreated" },
 );
 export const apiKeyListSchema = listOf(apiKeySchema, "ApiKeyList");
-
-export const profileSchema = freeObject({
-  title: "Profile",
-  required: ["name", "title", "description"],
-  properties: { name: Type.String(), title: Type.String(), description: Type.String() },
-  description:
-    "A delivery profile as the engine reads it: classification, schedule, pauses, headers, signatures, payload.",
-});
-export const profileListSchema = listOf(profileSchema, "ProfileList");
 
 export const readinessSchema = closed(
   { status: oneOf(["ok", "unavailable"]), reasons: Type.Array(Type.String()) },

@@ -32,10 +32,9 @@ const keyColumns: readonly Column<Json>[] = [
 ];
 
 export function addRegistryCommands(program: Command, invocation: Invocation): void {
-  addEventTypeCommands(
-    program.command("event-types").description("the catalogue of event types"),
-    invocation,
-  );
+  const eventTypes = program.command("event-types").description("the catalogue of event types");
+  addEventTypeCommands(eventTypes, invocation);
+  addDocumentCommands(eventTypes, invocation);
   addTenantCommands(
     program.command("tenants").description("whose webhooks and events these are"),
     invocation,
@@ -100,6 +99,27 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
     if (terminal.json) terminal.object({ name, deleted: true });
     else terminal.note(`deleted ${name}`);
   });
+}
+
+const documents = [
+  ["openapi", "print an OpenAPI 3.1 document of the webhooks, for those who receive them"],
+  ["asyncapi", "print an AsyncAPI 3.0 document of the webhooks, for those who receive them"],
+] as const;
+
+function addDocumentCommands(eventTypes: Command, invocation: Invocation): void {
+  for (const [name, description] of documents) {
+    const command = eventTypes
+      .command(name)
+      .description(description)
+      .option("--profile <name>", "delivery profile, default standard")
+      .option("--tenant <id>", "tenant, for administrators");
+    clientCommand(command, invocation, async ({ client, terminal, options }) => {
+      const query = { profile: options.text("profile"), tenant_id: options.text("tenant") };
+      const document = await client.get(`/v1/webhook-docs/${name}.json`, { query });
+      if (terminal.json) terminal.object(document);
+      else terminal.data(JSON.stringify(document, null, 2));
+    });
+  }
 }
 
 function addTenantCommands(tenants: Command, invocation: Invocation): void {

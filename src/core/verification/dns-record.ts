@@ -6,7 +6,13 @@ export interface DnsRecord {
 }
 
 /** The record for a host. The name is of our own, so that it can stand beside records of others. */
-export function dnsRecord(hostname: string, token: string): DnsRecord {
+export function dnsRecord({
+  hostname,
+  token,
+}: {
+  readonly hostname: string;
+  readonly token: string;
+}): DnsRecord {
   return { name: `_posthorn-challenge.${hostname}`, value: `posthorn-verification=${token}` };
 }
 

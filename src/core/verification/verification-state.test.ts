@@ -20,11 +20,15 @@ function hook(whenUnsupported: "refuse" | "slow" = "refuse", status: WebhookStat
   return settled({ ...blankWebhook({ id: "w", tenantId: "t", now: 0 }), status, verification: waits }, 1);
 }
 
-const after = (webhook: Webhook, outcome: VerificationOutcome) => afterVerification(webhook, { outcome, now: 5 });
+const after = (webhook: Webhook, outcome: VerificationOutcome) =>
+  afterVerification(webhook, { outcome, now: 5 });
 
 test("C-32 a webhook waits until it is permitted, and stops when it is refused", () => {
   const pending = hook();
-  assert.deepEqual([pending.status, pending.statusReason, pending.statusChangedAt], ["unverified", "verification", 1]);
+  assert.deepEqual(
+    [pending.status, pending.statusReason, pending.statusChangedAt],
+    ["unverified", "verification", 1],
+  );
   const open = after(pending, granted);
   assert.deepEqual([open.status, open.statusReason, open.statusChangedAt], ["active", null, 5]);
   assert.deepEqual(
@@ -40,7 +44,10 @@ test("C-32 a webhook waits until it is permitted, and stops when it is refused",
 test("a receiver that cannot be reached keeps what it had", () => {
   const open = after(hook(), granted);
   const still = after(open, unreachable);
-  assert.deepEqual([still.status, still.verification.state, still.verification.detail], ["active", "granted", "nobody there"]);
+  assert.deepEqual(
+    [still.status, still.verification.state, still.verification.detail],
+    ["active", "granted", "nobody there"],
+  );
   assert.equal(after(hook(), unreachable).status, "unverified");
 });
 
@@ -48,9 +55,16 @@ test("CEW-4-4 without support: nothing at all, or one request a minute", () => {
   const quiet = after(hook("refuse"), waiting);
   assert.deepEqual([quiet.status, quiet.verification.allowedRatePerMinute], ["unverified", null]);
   const slow = after(hook("slow"), waiting);
-  assert.deepEqual([slow.status, slow.verification.state, slow.verification.allowedRatePerMinute], ["active", "pending", 1]);
+  assert.deepEqual(
+    [slow.status, slow.verification.state, slow.verification.allowedRatePerMinute],
+    ["active", "pending", 1],
+  );
   assert.equal(slow.verification.tokenDigest, "digest", "the callback can still permit more");
-  assert.equal(after(hook("slow"), refused).status, "unverified", "who knows the handshake and says no gets nothing");
+  assert.equal(
+    after(hook("slow"), refused).status,
+    "unverified",
+    "who knows the handshake and says no gets nothing",
+  );
   assert.equal(after(hook("slow"), unreachable).status, "unverified");
 });
 

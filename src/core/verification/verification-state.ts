@@ -16,7 +16,7 @@ export type VerificationOutcome =
   | { readonly kind: "unreachable"; readonly detail: string };
 
 /** CEW-4-4: what a receiver gets that does not know the handshake, where its owner chose `slow`. */
-export const slowRatePerMinute = 1;
+const slowRatePerMinute = 1;
 
 /** What an owner chose, before anybody was asked. */
 export interface VerificationChoice {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { EventContent } from "../../core/payload-formats/content.ts";
 import { renderStandardPayload, standardContentType } from "../../core/payload-formats/standard.ts";
-import type { Profile, SignatureSchemeName } from "../../core/profile.ts";
+import type { PayloadFormatName, Profile, SignatureSchemeName } from "../../core/profile.ts";
 import { signatureSchemeKeys } from "../../core/signing/schemes.ts";
 import { generateEd25519Key, generateSymmetricSecret, parseSecret } from "../../core/signing/signing-key.ts";
 import { createUuidV7Source } from "../../core/uuid.ts";
@@ -16,6 +16,8 @@ export interface ReceiverUnderCheck {
   readonly profile: Profile;
   /** `whsec_…` or `whsk_…`; null when only unauthenticated checks can be made. */
   readonly secret: string | null;
+  /** One of the profile's schemes; null takes the first that fits the secret. */
+  readonly scheme: string | null;
   readonly bearerToken: string | null;
   readonly eventType: string;
   /** `keyid` of a shared secret in RFC 9421 signatures: the id of the webhook it belongs to. */
@@ -24,7 +26,7 @@ export interface ReceiverUnderCheck {
   readonly origin: string;
 }
 
-/** A signed message, ready to be sent or spoiled. */
+/** A message with its credentials, ready to be sent or spoiled. */
 export interface SampleMessage {
   readonly eventId: string;
   /** Flat name-value list. */
@@ -35,43 +37,41 @@ export interface SampleMessage {
 /** What may differ from an honest message made now. */
 export interface MessageChange {
   readonly eventId?: string;
-  readonly data?: Readonly<Record<string, unknown>>;
-  /** Bytes of a media type of their own instead of JSON `data`. */
+  /** Bytes that are sent as they are, whatever the profile's payload looks like. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array };
   /** Unix milliseconds of the sending. */
   readonly now?: number;
-  /** Sign with a key that the receiver does not know. */
-  readonly wrongKey?: boolean;
+  /** `wrong` is one that the receiver does not know; `rotation` signs with that one and the right one. */
+  readonly keys?: "right" | "wrong" | "rotation";
 }
+
+/** A word in every body, so that a body can be altered and stay well-formed. */
+export const honestWord = "honest";
 
 /** Makes messages exactly as Posthorn sends them under a profile, and the wrong ones that a receiver must refuse. */
 export class SampleMessages {
-  readonly schemes: readonly SignatureSchemeName[];
+  /** The scheme that messages are signed with; null when they carry a token alone, or nothing. */
+  readonly scheme: SignatureSchemeName | null;
   readonly #receiver: ReceiverUnderCheck;
   readonly #ids = createUuidV7Source({ now: () => Date.now(), randomBytes: (count) => randomBytes(count) });
-  readonly #keys: SigningKeys;
-  readonly #wrongKeys: SigningKeys;
+  readonly #keys: Readonly<Record<NonNullable<MessageChange["keys"]>, SigningKeys>>;
 
-  /** Throws a `RangeError` that says what is wrong with the secret, never what it is. */
+  /** Throws a `RangeError` that says what is wrong with secret or scheme, never what the secret is. */
   constructor(receiver: ReceiverUnderCheck) {
     this.#receiver = receiver;
-    const { secret, profile } = receiver;
-    this.#keys = secret === null ? noKeys : keysOf(secret);
-    this.#wrongKeys = otherKeys(this.#keys);
-    this.schemes = profile.signatureSchemesAllowed.filter((scheme) =>
-      signatureSchemeKeys[scheme] === "symmetric"
-        ? this.#keys.symmetric.length > 0
-        : this.#keys.ed25519.length > 0,
-    );
-    if (secret !== null && this.schemes.length === 0)
-      throw new RangeError(
-        `profile ${profile.name} signs with ${profile.signatureSchemesAllowed.join(", ")}`,
-      );
+    const right = receiver.secret === null ? noKeys : keysOf(receiver.secret);
+    const wrong = otherKeys(right);
+    const rotation = {
+      symmetric: [...wrong.symmetric, ...right.symmetric],
+      ed25519: [...wrong.ed25519, ...right.ed25519],
+    };
+    this.#keys = { right, wrong, rotation };
+    this.scheme = schemeFor(receiver, right);
   }
 
   /** True when messages can be made that the receiver should accept. */
-  get canSign(): boolean {
-    return this.schemes.length > 0;
+  get canAuthenticate(): boolean {
+    return this.scheme !== null || this.#receiver.bearerToken !== null;
   }
 
   newEventId(): string {
@@ -79,40 +79,49 @@ export class SampleMessages {
   }
 
   make(change: MessageChange = {}): SampleMessage {
-    const { profile, url, origin, keyId } = this.#receiver;
+    const { profile, url, origin, keyId, bearerToken } = this.#receiver;
     const now = change.now ?? Date.now();
     const eventId = change.eventId ?? this.newEventId();
-    const keys = change.wrongKey === true ? this.#wrongKeys : this.#keys;
     const compose = prepareComposer(profile.headers, {
-      signers: prepareSigners(this.schemes.slice(0, 1), { id: keyId, keys }),
+      signers: prepareSigners(this.scheme === null ? [] : [this.scheme], {
+        id: keyId,
+        keys: this.#keys[change.keys ?? "right"],
+      }),
       userAgent: "Posthorn/check",
       requestOrigin: origin,
       targetUri: url.href,
-      fixedHeaders: this.credentials(),
+      fixedHeaders: bearerToken === null ? [] : ["Authorization", `Bearer ${bearerToken}`],
     });
     const { headers, body } = compose(this.#delivery(eventId, { ...change, now }), now);
     return { eventId, headers, body };
   }
 
-  /** The headers that carry a token rather than a signature. */
-  credentials(): readonly string[] {
-    const { bearerToken } = this.#receiver;
-    return bearerToken === null ? [] : ["Authorization", `Bearer ${bearerToken}`];
-  }
-
   #delivery(eventId: string, change: MessageChange & { readonly now: number }): ClaimedDelivery {
     const { eventType, profile } = this.#receiver;
     const content = contentOf(change, { eventId, eventType });
+    const format: PayloadFormatName = change.raw === undefined ? profile.payloadFormats[0] : "data";
     return {
       ...content,
-      ...{ lease: { ref: 0, fence: 0 }, id: eventId, webhookId: eventId, priority: "normal" },
+      ...{ lease: { ref: 0, fence: 0 }, id: eventId, webhookId: eventId, priority: "normal", format },
       progress: {
         ...{ state: "pending", attemptCount: 0, createdAt: change.now, firstAttemptAt: null },
         ...{ dueAt: change.now, reason: null },
       },
-      format: profile.payloadFormats[0],
     };
   }
+}
+
+function schemeFor({ profile, scheme }: ReceiverUnderCheck, keys: SigningKeys): SignatureSchemeName | null {
+  const allowed = profile.signatureSchemesAllowed;
+  if (scheme !== null && !allowed.some((name) => name === scheme))
+    throw new RangeError(`profile ${profile.name} signs with ${allowed.join(", ")}`);
+  const wanted = allowed.filter((name) => scheme === null || name === scheme);
+  const kinds = { symmetric: keys.symmetric.length > 0, ed25519: keys.ed25519.length > 0 };
+  if (!kinds.symmetric && !kinds.ed25519) return null;
+  const found = wanted.find((name) => kinds[signatureSchemeKeys[name]]);
+  if (found !== undefined) return found;
+  const needed = kinds.symmetric ? "whsk_… (Ed25519)" : "whsec_… (shared)";
+  throw new RangeError(`${wanted.join(" and ")} of profile ${profile.name} needs a secret ${needed}`);
 }
 
 function contentOf(
@@ -120,7 +129,7 @@ function contentOf(
   event: { readonly eventId: string; readonly eventType: string },
 ): EventContent {
   const timestamp = change.now;
-  const data = change.data ?? { check: event.eventId };
+  const data = { check: event.eventId, word: honestWord };
   const { contentType, body } = change.raw ?? {
     contentType: standardContentType,
     body: renderStandardPayload({

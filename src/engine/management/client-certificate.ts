@@ -9,7 +9,7 @@ export interface CertificateAndKey {
   readonly privateKeyPem: string;
 }
 
-export const pemLengthMax = 16_384;
+const pemLengthMax = 16_384;
 const chainLengthMax = 10;
 const warningMs = 14 * 86_400_000;
 
@@ -100,11 +100,11 @@ export function certificateView(certificatePem: string, now: number): ClientCert
     issuer: oneLine(certificate.issuer),
     fingerprint: certificate.fingerprint256,
     expiresAt,
-    warning: warningOf(expiresAt, now),
+    warning: warningOf({ expiresAt, now }),
   };
 }
 
-function warningOf(expiresAt: number, now: number): string | null {
+function warningOf({ expiresAt, now }: { readonly expiresAt: number; readonly now: number }): string | null {
   if (expiresAt <= now) return "the certificate has expired";
   return expiresAt - now <= warningMs ? "the certificate expires within two weeks" : null;
 }

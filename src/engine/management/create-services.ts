@@ -66,7 +66,7 @@ export function createServices(options: ServicesOptions): ManagementServices {
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
   const credentials = new WebhookCredentials({ secretBox, clock });
   const means = options.verification;
-  const verifications = new WebhookVerifications({ access, clock, random, secretBox, credentials, means });
+  const verifications = new WebhookVerifications({ access, clock, random, secretBox, means });
   const apiKeys = new ApiKeys({
     registry,
     tenants,

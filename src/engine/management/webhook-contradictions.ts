@@ -40,9 +40,14 @@ function reportUrl(webhook: Webhook, url: URL, { credentials, problems }: Contex
 
 /** Three ways to fill one `Authorization` header. */
 function reportAuthorization({ oauth2, bearerTokenIn }: Webhook, { credentials, problems }: Context): void {
-  const isOwnHeader = credentials.credentialHeaderNames.some((name) => name.toLowerCase() === "authorization");
+  const isOwnHeader = credentials.credentialHeaderNames.some(
+    (name) => name.toLowerCase() === "authorization",
+  );
   if (credentials.bearerToken && oauth2 !== null) {
-    problems.contradiction(["bearer_token", "oauth2"], "bearer_token and oauth2 exclude each other; null removes one");
+    problems.contradiction(
+      ["bearer_token", "oauth2"],
+      "bearer_token and oauth2 exclude each other; null removes one",
+    );
   }
   if (isOwnHeader && oauth2 !== null) {
     const message = "oauth2 and credential_headers both set Authorization; keep one";

@@ -1,7 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
 import type { SecretKind, StoredSecret } from "../../ports/store/webhooks.ts";
-import type { ClientCertificate } from "../../ports/transport.ts";
 import type { ClientCertificateView, WebhookInput } from "../services.ts";
 import { type CertificateAndKey, certificateView } from "./client-certificate.ts";
 
@@ -77,16 +76,10 @@ export class WebhookCredentials {
     if (secret === undefined) return null;
     let pem = this.#certificates.get(secret);
     if (pem === undefined) {
-      pem = this.#certificate(webhookId, secret).certificatePem;
+      pem = (JSON.parse(this.#open(webhookId, secret)) as CertificateAndKey).certificatePem;
       this.#certificates.set(secret, pem);
     }
     return certificateView(pem, this.#options.clock.now());
-  }
-
-  /** For a request to the receiver. */
-  clientCertificate(webhookId: string, secrets: readonly StoredSecret[]): ClientCertificate | null {
-    const secret = find(secrets, "client_certificate");
-    return secret === undefined ? null : { id: secret.digest, ...this.#certificate(webhookId, secret) };
   }
 
   #headerNames(webhookId: string, secrets: readonly StoredSecret[]): readonly string[] {
@@ -98,10 +91,6 @@ export class WebhookCredentials {
       this.#names.set(secret, names);
     }
     return names;
-  }
-
-  #certificate(webhookId: string, secret: StoredSecret): CertificateAndKey {
-    return JSON.parse(this.#open(webhookId, secret)) as CertificateAndKey;
   }
 
   #open(webhookId: string, secret: StoredSecret): string {

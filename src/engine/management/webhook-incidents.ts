@@ -63,9 +63,13 @@ export class WebhookIncidents {
     }
     const waitMs = tryTake(bucket, now);
     if (waitMs === 0) return;
-    throw new PosthornError("rate_limited", "this webhook has had many reports; the ones before this are kept", {
-      retryAfterSeconds: Math.ceil(waitMs / 1_000),
-    });
+    throw new PosthornError(
+      "rate_limited",
+      "this webhook has had many reports; the ones before this are kept",
+      {
+        retryAfterSeconds: Math.ceil(waitMs / 1_000),
+      },
+    );
   }
 }
 

@@ -147,8 +147,7 @@ export function mergeStatus(
     context.problems.add({ field: "active", message: "must be true or false" });
   }
   const isOn = status === "active" || status === "unverified";
-  if (typeof active !== "boolean" || active === isOn)
-    return { status, statusReason, statusChangedAt };
+  if (typeof active !== "boolean" || active === isOn) return { status, statusReason, statusChangedAt };
   if (active) return { status: "active", statusReason: null, statusChangedAt: context.now };
   return { status: "disabled", statusReason: "owner", statusChangedAt: context.now };
 }

@@ -72,7 +72,11 @@ function defaultChoice(rules: RegistrationRules | undefined): VerificationChoice
 
 function readGiven(
   base: Webhook,
-  from: { readonly given: unknown; readonly rules: RegistrationRules | undefined; readonly problems: ProblemList },
+  from: {
+    readonly given: unknown;
+    readonly rules: RegistrationRules | undefined;
+    readonly problems: ProblemList;
+  },
 ): VerificationChoice {
   const { given, rules, problems } = from;
   if (given === null) return defaultChoice(rules);

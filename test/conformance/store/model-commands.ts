@@ -62,6 +62,10 @@ export class CommitCommand implements Command {
         })),
       }),
     );
+    const grants = model.grantsOf(
+      publishes.flatMap(({ deliveries }) => deliveries),
+      { shared: real.open.openAnother !== undefined },
+    );
     const picked = model.tokens.length === 0 ? [] : this.#plan.settlements;
     const settlements = picked.map((plan) => ({ plan, held: pickFrom(model.tokens, plan.pick) }));
     const result = await commit(real.store, {
@@ -80,7 +84,7 @@ export class CommitCommand implements Command {
       for (const [place, delivery] of command.deliveries.entries()) {
         const token: Lease | undefined = accepted.leases[place];
         assert.ok(token !== undefined);
-        const leased = delivery.claim && delivery.state === "pending";
+        const leased = grants.has(delivery.id);
         assert.equal(token.fence > 0, leased);
         const { id, lane, priority, state, dueAt } = delivery;
         const lease = leased ? { token, until: delivery.leaseUntil } : null;

@@ -1,6 +1,6 @@
 import type { DeliveryState, Priority } from "../../../src/core/delivery.ts";
 import type { LaneKey } from "../../../src/core/webhook.ts";
-import type { Lease, StoreDepth } from "../../../src/ports/store/deliveries.ts";
+import type { Lease, NewDelivery, StoreDepth } from "../../../src/ports/store/deliveries.ts";
 
 export interface ModelDelivery {
   readonly id: string;
@@ -48,6 +48,25 @@ export class StoreModel {
     return free.toSorted(
       (a, b) => tiers.indexOf(a.priority) - tiers.indexOf(b.priority) || a.dueAt - b.dueAt,
     );
+  }
+
+  /**
+   * Which of the deliveries of one commit are leased as they are written. A store that processes share refuses it in an
+   * ordered lane where something waits that the caller does not hold.
+   */
+  grantsOf(deliveries: readonly NewDelivery[], store: { readonly shared: boolean }): ReadonlySet<string> {
+    const grants = new Set<string>();
+    const waiting: LaneKey[] = [];
+    for (const { id, lane, claim, state } of deliveries) {
+      if (state !== "pending") continue;
+      const isBehind =
+        store.shared &&
+        lane.ordering !== "none" &&
+        (this.freeIn(lane).length > 0 || waiting.some((each) => sameLane(each, lane)));
+      if (claim && !isBehind) grants.add(id);
+      else waiting.push(lane);
+    }
+    return grants;
   }
 
   waiting(priority: Priority): number {

@@ -7,6 +7,7 @@ import { storeConformance } from "./store-conformance.ts";
 
 storeConformance({
   name: "sqlite",
+  cannotShare: "one owner per data folder",
   open: async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "posthorn-store-"));
     const openHere = () => openSqliteStore({ dataDir, now: start, pid: process.pid });

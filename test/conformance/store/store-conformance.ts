@@ -12,6 +12,7 @@ import { publishing } from "./publishing.ts";
 import { registry } from "./registry.ts";
 import { requeues } from "./requeues.ts";
 import { retention } from "./retention.ts";
+import { sharing } from "./sharing.ts";
 import { settlements } from "./settlements.ts";
 import { runThemes, type StoreSubject } from "./suite.ts";
 import { expiry } from "./expiry.ts";
@@ -37,5 +38,6 @@ export function storeConformance(subject: StoreSubject): void {
     ["retention", retention],
     ["durability", durability],
     ["model", model],
+    ["several processes", sharing, "shared"],
   ]);
 }

@@ -4,6 +4,8 @@ import type { Store } from "../../../src/ports/store.ts";
 /** An adapter under test. */
 export interface StoreSubject {
   readonly name: string;
+  /** Why two openings of the same data cannot work side by side; null when they can. */
+  readonly cannotShare: string | null;
   /** A new, empty store. */
   open(): Promise<OpenStore>;
 }
@@ -12,6 +14,8 @@ export interface OpenStore {
   readonly store: Store;
   /** Closes the store and opens the same data again, as a new process would. */
   reopen(): Promise<Store>;
+  /** Opens the same data once more, as another process would. Closed by `cleanup`. */
+  readonly openAnother?: () => Promise<Store>;
   cleanup(): Promise<void>;
 }
 
@@ -19,15 +23,17 @@ export interface OpenStore {
 export type StoreTheme = (check: StoreCheck) => void;
 export type StoreCheck = (promise: string, body: (store: Store, open: OpenStore) => Promise<void>) => void;
 
-export function runThemes(
-  subject: StoreSubject,
-  themes: readonly (readonly [name: string, theme: StoreTheme])[],
-): void {
+/** Themes marked `shared` are about several processes; an adapter that has one owner declares why it lacks them. */
+export type ThemeEntry = readonly [name: string, theme: StoreTheme, needs?: "shared"];
+
+export function runThemes(subject: StoreSubject, themes: readonly ThemeEntry[]): void {
   suite(`store conformance: ${subject.name}`, () => {
-    for (const [name, theme] of themes) {
+    for (const [name, theme, needs] of themes) {
+      const lacks = needs === "shared" ? subject.cannotShare : null;
       suite(name, () =>
         theme((promise, body) => {
-          test(promise, async () => {
+          test(promise, async (t) => {
+            if (lacks !== null) return t.skip(lacks);
             const open = await subject.open();
             try {
               await body(open.store, open);

@@ -4,6 +4,7 @@ import type { NameSource } from "../../../src/adapters/transport/http/system-nam
 import type { Transport } from "../../../src/ports/transport.ts";
 import { egressSuite } from "./egress.ts";
 import { hostileSuite } from "./hostile-rows.ts";
+import { http2Suite } from "./http2.ts";
 import { transportSuite } from "./suite.ts";
 import type { TransportSetup } from "./suite.ts";
 import { tlsSuite } from "./tls.ts";
@@ -32,5 +33,6 @@ function namesOf(names: NonNullable<TransportSetup["names"]>): NameSource {
 
 transportSuite("http", create);
 hostileSuite("http", create);
+http2Suite("http", create);
 egressSuite("http", create);
 tlsSuite("http", create);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type CloudEventV1, HTTP } from "cloudevents";
+import { CloudEvent, type CloudEventV1, HTTP } from "cloudevents";
 import type { PayloadFormatName } from "../../../src/core/profile.ts";
 import type { PublishInput } from "../../../src/engine/services.ts";
 import { type EngineWorld, openEngineWorld } from "../../scenarios/engine-world.ts";
@@ -47,7 +47,7 @@ function read(requests: readonly ReceivedRequest[], path: string): CloudEventV1<
     body: isJson || path === "/structured" ? request.text : request.body,
   });
   assert.ok(!Array.isArray(event));
-  assert.equal(event.validate(), true);
+  assert.equal(new CloudEvent(event).validate(), true);
   return event;
 }
 

@@ -75,6 +75,7 @@ export function accessSuite(client: () => Client): void {
       ["GET", "/v1/webhooks/{webhook}/secret"],
       ["POST", "/v1/webhooks/{webhook}/secret/rotate"],
       ["POST", "/v1/webhooks/{webhook}/test"],
+      ["POST", "/v1/webhooks/{webhook}/verify"],
       ["GET", "/v1/webhooks/{webhook}/health"],
       ["GET", "/v1/webhooks/{webhook}/deliveries"],
       ["GET", "/v1/tenants/{tenant}"],

@@ -18,6 +18,7 @@ import { listingsSuite } from "./listings.ts";
 import { publishingSuite } from "./publishing.ts";
 import { rawContentSuite } from "./raw-content.ts";
 import { sizesSuite } from "./sizes.ts";
+import { webhookSettingsSuite } from "./webhook-settings.ts";
 import { webhooksSuite } from "./webhooks.ts";
 
 export type Suite = (client: () => Client) => void;
@@ -26,6 +27,7 @@ const suites: Readonly<Record<string, Suite>> = {
   publishing: publishingSuite,
   "raw content": rawContentSuite,
   webhooks: webhooksSuite,
+  "webhook settings": webhookSettingsSuite,
   access: accessSuite,
   "bad input": badInputSuite,
   sizes: sizesSuite,

@@ -46,6 +46,21 @@ suite("client commands against a running server", () => {
     assert.match((await run(["webhooks", "list"])).stderr, /no webhooks/);
   });
 
+  test("a receiver that has not answered yet is asked again", async () => {
+    const made = await object([
+      ...["webhooks", "create", "http://127.0.0.1:9/", "--events", "never.sent"],
+      ...["--verification", "cloudevents"],
+    ]);
+    assert.equal(made["status"], "unverified");
+    const { status, stdout, stderr } = await run(["webhooks", "verify", String(made["id"])]);
+    assert.equal(status, 0, stderr);
+    assert.match(stdout, /status +unverified/);
+    assert.match(stderr, /verification pending: OPTIONS got no answer/);
+    await object(["webhooks", "delete", String(made["id"])]);
+    const refused = await run(["webhooks", "verify", String(made["id"])]);
+    assert.equal(refused.status, 1);
+  });
+
   test("listen forwards, and passes the answer on", async () => {
     const received: string[] = [];
     const target = createServer((request, response) => {

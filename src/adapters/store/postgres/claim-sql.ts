@@ -14,9 +14,11 @@ function freeInTier(tier: number): string {
 
 const behindLast = "(q.rank, q.delivery) > (last.rank, last.delivery)";
 
+/** One comparison of rows says where to start. With two the index would start at the first and read on to the second. */
 function moreInTier(tier: number): string {
-  return `EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL AND ${behindLast}
-      AND q.rank >= w.from${tier} AND q.rank <= w.to${tier})`;
+  return `EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL AND q.rank <= w.to${tier}
+      AND (q.rank, q.delivery) > (greatest(last.rank, w.from${tier}),
+        CASE WHEN last.rank < w.from${tier} THEN -1 ELSE last.delivery END))`;
 }
 
 function laterInTier(tier: number): string {
@@ -41,9 +43,15 @@ export const claimSql = `WITH wanted AS MATERIALIZED (
     SELECT g.*, CASE WHEN g.ordered THEN ${othersLeaseEnd.replaceAll("w.", "g.")} END AS blocked_until,
       g.fresh AND EXISTS (SELECT FROM posthorn.queue q
         WHERE q.lane = g.lane AND q.owner IS NOT NULL AND q.lease_until <= g.now) AS stale,
-      ${tiers.map((tier) => `CASE WHEN g.ordered THEN ${tier === 0 ? 0 : 1} ELSE ${tier * tierSpan} END AS from${tier},
+      ${tiers
+        .map(
+          (
+            tier,
+          ) => `CASE WHEN g.ordered THEN ${tier === 0 ? 0 : 1} ELSE ${tier * tierSpan} END AS from${tier},
       CASE WHEN g.ordered THEN ${tier === 0 ? orderedMax : 0}
-        ELSE ${tier * tierSpan} + least(greatest(g.now, 0), ${tierSpan - 1}) END AS to${tier}`).join(",\n      ")}
+        ELSE ${tier * tierSpan} + least(greatest(g.now, 0), ${tierSpan - 1}) END AS to${tier}`,
+        )
+        .join(",\n      ")}
     FROM unnest($1::int[], $2::boolean[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[])
       WITH ORDINALITY AS g (lane, ordered, wanted, bytes_max, now, lease_until, fresh, at)),
   picked AS MATERIALIZED (

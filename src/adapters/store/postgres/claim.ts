@@ -33,7 +33,9 @@ export class Claimer {
     const { lanes } = this.#state;
     await lanes.look(requests.map(({ lane }) => lane));
     const results: ClaimResult[] = requests.map(() => nothing(null));
-    for (const round of roundsOf(requests.map((request, place) => ({ place, request, lane: lanes.find(request.lane) })))) {
+    for (const round of roundsOf(
+      requests.map((request, place) => ({ place, request, lane: lanes.find(request.lane) })),
+    )) {
       await this.#claimRound(round, results);
     }
     return results;
@@ -99,13 +101,17 @@ export class Claimer {
   ): Promise<readonly Wanted[]> {
     const leases = rows.flatMap((row) => (row[10] === null ? [] : [{ ref: row[10], fence: row[11] }]));
     try {
-      await this.#state.words.load(rows.flatMap((row) => (row[10] === null ? [] : [row[14], row[16], row[29]])));
+      await this.#state.words.load(
+        rows.flatMap((row) => (row[10] === null ? [] : [row[14], row[16], row[29]])),
+      );
     } catch (error) {
       // Nobody would know of these leases. When they cannot be given back either, they run out.
       await this.#release(leases).catch(() => undefined);
       throw error;
     }
-    await this.#release(leases.filter((_, index) => isOutdated(rows.filter((row) => row[10] !== null)[index])));
+    await this.#release(
+      leases.filter((_, index) => isOutdated(rows.filter((row) => row[10] !== null)[index])),
+    );
     const stale: Wanted[] = [];
     for (const [at, lanes] of Map.groupBy(rows, (row) => row[0])) {
       const wanted = asked[at - 1];

@@ -111,7 +111,10 @@ export class Database implements Runner {
 
   async #transact<Result>(
     client: pg.PoolClient,
-    { work, commit }: { readonly work: (transaction: Transaction) => Promise<Result>; readonly commit: Commit },
+    {
+      work,
+      commit,
+    }: { readonly work: (transaction: Transaction) => Promise<Result>; readonly commit: Commit },
   ): Promise<Result> {
     await client.query("BEGIN");
     try {
@@ -159,7 +162,10 @@ export class Database implements Runner {
     for (let tries = 1; ; tries += 1) {
       try {
         const [row] = await this.#withClient((client) =>
-          this.#run<[status: string | null]>(client, { sql: "SELECT pg_xact_status($1::xid8)", values: [xid] }),
+          this.#run<[status: string | null]>(client, {
+            sql: "SELECT pg_xact_status($1::xid8)",
+            values: [xid],
+          }),
         );
         if (row?.[0] === "committed") return true;
         if (row?.[0] !== "in progress") return false;
@@ -167,7 +173,9 @@ export class Database implements Runner {
         if (tries === resolveTriesMax) throw error;
       }
       if (tries === resolveTriesMax) {
-        throw new StoreUnavailableError("the connection was lost during a commit, and its outcome is unknown");
+        throw new StoreUnavailableError(
+          "the connection was lost during a commit, and its outcome is unknown",
+        );
       }
       await sleep(resolvePauseMs);
     }

@@ -100,7 +100,9 @@ export class PostgresDeliveries implements DeliveryStore {
     await words.intern(
       publishes.flatMap(({ event }) => [event.tenantId, event.eventType, event.contentType]),
     );
-    await lanes.intern([...publishes, ...requeues].flatMap(({ deliveries }) => deliveries.map(({ lane }) => lane)));
+    await lanes.intern(
+      [...publishes, ...requeues].flatMap(({ deliveries }) => deliveries.map(({ lane }) => lane)),
+    );
   }
 
   /** The most frequent commit under load needs no transaction around its one statement. */

@@ -119,7 +119,13 @@ export class PublishBatch {
     this.#earlier.set(keyName(at.tenant, event), {
       fingerprint,
       expiresAt,
-      original: { id, eventType, timestamp, sequenceNumber: at.sequenceNumber, deliveries: deliveries.length },
+      original: {
+        id,
+        eventType,
+        timestamp,
+        sequenceNumber: at.sequenceNumber,
+        deliveries: deliveries.length,
+      },
     });
     this.#events.addKey(event, { tenant: at.tenant, expiresAt });
   }
@@ -139,10 +145,12 @@ export class PublishBatch {
       ],
     );
     this.#earlier = new Map(
-      rows.map(([tenant, key, fingerprint, expiresAt, id, eventType, timestamp, sequenceNumber, deliveries]) => [
-        `${tenant} ${key}`,
-        { fingerprint, expiresAt, original: { id, eventType, timestamp, sequenceNumber, deliveries } },
-      ]),
+      rows.map(
+        ([tenant, key, fingerprint, expiresAt, id, eventType, timestamp, sequenceNumber, deliveries]) => [
+          `${tenant} ${key}`,
+          { fingerprint, expiresAt, original: { id, eventType, timestamp, sequenceNumber, deliveries } },
+        ],
+      ),
     );
   }
 

@@ -69,7 +69,7 @@ export class RequeueBatch {
     if (commands.length === 0) return [];
     await this.#readEvents(commands.map(({ eventId }) => eventId).filter(isStoredId));
     await this.#lockSuperseded(
-      commands.map(({ supersedes }) => supersedes).filter((id) => id !== null && isStoredId(id)),
+      commands.flatMap(({ supersedes: id }) => (id !== null && isStoredId(id) ? [id] : [])),
     );
     const results = commands.map((command) => this.#requeue(command));
     await this.#writeReplacements();
@@ -115,7 +115,8 @@ export class RequeueBatch {
 
   async #readEvents(ids: readonly string[]): Promise<void> {
     const rows = await this.#transaction.rows<EventRow>(
-      "SELECT id, seq, tenant, octet_length(body) FROM posthorn.events WHERE id = ANY ($1::uuid[])",
+      `SELECT id, seq, tenant, octet_length(body) FROM posthorn.events WHERE id = ANY ($1::uuid[])
+       ORDER BY seq FOR NO KEY UPDATE`,
       [plainWords(ids)],
     );
     this.#events = new Map(rows.map((row) => [row[0], row]));

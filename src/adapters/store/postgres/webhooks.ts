@@ -148,7 +148,10 @@ async function replaceSecrets(
   runner: Runner,
   { owner, secrets }: { readonly owner: SecretOwner; readonly secrets: readonly StoredSecret[] },
 ): Promise<void> {
-  await runner.rows("DELETE FROM posthorn.secrets WHERE owner_kind = $1 AND owner = $2", [owner.kind, owner.id]);
+  await runner.rows("DELETE FROM posthorn.secrets WHERE owner_kind = $1 AND owner = $2", [
+    owner.kind,
+    owner.id,
+  ]);
   for (const [position, secret] of secrets.entries()) {
     const { kind, ciphertext, digest, createdAt, expiresAt } = secret;
     await runner.rows("INSERT INTO posthorn.secrets VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", [

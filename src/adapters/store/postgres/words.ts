@@ -135,7 +135,9 @@ export class Lanes {
     const missing = this.#unknown(keys);
     if (missing.length === 0) return;
     await this.#words.look(wordsOf(missing));
-    await this.#read(missing.filter((key) => wordsOf([key]).every((word) => this.#words.find(word) !== null)));
+    await this.#read(
+      missing.filter((key) => wordsOf([key]).every((word) => this.#words.find(word) !== null)),
+    );
   }
 
   async load(refs: Iterable<number>): Promise<void> {
@@ -210,7 +212,9 @@ export class Lanes {
 }
 
 function wordsOf(keys: readonly LaneKey[]): readonly string[] {
-  return keys.flatMap(({ webhookId, eventType }) => (eventType === null ? [webhookId] : [webhookId, eventType]));
+  return keys.flatMap(({ webhookId, eventType }) =>
+    eventType === null ? [webhookId] : [webhookId, eventType],
+  );
 }
 
 /** Webhook ids contain no line feed, and an ordering is never empty. */

@@ -19,8 +19,8 @@ export interface Connection {
    */
   readonly busy: boolean;
   readonly usable: boolean;
-  /** The socket failed, as opposed to the peer ending the connection in good order. */
-  readonly broken: boolean;
+  /** What the socket said first when it failed; null while it works, and when the peer ends it in good order. */
+  readonly socketError: Error | null;
   /** May throw what undici throws for requests that cannot be sent. */
   send(exchange: Exchange): void;
   /** From here on the bytes belong to the answer of the next request. */

@@ -8,7 +8,7 @@ import {
 import type { OutboundRequest, ResponseFields, TransportResult } from "../../../ports/transport.ts";
 import type { PooledConnection } from "./connections.ts";
 import type { Expiring } from "./deadlines.ts";
-import { breaksHttp, codeOf, faultOf, sentence } from "./failures.ts";
+import { breaksHttp, codeOf, faultOf, sentence, TransportFault } from "./failures.ts";
 import { wireBytesMax } from "./response-gate.ts";
 import type { WireLimitListener } from "./response-gate.ts";
 import { firstOf, keptFields } from "./response-fields.ts";
@@ -95,7 +95,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
   onResponseEnd(): void {
     // A body that ends with the connection looks complete to undici even when a reset ended it.
-    const complete = this.pooled?.connection.broken !== true;
+    const complete = (this.pooled?.connection.socketError ?? null) === null;
     const message = complete ? null : "connection reset before the response was complete";
     this.#answer({ complete, reusable: complete, message });
   }
@@ -107,7 +107,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       this.#answer({ complete: false, reusable: false, message });
       return;
     }
-    const fault = faultOf(error);
+    const fault = this.#faultOf(error);
     this.fail(
       fault.category,
       this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`,
@@ -116,9 +116,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
 
   /** True once: the receiver did not look at the request, which may go over another connection. */
   startOver(): boolean {
+    this.#requestSent = false;
     if (this.#startedOver) return false;
     this.#startedOver = true;
-    this.#requestSent = false;
     return true;
   }
 
@@ -152,6 +152,18 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
         ? { kind: "response", status: this.status, complete }
         : { kind: "response", status: this.status, complete, retryAfter: this.#retryAfter };
     this.#settle({ observation, reusable, message });
+  }
+
+  /** A TLS alert says why; undici reports only that the connection ended, which it does next. */
+  #faultOf(error: Error): TransportFault {
+    const socketError = this.pooled?.connection.socketError ?? null;
+    const fault = faultOf(codeOf(socketError).startsWith("ERR_SSL_") ? socketError : error);
+    const mayBeRejected = this.request.clientCertificate !== null && this.#requestSent && this.status === 0;
+    if (fault.category !== "network" || !mayBeRejected) return fault;
+    return new TransportFault(
+      "network",
+      `${fault.message}; the receiver may not accept the client certificate`,
+    );
   }
 
   #settle(end: { observation: AttemptObservation; reusable: boolean; message: string | null }): void {

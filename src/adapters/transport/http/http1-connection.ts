@@ -59,8 +59,8 @@ export class Http1Connection implements Connection {
     return this.#socket !== null && !this.#socket.destroyed;
   }
 
-  get broken(): boolean {
-    return this.#gate.broken;
+  get socketError(): Error | null {
+    return this.#gate.socketError;
   }
 
   send(exchange: Exchange): void {
@@ -84,7 +84,8 @@ export class Http1Connection implements Connection {
   #connect(options: buildConnector.Options, callback: buildConnector.Callback): void {
     const first = this.#firstSocket;
     this.#firstSocket = null;
-    if (first !== null && !first.destroyed) return this.#use(first, callback);
+    // undici is still busy with asking for a connection, and would not notice one that is there at once.
+    if (first !== null && !first.destroyed) return queueMicrotask(() => this.#use(first, callback));
     this.#dial = this.#dialer.dial(options, this.#identity, (fault, socket) => {
       this.#dial = null;
       if (socket === null) return callback(fault ?? new Error("no socket"), null);

@@ -26,8 +26,6 @@ export interface Http2ConnectionParts {
  * did not look at goes to another connection.
  */
 export class Http2Connection implements Connection {
-  /** A receiver's mistake spoils a stream, never the reading of the bytes; see `Http2Wire`. */
-  readonly broken = false;
   readonly #authority: string;
   readonly #socket: Socket;
   readonly #wire: Http2Wire;
@@ -70,6 +68,10 @@ export class Http2Connection implements Connection {
     return !this.#spoiled && !this.#session.closed && !this.#socket.destroyed;
   }
 
+  get socketError(): Error | null {
+    return this.#wire.socketError;
+  }
+
   send(exchange: Exchange): void {
     this.#exchange = exchange;
     const { request } = exchange;
@@ -95,7 +97,8 @@ export class Http2Connection implements Connection {
 
   #listen(stream: ClientHttp2Stream, exchange: Exchange): void {
     let failure: Error | null = null;
-    stream.once("ready", () => exchange.onRequestSent());
+    if (stream.pending) stream.once("ready", () => exchange.onRequestSent());
+    else exchange.onRequestSent();
     stream.on("headers", (fields) =>
       exchange.onResponseStart(null, fields[":status"] ?? 0, fields as RawFields),
     );
@@ -128,7 +131,7 @@ export class Http2Connection implements Connection {
     this.#spoiled = true;
     if (stream.id === undefined || stream.id > this.#lastStreamId) return this.#owner.refused(exchange);
     const silent = new TransportFault("network", `stream ended with code ${stream.rstCode ?? 0}`);
-    exchange.onResponseError(null, this.#wire.socketError ?? failure ?? silent);
+    exchange.onResponseError(null, failure ?? this.socketError ?? silent);
   }
 }
 

@@ -37,8 +37,8 @@ export class NegotiatedConnection implements Connection {
     return this.#chosen?.usable === true;
   }
 
-  get broken(): boolean {
-    return this.#chosen?.broken === true;
+  get socketError(): Error | null {
+    return this.#chosen?.socketError ?? null;
   }
 
   send(exchange: Exchange): void {

@@ -31,8 +31,8 @@ type Place = "status-line" | "interim-head" | "final";
  * other interim response, is one byte changed in place.
  */
 export class ResponseGate {
-  /** Set once the socket failed, as opposed to the peer ending the connection in good order. */
-  broken = false;
+  /** What the socket said first when it failed; null while it works, and when the peer ends it in good order. */
+  socketError: Error | null = null;
   #listener: WireLimitListener | null = null;
   #wireBytes = 0;
   #place: Place = "final";
@@ -42,10 +42,10 @@ export class ResponseGate {
   #lineFeeds = 0;
 
   install(socket: Socket): void {
-    this.broken = false;
+    this.socketError = null;
     const read = socket.read.bind(socket);
-    socket.on("error", () => {
-      this.broken = true;
+    socket.on("error", (error) => {
+      this.socketError ??= error;
     });
     socket.read = (size?: number): unknown => {
       const chunk: unknown = read(size);

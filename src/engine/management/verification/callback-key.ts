@@ -36,7 +36,7 @@ export class CallbackKeys {
     const key = Buffer.from(random.bytes(keyBytes)).toString("base64url");
     return {
       url: `${publicUrl}/v1/webhooks/${webhookId}/verification-callback?key=${key}`,
-      digest: this.#digest(webhookId, key),
+      digest: this.#digest({ webhookId, key }),
       expiresAt: clock.now() + keyLifetimeMs,
     };
   }
@@ -44,15 +44,15 @@ export class CallbackKeys {
   /** Whether a key is the one that a webhook waits for, now. */
   opens({ id, verification }: Pick<Webhook, "id" | "verification">, key: string): boolean {
     const { tokenDigest, tokenExpiresAt } = verification;
-    const presented = Buffer.from(this.#digest(id, key));
+    const presented = Buffer.from(this.#digest({ webhookId: id, key }));
     // Compared also when there is nothing to compare with, so that the time tells nothing.
-    const expected = Buffer.from(tokenDigest ?? this.#digest(id, ""));
+    const expected = Buffer.from(tokenDigest ?? this.#digest({ webhookId: id, key: "" }));
     const isEqual = presented.length === expected.length && timingSafeEqual(presented, expected);
     const isInTime = tokenExpiresAt !== null && this.#options.clock.now() < tokenExpiresAt;
     return isEqual && tokenDigest !== null && isInTime;
   }
 
-  #digest(webhookId: string, key: string): string {
+  #digest({ webhookId, key }: { readonly webhookId: string; readonly key: string }): string {
     return this.#options.secretBox.digest(`verification callback ${webhookId} ${key}`);
   }
 }

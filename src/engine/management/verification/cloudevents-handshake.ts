@@ -15,7 +15,10 @@ export async function askPermission(
   if (requestedRatePerMinute !== null) headers.push("WebHook-Request-Rate", String(requestedRatePerMinute));
   const result = await how.transport.send(requestTo(target, { method: "OPTIONS", headers, body: noBody }));
   if (result.observation.kind === "failure") {
-    return { kind: "unreachable", detail: `OPTIONS got no answer: ${result.errorMessage ?? "no connection"}` };
+    return {
+      kind: "unreachable",
+      detail: `OPTIONS got no answer: ${result.errorMessage ?? "no connection"}`,
+    };
   }
   const verdict = judgeHandshake({
     requestOrigin: how.requestOrigin,
@@ -24,19 +27,13 @@ export async function askPermission(
     allowedOrigin: result.fields["webhook-allowed-origin"],
     allowedRate: result.fields["webhook-allowed-rate"],
   });
-  switch (verdict.kind) {
-    case "granted":
-      return { ...verdict, detail: "the receiver permitted it in its answer to OPTIONS" };
-    case "refused":
-      return verdict;
-    case "failed":
-      return { kind: "unreachable", detail: verdict.detail };
-    case "unanswered":
-      return {
-        kind: "waiting",
-        detail: `${verdict.detail}${how.callbackUrl === null ? "" : "; permission may still come through the callback URL"}`,
-      };
+  if (verdict.kind === "granted") {
+    return { ...verdict, detail: "the receiver permitted it in its answer to OPTIONS" };
   }
+  if (verdict.kind === "refused") return verdict;
+  if (verdict.kind === "failed") return { kind: "unreachable", detail: verdict.detail };
+  const hope = how.callbackUrl === null ? "" : "; permission may still come through the callback URL";
+  return { kind: "waiting", detail: `${verdict.detail}${hope}` };
 }
 
 const noBody = new Uint8Array();

@@ -38,9 +38,12 @@ export async function sendChallenge(
     return { kind: "refused", detail: `the receiver answered the challenge with status ${status}` };
   }
   const answer = Buffer.from(responseSample ?? []).toString("utf8");
-  if (!isEcho(answer, how.challenge)) {
+  if (!isEcho({ body: answer, challenge: how.challenge })) {
     const seen = answer === "" ? "an empty body" : `${Buffer.byteLength(answer)} bytes that are not its echo`;
-    return { kind: "refused", detail: `the receiver answered the challenge with status ${status} and ${seen}` };
+    return {
+      kind: "refused",
+      detail: `the receiver answered the challenge with status ${status} and ${seen}`,
+    };
   }
   return { kind: "granted", detail: "the receiver echoed the challenge", allowedRatePerMinute: null };
 }

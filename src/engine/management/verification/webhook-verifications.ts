@@ -1,15 +1,18 @@
 import { PosthornError } from "../../../core/errors.ts";
 import { type DnsRecord, dnsRecord } from "../../../core/verification/dns-record.ts";
 import { judgeRate } from "../../../core/verification/handshake.ts";
-import { afterVerification, type VerificationOutcome } from "../../../core/verification/verification-state.ts";
+import {
+  afterVerification,
+  type VerificationOutcome,
+} from "../../../core/verification/verification-state.ts";
 import type { Webhook } from "../../../core/webhook.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { SecretBox } from "../../../ports/secret-box.ts";
 import type { StoredSecret } from "../../../ports/store/webhooks.ts";
+import { StoredCredentials } from "../../credentials/stored-credentials.ts";
 import type { EngineAccess, LiveWebhook } from "../../engine-access.ts";
 import type { WebhookService } from "../../services.ts";
-import type { WebhookCredentials } from "../webhook-credentials.ts";
 import { type CallbackKey, CallbackKeys } from "./callback-key.ts";
 import { askPermission } from "./cloudevents-handshake.ts";
 import { checkDnsRecord } from "./dns-check.ts";
@@ -22,12 +25,14 @@ export interface WebhookVerificationsOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly secretBox: SecretBox;
-  readonly credentials: WebhookCredentials;
   readonly means: VerificationMeans;
 }
 
 /** Changes a webhook alone and at once; `null` leaves it as it is. Rejects with `not_found` when it is gone. */
-export type ChangeWebhook = (id: string, change: (webhook: Webhook) => Webhook | null) => Promise<LiveWebhook>;
+export type ChangeWebhook = (
+  id: string,
+  change: (webhook: Webhook) => Webhook | null,
+) => Promise<LiveWebhook>;
 
 const challengeBytes = 32;
 
@@ -51,7 +56,8 @@ export class WebhookVerifications {
     if (verification.method !== "dns") return null;
     const { hostname } = new URL(url);
     // It is public once it is published, so it need not be kept: it follows from webhook and host.
-    return dnsRecord(hostname, this.#options.secretBox.digest(`verification record ${id} ${hostname}`));
+    const token = this.#options.secretBox.digest(`verification record ${id} ${hostname}`);
+    return dnsRecord({ hostname, token });
   }
 
   /**
@@ -105,25 +111,24 @@ export class WebhookVerifications {
 
   async #run(question: Question): Promise<VerificationOutcome> {
     const outcome = await this.#slots.run(question.webhook.tenantId, () => this.#askBy(question));
-    return outcome ?? { kind: "unreachable", detail: "too many verifications run at once; try again shortly" };
+    return (
+      outcome ?? { kind: "unreachable", detail: "too many verifications run at once; try again shortly" }
+    );
   }
 
   async #askBy({ webhook, secrets, key }: Question): Promise<VerificationOutcome> {
-    const { means, clock, random, access, credentials } = this.#options;
-    const clientCertificate = credentials.clientCertificate(webhook.id, secrets);
-    const target = { webhook, clientCertificate };
-    switch (webhook.verification.method) {
-      case "none":
-        return { kind: "granted", detail: "no verification is asked for", allowedRatePerMinute: null };
-      case "cloudevents":
-        return askPermission(target, { ...means, callbackUrl: key?.url ?? null });
-      case "challenge": {
-        const challenge = Buffer.from(random.bytes(challengeBytes)).toString("base64url");
-        return sendChallenge(target, { ...means, challenge, messageId: access.nextId(), now: clock.now() });
-      }
-      case "dns":
-        return checkDnsRecord(this.dnsRecord(webhook) as DnsRecord, means.names);
+    const { means, clock, random, access, secretBox } = this.#options;
+    const credentials = new StoredCredentials(webhook, { secrets, secretBox });
+    const target = { webhook, clientCertificate: credentials.clientCertificate() };
+    const { method } = webhook.verification;
+    if (method === "cloudevents") return askPermission(target, { ...means, callbackUrl: key?.url ?? null });
+    if (method === "challenge") {
+      const challenge = Buffer.from(random.bytes(challengeBytes)).toString("base64url");
+      return sendChallenge(target, { ...means, challenge, messageId: access.nextId(), now: clock.now() });
     }
+    const record = this.dnsRecord(webhook);
+    if (record !== null) return checkDnsRecord(record, means.names);
+    return { kind: "granted", detail: "no verification is asked for", allowedRatePerMinute: null };
   }
 }
 
@@ -140,16 +145,17 @@ function begun(webhook: Webhook, key: CallbackKey | null): Webhook | null {
     throw new PosthornError("conflict", "the webhook has no verification method; set verification first");
   }
   if (verification.method !== "cloudevents" || key === null) return null;
-  return { ...webhook, verification: { ...verification, tokenDigest: key.digest, tokenExpiresAt: key.expiresAt } };
+  return {
+    ...webhook,
+    verification: { ...verification, tokenDigest: key.digest, tokenExpiresAt: key.expiresAt },
+  };
 }
 
 /** False once URL or method changed, another verification began, or the callback was used. */
 function isSameQuestion(asked: Webhook, now: Webhook): boolean {
   const before = asked.verification;
   const after = now.verification;
-  return (
-    asked.url === now.url && before.method === after.method && before.tokenDigest === after.tokenDigest
-  );
+  return asked.url === now.url && before.method === after.method && before.tokenDigest === after.tokenDigest;
 }
 
 function unknownLink(): PosthornError {

@@ -1,0 +1,99 @@
+import type { AttemptRecord } from "../../../core/delivery.ts";
+import type { FailureCategory, Outcome } from "../../../core/outcome.ts";
+import type { AttemptStats } from "../../../ports/store/history.ts";
+import { categoryCodes, decode, decodeOrNull, outcomeCodes } from "../codes.ts";
+import { isStoredId } from "./columns.ts";
+import type { StoreState } from "./state.ts";
+
+type AttemptRow = [
+  number: number,
+  id: string,
+  outcome: number,
+  unknown: boolean,
+  category: number | null,
+  statusCode: number | null,
+  responseSample: string | null,
+  errorMessage: string | null,
+  durationMs: number,
+  scheduledAt: number,
+  executedAt: number,
+  nextRetryAt: number | null,
+];
+/** One row for each outcome and category, and one for all with `outcome` null. */
+type StatRow = [
+  outcome: number | null,
+  category: number | null,
+  count: number,
+  durationMsP50: number | null,
+  durationMsP95: number | null,
+  lastAttemptAt: number | null,
+];
+
+/** As the port promises: statistics look at no more than this many attempts. */
+const attemptsReadMax = 10_000;
+
+export async function attemptsOf(state: StoreState, deliveryId: string): Promise<readonly AttemptRecord[]> {
+  if (!isStoredId(deliveryId)) return [];
+  const rows = await state.aside.rows<AttemptRow>(
+    `SELECT a.number, a.id, a.outcome, a.state_unknown, a.category, a.status_code, a.response_sample,
+       a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at
+     FROM posthorn.deliveries d JOIN posthorn.attempts a ON a.delivery = d.seq WHERE d.id = $1::uuid ORDER BY a.number`,
+    [deliveryId],
+  );
+  return rows.map(toAttempt);
+}
+
+export async function attemptStats(
+  state: StoreState,
+  query: { readonly webhookId: string; readonly since: number },
+): Promise<AttemptStats> {
+  const { words, aside } = state;
+  await words.look([query.webhookId]);
+  const rows = await aside.rows<StatRow>(
+    `WITH recent AS MATERIALIZED (
+       SELECT outcome, category, duration_ms, executed_at FROM posthorn.attempts
+       WHERE webhook = $1 AND executed_at >= $2 ORDER BY executed_at DESC LIMIT ${attemptsReadMax})
+     SELECT outcome, category, count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),
+       percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms), max(executed_at)
+     FROM recent GROUP BY GROUPING SETS ((), (outcome, category))`,
+    [words.find(query.webhookId), query.since],
+  );
+  return summaryOf(rows);
+}
+
+function summaryOf(rows: readonly StatRow[]): AttemptStats {
+  const all = rows.find(([outcome]) => outcome === null);
+  const outcomes: Record<Outcome, number> = { accepted: 0, transient: 0, terminal: 0 };
+  const byCategory: Partial<Record<FailureCategory, number>> = {};
+  for (const [outcome, category, count] of rows) {
+    if (outcome === null) continue;
+    outcomes[decode(outcomeCodes, outcome)] += count;
+    const name = decodeOrNull(categoryCodes, category);
+    if (name !== null) byCategory[name] = (byCategory[name] ?? 0) + count;
+  }
+  return {
+    total: all?.[2] ?? 0,
+    ...outcomes,
+    byCategory,
+    durationMsP50: all?.[3] ?? null,
+    durationMsP95: all?.[4] ?? null,
+    lastAttemptAt: all?.[5] ?? null,
+  };
+}
+
+function toAttempt(row: AttemptRow): AttemptRecord {
+  return {
+    number: row[0],
+    id: row[1],
+    outcome: decode(outcomeCodes, row[2]),
+    receiverStateUnknown: row[3],
+    category: decodeOrNull(categoryCodes, row[4]),
+    statusCode: row[5],
+    responseSample: row[6],
+    errorMessage: row[7],
+    durationMs: row[8],
+    scheduledAt: row[9],
+    executedAt: row[10],
+    nextRetryAt: row[11],
+  };
+}

@@ -1,0 +1,28 @@
+import type { Runner } from "./database.ts";
+import { DifferentMasterKeyError } from "./errors.ts";
+
+/** Ids of master keys, not the keys themselves: they say nothing about them. */
+export interface MasterKeyIds {
+  /** Of the key that seals everything new. */
+  readonly current: string;
+  /** Of keys that still open what they sealed. */
+  readonly previous: readonly string[];
+}
+
+/**
+ * Makes sure that everyone who uses the database can read its secrets: the first one leaves the id of its master key,
+ * later ones must have that key, as the current one or, after a rotation, among the previous ones.
+ */
+export async function checkMasterKey(runner: Runner, ids: MasterKeyIds): Promise<void> {
+  await runner.rows("INSERT INTO posthorn.deployment (master_key_id) VALUES ($1) ON CONFLICT DO NOTHING", [
+    ids.current,
+  ]);
+  const [row] = await runner.rows<[id: string]>("SELECT master_key_id FROM posthorn.deployment");
+  const stored = row?.[0] ?? "";
+  if (stored === ids.current) return;
+  if (!ids.previous.includes(stored)) throw new DifferentMasterKeyError();
+  await runner.rows("UPDATE posthorn.deployment SET master_key_id = $1 WHERE master_key_id = $2", [
+    ids.current,
+    stored,
+  ]);
+}

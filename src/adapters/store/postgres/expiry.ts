@@ -1,0 +1,115 @@
+import type { ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
+import { cancelled, exhausted } from "../codes.ts";
+import { numbers } from "./columns.ts";
+import { addToCounters, deadLetterKind } from "./counters.ts";
+import type { Transaction } from "./database.ts";
+import type { StoreState } from "./state.ts";
+import { Sweep, toVisit, type Visit, type VisitRow, windowRows } from "./sweeps.ts";
+
+const isFree = "(q.owner IS NULL OR q.lease_until <= $1)";
+
+const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) AS a (webhook, age)),
+  seen AS MATERIALIZED (
+    SELECT q.delivery, d.created_at, ${isFree} AND $1 - d.created_at > coalesce(a.age, $6) AS is_due
+    FROM (SELECT * FROM posthorn.queue WHERE delivery > $2 ORDER BY delivery LIMIT ${windowRows}) AS q
+    JOIN posthorn.deliveries d ON d.seq = q.delivery LEFT JOIN given a ON a.webhook = d.webhook),
+  due AS MATERIALIZED (SELECT delivery FROM seen WHERE is_due ORDER BY delivery LIMIT $3),
+  locked AS (SELECT q.delivery FROM posthorn.queue q JOIN due USING (delivery) WHERE ${isFree}
+    FOR UPDATE OF q SKIP LOCKED),
+  gone AS (DELETE FROM posthorn.queue q USING locked l WHERE q.delivery = l.delivery
+    RETURNING q.delivery, q.priority),
+  done AS (
+    UPDATE posthorn.deliveries d SET state = ${exhausted}, reason = 'expired', completed_at = $1
+    FROM gone g WHERE d.seq = g.delivery RETURNING d.seq, d.tenant),
+  dead AS (INSERT INTO posthorn.dead_letters (delivery, tenant) SELECT seq, tenant FROM done),
+  counted AS (${addToCounters(
+    `SELECT priority, 0, -1 FROM gone UNION ALL SELECT ${deadLetterKind}, tenant, 1 FROM done`,
+  )})
+  SELECT (SELECT count(*) FROM done), count(*),
+    CASE WHEN (SELECT count(*) FROM due) = $3 THEN (SELECT max(delivery) FROM due) ELSE max(delivery) END,
+    min(delivery), coalesce(bool_or(created_at < $7), false), (SELECT count(*) FROM due) = $3
+  FROM seen`;
+
+const ofWebhook = "posthorn.lanes l JOIN posthorn.queue q ON q.lane = l.ref WHERE l.webhook = $1";
+
+const cancelSql = `WITH picked AS MATERIALIZED (
+    SELECT delivery FROM (SELECT q.delivery FROM ${ofWebhook} AND q.owner IS NULL LIMIT $3
+      FOR UPDATE OF q SKIP LOCKED) AS free
+    UNION ALL SELECT delivery FROM (SELECT q.delivery FROM ${ofWebhook} AND q.owner IS NOT NULL
+      AND q.lease_until <= $2 LIMIT $3 FOR UPDATE OF q SKIP LOCKED) AS expired
+    LIMIT $3),
+  gone AS (DELETE FROM posthorn.queue q USING picked p WHERE q.delivery = p.delivery
+    RETURNING q.delivery, q.priority),
+  done AS (
+    UPDATE posthorn.deliveries d SET state = ${cancelled}, reason = 'webhook_deleted', completed_at = $2
+    FROM gone g WHERE d.seq = g.delivery RETURNING d.seq),
+  counted AS (${addToCounters("SELECT priority, 0, -1 FROM gone")})
+  SELECT count(*) FROM done`;
+
+/** Ends deliveries that nobody waits for any more: too old, or their webhook is gone. */
+export class Expiry {
+  readonly #state: StoreState;
+  readonly #sweep: Sweep;
+
+  constructor(state: StoreState) {
+    this.#state = state;
+    this.#sweep = new Sweep(state.aside, "expire");
+  }
+
+  async expire(step: ExpireStep): Promise<StepResult> {
+    const { words } = this.#state;
+    await words.look(step.ageMsByWebhook.keys());
+    const ages = [...step.ageMsByWebhook].flatMap(([webhookId, ageMs]) => {
+      const webhook = words.find(webhookId);
+      return webhook === null ? [] : [{ webhook, ageMs }];
+    });
+    return this.#sweep.step((transaction, above) => this.#visit(transaction, { step, above, ages }));
+  }
+
+  /** Clears the webhook's mark once nothing of it waits, free or leased. */
+  async cancelWebhook(step: {
+    readonly webhookId: string;
+    readonly now: number;
+    readonly limit: number;
+  }): Promise<StepResult> {
+    const { words, aside } = this.#state;
+    await words.look([step.webhookId]);
+    // A webhook that never had a delivery has no number, and null matches nothing.
+    const webhook = words.find(step.webhookId);
+    return aside.transaction(async (transaction) => {
+      const [row] = await transaction.rows<[changed: number]>(cancelSql, [webhook, step.now, step.limit]);
+      const [left] = await transaction.rows<[free: boolean, any: boolean]>(
+        `SELECT EXISTS (SELECT FROM ${ofWebhook} AND q.owner IS NULL)
+           OR EXISTS (SELECT FROM ${ofWebhook} AND q.owner IS NOT NULL AND q.lease_until <= $2),
+           EXISTS (SELECT FROM ${ofWebhook} AND q.owner IS NOT NULL)`,
+        [webhook, step.now],
+      );
+      const [free, leased] = left ?? [false, false];
+      if (!free && !leased) {
+        await transaction.rows("UPDATE posthorn.webhooks SET cancel_due = false WHERE id = $1", [
+          step.webhookId,
+        ]);
+      }
+      return { changed: row?.[0] ?? 0, more: free };
+    });
+  }
+
+  async #visit(
+    transaction: Transaction,
+    visit: {
+      readonly step: ExpireStep;
+      readonly above: number;
+      readonly ages: readonly { readonly webhook: number; readonly ageMs: number }[];
+    },
+  ): Promise<Visit> {
+    const { step, above, ages } = visit;
+    const ageMsMin = Math.min(step.ageMsDefault, ...ages.map(({ ageMs }) => ageMs));
+    const [row] = await transaction.rows<VisitRow>(expireSql, [
+      ...[step.now, above, step.limit],
+      numbers(ages.map(({ webhook }) => webhook)),
+      numbers(ages.map(({ ageMs }) => ageMs)),
+      ...[step.ageMsDefault, step.now - ageMsMin],
+    ]);
+    return toVisit(row ?? [0, 0, null, null, false, false]);
+  }
+}

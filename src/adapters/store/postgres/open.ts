@@ -1,0 +1,171 @@
+import type pg from "pg";
+import { type Store, StoreUnavailableError } from "../../../ports/store.ts";
+import type { MigrationPlan } from "../migrations.ts";
+import { Announcer } from "./announcer.ts";
+import { Database } from "./database.ts";
+import { PostgresDeliveries } from "./deliveries.ts";
+import { checkMasterKey, type MasterKeyIds } from "./deployment.ts";
+import { type Address, loadDriver, parseAddress } from "./driver.ts";
+import { setupError } from "./errors.ts";
+import { PostgresHistory } from "./history.ts";
+import { PostgresIdempotency } from "./idempotency.ts";
+import { migrate, planMigrations } from "./migrations.ts";
+import { Notifications } from "./notifications.ts";
+import { PostgresOperations } from "./operations.ts";
+import { Partitions } from "./partitions.ts";
+import { PostgresRegistry } from "./registry.ts";
+import { judgeServer, readServerFacts } from "./server-check.ts";
+import type { StoreState } from "./state.ts";
+import { PostgresUpkeep } from "./upkeep.ts";
+import { PostgresWebhooks } from "./webhooks.ts";
+import { Lanes, Words } from "./words.ts";
+
+export interface PostgresStoreOptions {
+  /** `postgres://…`; may lead to a pooler in transaction mode. */
+  readonly url: string;
+  /**
+   * Leads past the pooler, for notifications and migrations. The same as `url` when it is left out; null when there is
+   * no way past it: then other processes' work is found by looking, and `changes` is absent.
+   */
+  readonly directUrl?: string | null;
+  /** Unix milliseconds: noted with migrations, and the month for which attempts need a partition. */
+  readonly now: number;
+  readonly masterKeyIds: MasterKeyIds;
+  readonly connectionsMax?: number;
+  /**
+   * Named statements save a millisecond of planning a call, which matters for small batches only. Off, because poolers
+   * in transaction mode may not know them, and because a plan that was made for an empty table stays for too long.
+   */
+  readonly preparedStatements?: boolean;
+  /** How long opening may take to reach the server, and later a caller waits for a connection. */
+  readonly connectTimeoutMs?: number;
+  readonly statementTimeoutMs?: number;
+}
+
+const connectTimeoutMsDefault = 8_000;
+const statementTimeoutMsDefault = 30_000;
+/** Enough for the few calls an engine makes at once. */
+const connectionsMaxDefault = 8;
+/** For people and upkeep. */
+const connectionsAside = 3;
+/** What one opening and its migration need. */
+const connectionsForSetup = 1;
+
+/**
+ * Opens the store in a PostgreSQL database that several processes may share: checks the server, brings the schema up to
+ * date and checks the master key. Its cost does not depend on how much is stored. Deliveries that a process held when
+ * it died become free when their leases run out.
+ *
+ * Throws DatabaseSetupError (within the time to connect), SchemaTooNewError, MigrationMismatchError,
+ * DifferentMasterKeyError, StoreUnavailableError.
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const address = parseAddress(options.url);
+  const driver = await loadDriver();
+  const direct = options.directUrl == null ? address : parseAddress(options.directUrl);
+  await withSetup(driver, { address: direct, options }, (database) => prepare(database, options));
+  const database = newDatabase(driver, { connectionsMax: connectionsMaxDefault, ...options });
+  try {
+    return await assemble(database, { driver, options });
+  } catch (error) {
+    await database.close();
+    throw setupError(error, address.at);
+  }
+}
+
+/** What opening the database would migrate. Only reads, also while servers run. */
+export async function planPostgresMigrations(
+  options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs">,
+): Promise<MigrationPlan> {
+  const address = parseAddress(options.url);
+  return withSetup(await loadDriver(), { address, options }, async (database) => {
+    judgeServer(await readServerFacts(database));
+    return planMigrations(database);
+  });
+}
+
+async function prepare(database: Database, options: PostgresStoreOptions): Promise<void> {
+  judgeServer(await readServerFacts(database));
+  // A stranger must not bring the schema of others up to date.
+  const { from, pending } = await planMigrations(database);
+  if (from > 0) await checkMasterKey(database, options.masterKeyIds);
+  if (pending.length > 0) await migrate(database, { now: options.now });
+  if (from === 0) await checkMasterKey(database, options.masterKeyIds);
+  await new Partitions(database).ensure(options.now).catch((error: unknown) => {
+    // A backup may hold the table. Upkeep makes the partitions later, and nothing is lost until then.
+    if (!(error instanceof StoreUnavailableError)) throw error;
+  });
+}
+
+/** Runs `work` with a connection of its own, and says what is wrong with the setting when it cannot. */
+async function withSetup<Result>(
+  driver: typeof pg,
+  at: { readonly address: Address; readonly options: Pick<PostgresStoreOptions, "connectTimeoutMs"> },
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  const { url, at: place } = at.address;
+  const database = newDatabase(driver, { ...at.options, url, connectionsMax: connectionsForSetup });
+  try {
+    return await work(database);
+  } catch (error) {
+    throw setupError(causeOf(error), place);
+  } finally {
+    await database.close();
+  }
+}
+
+/** Opening has more to say than "unavailable". */
+function causeOf(error: unknown): unknown {
+  return error instanceof StoreUnavailableError && error.cause !== undefined ? error.cause : error;
+}
+
+function newDatabase(
+  driver: typeof pg,
+  options: Partial<PostgresStoreOptions> & { readonly url: string; readonly connectionsMax: number },
+): Database {
+  return new Database(driver, {
+    url: options.url,
+    connectionsMax: options.connectionsMax,
+    connectTimeoutMs: options.connectTimeoutMs ?? connectTimeoutMsDefault,
+    statementTimeoutMs: options.statementTimeoutMs ?? statementTimeoutMsDefault,
+    preparedStatements: options.preparedStatements ?? false,
+  });
+}
+
+async function assemble(
+  database: Database,
+  context: { readonly driver: typeof pg; readonly options: PostgresStoreOptions },
+): Promise<Store> {
+  const { driver, options } = context;
+  const [row] = await database.rows<[owner: number]>("SELECT nextval('posthorn.owners')");
+  const owner = row?.[0] ?? 0;
+  const aside = newDatabase(driver, { ...options, connectionsMax: connectionsAside });
+  const words = new Words(database);
+  const lanes = new Lanes(database, words);
+  const announcer = new Announcer(database, owner);
+  const state: StoreState = { database, aside, words, lanes, owner, announcer };
+  const connectTimeoutMs = options.connectTimeoutMs ?? connectTimeoutMsDefault;
+  const listening = { driver, owner, lanes, connectTimeoutMs };
+  const changes =
+    options.directUrl === null
+      ? null
+      : new Notifications({ ...listening, url: options.directUrl ?? options.url });
+  return {
+    deliveries: new PostgresDeliveries(state),
+    history: new PostgresHistory(state),
+    webhooks: new PostgresWebhooks(database),
+    registry: new PostgresRegistry(database),
+    idempotency: new PostgresIdempotency(database),
+    operations: new PostgresOperations(database),
+    upkeep: new PostgresUpkeep(state, new Partitions(aside)),
+    ...(changes === null ? {} : { changes }),
+    ping: async () => {
+      await database.rows("SELECT 1");
+    },
+    close: async () => {
+      await changes?.close();
+      await announcer.close();
+      await Promise.all([database.close(), aside.close()]);
+    },
+  };
+}

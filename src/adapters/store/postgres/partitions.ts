@@ -1,0 +1,103 @@
+import type { Database, Transaction } from "./database.ts";
+import type { RetentionStep } from "./retention.ts";
+
+/** Months that are there before they begin. */
+const monthsAhead = 2;
+/**
+ * Attaching and dropping a partition locks for an instant. When a long reader (a backup) stands in the way, everybody
+ * would queue behind us: rather give up soon and try again with the next round.
+ */
+const lockTimeout = "SELECT set_config('lock_timeout', '500ms', true)";
+const partitionLock = "5787800397498404431";
+
+/**
+ * The partitions of `attempts`, one for each month, in UTC. What no month takes goes to `attempts_rest`, so that a
+ * clock that jumped or an upkeep that never ran loses nothing.
+ */
+export class Partitions {
+  readonly #database: Database;
+  #madeUntil = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Makes what is missing from the month before a time to some months ahead. Cheap when there is nothing to do. */
+  async ensure(now: number): Promise<void> {
+    if (now < this.#madeUntil) return;
+    for (let offset = -1; offset <= monthsAhead; offset += 1) {
+      const month = { from: monthStart(now, offset), to: monthStart(now, offset + 1) };
+      await this.#database.transaction((transaction) => makePartition(transaction, month));
+    }
+    this.#madeUntil = monthStart(now, 1);
+  }
+
+  /**
+   * Drops months that lie wholly before a time, once no delivery of that age waits any more: dropping costs the same
+   * however much is in them. From `attempts_rest` old rows are deleted.
+   */
+  async dropBefore(step: RetentionStep): Promise<void> {
+    const [oldest] = await this.#database.rows<[createdAt: number]>(
+      `SELECT d.created_at FROM posthorn.queue q JOIN posthorn.deliveries d ON d.seq = q.delivery
+       ORDER BY q.delivery LIMIT 1`,
+    );
+    const before = Math.min(step.createdBefore, oldest?.[0] ?? step.createdBefore);
+    const names = await this.#database.rows<[name: string]>(
+      `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+       WHERE i.inhparent = 'posthorn.attempts'::regclass ORDER BY c.relname`,
+    );
+    for (const [name] of names) {
+      const from = monthOf(name);
+      if (from === null || monthStart(from, 1) > before) continue;
+      await this.#database.transaction(async (transaction) => {
+        await transaction.rows(lockTimeout);
+        await transaction.rows(`DROP TABLE IF EXISTS posthorn.${name}`);
+      });
+    }
+    await this.#database.rows(
+      `DELETE FROM posthorn.attempts_rest WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM posthorn.attempts_rest WHERE executed_at < $1 LIMIT $2))`,
+      [before, step.limit],
+    );
+  }
+}
+
+interface Month {
+  readonly from: number;
+  readonly to: number;
+}
+
+async function makePartition(transaction: Transaction, month: Month): Promise<void> {
+  const name = partitionName(month.from);
+  await transaction.rows(lockTimeout);
+  await transaction.rows(`SELECT pg_advisory_xact_lock(${partitionLock})`);
+  const [row] = await transaction.rows<[table: string | null]>(
+    `SELECT to_regclass('posthorn.${name}')::text`,
+  );
+  if (row?.[0] != null) return;
+  // Filled first and attached then, which locks less than making it in place.
+  await transaction.rows(`CREATE TABLE posthorn.${name} (LIKE posthorn.attempts INCLUDING ALL)`);
+  await transaction.rows(
+    `WITH moved AS (DELETE FROM posthorn.attempts_rest WHERE executed_at >= $1 AND executed_at < $2 RETURNING *)
+     INSERT INTO posthorn.${name} SELECT * FROM moved`,
+    [month.from, month.to],
+  );
+  await transaction.rows(
+    `ALTER TABLE posthorn.attempts ATTACH PARTITION posthorn.${name} FOR VALUES FROM (${month.from}) TO (${month.to})`,
+  );
+}
+
+function monthStart(time: number, offset: number): number {
+  const date = new Date(time);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset, 1);
+}
+
+function partitionName(month: number): string {
+  return `attempts_${new Date(month).toISOString().slice(0, 7).replace("-", "_")}`;
+}
+
+/** When the month of a partition begins; null for anything that is not one of ours by month. */
+function monthOf(name: string): number | null {
+  const match = /^attempts_(\d{4})_(\d{2})$/.exec(name);
+  return match === null ? null : Date.UTC(Number(match[1]), Number(match[2]) - 1, 1);
+}

@@ -1,0 +1,73 @@
+import { Type } from "typebox";
+import type { Scope } from "../../engine/services.ts";
+import type { ApiOptions } from "../context.ts";
+import type { JsonObject } from "../openapi.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed, freeObject, oneOf, tenantId } from "../schemas/building-blocks.ts";
+import { createAsyncApiWebhooks } from "../webhook-docs/asyncapi-webhooks.ts";
+import { createMessageCatalogue } from "../webhook-docs/message-catalogue.ts";
+import type { MessageCatalogue } from "../webhook-docs/message-catalogue.ts";
+import { createOpenApiWebhooks } from "../webhook-docs/openapi-webhooks.ts";
+
+/** For a tenant's own receivers: what its registered event types look like on the wire. */
+export function webhookDocsRoutes(options: ApiOptions): readonly Route[] {
+  return [
+    documentRoute(options, {
+      path: "/v1/webhook-docs/openapi.json",
+      operationId: "getWebhookOpenApi",
+      summary: "The webhooks of a tenant as an OpenAPI 3.1 document",
+      create: createOpenApiWebhooks,
+    }),
+    documentRoute(options, {
+      path: "/v1/webhook-docs/asyncapi.json",
+      operationId: "getWebhookAsyncApi",
+      summary: "The webhooks of a tenant as an AsyncAPI 3.0 document",
+      create: createAsyncApiWebhooks,
+    }),
+  ];
+}
+
+interface DocumentRoute {
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly create: (catalogue: MessageCatalogue) => JsonObject;
+}
+
+function documentRoute({ services, profiles }: ApiOptions, document: DocumentRoute): Route {
+  const { create, ...described } = document;
+  const [standard] = profiles;
+  const query = closed({
+    tenant_id: Type.Optional(tenantId),
+    profile: Type.Optional(
+      oneOf(
+        profiles.map(({ name }) => name),
+        { default: standard?.name, description: "Whose messages to describe." },
+      ),
+    ),
+  });
+  return defineRoute({
+    method: "GET",
+    ...described,
+    tag: "Event types",
+    description:
+      "Made from the registered event types, their schemas and examples: one message for each type and payload format of the profile.",
+    access: "read",
+    query,
+    answers: { 200: { description: "The document.", schema: freeObject() } },
+    errors: [],
+    handle: async ({ scope, query: asked }) => {
+      const profile = profiles.find(({ name }) => name === (asked.profile ?? standard?.name));
+      if (profile === undefined) throw new Error("the query was validated against the profiles");
+      const tenant = tenantOf(scope, asked.tenant_id);
+      const eventTypes = await services.eventTypes.list(scope, { tenantId: tenant });
+      return { status: 200, body: create(createMessageCatalogue(profile, { tenantId: tenant, eventTypes })) };
+    },
+  });
+}
+
+/** Where an administrator's event goes that names no tenant. */
+function tenantOf(scope: Scope, asked: string | undefined): string {
+  return asked ?? scope.tenantId ?? "default";
+}

@@ -1,0 +1,126 @@
+/** What a receiver can get from a tenant, from which both documents are made. */
+import type { PayloadFormatName, Profile } from "../../core/profile.ts";
+import { exampleMessage, isSigned } from "../../core/profiles/example-message.ts";
+import { headerDescriptions } from "../../core/profiles/header-descriptions.ts";
+import type { EventType } from "../../ports/store/registry.ts";
+import type { JsonObject } from "../openapi.ts";
+import { embedSchema } from "./embedded-schema.ts";
+import { bodySchema } from "./body-schemas.ts";
+
+/** All messages of a tenant's event types in one profile, with the schemas they refer to. */
+export interface MessageCatalogue {
+  readonly tenantId: string;
+  readonly profile: Profile;
+  readonly eventTypes: readonly DocumentedType[];
+  /** For `components.schemas` of the document. */
+  readonly schemas: JsonObject;
+}
+
+export interface DocumentedType {
+  readonly eventType: EventType;
+  /** One for each payload format of the profile. */
+  readonly messages: readonly DocumentedMessage[];
+}
+
+export interface DocumentedMessage {
+  readonly format: PayloadFormatName;
+  readonly contentType: string;
+  readonly headers: readonly DocumentedHeader[];
+  /** A name within `schemas`. */
+  readonly schemaName: string;
+  /** From the examples of the event type. */
+  readonly examples: readonly { readonly headers: JsonObject; readonly body: unknown }[];
+}
+
+export interface DocumentedHeader {
+  readonly name: string;
+  readonly description: string;
+  readonly required: boolean;
+  readonly example: string;
+}
+
+export const schemaPointer = "#/components/schemas/";
+
+/** Deterministic: event types by name. Their names have no hyphen, so names made with one cannot collide. */
+export function createMessageCatalogue(
+  profile: Profile,
+  tenant: { readonly tenantId: string; readonly eventTypes: readonly EventType[] },
+): MessageCatalogue {
+  const schemas: [string, unknown][] = [];
+  const eventTypes = tenant.eventTypes
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map((eventType): DocumentedType => {
+      const dataName = `${eventType.name}-data`;
+      schemas.push([dataName, dataSchema(eventType, schemaPointer + dataName)]);
+      const messages = profile.payloadFormats.map((format) => {
+        const schemaName = `${eventType.name}-${format}`;
+        const data = { $ref: schemaPointer + dataName };
+        schemas.push([schemaName, bodySchema(format, { eventType: eventType.name, data })]);
+        return documentMessage(profile, { eventType, format, schemaName });
+      });
+      return { eventType, messages };
+    });
+  return { tenantId: tenant.tenantId, profile, eventTypes, schemas: Object.fromEntries(schemas) };
+}
+
+/** Without a registered schema `data` is what publishing demands: an object with something in it. */
+function dataSchema({ schema, description, deprecated }: EventType, pointer: string): unknown {
+  const own = schema === null ? { type: "object", minProperties: 1 } : embedSchema(schema, pointer);
+  if (typeof own !== "object") return own === true ? {} : { not: {} };
+  return {
+    ...(description !== "" && { description }),
+    ...(deprecated && { deprecated }),
+    ...own,
+  };
+}
+
+function documentMessage(
+  profile: Profile,
+  message: { readonly eventType: EventType; readonly format: PayloadFormatName; readonly schemaName: string },
+): DocumentedMessage {
+  const { eventType, format, schemaName } = message;
+  const exampleOf = (data: unknown) => exampleMessage(profile, { format, eventType: eventType.name, data });
+  const { headers } = exampleOf({ id: 1 });
+  return {
+    format,
+    contentType: headers.find(([name]) => name === contentTypeName)?.[1] ?? "application/json",
+    headers: headersOf(profile, headers),
+    schemaName,
+    examples: eventType.examples.map((data) => {
+      const example = exampleOf(data);
+      return { headers: Object.fromEntries(example.headers), body: JSON.parse(example.body) as unknown };
+    }),
+  };
+}
+
+const contentTypeName = "Content-Type";
+
+/** Content-Type is not among them: the documents say it elsewhere. */
+function headersOf(
+  profile: Profile,
+  sent: readonly (readonly [string, string])[],
+): readonly DocumentedHeader[] {
+  return profile.headers.flatMap((header): readonly DocumentedHeader[] => {
+    const { name } = header;
+    if (name === contentTypeName) return [];
+    if ("literal" in header)
+      return [{ name, description: "Always this value.", required: true, example: header.literal }];
+    if (header.value === "content_format") return attributeHeaders(sent);
+    const { description, example } = headerDescriptions[header.value];
+    // Whether a signature is there depends on the schemes that a webhook chose.
+    const required = isSigned(header, []);
+    return [{ name, description, required, example }];
+  });
+}
+
+/** The attributes of a binary CloudEvent; none in other formats. */
+function attributeHeaders(sent: readonly (readonly [string, string])[]): readonly DocumentedHeader[] {
+  return sent
+    .filter(([name]) => name.startsWith("ce-"))
+    .map(([name, example]) => ({
+      name,
+      description: `Attribute \`${name.slice("ce-".length)}\` of the CloudEvent.`,
+      required: true,
+      example,
+    }));
+}

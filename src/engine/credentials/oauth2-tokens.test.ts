@@ -1,0 +1,208 @@
+import { strict as assert } from "node:assert";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import { startReceiver } from "../../../test/peers/receiver.ts";
+import type { Answer, Receiver } from "../../../test/peers/receiver.ts";
+import { systemClock } from "../../adapters/system/clock.ts";
+import { createHttpTransport } from "../../adapters/transport/http/http-transport.ts";
+import { createAddressPolicy } from "../../core/egress/address-policy.ts";
+import type { AccessToken } from "./access-tokens.ts";
+import { OAuth2Tokens } from "./oauth2-tokens.ts";
+import type { OAuth2Credentials } from "./stored-credentials.ts";
+
+interface World {
+  readonly tokens: OAuth2Tokens;
+  readonly server: Receiver;
+  wait(delayMs: number): void;
+}
+
+const secret = "canary:secret /%";
+
+/** A token server over real sockets; time passes by hand. */
+async function setUp(t: TestContext, { credentials = {}, allowLoopback = true }: SetUp = {}): Promise<World> {
+  const server = await startReceiver();
+  t.after(() => server.close());
+  server.script((_, index) =>
+    granted({ access_token: `token-${index}`, token_type: "Bearer", expires_in: 3600 }),
+  );
+  const transport = createHttpTransport({
+    addressPolicy: createAddressPolicy({ allow: [], allowLoopback }),
+    clock: systemClock,
+    socketsMax: 5,
+    idleSocketMs: 1000,
+  });
+  t.after(() => transport.close());
+  let nowMs = 1000;
+  const tokens = new OAuth2Tokens({
+    credentials: {
+      tokenUrl: server.url("/token?tenant=1"),
+      clientId: "client:1",
+      clientSecret: secret,
+      scope: null,
+      audience: null,
+      authentication: "basic",
+      ...credentials,
+    },
+    transport,
+    clock: { monotonicMs: () => nowMs },
+  });
+  return { tokens, server, wait: (delayMs) => (nowMs += delayMs) };
+}
+
+interface SetUp {
+  readonly credentials?: Partial<OAuth2Credentials>;
+  readonly allowLoopback?: boolean;
+}
+
+function granted(members: object): Answer {
+  return { headers: { "Content-Type": "application/json" }, body: JSON.stringify(members) };
+}
+
+function use(accessToken: string, deliveryId = "dlv_1"): { accessToken: string; deliveryId: string } {
+  return { accessToken, deliveryId };
+}
+
+function token(accessToken: string): AccessToken {
+  return { kind: "token", accessToken };
+}
+
+async function failureOf(tokens: OAuth2Tokens): Promise<string> {
+  const answer = await tokens.token();
+  assert.equal(answer.kind, "failed");
+  assert.doesNotMatch(answer.detail, /canary/, "no secret is in the message");
+  return answer.detail;
+}
+
+describe("oauth2 tokens", () => {
+  it("asks with client credentials in the Authorization header, form-encoded first (RFC 6749, 2.3.1)", async (t) => {
+    const { tokens, server } = await setUp(t, {
+      credentials: { scope: "a b", audience: "https://api.test" },
+    });
+    assert.deepEqual(await tokens.token(), token("token-0"));
+    const [request] = server.requests;
+    assert.equal(request?.method, "POST");
+    assert.equal(request.path, "/token?tenant=1");
+    assert.equal(request.headers["content-type"], "application/x-www-form-urlencoded");
+    const [scheme, encoded] = (request.headers.authorization ?? "").split(" ");
+    assert.equal(scheme, "Basic");
+    assert.equal(Buffer.from(encoded ?? "", "base64").toString(), "client%3A1:canary%3Asecret+%2F%25");
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(request.text)), {
+      grant_type: "client_credentials",
+      scope: "a b",
+      audience: "https://api.test",
+    });
+  });
+
+  it("puts the client into the body on demand, and then into no header", async (t) => {
+    const { tokens, server } = await setUp(t, { credentials: { authentication: "body" } });
+    await tokens.token();
+    const [request] = server.requests;
+    assert.ok(request !== undefined && request.headers.authorization === undefined);
+    assert.deepEqual(Object.fromEntries(new URLSearchParams(request.text)), {
+      grant_type: "client_credentials",
+      client_id: "client:1",
+      client_secret: secret,
+    });
+  });
+
+  it("answers at once while the token is good, and gets another shortly before it expires", async (t) => {
+    const { tokens, server, wait } = await setUp(t);
+    await tokens.token();
+    wait(3600_000 - 60_000 - 1);
+    assert.deepEqual(tokens.token(), token("token-0"));
+    wait(1);
+    assert.deepEqual(await tokens.token(), token("token-1"));
+    assert.equal(server.requestCount, 2);
+  });
+
+  it("uses short-lived tokens for three quarters of their life, and unspecified ones for minutes", async (t) => {
+    const { tokens, server, wait } = await setUp(t);
+    server.script((_, index) =>
+      granted({ access_token: `t${index}`, ...(index === 0 ? { expires_in: "8" } : {}) }),
+    );
+    await tokens.token();
+    wait(5999);
+    assert.deepEqual(tokens.token(), token("t0"));
+    wait(1);
+    assert.deepEqual(await tokens.token(), token("t1"));
+    wait(239_999);
+    assert.deepEqual(tokens.token(), token("t1"));
+    wait(1);
+    assert.deepEqual(await tokens.token(), token("t2"));
+  });
+
+  it("asks once for all who wait", async (t) => {
+    const { tokens, server } = await setUp(t);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => tokens.token()));
+    assert.deepEqual(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1);
+    assert.equal(server.requestCount, 1);
+  });
+
+  it("gets a fresh token after a rejection, one resend for each delivery", async (t) => {
+    const { tokens, server } = await setUp(t);
+    await tokens.token();
+    assert.equal(tokens.rejected(use("token-0", "dlv_1")), true);
+    assert.deepEqual(await tokens.token(), token("token-1"));
+    assert.equal(tokens.rejected(use("token-0", "dlv_2")), true, "another delivery had the old token");
+    assert.deepEqual(tokens.token(), token("token-1"), "which is no reason to give up the new one");
+    assert.equal(tokens.rejected(use("token-1", "dlv_1")), false);
+    assert.equal(tokens.rejected(use("token-1", "dlv_1")), false);
+    assert.deepEqual(await tokens.token(), token("token-2"));
+    assert.equal(server.requestCount, 3);
+  });
+
+  it("says what to mend, without secrets, whatever the server answers", async (t) => {
+    const huge = JSON.stringify({ access_token: "x".repeat(70_000) });
+    const rows: readonly [Answer, RegExp][] = [
+      [
+        { status: 401, body: `{"error":"invalid_client","error_description":"${secret}"}` },
+        /401 invalid_client: check client_id/,
+      ],
+      [{ status: 400, body: '{"error":"invalid_scope"}' }, /400 invalid_scope: check scope/],
+      [{ status: 400, body: `{"error":"${secret}"}` }, /^the token URL answered 400: check/],
+      [{ status: 400, body: '{"error":"toString"}' }, /^the token URL answered 400: check/],
+      [{ status: 403 }, /403: check client_id and client_secret/],
+      [{ status: 500, body: secret }, /answered 500/],
+      [
+        { status: 302, headers: { Location: `/${encodeURIComponent(secret)}` } },
+        /302; redirects are not followed/,
+      ],
+      [{ body: "<html>" }, /not a JSON object/],
+      [{ body: "[]" }, /not a JSON object/],
+      [{ body: "" }, /not a JSON object/],
+      [{ body: huge }, /longer than 65536 bytes/],
+      [granted({ token_type: "Bearer" }), /no access_token/],
+      [granted({ access_token: 7 }), /no access_token/],
+      [granted({ access_token: "a\r\nX-Injected: 1" }), /does not fit into a header/],
+      [granted({ access_token: "a", token_type: "mac" }), /token_type other than Bearer/],
+    ];
+    for (const [answer, expected] of rows) {
+      const { tokens, server } = await setUp(t);
+      server.script(() => answer);
+      assert.match(await failureOf(tokens), expected);
+    }
+  });
+
+  it("remembers a failure for seconds, not longer", async (t) => {
+    const { tokens, server, wait } = await setUp(t);
+    server.script((_, index) => (index === 0 ? { status: 503 } : granted({ access_token: "good" })));
+    await failureOf(tokens);
+    wait(4999);
+    await failureOf(tokens);
+    assert.equal(server.requestCount, 1);
+    wait(1);
+    assert.deepEqual(await tokens.token(), token("good"));
+  });
+
+  it("reports an unreachable token server", async (t) => {
+    const { tokens, server } = await setUp(t);
+    await server.close();
+    assert.match(await failureOf(tokens), /could not be reached: .*ECONNREFUSED/);
+  });
+
+  it("asks no address that the egress guard refuses", async (t) => {
+    const { tokens, server } = await setUp(t, { allowLoopback: false });
+    assert.match(await failureOf(tokens), /egress refused: 127\.0\.0\.1 is loopback/);
+    assert.equal(server.connectionCount, 0);
+  });
+});

@@ -1,0 +1,92 @@
+import type { TransportResult } from "../../ports/transport.ts";
+import { responseBodyBytesMaxAllowed } from "../../ports/transport.ts";
+
+/** What a token endpoint answered, checked. `detail` is one sentence without secrets that says what to mend. */
+export type TokenAnswer =
+  | { readonly kind: "granted"; readonly accessToken: string; readonly lifetimeMs: number }
+  | { readonly kind: "failed"; readonly detail: string };
+
+/** For answers without `expires_in`, which RFC 6749 (5.1) only recommends. */
+const defaultLifetimeMs = 5 * 60_000;
+/** Longer promises are not tested by waiting for them. */
+const lifetimeMsMax = 24 * 60 * 60_000;
+/** What fits into a request header of most receivers. */
+const tokenLengthMax = 8 * 1024;
+
+/** RFC 6749, 5.2, each with what its owner can do. Other codes are not shown: a server may put anything there. */
+const adviceByError: Readonly<Record<string, string>> = {
+  invalid_request: "check scope, audience and authentication",
+  invalid_client: "check client_id, client_secret and authentication (basic or body)",
+  invalid_grant: "check that the client may use client credentials",
+  unauthorized_client: "allow the grant client_credentials for this client",
+  unsupported_grant_type: "the server must support the grant client_credentials",
+  invalid_scope: "check scope",
+};
+
+/** Bodies are never quoted: a server may echo the request, and the request holds the client secret. */
+export function readTokenAnswer(result: TransportResult): TokenAnswer {
+  const { observation } = result;
+  if (observation.kind === "failure") {
+    return failed(`the token URL could not be reached: ${result.errorMessage ?? observation.category}`);
+  }
+  const { status } = observation;
+  if (!observation.complete) return failed(`the answer of the token URL (status ${status}) was cut off`);
+  if (status >= 300 && status < 400) {
+    return failed(`the token URL answered ${status}; redirects are not followed, so set the final URL`);
+  }
+  const members = membersOf(result.responseSample);
+  if (status < 200 || status >= 300) return failed(refusalOf(status, members?.["error"]));
+  if (members === null) return failed(unreadable(result.responseSample));
+  return grantOf(members);
+}
+
+function grantOf(members: Readonly<Record<string, unknown>>): TokenAnswer {
+  const { access_token: accessToken, token_type: tokenType, expires_in: expiresIn } = members;
+  if (typeof accessToken !== "string" || accessToken === "") {
+    return failed("the answer of the token URL has no access_token");
+  }
+  if (accessToken.length > tokenLengthMax || !/^[\x21-\x7e]+$/.test(accessToken)) {
+    return failed("the access_token does not fit into a header");
+  }
+  if (tokenType !== undefined && String(tokenType).toLowerCase() !== "bearer") {
+    return failed("the token URL answered with a token_type other than Bearer");
+  }
+  return { kind: "granted", accessToken, lifetimeMs: lifetimeMsOf(expiresIn) };
+}
+
+/** Some servers send the number as a string. */
+function lifetimeMsOf(expiresIn: unknown): number {
+  const seconds = typeof expiresIn === "string" ? Number(expiresIn) : expiresIn;
+  if (typeof seconds !== "number" || !(seconds > 0)) return defaultLifetimeMs;
+  return Math.min(seconds * 1000, lifetimeMsMax);
+}
+
+function refusalOf(status: number, error: unknown): string {
+  const known = typeof error === "string" && Object.hasOwn(adviceByError, error);
+  if (known) return `the token URL answered ${status} ${error}: ${adviceByError[error] ?? ""}`;
+  if (status === 401 || status === 403)
+    return `the token URL answered ${status}: check client_id and client_secret`;
+  return `the token URL answered ${status}: check that it is the token endpoint`;
+}
+
+function unreadable(body: Uint8Array | null): string {
+  const tooLong = (body?.length ?? 0) >= responseBodyBytesMaxAllowed;
+  return tooLong
+    ? `the answer of the token URL is longer than ${responseBodyBytesMaxAllowed} bytes`
+    : "the answer of the token URL is not a JSON object: check that it is the token endpoint";
+}
+
+function membersOf(body: Uint8Array | null): Readonly<Record<string, unknown>> | null {
+  if (body === null) return null;
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(body));
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+function failed(detail: string): TokenAnswer {
+  return { kind: "failed", detail };
+}

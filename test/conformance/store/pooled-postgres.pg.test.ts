@@ -1,0 +1,61 @@
+import { after } from "node:test";
+import { openPostgresStore } from "../../../src/adapters/store/postgres/open.ts";
+import { claims } from "./claims.ts";
+import { expiry } from "./expiry.ts";
+import { leases } from "./leases.ts";
+import { model } from "./model.ts";
+import { orderedLanes } from "./ordered-lanes.ts";
+import { createTestDatabase } from "./postgres-database.fixture.ts";
+import { publishing } from "./publishing.ts";
+import { requeues } from "./requeues.ts";
+import { start } from "./scene.ts";
+import { settlements } from "./settlements.ts";
+import { runThemes } from "./suite.ts";
+import { startTransactionPooler } from "./transaction-pooler.fixture.ts";
+
+const database = await createTestDatabase();
+const pooler = await startTransactionPooler(database.url);
+after(async () => {
+  await pooler.close();
+  await database.drop();
+});
+
+/** Without a way past the pooler: neither notifications nor named statements. */
+const openHere = () =>
+  openPostgresStore({
+    url: pooler.url,
+    directUrl: null,
+    now: start,
+    masterKeyIds: { current: "test", previous: [] },
+  });
+
+runThemes(
+  {
+    name: "postgres behind a pooler in transaction mode",
+    cannotShare: "checked without a pooler",
+    open: async () => {
+      await database.query("DROP SCHEMA IF EXISTS posthorn CASCADE");
+      let store = await openHere();
+      return {
+        store,
+        reopen: async () => {
+          await store.close();
+          store = await openHere();
+          return store;
+        },
+        openAnother: openHere,
+        cleanup: () => store.close(),
+      };
+    },
+  },
+  [
+    ["publish and deduplication", publishing],
+    ["claims", claims],
+    ["ordered lanes", orderedLanes],
+    ["leases and fences", leases],
+    ["settlements", settlements],
+    ["requeues", requeues],
+    ["expiry and cancellation", expiry],
+    ["model", model],
+  ],
+);

@@ -1,0 +1,62 @@
+import { randomBytes } from "node:crypto";
+import { userInfo } from "node:os";
+import pg from "pg";
+
+/** A database of its own for one test file, dropped at the end, also when tests failed. */
+export interface TestDatabase {
+  readonly url: string;
+  /** Runs statements as an operator would. */
+  query(sql: string): Promise<readonly Record<string, unknown>[]>;
+  drop(): Promise<void>;
+}
+
+/** Makes a database beside the one of `POSTHORN_TEST_DATABASE_URL`, or on the local server as whoever gets in. */
+export async function createTestDatabase(template?: string): Promise<TestDatabase> {
+  const server = await reachableServer();
+  const name = `posthorn_test_${randomBytes(6).toString("hex")}`;
+  await execute(server, `CREATE DATABASE ${name}${template === undefined ? "" : ` TEMPLATE ${template}`}`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    query: (sql) => execute(url.href, sql),
+    drop: async () => {
+      await execute(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    },
+  };
+}
+
+let server: Promise<string> | null = null;
+
+function reachableServer(): Promise<string> {
+  server ??= findServer();
+  return server;
+}
+
+async function findServer(): Promise<string> {
+  const candidates = [
+    process.env["POSTHORN_TEST_DATABASE_URL"],
+    "postgres://postgres@127.0.0.1:5432/postgres",
+    `postgres://${userInfo().username}@127.0.0.1:5432/postgres`,
+  ].filter((url) => url !== undefined);
+  let failure: unknown = null;
+  for (const url of candidates) {
+    try {
+      await execute(url, "SELECT 1");
+      return url;
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  throw failure;
+}
+
+async function execute(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  await client.connect();
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,334 @@
+/** HTTP/2 by opt-in: what is sent, what a stream may do to an answer, and which connections it shares with whom. */
+import { strict as assert } from "node:assert";
+import { describe, it } from "node:test";
+import type { TestContext } from "node:test";
+import type { AttemptObservation } from "../../../src/core/outcome.ts";
+import type { Transport } from "../../../src/ports/transport.ts";
+import { testAuthority, validPair } from "../../peers/certificates.ts";
+import { startHostileReceiver } from "../../peers/hostile-receiver.ts";
+import type { Behaviour, HostileReceiver } from "../../peers/hostile-receiver.ts";
+import { answeringFrames, frames, http2Pair, refusesPush } from "../../peers/http2-frames.ts";
+import { startHttp2Receiver } from "../../peers/http2-receiver.ts";
+import type { Http2Receiver } from "../../peers/http2-receiver.ts";
+import { startReceiver } from "../../peers/receiver.ts";
+import { checkMessage, loopbackOnly, testRequest } from "./suite.ts";
+import type { CreateTransport } from "./suite.ts";
+
+const request = { ...testRequest, http2: true };
+const ok = { kind: "response", status: 200, complete: true } as const;
+const cutShort = { kind: "response", status: 200, complete: false } as const;
+const lost = { kind: "failure", category: "network", requestSent: true } as const;
+const broken = { kind: "failure", category: "protocol", requestSent: true } as const;
+
+const codes = { none: 0, internal: 2, refused: 7, cancel: 8, calm: 11 };
+const head = frames.ok;
+const partOf = [head, frames.data("part")];
+
+interface FrameRow {
+  readonly title: string;
+  readonly behave: Behaviour;
+  readonly expected: AttemptObservation;
+  readonly message?: RegExp;
+}
+
+const resets: readonly FrameRow[] = [
+  ...Object.entries(codes).flatMap(([name, code]) => [
+    {
+      title: `EDS-9.9-2 a stream that is reset (${name}) instead of an answer is a network failure`,
+      behave: answeringFrames([frames.reset(code)]),
+      expected: lost,
+    },
+    {
+      title: `EDS-9.9-2 EDS-9.3-2 a stream that is reset (${name}) in its body is an incomplete answer`,
+      behave: answeringFrames([...partOf, frames.reset(code)]),
+      expected: cutShort,
+      message: /bytes of its body/,
+    },
+  ]),
+  {
+    title: "EDS-9.9-2 a connection that ends instead of an answer is a network failure",
+    behave: answeringFrames([], { then: "close" }),
+    expected: lost,
+  },
+  {
+    title: "EDS-9.3-2 a connection that ends in the body is an incomplete answer",
+    behave: answeringFrames(partOf, { then: "close" }),
+    expected: cutShort,
+  },
+  {
+    title: "EDS-9.3-2 a connection told to go away in the body is an incomplete answer",
+    behave: answeringFrames([...partOf, frames.goAway({ lastStreamId: 1, code: codes.internal })]),
+    expected: cutShort,
+  },
+];
+
+const others: readonly FrameRow[] = [
+  {
+    title: "an answer is complete with its last frame, whatever follows",
+    behave: answeringFrames([head, frames.lastData("whole"), frames.reset(codes.none)]),
+    expected: ok,
+  },
+  {
+    title: "a request that the connection still answers survives a GOAWAY",
+    behave: answeringFrames([
+      frames.goAway({ lastStreamId: 1, code: codes.none }),
+      head,
+      frames.lastData("x"),
+    ]),
+    expected: ok,
+  },
+  {
+    title: "EDS-9.2.4-1 interim answers are no outcome over HTTP/2",
+    behave: answeringFrames([frames.earlyHints, frames.earlyHints, head, frames.lastData("")]),
+    expected: ok,
+  },
+  {
+    title: "a flood of interim answers breaks the protocol",
+    behave: answeringFrames(Array.from({ length: 100 }, () => frames.earlyHints)),
+    expected: broken,
+    message: /1xx/,
+  },
+  {
+    title: "bytes that are no frames break the protocol",
+    behave: answeringFrames([Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]),
+    expected: broken,
+  },
+  {
+    title: "EDS-9.9-4 a pushed stream breaks the protocol",
+    behave: answeringFrames([frames.push, head, frames.lastData("")]),
+    expected: broken,
+  },
+  {
+    title: "a flood of pings is cut",
+    behave: answeringFrames([], { then: "flood" }),
+    expected: broken,
+    message: /bytes without a complete response head/,
+  },
+  {
+    title: "a receiver that hangs runs into the deadline",
+    behave: answeringFrames([]),
+    expected: { ...lost, category: "timeout" },
+  },
+  {
+    title: "a receiver that hangs in its body runs into the deadline",
+    behave: answeringFrames(partOf),
+    expected: { ...lost, category: "timeout" },
+  },
+];
+
+export function http2Suite(name: string, create: CreateTransport): void {
+  describe(`transport ${name}: HTTP/2 frames`, { concurrency: 4 }, () => {
+    for (const row of [...resets, ...others]) {
+      it(row.title, async (t) => {
+        const { peer, transport } = await startFrames(t, { create, behave: row.behave });
+        const result = await transport.send({ ...request, origin: peer.origin });
+        assert.deepEqual(result.observation, row.expected, result.errorMessage ?? "");
+        checkMessage(result, row.message);
+        assert.ok(peer.bytesWritten < 12 * 1024 * 1024, `${peer.bytesWritten} bytes were read`);
+        if (result.observation.kind === "failure" || !result.observation.complete)
+          await peer.untilAllClosed();
+      });
+    }
+
+    it("EDS-9.9-4 push is refused in the settings", async (t) => {
+      let refused = false;
+      const seen: Parameters<typeof answeringFrames>[1] = { seen: (found) => (refused = refusesPush(found)) };
+      const { peer, transport } = await startFrames(t, {
+        create,
+        behave: answeringFrames([head, frames.lastData("")], seen),
+      });
+      assert.deepEqual((await transport.send({ ...request, origin: peer.origin })).observation, ok);
+      assert.equal(refused, true);
+    });
+
+    it("a request that the receiver did not look at (GOAWAY) goes over another connection, once", async (t) => {
+      const goAway = answeringFrames([frames.goAway({ lastStreamId: 0, code: codes.none })]);
+      const answer = answeringFrames([head, frames.lastData("")]);
+      let accepting = true;
+      const { peer, transport } = await startFrames(t, {
+        create,
+        behave: (connection) => (accepting && peer.connectionCount === 2 ? answer : goAway)(connection),
+      });
+      assert.deepEqual((await transport.send({ ...request, origin: peer.origin })).observation, ok);
+      accepting = false;
+      const before = peer.connectionCount;
+      // The connection that is idle takes no further request of this peer, so it counts as hanging: use another origin.
+      const fresh = create({ policy: loopbackOnly, names: localhost, ca: testAuthority });
+      t.after(() => fresh.close());
+      const refused = await fresh.send({ ...request, origin: peer.origin });
+      assert.deepEqual(refused.observation, { ...lost, requestSent: false });
+      assert.equal(peer.connectionCount - before, 2);
+    });
+  });
+
+  describe(`transport ${name}: HTTP/2 requests`, () => {
+    it("carries method, path, headers and body, over one connection for requests that follow each other", async (t) => {
+      const { receiver, transport } = await start(t, create);
+      for (let sent = 0; sent < 3; sent++)
+        assert.deepEqual((await transport.send({ ...request, origin: receiver.origin })).observation, ok);
+      assert.equal(receiver.sessionCount, 1);
+      assert.equal(transport.openSockets(), 1);
+      const [first] = receiver.requests;
+      assert.deepEqual(first?.body, testRequest.body);
+      const { headers } = first;
+      assert.equal(headers[":method"], "POST");
+      assert.equal(headers[":path"], testRequest.path);
+      assert.equal(headers[":authority"], new URL(receiver.origin).host);
+      assert.equal(headers["x-canary"], "canary-value");
+      assert.equal(headers["content-type"], "application/json");
+      assert.equal(headers["content-length"], String(testRequest.body.length));
+    });
+
+    it("sends a body larger than the receiver's window, and requests without one", async (t) => {
+      const { receiver, transport } = await start(t, create);
+      const body = Buffer.alloc(300_000, "b");
+      await transport.send({ ...request, origin: receiver.origin, body, timeoutMs: 5000 });
+      await transport.send({ ...request, origin: receiver.origin, method: "OPTIONS", body: Buffer.alloc(0) });
+      assert.deepEqual(
+        receiver.requests.map((one) => [
+          one.headers[":method"],
+          one.body.length,
+          one.headers["content-length"],
+        ]),
+        [
+          ["POST", 300_000, "300000"],
+          ["OPTIONS", 0, undefined],
+        ],
+      );
+    });
+
+    it("reports status, fields and at most so many bytes of the body as asked for", async (t) => {
+      const { receiver, transport } = await start(t, create);
+      receiver.answer((stream) => {
+        stream.respond({ ":status": 503, "retry-after": "7", sunset: "Sat, 31 Oct 2026 00:00:00 GMT" });
+        stream.end("b".repeat(70_000));
+      });
+      const result = await transport.send({ ...request, origin: receiver.origin, timeoutMs: 5000 });
+      assert.deepEqual(result.observation, {
+        kind: "response",
+        status: 503,
+        complete: true,
+        retryAfter: "7",
+      });
+      assert.deepEqual(result.fields, { sunset: "Sat, 31 Oct 2026 00:00:00 GMT" });
+      assert.equal(result.responseSample?.length, 1024);
+    });
+
+    it("opens as many connections as requests at once, and keeps them", async (t) => {
+      const { receiver, transport } = await start(t, create);
+      const round = (): Promise<unknown> =>
+        Promise.all(Array.from({ length: 5 }, () => transport.send({ ...request, origin: receiver.origin })));
+      await round();
+      await round();
+      assert.equal(receiver.requests.length, 10);
+      assert.equal(receiver.sessionCount, 5);
+    });
+
+    it("survives a receiver that restarts in good order between requests", async (t) => {
+      const { receiver, transport } = await start(t, create);
+      for (let sent = 0; sent < 5; sent++) {
+        const result = await transport.send({ ...request, origin: receiver.origin });
+        assert.deepEqual(result.observation, ok, result.errorMessage ?? "");
+        receiver.goAway();
+      }
+      assert.equal(receiver.requests.length, 5);
+    });
+
+    it("answers instead of throwing when a request cannot be sent", async (t) => {
+      const { receiver, transport } = await start(t, create);
+      for (const bad of [
+        { headers: ["X-Bad", "canary-value\r\nX-Injected: 1"] },
+        { headers: ["Bad Name", "canary-value"] },
+        { headers: ["Connection", "close"] },
+        { path: "no slash" },
+      ]) {
+        const result = await transport.send({ ...request, origin: receiver.origin, ...bad });
+        assert.equal(result.observation.kind === "failure" && !result.observation.requestSent, true);
+        checkMessage(result, undefined);
+      }
+      assert.equal(receiver.requests.length, 0);
+    });
+
+    it("speaks HTTP/1.1 with a receiver that does not offer HTTP/2, and keeps that connection", async (t) => {
+      const receiver = await startReceiver({ tls: validPair, hostname: "localhost" });
+      t.after(() => receiver.close());
+      const transport = create({ policy: loopbackOnly, names: localhost, ca: testAuthority });
+      t.after(() => transport.close());
+      for (let sent = 0; sent < 3; sent++)
+        assert.deepEqual((await transport.send({ ...request, origin: receiver.origin })).observation, ok);
+      assert.equal(receiver.connectionCount, 1);
+      receiver.closeIdleConnections();
+      await receiver.waitUntil(() => receiver.connectionsOpen === 0);
+      assert.deepEqual((await transport.send({ ...request, origin: receiver.origin })).observation, ok);
+    });
+
+    it("never mixes connections of requests that want HTTP/2 with those that do not", async (t) => {
+      const receiver = await startReceiver({ tls: validPair, hostname: "localhost" });
+      t.after(() => receiver.close());
+      const transport = create({ policy: loopbackOnly, names: localhost, ca: testAuthority });
+      t.after(() => transport.close());
+      for (const http2 of [true, false, true, false])
+        await transport.send({ ...request, origin: receiver.origin, http2 });
+      assert.deepEqual(
+        receiver.requests.map((one) => one.connectionId),
+        [1, 2, 1, 2],
+      );
+    });
+
+    it("judges addresses before anything is sent, and verifies the certificate", async (t) => {
+      const receiver = await startHttp2Receiver();
+      t.after(() => receiver.close());
+      const closed = { judge: () => ({ allowed: false, addressClass: "loopback", reason: "test" }) as const };
+      for (const setup of [
+        { policy: closed, ca: testAuthority, category: "network" },
+        { policy: loopbackOnly, category: "ssl" },
+      ]) {
+        const transport = create({ ...setup, names: localhost });
+        t.after(() => transport.close());
+        const result = await transport.send({ ...request, origin: receiver.origin });
+        assert.deepEqual(result.observation, {
+          kind: "failure",
+          category: setup.category,
+          requestSent: false,
+        });
+      }
+      assert.equal(receiver.sessionCount, 0);
+    });
+
+    it("fails what is in flight when it is closed, and leaves no session", async (t) => {
+      const { receiver, transport } = await start(t, create);
+      let arrived = (): void => undefined;
+      const arrival = new Promise<void>((resolve) => (arrived = resolve));
+      receiver.answer(() => arrived());
+      const pending = transport.send({ ...request, origin: receiver.origin, timeoutMs: 60_000 });
+      await arrival;
+      await transport.close();
+      assert.deepEqual((await pending).observation, lost);
+      assert.equal(transport.openSockets(), 0);
+    });
+  });
+}
+
+const localhost = { localhost: () => ["127.0.0.1"] };
+
+async function start(
+  t: TestContext,
+  create: CreateTransport,
+): Promise<{ receiver: Http2Receiver; transport: Transport }> {
+  const receiver = await startHttp2Receiver();
+  t.after(() => receiver.close());
+  const transport = create({ policy: loopbackOnly, names: localhost, ca: testAuthority });
+  t.after(() => transport.close());
+  return { receiver, transport };
+}
+
+async function startFrames(
+  t: TestContext,
+  { create, behave }: { create: CreateTransport; behave: Behaviour },
+): Promise<{ peer: HostileReceiver; transport: Transport }> {
+  const peer = await startHostileReceiver({ behave, tls: http2Pair, hostname: "localhost" });
+  t.after(() => peer.close());
+  const transport = create({ policy: loopbackOnly, names: localhost, ca: testAuthority });
+  t.after(() => transport.close());
+  return { peer, transport };
+}

@@ -1,0 +1,147 @@
+/** A receiver that says it has moved: nobody follows it, and its word changes the stored URL only where that was agreed. */
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { webhookDefaults, type Webhook } from "../../src/core/webhook.ts";
+import { startReceiver } from "../peers/receiver.ts";
+import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { eventually } from "./eventually.ts";
+
+let world: EngineWorld;
+let receiver: Receiver;
+let elsewhere: Receiver;
+
+before(async () => {
+  world = await openEngineWorld();
+});
+after(async () => {
+  await world.close();
+});
+beforeEach(async () => {
+  receiver = await startReceiver();
+  elsewhere = await startReceiver({ hostname: "localhost" });
+});
+afterEach(async () => {
+  await receiver.close();
+  await elsewhere.close();
+});
+
+const agreed = { ...webhookDefaults.agreements, followPermanentRedirect: true };
+
+/** One event to `/old`, whose answer is the redirect; every other path answers 200. */
+async function redirected(
+  given: Partial<Webhook>,
+  answer: { readonly status: number; readonly location: string },
+): Promise<Webhook> {
+  const { status, location } = answer;
+  receiver.script(({ path }) =>
+    path === "/old" ? { status, headers: { Location: location } } : { status: 200 },
+  );
+  const tenantId = `t${receiver.port}`;
+  const webhook = await world.addWebhook({
+    url: receiver.url("/old"),
+    events: ["order.*"],
+    tenantId,
+    profile: "event-delivery",
+    schemes: ["rfc9421-hmac-sha256"],
+    agreements: agreed,
+    retry: {
+      schedule: { kind: "list", delaysMs: [20, 20], jitter: { from: 1, to: 1 } },
+      ageMsMax: null,
+      timeoutMs: null,
+      timeoutGrowthFactor: null,
+    },
+    ...given,
+  });
+  await world.publish(tenantId, { eventType: "order.created", data: { n: 1 } });
+  return webhook;
+}
+
+async function storedUrl(webhook: Webhook): Promise<string | undefined> {
+  const stored = await world.store.webhooks.page({ after: null, limit: 1_000 });
+  return stored.find((row) => row.webhook.id === webhook.id)?.webhook.url;
+}
+
+async function threeAttemptsAtTheOldPlace(webhook: Webhook): Promise<void> {
+  const requests = await receiver.waitForRequests(3);
+  assert.deepEqual(
+    requests.map(({ path }) => path),
+    ["/old", "/old", "/old"],
+  );
+  assert.equal(elsewhere.requestCount, 0);
+  assert.equal(await storedUrl(webhook), receiver.url("/old"));
+}
+
+function httpSignatureFits(webhook: Webhook, request: ReceivedRequest): boolean {
+  const { headers } = request;
+  const input = String(headers["signature-input"]).replace(/^sig1=/, "");
+  const base = [
+    `"@method": POST`,
+    `"@target-uri": ${receiver.url(request.path)}`,
+    `"content-type": ${String(headers["content-type"])}`,
+    `"content-digest": ${String(headers["content-digest"])}`,
+    `"idempotency-key": ${String(headers["idempotency-key"])}`,
+    `"@signature-params": ${input}`,
+  ].join("\n");
+  const secret = Buffer.from(world.secretOf(webhook.id, "symmetric").slice("whsec_".length), "base64");
+  const expected = createHmac("sha256", secret).update(base).digest("base64");
+  return headers["signature"] === `sig1=:${expected}:`;
+}
+
+test("EDS-9.2.4-3 EDS-9.4-7 after a 308 the next attempt goes to the new address, is signed for it, and the address stays", async () => {
+  const webhook = await redirected({}, { status: 308, location: "/new?v=2" });
+  const [first, second] = await receiver.waitForRequests(2);
+  assert.ok(first !== undefined && second !== undefined);
+  assert.deepEqual([first.path, second.path], ["/old", "/new?v=2"]);
+  assert.equal(second.headers["idempotency-key"], first.headers["idempotency-key"]);
+  assert.ok(httpSignatureFits(webhook, first) && httpSignatureFits(webhook, second));
+  await eventually("the URL is stored", {
+    ask: () => storedUrl(webhook),
+    holds: (url) => url === receiver.url("/new?v=2"),
+  });
+});
+
+test("EDS-9.2.4-4 a 307 changes no stored address and is not followed", async () => {
+  await threeAttemptsAtTheOldPlace(await redirected({}, { status: 307, location: "/new" }));
+});
+
+test("TS16-97 CEW-2.2-3 no redirect is followed, whatever was agreed", async () => {
+  for (const status of [301, 302, 303, 307, 308]) {
+    const fresh = await startReceiver();
+    const location = fresh.url("/new");
+    await threeAttemptsAtTheOldPlace(
+      await redirected({ profile: "standard", schemes: ["v1"] }, { status, location }),
+    );
+    assert.equal(fresh.requestCount, 0, String(status));
+    await fresh.close();
+    await receiver.close();
+    receiver = await startReceiver();
+  }
+});
+
+test("C-9 without the owner's agreement a 308 changes nothing", async () => {
+  const { agreements } = webhookDefaults;
+  await threeAttemptsAtTheOldPlace(await redirected({ agreements }, { status: 308, location: "/new" }));
+});
+
+test("C-9 a 308 to another host hands nothing over, and the owner is told where it pointed", async () => {
+  await world.addWebhook({
+    ...{ url: receiver.url("/told"), events: ["posthorn.*"], tenantId: `t${receiver.port}` },
+  });
+  const webhook = await redirected({}, { status: 308, location: elsewhere.url("/take") });
+  await receiver.waitUntil(() => receiver.requests.filter(({ path }) => path === "/old").length === 3);
+  await receiver.waitUntil(() => receiver.requests.some(({ path }) => path === "/told"));
+  assert.equal(await storedUrl(webhook), receiver.url("/old"));
+  assert.equal(elsewhere.requestCount, 0);
+  const told = receiver.requests.find(({ path }) => path === "/told")?.text ?? "";
+  assert.ok(told.includes(elsewhere.url("/take")), told);
+});
+
+test("C-9 an address that could not be registered is not taken from a 308", async () => {
+  for (const location of ["ftp://127.0.0.1/x", "http://user:pass@127.0.0.1/", "http://[", "   "]) {
+    await threeAttemptsAtTheOldPlace(await redirected({}, { status: 308, location }));
+    await receiver.close();
+    receiver = await startReceiver();
+  }
+});
