@@ -1,7 +1,7 @@
 /** What ajv found, in words for whoever wrote the request. Values never appear: they may be secrets. */
 import type { ErrorObject } from "ajv/dist/2020.js";
 import type { FieldError } from "../core/errors.ts";
-import { suggest } from "./suggestions.ts";
+import { closestName } from "../core/closest-name.ts";
 
 export const fieldErrorsMax = 50;
 const fieldLengthMax = 200;
@@ -66,7 +66,7 @@ function messageOf(error: ErrorObject): string {
 
 function describeUnknown(name: string, error: ErrorObject): string {
   const known = Object.keys((error.parentSchema?.["properties"] ?? {}) as object);
-  const nearest = suggest(name, known);
+  const nearest = closestName(name, known);
   return nearest === null ? "is not a known field" : `is not a known field; did you mean "${nearest}"?`;
 }
 

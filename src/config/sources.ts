@@ -1,5 +1,5 @@
 import { parse, YAMLParseError } from "yaml";
-import { closestName } from "./closest-name.ts";
+import { closestName } from "../core/closest-name.ts";
 import { envPrefix, fileKeyOf, flagOf } from "./option.ts";
 import type { Option } from "./option.ts";
 import { optionEntries } from "./options.ts";

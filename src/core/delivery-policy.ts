@@ -11,6 +11,7 @@ import type {
   RetrySchedule,
   SignatureSchemeName,
 } from "./profile.ts";
+import { strictestLimit } from "./rate-limit.ts";
 import { attemptsMax } from "./retry-schedule.ts";
 import type { Webhook, WebhookAgreements, WebhookVerification } from "./webhook.ts";
 
@@ -104,8 +105,7 @@ function effectiveRate(
   { allowedRatePerMinute }: WebhookVerification,
 ): RateLimitConfig | null {
   if (allowedRatePerMinute === null) return own;
-  const requestsPerMinute = Math.min(own?.requestsPerMinute ?? allowedRatePerMinute, allowedRatePerMinute);
-  return { requestsPerMinute, burst: 1 };
+  return strictestLimit([own, { requestsPerMinute: allowedRatePerMinute, burst: 1 }]);
 }
 
 /** A receiver that gave permission by handshake is told with each delivery who sends (CEW-2.1-6, CEW-4.1.2-2). */

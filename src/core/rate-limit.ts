@@ -34,9 +34,13 @@ export function reconfigureBucket(bucket: RateBucket, config: RateLimitConfig): 
   bucket.toleranceMs = (burst - 1) * bucket.intervalMs;
 }
 
-/** Ms until the next request may go, 0 when it may go now. Takes nothing. */
+/**
+ * Ms until the next request may go, 0 when it may go now. Takes nothing. After the clock was set back the wait is counted
+ * once from here, or it would begin anew with every look.
+ */
 export function peekWaitMs(bucket: RateBucket, now: number): number {
-  return Math.max(0, Math.ceil(Math.min(bucket.fullAt, fullAtMax(bucket, now)) - bucket.toleranceMs - now));
+  bucket.fullAt = Math.min(bucket.fullAt, fullAtMax(bucket, now));
+  return Math.max(0, Math.ceil(bucket.fullAt - bucket.toleranceMs - now));
 }
 
 /** Takes one token and returns 0, or returns the ms until that would succeed, if nobody else is faster. */

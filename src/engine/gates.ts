@@ -1,5 +1,4 @@
 import { peekWaitMs } from "../core/rate-limit.ts";
-import type { RateBucket } from "../core/rate-limit.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { WaitingFor } from "./services.ts";
 
@@ -35,20 +34,11 @@ export function closedByRate(
   endpoint: Endpoint,
   now: number,
 ): (ClosedGate & { readonly until: number }) | null {
-  const own = endpoint.bucket === null ? 0 : rateWaitMs(endpoint.bucket, now);
+  const own = endpoint.bucket === null ? 0 : peekWaitMs(endpoint.bucket, now);
   if (own > 0) return { waitingFor: "rate_limit", until: now + own };
   const { bucket } = endpoint.tenancy;
-  const shared = bucket === null ? 0 : rateWaitMs(bucket, now);
+  const shared = bucket === null ? 0 : peekWaitMs(bucket, now);
   return shared > 0 ? { waitingFor: "tenant_rate_limit", until: now + shared } : null;
-}
-
-/**
- * When the clock was set back, the bucket would be full at a time that is now far ahead; the wait is then counted once
- * from here, or it would begin anew with every look.
- */
-function rateWaitMs(bucket: RateBucket, now: number): number {
-  bucket.fullAt = Math.min(bucket.fullAt, now + bucket.toleranceMs + bucket.intervalMs);
-  return peekWaitMs(bucket, now);
 }
 
 const inactive: ClosedGate = { waitingFor: "inactive", until: null };

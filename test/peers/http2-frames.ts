@@ -53,13 +53,13 @@ export const frames = {
     encode({ type: types.goAway, payload: Buffer.concat([word(lastStreamId), word(code)]) }),
 };
 
-/** Writes `answer` once a request is complete, then ends the connection when `then` says so. */
+/** Writes `answer` once a request is complete, then ends the connection when `afterwards` says so. */
 export function answeringFrames(
   answer: readonly Buffer[],
   {
-    then = "stay",
+    afterwards = "stay",
     seen,
-  }: { then?: "stay" | "close" | "flood"; seen?: (frames: readonly Frame[]) => void } = {},
+  }: { afterwards?: "stay" | "close" | "flood"; seen?: (frames: readonly Frame[]) => void } = {},
 ): Behaviour {
   return async (connection) => {
     let received = Buffer.alloc(0);
@@ -77,9 +77,9 @@ export function answeringFrames(
     const request = await complete;
     seen?.(request);
     await connection.write(Buffer.concat([...answer]));
-    if (then === "close") connection.end();
+    if (afterwards === "close") connection.end();
     const pings = Buffer.concat(Array.from({ length: 1000 }, () => frames.ping));
-    if (then === "flood") await connection.flood(pings, Number.POSITIVE_INFINITY);
+    if (afterwards === "flood") await connection.flood(pings, Number.POSITIVE_INFINITY);
   };
 }
 

@@ -18,8 +18,10 @@ test("what Posthorn sends the kit takes: verified, with its key, once, and again
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-to-kit-"));
   const posthorn = await openPosthorn({ dataDir, dev: true });
   // The secret is known only after the webhook is made, and the webhook needs the address.
-  let receiver: Receiver | undefined;
-  const server = await listen((request, response) => nodeHttpListener(receiver!)(request, response));
+  const endpoint = Promise.withResolvers<Receiver>();
+  const server = await listen((request, response) => {
+    void endpoint.promise.then((receiver) => nodeHttpListener(receiver)(request, response));
+  });
   t.after(async () => {
     await posthorn.close();
     await server.close();
@@ -32,13 +34,14 @@ test("what Posthorn sends the kit takes: verified, with its key, once, and again
     handled.push(received);
     return handled.length === 1 ? { status: 503, retryAfterSeconds: 1 } : undefined;
   };
-  receiver = createReceiver({
+  const receiver = createReceiver({
     verifier: standardWebhooks({ keys: { posthorn: String(secret) } }),
     deduplication: { store: createMemoryDeduplicationStore(), keySyntax: "strict" },
     onError: (error) => assert.fail(String(error)),
     onSecurityIncident: ({ detail }) => assert.fail(detail),
     handler,
   });
+  endpoint.resolve(receiver);
 
   const event = await posthorn.publish({ eventType: "order.completed", data: { orderId: "4711" } });
   const page = { limit: 10, before: null, offset: 0 };

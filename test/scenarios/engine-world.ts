@@ -17,7 +17,6 @@ import type { EngineLimits } from "../../src/engine/engine-options.ts";
 import type { PublishInput } from "../../src/engine/services.ts";
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 import type { Store } from "../../src/ports/store.ts";
-import type { StoredSecret } from "../../src/ports/store/webhooks.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
 
@@ -200,23 +199,6 @@ function webhookWithDefaults(
     updatedAt: now,
     ...given,
   };
-}
-
-/** A shared secret always, and a key pair when a scheme signs with one. `schemes: null` takes those of the profile. */
-function secretsFor(webhook: Webhook, random: (count: number) => Uint8Array): readonly StoredSecret[] {
-  const { id, profile, schemes } = webhook;
-  const used = schemes ?? findProfile(profile)?.signatureSchemes ?? [];
-  const texts = [{ kind: "symmetric" as const, text: generateSymmetricSecret(random) }];
-  const pairs = used.some((scheme) => scheme === "v1a" || scheme === "rfc9421-ed25519")
-    ? [{ kind: "ed25519" as const, text: generateEd25519Key(random).secret }]
-    : [];
-  return [...texts, ...pairs].map(({ kind, text }) => ({
-    kind,
-    ciphertext: Buffer.from(text),
-    digest: `${id} ${kind}`,
-    createdAt: Date.now(),
-    expiresAt: null,
-  }));
 }
 
 const dayMs = 86_400_000;

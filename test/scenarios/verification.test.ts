@@ -7,6 +7,7 @@ import { after, before, describe, test } from "node:test";
 import { createNameLookup } from "../../src/adapters/system/name-lookup.ts";
 import { startPosthorn } from "../../src/app/posthorn.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
+import { validPair } from "../peers/certificates.ts";
 import { startNameServer } from "../peers/name-server.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import type { Answer, ReceivedRequest, Receiver } from "../peers/receiver.ts";
@@ -201,6 +202,18 @@ describe("verification", () => {
     for (const url of ["http://10.1.2.3/", "http://169.254.169.254/latest/meta-data/"]) {
       const reply = await api.post("/v1/webhooks", { url, events: ["*"], verify_url: true });
       assertProblem(reply, { status: 400, code: "invalid_request" });
+    }
+  });
+
+  test("HTTP/2 and client certificates need an https URL", async () => {
+    const client_certificate = { certificate_pem: validPair.cert, private_key_pem: validPair.key };
+    for (const [field, more] of Object.entries({
+      http2: { http2: true },
+      client_certificate: { client_certificate },
+    })) {
+      const reply = await api.post("/v1/webhooks", { url: receiver.url("/plain"), events: ["a.b"], ...more });
+      assertProblem(reply, { status: 400, code: "invalid_request" });
+      assert.deepEqual(fieldsOf(reply), [field, "url"]);
     }
   });
 

@@ -25,7 +25,7 @@ export function createAsyncApiWebhooks(catalogue: MessageCatalogue): JsonObject 
       },
     },
     operations: Object.fromEntries(
-      eventTypes.map((documented) => [documented.eventType.name, operation(documented, required)]),
+      eventTypes.map((documented) => [`send-${documented.eventType.name}`, operation(documented, required)]),
     ),
     components: {
       messages: Object.fromEntries(messages.map((entry) => [entry.name, describeMessage(entry)])),

@@ -41,7 +41,7 @@ export interface DocumentedHeader {
 
 export const schemaPointer = "#/components/schemas/";
 
-/** Deterministic: event types by name. Their names have no hyphen, so names made with one cannot collide. */
+/** Event types by name. Their names have no hyphen, and no format is called `content`: the schemas' names are distinct. */
 export function createMessageCatalogue(
   profile: Profile,
   tenant: { readonly tenantId: string; readonly eventTypes: readonly EventType[] },
@@ -50,7 +50,7 @@ export function createMessageCatalogue(
   const eventTypes = tenant.eventTypes
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map((eventType): DocumentedType => {
-      const dataName = `${eventType.name}-data`;
+      const dataName = `${eventType.name}-content`;
       schemas.push([dataName, dataSchema(eventType, schemaPointer + dataName)]);
       const messages = profile.payloadFormats.map((format) => {
         const schemaName = `${eventType.name}-${format}`;
@@ -86,11 +86,17 @@ function documentMessage(
     contentType: headers.find(([name]) => name === contentTypeName)?.[1] ?? "application/json",
     headers: headersOf(profile, headers),
     schemaName,
-    examples: eventType.examples.map((data) => {
+    examples: eventType.examples.filter(isPlain).map((data) => {
       const example = exampleOf(data);
       return { headers: Object.fromEntries(example.headers), body: JSON.parse(example.body) as unknown };
     }),
   };
+}
+
+/** Readers of both formats take a member `$ref` for a reference, also in an example, and refuse the whole document. */
+function isPlain(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return !Object.hasOwn(value, "$ref") && Object.values(value).every(isPlain);
 }
 
 const contentTypeName = "Content-Type";

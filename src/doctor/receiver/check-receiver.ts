@@ -1,26 +1,32 @@
-import { skipped } from "../finding.ts";
+import { findingOf, NothingToExamine, skipped } from "../finding.ts";
 import type { Finding, Result } from "../finding.ts";
 import { probe } from "../probe.ts";
 import type { ProbeAnswer } from "../probe.ts";
-import type { Bench, ReceiverCheck } from "./check.ts";
+import { hasStatus } from "./check.ts";
+import type { Bench, ReceiverCheck, SeenAnswer } from "./check.ts";
+import { closingChecks } from "./closing-checks.ts";
 import { forgedChecks } from "./forged-checks.ts";
 import { SampleMessages } from "./messages.ts";
 import type { ReceiverUnderCheck } from "./messages.ts";
 import { plainChecks } from "./plain-checks.ts";
-import { closingChecks, validChecks } from "./valid-checks.ts";
+import { honestCheck, validChecks } from "./valid-checks.ts";
 
 export interface CheckReceiverOptions {
   readonly receiver: ReceiverUnderCheck;
   /** Valid messages may be processed by the receiver, so they are sent only when this says so. */
   readonly allowValid: boolean;
+  /** For each answer. */
   readonly timeoutMs: number;
-  /** Called as each rule was tried. */
+  /** Called before each rule is tried. */
+  readonly trying: (title: string, progress: { readonly done: number; readonly of: number }) => void;
+  /** Called after each rule was tried. */
   readonly found: (finding: Finding) => void;
 }
 
 /** Every rule, in the order in which they are tried. */
 export const receiverChecks: readonly ReceiverCheck[] = [
   ...plainChecks,
+  honestCheck,
   ...forgedChecks,
   ...validChecks,
   ...closingChecks,
@@ -28,41 +34,93 @@ export const receiverChecks: readonly ReceiverCheck[] = [
 
 /**
  * Is this receiver correct? Sends it messages that must be refused and, when allowed, messages that must be accepted, one
- * after the other. Throws a `RangeError` when the secret does not fit the profile.
+ * after the other. Throws a `RangeError` when the secret does not fit the profile, and NothingToExamine when nobody
+ * answers at the URL.
  */
 export async function checkReceiver(options: CheckReceiverOptions): Promise<readonly Finding[]> {
-  const { receiver, timeoutMs } = options;
-  const messages = new SampleMessages(receiver);
-  const seen: ProbeAnswer[] = [];
-  const send: Bench["send"] = async ({ method, headers, body = new Uint8Array(0) }) => {
-    const answer = await probe({ method, url: receiver.url, headers, body, timeoutMs });
-    seen.push(answer);
-    return answer;
-  };
-  const bench: Bench = {
-    ...{ receiver, messages, seen, send },
-    post: ({ headers, body }) => send({ method: "POST", headers, body }),
-  };
+  const examination = new Examination(options);
+  await examination.knock();
   const findings: Finding[] = [];
-  for (const check of receiverChecks) {
-    const result = obstacle(check, { messages, allowValid: options.allowValid }) ?? (await check.run(bench));
-    const { id, title, requirements } = check;
-    const finding = { id, title, requirements, ...result };
+  for (const [done, check] of receiverChecks.entries()) {
+    options.trying(check.title, { done, of: receiverChecks.length });
+    const finding = findingOf(check, await examination.resultOf(check));
     findings.push(finding);
     options.found(finding);
   }
   return findings;
 }
 
-/** Why a rule cannot be tried as the command was called. */
-function obstacle(
-  check: ReceiverCheck,
-  means: { readonly messages: SampleMessages; readonly allowValid: boolean },
-): Result | null {
-  if (check.sends === "nothing_valid") return null;
-  if (!means.messages.canSign)
-    return skipped("needs the secret of the webhook", "Give --secret, or POSTHORN_CHECK_SECRET.");
-  if (check.sends === "valid" && !means.allowValid)
-    return skipped("would send a message that the receiver processes", "Allow it with --allow-valid.");
-  return null;
+class Examination {
+  readonly #options: CheckReceiverOptions;
+  readonly #messages: SampleMessages;
+  readonly #seen: SeenAnswer[] = [];
+  #isHonestRefused = false;
+
+  constructor(options: CheckReceiverOptions) {
+    this.#options = options;
+    this.#messages = new SampleMessages(options.receiver);
+  }
+
+  /** One question first, so that a wrong URL is one clear failure and not one for each rule. */
+  async knock(): Promise<void> {
+    const { receiver, timeoutMs } = this.#options;
+    const headers = ["Content-Type", "application/json"];
+    const answer = await probe({ method: "POST", url: receiver.url, headers, body: Buffer.from("{}"), timeoutMs });
+    // A closed connection may be this receiver's way to refuse strangers.
+    if (answer.kind === "answer" || answer.cause === "closed") return;
+    throw new NothingToExamine(`nothing answers at ${receiver.url.origin}: ${answer.message}`, [
+      adviceFor(answer, receiver.url),
+    ]);
+  }
+
+  async resultOf(check: ReceiverCheck): Promise<Result> {
+    const obstacle = this.#obstacle(check);
+    if (obstacle !== null) return obstacle;
+    const before = this.#seen.length;
+    const result = await check.run(this.#benchFor(check));
+    const isLimited = this.#seen.slice(before).some(({ answer }) => hasStatus(answer, 429));
+    if (isLimited)
+      return skipped("answered 429, which says nothing about this rule", "Raise the rate limit for the check.");
+    if (check === honestCheck && result.state === "failed") this.#isHonestRefused = true;
+    if (check.sends === "forged" && result.state === "passed" && this.#isHonestRefused)
+      return skipped("refused, as the valid message was, so it proves nothing", mendFirst);
+    return result;
+  }
+
+  #benchFor({ sends }: ReceiverCheck): Bench {
+    const { receiver, timeoutMs } = this.#options;
+    const send: Bench["send"] = async ({ method, headers, body = new Uint8Array(0), url = receiver.url }) => {
+      const answer = await probe({ method, url, headers, body, timeoutMs });
+      this.#seen.push({ answer, sends });
+      return answer;
+    };
+    const post: Bench["post"] = ({ headers, body }) => send({ method: "POST", headers, body });
+    return { receiver, messages: this.#messages, seen: this.#seen, send, post };
+  }
+
+  /** Why a rule cannot be tried as the command was called. */
+  #obstacle({ sends }: ReceiverCheck): Result | null {
+    if (sends !== "forged" && sends !== "valid") return null;
+    const { allowValid, receiver } = this.#options;
+    if (!this.#messages.canAuthenticate)
+      return skipped("needs the secret of the webhook", "Give --secret, or POSTHORN_CHECK_SECRET.");
+    if (receiver.profile.registration.bearerTokenRequired && receiver.bearerToken === null)
+      return skipped("needs the bearer token", "Give --token, or POSTHORN_CHECK_TOKEN.");
+    if (sends === "forged") return null;
+    if (!allowValid)
+      return skipped("sends what the receiver may process", "Allow it with --allow-valid.");
+    return this.#isHonestRefused ? skipped("the valid message was not accepted", mendFirst) : null;
+  }
+}
+
+const mendFirst = "Mend what keeps the valid message out, and check again.";
+
+function adviceFor(answer: ProbeAnswer & { readonly kind: "failure" }, url: URL): string {
+  if (answer.cause === "timeout") return "Is the receiver running, and is it the right port? More time: --timeout-ms.";
+  if (answer.cause === "no_http") return "Does another kind of server listen there?";
+  if (answer.message.includes("ENOTFOUND")) return `There is no such host: ${url.hostname}.`;
+  if (/certificate|self-signed|CERT_|altname/i.test(answer.message))
+    return "Senders refuse such a certificate as well. For your own authority: NODE_EXTRA_CA_CERTS=ca.pem";
+  if (/wrong version number|EPROTO/i.test(answer.message)) return "Is it http:// and not https://?";
+  return "Is the receiver running, and is it the right port?";
 }

@@ -61,28 +61,3 @@ export function isBroken(answer: ProbeAnswer): boolean {
 export function hasStatus(answer: ProbeAnswer, status: number): boolean {
   return answer.kind === "answer" && answer.status === status;
 }
-
-/** The headers without one of them, whatever its letter case. */
-export function withoutHeader(headers: readonly string[], name: string): readonly string[] {
-  const kept: string[] = [];
-  for (let index = 0; index < headers.length; index += 2) {
-    if (headers[index]?.toLowerCase() === name.toLowerCase()) continue;
-    kept.push(headers[index] as string, headers[index + 1] as string);
-  }
-  return kept;
-}
-
-/** The headers with one of them replaced; appended when it was not there. */
-export function withHeader(
-  headers: readonly string[],
-  header: { readonly name: string; readonly value: string },
-): readonly string[] {
-  return [...withoutHeader(headers, header.name), header.name, header.value];
-}
-
-export function headerOf(headers: readonly string[], name: string): string | undefined {
-  for (let index = 0; index < headers.length; index += 2) {
-    if (headers[index]?.toLowerCase() === name.toLowerCase()) return headers[index + 1];
-  }
-  return undefined;
-}

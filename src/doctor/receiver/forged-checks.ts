@@ -1,144 +1,211 @@
+import { contentDigest } from "../../core/signing/content-digest.ts";
 import { failed, notApplicable, passed } from "../finding.ts";
-import type { Result } from "../finding.ts";
-import { describe, headerOf, isRefused, withHeader, withoutHeader } from "./check.ts";
+import type { Result, Rule } from "../finding.ts";
+import { describe, isRefused } from "./check.ts";
 import type { Bench, ReceiverCheck } from "./check.ts";
+import { headerOf, withHeader, withoutHeader } from "./header-list.ts";
+import { honestWord } from "./messages.ts";
 import type { SampleMessage } from "./messages.ts";
 
 /** More than any usual tolerance of five minutes (TS16-82). */
 const staleMs = 10 * 60_000;
 
+type Posted = Pick<SampleMessage, "headers" | "body">;
+
 /** Messages that look right and are not: a correct receiver processes none of them. */
 export const forgedChecks: readonly ReceiverCheck[] = [
   forged({
-    id: "altered-body",
-    title: "refuses an altered body",
+    ...{ id: "altered-body", title: "refuses an altered body" },
     requirements: "TS16-55 TS16-61 EDS-11.3-3 EDS-11.4-1",
-    spoil: ({ messages }) => {
-      const { headers, body } = messages.make();
-      const altered = Buffer.from(body);
-      altered[altered.length - 2] = (altered[altered.length - 2] ?? 0) ^ 1;
-      return { headers, body: altered };
-    },
-    hint: "Verify the signature over the raw bytes of the body before anything else, and answer 401.",
+    fix: "Verify the signature over the raw bytes of the body before anything else, and answer 401.",
+    spoil: ({ messages }) => altered(messages.make()),
   }),
   forged({
-    id: "wrong-key",
-    title: "refuses a message signed with another key",
+    ...{ id: "wrong-key", title: "refuses a message signed with another key" },
     requirements: "TS16-19 TS16-55 EDS-11.3-1",
-    spoil: ({ messages }) => messages.make({ wrongKey: true }),
-    hint: "Compare the signature with your own secret; a well-formed signature proves nothing.",
+    fix: "Compare the signature with your own secret; a well-formed signature proves nothing.",
+    spoil: ({ messages }) => messages.make({ keys: "wrong" }),
   }),
   forged({
-    id: "old-timestamp",
-    title: "refuses a message signed ten minutes ago",
-    requirements: "TS16-82 TS16-83 EDS-11.5-2",
+    ...{ id: "old-timestamp", title: "refuses a message signed ten minutes ago" },
+    requirements: "TS16-82 TS16-83 EDS-11.5-2 WDS-154",
+    fix: "Refuse signed times more than 300 s from your clock, or a captured request can be sent again.",
     spoil: ({ messages }) => messages.make({ now: Date.now() - staleMs }),
-    hint: "Refuse signed times more than 300 s away from your clock, or a captured request can be sent again.",
   }),
   forged({
-    id: "future-timestamp",
-    title: "refuses a message signed ten minutes ahead",
+    ...{ id: "future-timestamp", title: "refuses a message signed ten minutes ahead" },
     requirements: "TS16-82 TS16-83",
+    fix: "The tolerance holds in both directions; check your clock as well.",
     spoil: ({ messages }) => messages.make({ now: Date.now() + staleMs }),
-    hint: "The tolerance holds in both directions; check your clock as well.",
   }),
   forged({
-    id: "moved-timestamp",
-    title: "refuses a timestamp that is not the signed one",
-    requirements: "TS16-59 TS16-83",
+    ...{ id: "moved-timestamp", title: "refuses a timestamp that is not the signed one" },
+    requirements: "TS16-59 TS16-83 WDS-154 EDS-11.5-2",
+    fix: "The time is part of what is signed: verify it together with the body.",
+    spoil: ({ messages }) => movedTime(messages.make({ now: Date.now() - staleMs })),
+  }),
+  forged({
+    ...{ id: "moved-id", title: "refuses a message id that is not the signed one" },
+    requirements: "TS16-59",
+    fix: "The id is part of the signed text: verify {id}.{timestamp}.{body}.",
     spoil: ({ messages }) => {
-      const message = messages.make({ now: Date.now() - staleMs });
-      const name = "Webhook-Timestamp";
-      if (headerOf(message.headers, name) === undefined) return null;
-      const value = String(Math.floor(Date.now() / 1000));
-      return { ...message, headers: withHeader(message.headers, { name, value }) };
+      const value = messages.newEventId();
+      const isSigned = messages.scheme === "v1" || messages.scheme === "v1a";
+      return isSigned ? replaced(messages.make(), { name: "Webhook-ID", value }) : null;
     },
-    hint: "The timestamp is part of the signed text: verify {id}.{timestamp}.{body}.",
   }),
   forged({
-    id: "moved-id",
-    title: "refuses a message id that is not the signed one",
-    requirements: "TS16-59 TS16-62",
+    ...{ id: "moved-key", title: "refuses an Idempotency-Key that is not the signed one" },
+    requirements: "EDS-11.4-1 C-18",
+    fix: "Require that the signature covers idempotency-key, and verify it: a replay gets a new key otherwise.",
     spoil: ({ messages }) => {
       const message = messages.make();
-      const name = "Webhook-ID";
-      if (headerOf(message.headers, name) === undefined) return null;
-      return { ...message, headers: withHeader(message.headers, { name, value: messages.newEventId() }) };
+      if (headerOf(message.headers, "Signature-Input")?.includes('"idempotency-key"') !== true) return null;
+      return replaced(message, { name: "Idempotency-Key", value: `"${messages.newEventId()}"` });
     },
-    hint: "The id is part of the signed text: verify {id}.{timestamp}.{body}.",
+  }),
+  forged({
+    ...{ id: "replaced-digest", title: "refuses another body with its own Content-Digest" },
+    requirements: "EDS-11.4-1 C-18",
+    fix: "Require that the signature covers content-digest; comparing it with the body is not enough.",
+    spoil: ({ messages }) => {
+      const { headers, body } = altered(messages.make());
+      return replaced({ headers, body }, { name: "Content-Digest", value: contentDigest(body) });
+    },
+  }),
+  forged({
+    ...{ id: "narrow-signature", title: "refuses a signature that does not cover the body" },
+    requirements: "EDS-11.4-1 C-18",
+    fix: "Say which components a signature has to cover, content-digest among them, and refuse less.",
+    spoil: ({ messages }) => messages.withNarrowSignature(messages.make()),
   }),
   ...["Webhook-Signature", "X-Webhook-Signature", "Signature", "Signature-Input", "Content-Digest"].map(
     (name) =>
       forged({
-        id: `without-${name.toLowerCase()}`,
-        title: `refuses a message without ${name}`,
+        ...{ id: `without-${name.toLowerCase()}`, title: `refuses a message without ${name}` },
         requirements: "TS16-19 TS16-55 EDS-11.3-3",
+        fix: `Answer 401 when ${name} is missing; never fall back to accepting.`,
         spoil: ({ messages }) => without(messages.make(), name),
-        hint: `Answer 401 when ${name} is missing; never fall back to accepting.`,
       }),
   ),
   ...["Webhook-ID", "Webhook-Timestamp"].map((name) =>
     forged({
-      id: `without-${name.toLowerCase()}`,
-      title: `refuses a message without ${name}`,
+      ...{ id: `without-${name.toLowerCase()}`, title: `refuses a message without ${name}` },
       requirements: "TS16-28 TS16-55",
-      spoil: ({ messages }) => without(messages.make(), name),
-      hint: `${name} is part of what is signed; without it nothing can be verified.`,
+      fix: `${name} is part of what is signed; without it nothing can be verified.`,
+      spoil: ({ messages }) => {
+        const isSigned = messages.scheme === "v1" || messages.scheme === "v1a";
+        return isSigned ? without(messages.make(), name) : null;
+      },
     }),
   ),
   forged({
-    id: "garbage-signature",
-    title: "refuses a signature that is no signature",
+    ...{ id: "garbage-signature", title: "refuses a signature that is no signature" },
     requirements: "TS16-19 TS16-55",
+    fix: "A malformed header is a client error: answer 401, and let no input throw.",
     spoil: ({ messages }) => {
       const message = messages.make();
       const name = ["Webhook-Signature", "X-Webhook-Signature", "Signature"].find(
         (candidate) => headerOf(message.headers, candidate) !== undefined,
       );
-      if (name === undefined) return null;
-      return { ...message, headers: withHeader(message.headers, { name, value: "v1,%%%, t=,v1=, sig1=::" }) };
+      return name === undefined ? null : replaced(message, { name, value: "v1,%%%, t=,v1=, sig1=::" });
     },
-    hint: "A malformed header is a client error: answer 401, and let no input throw.",
   }),
   forged({
-    id: "unknown-signature-version",
-    title: "refuses a right signature under an unknown version",
+    ...{ id: "unknown-signature-version", title: "refuses a right signature under an unknown version" },
     requirements: "TS16-67",
+    fix: "Skip versions you do not know, and refuse when none is left.",
     spoil: ({ messages }) => {
       const message = messages.make();
-      const name = "Webhook-Signature";
-      const value = headerOf(message.headers, name);
-      if (value === undefined) return null;
-      return {
-        ...message,
-        headers: withHeader(message.headers, { name, value: value.replaceAll(/v1a?,/g, "v9,") }),
-      };
+      const value = headerOf(message.headers, "Webhook-Signature")?.replaceAll(/v1a?,/g, "v9,");
+      return value === undefined ? null : replaced(message, { name: "Webhook-Signature", value });
     },
-    hint: "Skip versions you do not know, and refuse when none is left.",
+  }),
+  withToken({
+    ...{ id: "wrong-token", title: "refuses a wrong bearer token" },
+    requirements: "CEW-3.1-1 EDS-11.3-3",
+    fix: "Compare the whole token, in constant time.",
+    spoil: ({ messages }, token) => {
+      const { headers, body } = messages.make();
+      // Of the same length and beginning, as somebody who guesses would come close.
+      const value = `Bearer ${token.slice(0, -1)}${token.endsWith("x") ? "y" : "x"}`;
+      return { headers: withHeader(headers, { name: "Authorization", value }), body };
+    },
+  }),
+  withToken({
+    ...{ id: "without-token", title: "refuses a message without its bearer token" },
+    requirements: "CEW-3.1-1 EDS-11.3-3",
+    fix: "Require the token in every message, beside the signature where there is one.",
+    spoil: ({ messages }) => {
+      const { headers, body } = messages.make();
+      return { headers: withoutHeader(headers, "Authorization"), body };
+    },
   }),
 ];
 
-function without(message: SampleMessage, name: string): SampleMessage | null {
+/** Well-formed as before, so that nothing but the verification can notice. */
+function altered({ headers, body }: Posted): Posted {
+  const text = Buffer.from(body).toString("utf8");
+  return { headers, body: Buffer.from(text.replace(honestWord, "forged")) };
+}
+
+/** The time of now where the signed one stood, in whichever header it is. */
+function movedTime(message: Posted): Posted | null {
+  const now = String(Math.floor(Date.now() / 1000));
+  const places = [
+    { name: "X-Webhook-Signature", time: /t=\d+/, moved: `t=${now}` },
+    { name: "Signature-Input", time: /;created=\d+/, moved: `;created=${now}` },
+    { name: "Webhook-Timestamp", time: /^\d+$/, moved: now },
+  ];
+  for (const { name, time, moved } of places) {
+    const value = headerOf(message.headers, name);
+    if (value !== undefined) return replaced(message, { name, value: value.replace(time, moved) });
+  }
+  return null;
+}
+
+function replaced(message: Posted, header: { readonly name: string; readonly value: string }): Posted | null {
+  if (headerOf(message.headers, header.name) === undefined) return null;
+  return { ...message, headers: withHeader(message.headers, header) };
+}
+
+function without(message: Posted, name: string): Posted | null {
   if (headerOf(message.headers, name) === undefined) return null;
   return { ...message, headers: withoutHeader(message.headers, name) };
 }
 
-/** A check that sends one spoiled message and wants a client error; `null` means that the profile has no such thing. */
-function forged(rule: {
-  readonly id: string;
-  readonly title: string;
-  readonly requirements: string;
-  readonly spoil: (bench: Bench) => Pick<SampleMessage, "headers" | "body"> | null;
-  readonly hint: string;
-}): ReceiverCheck {
-  const { id, title, requirements, spoil, hint } = rule;
+interface Forgery extends Omit<Rule, "level"> {
+  /** Null where the scheme has no such thing. */
+  readonly spoil: (bench: Bench) => Posted | null;
+}
+
+/** A check that sends one spoiled message and wants a client error. */
+function forged({ spoil, ...rule }: Forgery): ReceiverCheck {
   return {
-    ...{ id, title, requirements, sends: "forged" },
+    ...rule,
+    ...{ level: "must", sends: "forged" },
     run: async (bench): Promise<Result> => {
+      if (bench.messages.scheme === null) return notApplicable("messages are not signed, as it was called");
       const message = spoil(bench);
-      if (message === null) return notApplicable("the profile does not send this header");
+      if (message === null) return notApplicable(`${bench.messages.scheme} has no such thing`);
       const answer = await bench.post(message);
-      return isRefused(answer) ? passed(describe(answer)) : failed(`answered ${describe(answer)}`, hint);
+      return isRefused(answer) ? passed(describe(answer)) : failed(describe(answer));
+    },
+  };
+}
+
+function withToken({
+  spoil,
+  ...rule
+}: Omit<Rule, "level"> & { readonly spoil: (bench: Bench, token: string) => Posted }): ReceiverCheck {
+  return {
+    ...rule,
+    ...{ level: "must", sends: "forged" },
+    run: async (bench): Promise<Result> => {
+      const { bearerToken } = bench.receiver;
+      if (bearerToken === null) return notApplicable("messages carry no token, as it was called");
+      const answer = await bench.post(spoil(bench, bearerToken));
+      return isRefused(answer) ? passed(describe(answer)) : failed(describe(answer));
     },
   };
 }

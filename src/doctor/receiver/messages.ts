@@ -1,14 +1,20 @@
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes, sign } from "node:crypto";
 import type { EventContent } from "../../core/payload-formats/content.ts";
 import { renderStandardPayload, standardContentType } from "../../core/payload-formats/standard.ts";
 import type { PayloadFormatName, Profile, SignatureSchemeName } from "../../core/profile.ts";
 import { signatureSchemeKeys } from "../../core/signing/schemes.ts";
-import { generateEd25519Key, generateSymmetricSecret, parseSecret } from "../../core/signing/signing-key.ts";
+import {
+  generateEd25519Key,
+  generateSymmetricSecret,
+  parseSecret,
+  privateKeyObject,
+} from "../../core/signing/signing-key.ts";
 import { createUuidV7Source } from "../../core/uuid.ts";
 import { prepareComposer } from "../../engine/message/compose.ts";
 import { prepareSigners } from "../../engine/message/signers.ts";
 import type { SigningKeys } from "../../engine/message/signers.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
+import { headerOf, withHeader } from "./header-list.ts";
 
 /** What the owner of a receiver says about it. */
 export interface ReceiverUnderCheck {
@@ -24,6 +30,8 @@ export interface ReceiverUnderCheck {
   readonly keyId: string;
   /** The DNS name under which permission is asked for (CEW-4.1.2-1). */
   readonly origin: string;
+  /** How long an answer to a message may take (TS16-14). */
+  readonly promptMs: number;
 }
 
 /** A message with its credentials, ready to be sent or spoiled. */
@@ -39,8 +47,12 @@ export interface MessageChange {
   readonly eventId?: string;
   /** Bytes that are sent as they are, whatever the profile's payload looks like. */
   readonly raw?: { readonly contentType: string; readonly body: Uint8Array };
-  /** Unix milliseconds of the sending. */
+  /** Unix milliseconds of the sending; default now. */
   readonly now?: number;
+  /** Unix milliseconds of the event, which stays the same when it is sent again; default `now`. */
+  readonly occurredAt?: number;
+  /** Stands in the body instead of {@link honestWord}. */
+  readonly word?: string;
   /** `wrong` is one that the receiver does not know; `rotation` signs with that one and the right one. */
   readonly keys?: "right" | "wrong" | "rotation";
 }
@@ -96,6 +108,24 @@ export class SampleMessages {
     return { eventId, headers, body };
   }
 
+  /**
+   * The message under an RFC 9421 signature of the right key that covers method and address, and no more; null when the
+   * scheme is another one.
+   */
+  withNarrowSignature(message: SampleMessage): SampleMessage | null {
+    const input = headerOf(message.headers, "Signature-Input");
+    if (input === undefined) return null;
+    const narrow = input.replace(/\(.*?\)/, '("@method" "@target-uri")');
+    const base = [
+      '"@method": POST',
+      `"@target-uri": ${this.#receiver.url.href}`,
+      `"@signature-params": ${narrow.replace(/^sig1=/, "")}`,
+    ].join("\n");
+    const signed = withHeader(message.headers, { name: "Signature-Input", value: narrow });
+    const signature = { name: "Signature", value: `sig1=:${signText(base, this.#keys.right)}:` };
+    return { ...message, headers: withHeader(signed, signature) };
+  }
+
   #delivery(eventId: string, change: MessageChange & { readonly now: number }): ClaimedDelivery {
     const { eventType, profile } = this.#receiver;
     const content = contentOf(change, { eventId, eventType });
@@ -109,6 +139,14 @@ export class SampleMessages {
       },
     };
   }
+}
+
+function signText(text: string, { symmetric, ed25519 }: SigningKeys): string {
+  const [shared] = symmetric;
+  if (shared !== undefined) return createHmac("sha256", shared.key.bytes).update(text).digest("base64");
+  const [pair] = ed25519;
+  if (pair === undefined) throw new Error("nothing is signed without a key");
+  return sign(null, Buffer.from(text), privateKeyObject(pair.seed)).toString("base64");
 }
 
 function schemeFor({ profile, scheme }: ReceiverUnderCheck, keys: SigningKeys): SignatureSchemeName | null {
@@ -128,8 +166,8 @@ function contentOf(
   change: MessageChange & { readonly now: number },
   event: { readonly eventId: string; readonly eventType: string },
 ): EventContent {
-  const timestamp = change.now;
-  const data = { check: event.eventId, word: honestWord };
+  const timestamp = change.occurredAt ?? change.now;
+  const data = { check: event.eventId, word: change.word ?? honestWord };
   const { contentType, body } = change.raw ?? {
     contentType: standardContentType,
     body: renderStandardPayload({

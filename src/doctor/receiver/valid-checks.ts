@@ -1,136 +1,248 @@
 import { failed, notApplicable, passed } from "../finding.ts";
 import type { Result } from "../finding.ts";
 import type { ProbeAnswer } from "../probe.ts";
-import { describe, headerOf, isAccepted, isRefused, withoutHeader } from "./check.ts";
-import type { ReceiverCheck } from "./check.ts";
+import { describe, hasStatus, isAccepted, isBroken, isRefused } from "./check.ts";
+import type { Bench, ReceiverCheck } from "./check.ts";
+import { headerOf, withHeader, withoutHeader } from "./header-list.ts";
+import type { SampleMessage } from "./messages.ts";
 
-/** How long a receiver may take: senders give up after 15 to 30 s, and 10 s is the advice (TS16-14). */
-const promptMs = 10_000;
+/** The message that everything else is measured against: when it is refused, no other refusal proves anything. */
+export const honestCheck: ReceiverCheck = {
+  ...{ id: "valid", title: "accepts a valid message", level: "must", sends: "valid" },
+  requirements: "TS16-17 EDS-9.2.1-2",
+  fix: "Check that the receiver knows this secret, that the profile is the right one, and that its clock is right.",
+  run: async (bench) => {
+    const answer = await bench.post(bench.messages.make());
+    return isAccepted(answer)
+      ? passed(`${describe(answer)} in ${answer.durationMs} ms`)
+      : failed(describe(answer));
+  },
+};
 
 /** Messages that a correct receiver accepts. Sent only when the caller allows it: each may be processed. */
 export const validChecks: readonly ReceiverCheck[] = [
   {
-    ...{ id: "valid", title: "accepts a valid message", sends: "valid" },
-    requirements: "TS16-17 EDS-9.2.1-2",
-    run: async (bench) => {
-      const answer = await bench.post(bench.messages.make());
-      return isAccepted(answer)
-        ? passed(`${describe(answer)} in ${answer.durationMs} ms`)
-        : failed(
-            `answered ${describe(answer)}`,
-            "Check that the receiver knows this secret and that its clock is right.",
-          );
-    },
-  },
-  {
-    ...{ id: "success-status", title: "answers success in one of the agreed forms", sends: "valid" },
-    requirements: "CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 C-24",
+    ...{ id: "success-status", title: "answers success in one of the agreed forms", level: "should" },
+    ...{ requirements: "CEW-2.2-4 CEW-2.2-5 CEW-2.2-6 TS16-17 C-24", sends: "valid" },
+    fix: "Answer 200 or 201 with a body and its Content-Type, 204 without a body, or 202 when it is processed later.",
     run: async (bench) => successForm(await bench.post(bench.messages.make())),
   },
-  {
-    ...{ id: "prompt", title: "answers within ten seconds", sends: "valid" },
-    requirements: "TS16-14 TS16-15 WDS-218",
-    run: async (bench) => {
-      const { durationMs } = await bench.post(bench.messages.make());
-      return durationMs <= promptMs
-        ? passed(`${durationMs} ms`)
-        : failed(`${durationMs} ms`, "Store the message, answer 202, and do the work afterwards.");
-    },
-  },
-  {
-    ...{ id: "raw-bytes", title: "verifies the raw bytes, whatever the JSON looks like", sends: "valid" },
+  accepts({
+    ...{ id: "raw-bytes", title: "verifies the raw bytes, whatever the JSON looks like" },
     requirements: "TS16-61",
-    run: async (bench) => {
-      const text = `{\n "type" : "${bench.receiver.eventType}",\t"timestamp":"2026-01-01T00:00:00.000Z",\n "data":{"z":1,"a":"\\u00fc"} }`;
-      const raw = { contentType: "application/json", body: Buffer.from(text) };
-      const answer = await bench.post(bench.messages.make({ raw }));
-      return isAccepted(answer)
-        ? passed(describe(answer))
-        : failed(
-            `answered ${describe(answer)}`,
-            "Keep the bytes as received; parsing and printing again changes them.",
-          );
+    fix: "Keep the bytes as received; parsing and printing again changes them.",
+    message: oddlyWritten,
+  }),
+  accepts({
+    ...{ id: "header-case", title: "finds headers in any letter case" },
+    requirements: "TS16-29",
+    fix: "Header names are case-insensitive; frameworks give them in lower case.",
+    message: ({ messages }) => {
+      const { headers, body } = messages.make();
+      return { headers: headers.map((text, index) => (index % 2 === 0 ? oddCase(text) : text)), body };
     },
+  }),
+  accepts({
+    ...{ id: "rotation", title: "accepts one right signature among several" },
+    requirements: "TS16-67 TS16-68",
+    fix: "Try every signature of the header: during a rotation there are two, and other versions may stand beside.",
+    message: ({ messages }) => {
+      if (messages.scheme === null) return null;
+      const { headers, body } = messages.make({ keys: "rotation" });
+      const list = headerOf(headers, "Webhook-Signature");
+      if (list === undefined) return { headers, body };
+      return { headers: withHeader(headers, { name: "Webhook-Signature", value: `v9,AAAA ${list}` }), body };
+    },
+  }),
+  {
+    ...{ id: "query-token", title: "keeps shared caches off when the token is in the query", level: "should" },
+    ...{ requirements: "CEW-3-2 CEW-3.2-1 CEW-3.2-4", sends: "valid" },
+    fix: "Answer such requests with `Cache-Control: private`, or take tokens in Authorization alone.",
+    run: queryToken,
   },
   {
-    ...{ id: "duplicate", title: "accepts a repeat of a message", sends: "valid" },
+    ...{ id: "duplicate", title: "accepts a repeat of a message", level: "must", sends: "valid" },
     requirements: "TS16-86 IDK-19 EDS-7.2-2 C-22",
+    fix: "Answer a repeat as the first time, without processing it: an error makes the sender try again.",
     run: async (bench) => {
-      const eventId = bench.messages.newEventId();
-      const first = await bench.post(bench.messages.make({ eventId }));
-      const second = await bench.post(bench.messages.make({ eventId }));
-      if (!isAccepted(first)) return notApplicable(`the first was answered ${describe(first)}`);
-      return isAccepted(second)
-        ? passed(`${describe(first)}, then ${describe(second)}`)
-        : failed(
-            `${describe(first)}, then ${describe(second)}`,
-            "Answer a repeat as the first time, without processing it: an error makes the sender try again.",
-          );
+      const { first, second } = await twice(bench, {});
+      if (!isAccepted(first)) return failed(describe(first), "The first of the two was not accepted.");
+      const seen = `${describe(first)}, then ${describe(second)}`;
+      return isAccepted(second) ? passed(seen) : failed(seen);
     },
   },
   {
-    ...{ id: "key-reuse", title: "refuses a known key with another body", sends: "valid" },
-    requirements: "IDK-3 IDK-22",
+    ...{ id: "key-reuse", title: "refuses a known key with another body", level: "should", sends: "valid" },
+    requirements: "IDK-3 IDK-22 C-22",
+    fix: "Keep a fingerprint of the body beside the key, and answer 422.",
     run: async (bench) => {
-      const eventId = bench.messages.newEventId();
-      const first = await bench.post(bench.messages.make({ eventId, data: { body: 1 } }));
-      const second = await bench.post(bench.messages.make({ eventId, data: { body: 2 } }));
-      if (!isAccepted(first)) return notApplicable(`the first was answered ${describe(first)}`);
-      return second.kind === "answer" && second.status === 422
-        ? passed("422")
-        : failed(
-            `answered ${describe(second)}`,
-            "Keep a fingerprint of the body beside the key, and answer 422.",
-          );
+      const { first, second } = await twice(bench, { word: "other" });
+      if (!isAccepted(first)) return failed(describe(first), "The first of the two was not accepted.");
+      return hasStatus(second, 422) ? passed("422") : failed(`${describe(first)}, then ${describe(second)}`);
     },
   },
   {
-    ...{ id: "concurrent", title: "lets one of two at once through, and the other wait", sends: "valid" },
-    requirements: "IDK-20 IDK-23 C-22",
+    ...{ id: "concurrent", title: "lets one of two at once through, and the other wait", level: "should" },
+    ...{ requirements: "IDK-20 IDK-23 C-22", sends: "valid" },
+    fix: "Claim the key before you process, and answer 409 with Retry-After while the first one runs.",
     run: async (bench) => {
-      const eventId = bench.messages.newEventId();
-      const message = bench.messages.make({ eventId });
+      const message = bench.messages.make();
       return concurrentForm(await Promise.all([bench.post(message), bench.post(message)]));
     },
   },
   {
-    ...{ id: "missing-key", title: "answers 400 when it requires a missing Idempotency-Key", sends: "valid" },
-    requirements: "IDK-21 IDK-24",
+    ...{ id: "missing-key", title: "answers 400 when it requires a missing Idempotency-Key", level: "should" },
+    ...{ requirements: "IDK-21 C-20", sends: "valid" },
+    fix: "Answer 400 with a link to your rules for the key.",
     run: async (bench) => {
       const { headers, body } = bench.messages.make();
-      const isSigned = headerOf(headers, "Signature-Input")?.includes("idempotency-key") === true;
-      if (isSigned) return notApplicable("the key is part of what the profile signs");
+      if (signsKey(headers)) return notApplicable("the key is part of what is signed");
       const answer = await bench.post({ headers: withoutHeader(headers, "Idempotency-Key"), body });
-      if (isAccepted(answer)) return notApplicable("the receiver does not require it");
-      return answer.kind === "answer" && answer.status === 400
-        ? passed("400")
-        : failed(`answered ${describe(answer)}`, "400 with a link to your rules for the key.");
+      if (isAccepted(answer)) return notApplicable(`${describe(answer)}: it does not need the header`);
+      return hasStatus(answer, 400) ? passed("400") : failed(describe(answer));
     },
   },
   {
-    ...{ id: "media-type", title: "answers 415 to a media type it does not know", sends: "valid" },
-    requirements: "CEW-2.2-11 C-25",
+    ...{ id: "bare-key", title: "takes a key without quotes, or answers 400", level: "should", sends: "valid" },
+    requirements: "IDK-2 C-20",
+    fix: "Parse Idempotency-Key as a structured string; a bare value is the same key, or a 400.",
+    run: async (bench) => {
+      const { headers, body, eventId } = bench.messages.make();
+      if (signsKey(headers)) return notApplicable("the key is part of what is signed");
+      const answer = await bench.post({
+        headers: withHeader(headers, { name: "Idempotency-Key", value: eventId }),
+        body,
+      });
+      const isFine = isAccepted(answer) || hasStatus(answer, 400);
+      return isFine ? passed(`${describe(answer)}: ${isAccepted(answer) ? "lenient" : "strict"}`) : failed(describe(answer));
+    },
+  },
+  {
+    ...{ id: "long-key", title: "refuses a key of ten thousand characters", level: "should", sends: "valid" },
+    requirements: "IDK-28 IDK-29",
+    fix: "Check length and characters of the key before anything is looked up by it, and answer 400.",
+    run: longKey,
+  },
+  {
+    ...{ id: "signed-non-json", title: "answers 4xx to signed bytes that are no JSON", level: "must" },
+    ...{ requirements: "TS16-18 C-25", sends: "valid" },
+    fix: "Answer 400 to what cannot be parsed; a 5xx makes the sender try again for days.",
+    run: async (bench) => {
+      const raw = { contentType: "application/json", body: Buffer.from('{"type":') };
+      const answer = await bench.post(bench.messages.make({ raw }));
+      if (isAccepted(answer)) return notApplicable(`${describe(answer)}: it looks into messages later`);
+      return isRefused(answer) ? passed(describe(answer)) : failed(describe(answer));
+    },
+  },
+  {
+    ...{ id: "media-type", title: "answers 415 to a media type it does not know", level: "must" },
+    ...{ requirements: "CEW-2.2-11 C-25", sends: "valid" },
+    fix: "415 tells the sender that the format is the problem.",
     run: async (bench) => {
       const raw = { contentType: "application/vnd.posthorn-check", body: Buffer.from("posthorn check") };
       const answer = await bench.post(bench.messages.make({ raw }));
-      if (isAccepted(answer)) return notApplicable("the receiver takes any media type");
-      return answer.kind === "answer" && answer.status === 415
-        ? passed("415")
-        : failed(`answered ${describe(answer)}`, "415 tells the sender that the format is the problem.");
+      if (isAccepted(answer)) return notApplicable(`${describe(answer)}: it takes any media type`);
+      return hasStatus(answer, 415) ? passed("415") : failed(describe(answer));
     },
   },
 ];
 
+type Posted = Pick<SampleMessage, "headers" | "body">;
+
+/** A rule about one honest message that is written in an unusual way; null where the scheme has no such thing. */
+function accepts({
+  message,
+  ...rule
+}: Omit<ReceiverCheck, "level" | "sends" | "run"> & {
+  readonly message: (bench: Bench) => Posted | null;
+}): ReceiverCheck {
+  return {
+    ...rule,
+    ...{ level: "must", sends: "valid" },
+    run: async (bench) => {
+      const posted = message(bench);
+      if (posted === null) return notApplicable("messages are not signed, as it was called");
+      const answer = await bench.post(posted);
+      return isAccepted(answer) ? passed(describe(answer)) : failed(describe(answer));
+    },
+  };
+}
+
+/** An honest message of the profile with spaces, escapes and numbers that no serializer writes. */
+function oddlyWritten({ messages }: Bench): Posted {
+  const eventId = messages.newEventId();
+  const word = "ü 1000";
+  const { headers, body } = messages.make({ eventId, word });
+  const tidy: unknown = JSON.parse(Buffer.from(body).toString("utf8"));
+  const text = JSON.stringify(tidy, null, " \t").replace(`"${word}"`, '"\\u00fc", "number" : 1.0e3');
+  const contentType = headerOf(headers, "Content-Type") ?? "application/json";
+  return messages.make({ eventId, raw: { contentType, body: Buffer.from(`${text}\r\n`) } });
+}
+
+function oddCase(name: string): string {
+  return [...name].map((letter, at) => (at % 2 === 0 ? letter.toLowerCase() : letter.toUpperCase())).join("");
+}
+
+function signsKey(headers: readonly string[]): boolean {
+  return headerOf(headers, "Signature-Input")?.includes('"idempotency-key"') === true;
+}
+
+/** The same event sent again as a sender does it: same body and key, the time and signature fresh. */
+async function twice(
+  { messages, post }: Bench,
+  change: { readonly word?: string },
+): Promise<{ readonly first: ProbeAnswer; readonly second: ProbeAnswer }> {
+  const event = { eventId: messages.newEventId(), occurredAt: Date.now() };
+  const first = await post(messages.make(event));
+  const second = await post(messages.make({ ...event, ...change }));
+  return { first, second };
+}
+
+async function queryToken(bench: Bench): Promise<Result> {
+  const { bearerToken, url } = bench.receiver;
+  if (bearerToken === null) return notApplicable("messages carry no token, as it was called");
+  if (bench.messages.scheme?.startsWith("rfc9421") === true)
+    return notApplicable("the address is part of what is signed");
+  const { headers, body } = bench.messages.make();
+  const withQuery = new URL(url);
+  withQuery.searchParams.set("access_token", bearerToken);
+  const answer = await bench.send({
+    method: "POST",
+    url: withQuery,
+    headers: [...withoutHeader(headers, "Authorization"), "Cache-Control", "no-store"],
+    body,
+  });
+  if (isRefused(answer)) return notApplicable(`${describe(answer)}: it takes tokens in Authorization alone`);
+  if (isBroken(answer) || answer.kind === "failure") return failed(describe(answer));
+  const control = answer.headers["cache-control"] ?? "";
+  return /\b(?:private|no-store)\b/i.test(control)
+    ? passed(`Cache-Control: ${control}`)
+    : failed(`${answer.status}, Cache-Control: ${control === "" ? "(none)" : control}`);
+}
+
+async function longKey({ messages, post }: Bench): Promise<Result> {
+  const key = "k".repeat(10_000);
+  const sample = messages.make();
+  const hasOtherId = headerOf(sample.headers, "Webhook-ID") !== undefined;
+  const { headers, body } = signsKey(sample.headers) && !hasOtherId ? messages.make({ eventId: key }) : sample;
+  if (signsKey(headers) && hasOtherId) return notApplicable("the key is part of what is signed");
+  const answer = await post({
+    headers: withHeader(headers, { name: "Idempotency-Key", value: `"${key}"` }),
+    body,
+  });
+  if (isRefused(answer)) return passed(describe(answer));
+  if (isAccepted(answer) && hasOtherId)
+    return notApplicable(`${describe(answer)}: it tells messages by another header`);
+  return failed(describe(answer));
+}
+
 function successForm(answer: ProbeAnswer): Result {
-  if (answer.kind === "failure" || !isAccepted(answer)) return notApplicable(`answered ${describe(answer)}`);
+  if (answer.kind === "failure" || !isAccepted(answer)) return failed(describe(answer));
   const { status, body, headers } = answer;
-  const hint =
-    "200 or 201 with a body and its Content-Type, 204 without a body, or 202 when it is processed later.";
-  if (![200, 201, 202, 204].includes(status)) return failed(`${status}`, hint);
-  if (status === 200 && body === "") return failed("200 without a body", hint);
-  if (status === 200 && headers["content-type"] === undefined)
-    return failed("200 without Content-Type", hint);
-  return passed(`${status}`);
+  if (![200, 201, 202, 204].includes(status)) return failed(`${status}`);
+  if (status === 200 && body === "") return failed("200 without a body");
+  const isTyped = status === 202 || body === "" || headers["content-type"] !== undefined;
+  return isTyped ? passed(`${status}`) : failed(`${status} with a body and no Content-Type`);
 }
 
 function concurrentForm(answers: readonly [ProbeAnswer, ProbeAnswer]): Result {
@@ -138,72 +250,8 @@ function concurrentForm(answers: readonly [ProbeAnswer, ProbeAnswer]): Result {
   if (!answers.some(isAccepted)) return failed(texts, "One of the two has to go through.");
   const other = answers.find((answer) => !isAccepted(answer));
   if (other === undefined) return passed(`${texts}: the first was done, or its answer repeated`);
-  if (other.kind !== "answer" || other.status !== 409)
-    return failed(texts, "Answer 409 while the first is being processed.");
+  if (other.kind !== "answer" || other.status !== 409) return failed(texts);
   return other.headers["retry-after"] === undefined
     ? failed(texts, "A 409 that will pass says when to come back: Retry-After.")
     : passed(texts);
 }
-
-/** Rules about everything that was answered; run last. */
-export const closingChecks: readonly ReceiverCheck[] = [
-  {
-    ...{ id: "no-redirect", title: "never answers 3xx", sends: "nothing_valid" },
-    requirements: "CEW-2.2-2 TS16-97",
-    run: async ({ seen }) => {
-      const redirect = seen.find(
-        (answer) => answer.kind === "answer" && answer.status >= 300 && answer.status < 400,
-      );
-      return redirect === undefined
-        ? passed(`${seen.length} answers`)
-        : failed(
-            describe(redirect),
-            "Senders follow no redirect: give them the final URL, without a trailing-slash redirect.",
-          );
-    },
-  },
-  {
-    ...{ id: "no-server-error", title: "answers no mistake of a sender with 5xx", sends: "nothing_valid" },
-    requirements: "TS16-23 C-25",
-    run: async ({ seen }) => {
-      const broken = seen.filter((answer) => answer.kind === "answer" && answer.status >= 500);
-      return broken.length === 0
-        ? passed(`${seen.length} answers`)
-        : failed(
-            `${broken.length} of ${seen.length} were 5xx`,
-            "5xx makes senders try again for days; what they sent wrong is a 4xx.",
-          );
-    },
-  },
-  {
-    ...{ id: "retry-after", title: "says with every 429 when to come back", sends: "nothing_valid" },
-    requirements: "CEW-2.2-9 TS16-22",
-    run: async ({ seen }) => {
-      const limited = seen.filter((answer) => answer.kind === "answer" && answer.status === 429);
-      if (limited.length === 0) return notApplicable("no 429 was seen");
-      const bare = limited.filter(
-        (answer) => answer.kind === "answer" && answer.headers["retry-after"] === undefined,
-      );
-      return bare.length === 0
-        ? passed(`${limited.length} times`)
-        : failed("429 without Retry-After", "A 429 must carry Retry-After.");
-    },
-  },
-  {
-    ...{ id: "problem-details", title: "explains errors as problem details", sends: "nothing_valid" },
-    requirements: "EDS-9.2.5-1 CEW-2.2-1",
-    run: async ({ seen }) => {
-      const errors = seen.filter(
-        (answer) => answer.kind === "answer" && isRefused(answer) && answer.body !== "",
-      );
-      if (errors.length === 0) return notApplicable("errors have no body");
-      const explained = errors.filter(
-        (answer) =>
-          answer.kind === "answer" && answer.headers["content-type"]?.startsWith("application/problem+json"),
-      );
-      return explained.length === errors.length
-        ? passed(`${errors.length} errors`)
-        : notApplicable(`${explained.length} of ${errors.length} errors; it is optional`);
-    },
-  },
-];

@@ -133,8 +133,8 @@ describe("oauth2 tokens", () => {
 
   it("asks once for all who wait", async (t) => {
     const { tokens, server } = await setUp(t);
-    const answers = await Promise.all(Array.from({ length: 50 }, () => tokens.token()));
-    assert.deepEqual(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1);
+    const answers = await Promise.all(Array.from({ length: 50 }, async () => tokens.token()));
+    assert.equal(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1);
     assert.equal(server.requestCount, 1);
   });
 

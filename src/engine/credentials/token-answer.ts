@@ -48,7 +48,8 @@ function grantOf(members: Readonly<Record<string, unknown>>): TokenAnswer {
   if (accessToken.length > tokenLengthMax || !/^[\x21-\x7e]+$/.test(accessToken)) {
     return failed("the access_token does not fit into a header");
   }
-  if (tokenType !== undefined && String(tokenType).toLowerCase() !== "bearer") {
+  const isBearer = typeof tokenType === "string" && tokenType.toLowerCase() === "bearer";
+  if (tokenType !== undefined && !isBearer) {
     return failed("the token URL answered with a token_type other than Bearer");
   }
   return { kind: "granted", accessToken, lifetimeMs: lifetimeMsOf(expiresIn) };

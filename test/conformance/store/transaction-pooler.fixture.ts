@@ -40,18 +40,31 @@ const idle = 0x49;
 const simpleQuery = 0x51;
 const terminate = 0x58;
 
-interface ServerConnection {
+/** Fewer than a store has, so that it must share them. */
+const serversMax = 4;
+
+interface PooledServer {
   readonly socket: Socket;
-  client: Socket | null;
-  readonly greeting: Buffer[];
+  client: PooledClient | null;
+}
+
+interface PooledClient {
+  readonly socket: Socket;
+  server: PooledServer | null;
+  /** What came while it waited for a server. */
+  readonly held: Buffer[];
+  isCutAfterCommit: boolean;
 }
 
 class Pooler {
   cut: "before" | "after" | null = null;
   readonly #target: URL;
-  readonly #free: ServerConnection[] = [];
+  readonly #free: PooledServer[] = [];
+  readonly #waiting: PooledClient[] = [];
   readonly #sockets = new Set<Socket>();
-  readonly #cutting = new Set<Socket>();
+  #servers = 0;
+  /** What a server says to a new client, said again to all later ones. */
+  #greeting: Buffer | null = null;
 
   constructor(target: URL) {
     this.#target = target;
@@ -61,85 +74,112 @@ class Pooler {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  accept(client: Socket): void {
-    this.#track(client);
-    let startup: Buffer | null = null;
-    let held: ServerConnection | null = null;
-    const toServer = messageReader(false, (message) => {
-      if (startup === null) {
-        startup = message;
-        void this.#connect(startup, client).then(
-          (server) => {
-            this.#free.push(server);
-            client.write(Buffer.concat(server.greeting));
-          },
-          () => client.destroy(),
-        );
+  accept(socket: Socket): void {
+    this.#track(socket);
+    const client: PooledClient = { socket, server: null, held: [], isCutAfterCommit: false };
+    let started = false;
+    socket.on(
+      "data",
+      messageReader(false, (message) => {
+        if (started) return this.#fromClient(client, message);
+        started = true;
+        void this.#start(client, message);
+      }),
+    );
+    socket.on("close", () => {
+      // In mid-transaction: as with a real pooler, the server must not be given to anybody else.
+      client.server?.socket.destroy();
+      const at = this.#waiting.indexOf(client);
+      if (at >= 0) this.#waiting.splice(at, 1);
+    });
+  }
+
+  async #start(client: PooledClient, startup: Buffer): Promise<void> {
+    if (this.#servers < serversMax) await this.#connect(startup);
+    if (this.#greeting === null) client.socket.destroy();
+    else client.socket.write(this.#greeting);
+  }
+
+  #fromClient(client: PooledClient, message: Buffer): void {
+    if (message[0] === terminate) {
+      client.socket.end();
+      return;
+    }
+    if (client.server !== null) return this.#toServer(client, message);
+    client.held.push(message);
+    if (client.held.length > 1) return;
+    this.#waiting.push(client);
+    this.#assign();
+  }
+
+  #toServer(client: PooledClient, message: Buffer): void {
+    const isCommit = message[0] === simpleQuery && message.toString("utf8", 5).startsWith("COMMIT");
+    if (isCommit && this.cut !== null) {
+      client.isCutAfterCommit = this.cut === "after";
+      this.cut = null;
+      if (!client.isCutAfterCommit) {
+        client.socket.destroy();
         return;
       }
-      if (message[0] === terminate) return client.end();
-      if (held?.client !== client) {
-        // The oldest one, so that a client rarely meets the same one twice.
-        held = this.#free.shift() ?? null;
-        if (held === null) return client.destroy();
-        held.client = client;
-      }
-      if (!this.#isCut(message, { client, server: held })) held.socket.write(message);
-    });
-    client.on("data", toServer);
-    client.on("close", () => {
-      if (held?.client === client) held.socket.destroy();
-    });
-  }
-
-  #isCut(message: Buffer, ends: { readonly client: Socket; readonly server: ServerConnection }): boolean {
-    const isCommit = message[0] === simpleQuery && message.toString("utf8", 5).startsWith("COMMIT");
-    if (!isCommit || this.cut === null) return false;
-    const when = this.cut;
-    this.cut = null;
-    if (when === "after") {
-      this.#cutting.add(ends.client);
-      return false;
     }
-    ends.client.destroy();
-    return true;
+    client.server?.socket.write(message);
   }
 
-  async #connect(startup: Buffer, client: Socket): Promise<ServerConnection> {
+  /** The server that has rested longest goes first, so that a client rarely meets the same one twice. */
+  #assign(): void {
+    while (this.#waiting.length > 0) {
+      const server = this.#free.shift();
+      if (server === undefined) return;
+      const client = this.#waiting.shift();
+      if (client === undefined) return;
+      server.client = client;
+      client.server = server;
+      for (const message of client.held.splice(0)) this.#toServer(client, message);
+    }
+  }
+
+  async #connect(startup: Buffer): Promise<void> {
+    this.#servers += 1;
     const socket = connect(Number(this.#target.port || 5432), this.#target.hostname);
     this.#track(socket);
-    const server: ServerConnection = { socket, client: null, greeting: [] };
-    const ready = Promise.withResolvers<void>();
-    let greeted = false;
+    const server: PooledServer = { socket, client: null };
+    const greeting: Buffer[] = [];
+    const ended = Promise.withResolvers<void>();
+    let isReady = false;
     socket.on(
       "data",
       messageReader(true, (message) => {
         const isIdle = message[0] === readyForQuery && message[5] === idle;
-        if (!greeted) {
-          server.greeting.push(message);
-          if (isIdle) {
-            greeted = true;
-            ready.resolve();
-          }
-          return;
-        }
-        const { client: to } = server;
-        if (isIdle) {
-          server.client = null;
-          this.#free.push(server);
-        }
-        if (to !== null && this.#cutting.delete(to)) to.destroy();
-        else to?.write(message);
+        if (isReady) return this.#fromServer(server, { message, isIdle });
+        greeting.push(message);
+        if (!isIdle) return;
+        isReady = true;
+        this.#greeting = Buffer.concat(greeting);
+        this.#free.push(server);
+        ended.resolve();
       }),
     );
     socket.on("close", () => {
+      this.#servers -= 1;
       const at = this.#free.indexOf(server);
       if (at >= 0) this.#free.splice(at, 1);
-      (server.client ?? (greeted ? null : client))?.destroy();
+      server.client?.socket.destroy();
+      ended.resolve();
     });
     socket.write(startup);
-    await ready.promise;
-    return server;
+    await ended.promise;
+  }
+
+  #fromServer(server: PooledServer, from: { readonly message: Buffer; readonly isIdle: boolean }): void {
+    const { client } = server;
+    if (from.isIdle) {
+      server.client = null;
+      if (client !== null) client.server = null;
+      this.#free.push(server);
+    }
+    if (client?.isCutAfterCommit === true) client.socket.destroy();
+    else client?.socket.write(from.message);
+    if (from.isIdle) this.#assign();
   }
 
   #track(socket: Socket): void {

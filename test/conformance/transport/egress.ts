@@ -128,7 +128,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       assert.equal(result.observation.kind, "response");
     });
 
-    it("reports names without addresses as dns", async (t) => {
+    it("EDS-9.3-1 reports names without addresses as dns", async (t) => {
       const transport = create({ policy: loopbackOnly, names: { "empty.test": () => [] } });
       t.after(() => transport.close());
       for (const hostname of ["empty.test", "missing.test"]) {
@@ -138,7 +138,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       }
     });
 
-    it("reports a closed port as network", async (t) => {
+    it("EDS-9.3-1 reports a closed port as network", async (t) => {
       const receiver = await startReceiver();
       await receiver.close();
       const transport = create({ policy: loopbackOnly });

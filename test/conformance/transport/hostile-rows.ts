@@ -25,8 +25,12 @@ const complete = response(200, { complete: true });
 const cutShort = response(200, { complete: false });
 
 const slow: readonly HostileRow[] = [
-  { title: "accepts and stays silent", behave: behaviours.silent, expected: failure("timeout") },
-  { title: "takes the request and hangs", behave: behaviours.hangAfterRequest, expected: failure("timeout") },
+  { title: "EDS-9.3-1 accepts and stays silent", behave: behaviours.silent, expected: failure("timeout") },
+  {
+    title: "EDS-9.3-1 takes the request and hangs",
+    behave: behaviours.hangAfterRequest,
+    expected: failure("timeout"),
+  },
   { title: "drips its headers", behave: behaviours.dripHead, expected: failure("timeout") },
   {
     title: "drips its body",
@@ -34,7 +38,11 @@ const slow: readonly HostileRow[] = [
     expected: failure("timeout"),
     message: /status 200 seen/,
   },
-  { title: "hangs in the status line", behave: answering("HTTP/1.1 2"), expected: failure("timeout") },
+  {
+    title: "EDS-9.3-1 hangs in the status line",
+    behave: answering("HTTP/1.1 2"),
+    expected: failure("timeout"),
+  },
   {
     title: "hangs in the body",
     behave: answering(`${ok}Content-Length: 9\r\n\r\nabc`),
@@ -69,56 +77,56 @@ const large: readonly HostileRow[] = [
 ];
 
 const cut: readonly HostileRow[] = [
-  { title: "resets at accept", behave: behaviours.resetAtAccept, expected: lost },
-  { title: "closes at accept", behave: behaviours.closeAtAccept, expected: lost },
+  { title: "EDS-9.3-1 resets at accept", behave: behaviours.resetAtAccept, expected: lost },
+  { title: "EDS-9.3-1 closes at accept", behave: behaviours.closeAtAccept, expected: lost },
   {
-    title: "resets instead of an answer",
+    title: "EDS-9.3-1 resets instead of an answer",
     behave: behaviours.resetBeforeAnswer,
     expected: failure("network"),
   },
   {
-    title: "closes instead of an answer",
+    title: "EDS-9.3-1 closes instead of an answer",
     behave: behaviours.closeBeforeAnswer,
     expected: failure("network"),
   },
   {
-    title: "closes in the status line",
+    title: "EDS-9.3-1 closes in the status line",
     behave: answeringThenClosing("HTTP/1.1 2"),
     expected: failure("network"),
   },
   {
-    title: "resets in the headers",
+    title: "EDS-9.3-1 resets in the headers",
     behave: answeringThenResetting(`${ok}X-A: 1\r\n`),
     expected: failure("network"),
   },
   {
-    title: "closes before its Content-Length",
+    title: "EDS-9.3-2 closes before its Content-Length",
     behave: answeringThenClosing(`${ok}Content-Length: 100\r\n\r\n0123456789`),
     expected: cutShort,
     message: /10 bytes/,
   },
   {
-    title: "closes before its Content-Length, connection: close",
+    title: "EDS-9.3-2 closes before its Content-Length, connection: close",
     behave: answeringThenClosing(`${ok}Connection: close\r\nContent-Length: 100\r\n\r\n0123456789`),
     expected: cutShort,
   },
   {
-    title: "resets in the body",
+    title: "EDS-9.3-2 resets in the body",
     behave: answeringThenResetting(`${ok}Content-Length: 100\r\n\r\n0123456789`),
     expected: cutShort,
   },
   {
-    title: "resets in a body that has no length",
+    title: "EDS-9.3-2 resets in a body that has no length",
     behave: answeringThenResetting(`${ok}\r\n0123456789`),
     expected: cutShort,
   },
   {
-    title: "closes between chunks without the last one",
+    title: "EDS-9.3-2 closes between chunks without the last one",
     behave: answeringThenClosing(`${ok}Transfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n`),
     expected: cutShort,
   },
   {
-    title: "closes inside a chunk, connection: close",
+    title: "EDS-9.3-2 closes inside a chunk, connection: close",
     behave: answeringThenClosing(`${ok}Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nabcd`),
     expected: cutShort,
   },
@@ -178,17 +186,17 @@ const odd: readonly HostileRow[] = [
     expected: complete,
   },
   {
-    title: "sends 103 and then 200",
+    title: "EDS-9.2.4-1 sends 103 and then 200",
     behave: answering(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${ok}Content-Length: 0\r\n\r\n`),
     expected: complete,
   },
   {
-    title: "sends 100 Continue unasked",
+    title: "EDS-9.2.4-1 sends 100 Continue unasked",
     behave: answering(`HTTP/1.1 100 Continue\r\n\r\n${ok}Content-Length: 0\r\n\r\n`),
     expected: complete,
   },
   {
-    title: "drips 100 Continue twice, then 103, then 200",
+    title: "EDS-9.2.4-1 drips 100 Continue twice, then 103, then 200",
     behave: async (connection) => {
       await connection.request();
       const interim = "HTTP/1.1 100 Continue\r\nX-A: HTTP/1.1 100\r\n\r\n";

@@ -47,12 +47,12 @@ const resets: readonly FrameRow[] = [
   ]),
   {
     title: "EDS-9.9-2 a connection that ends instead of an answer is a network failure",
-    behave: answeringFrames([], { then: "close" }),
+    behave: answeringFrames([], { afterwards: "close" }),
     expected: lost,
   },
   {
     title: "EDS-9.3-2 a connection that ends in the body is an incomplete answer",
-    behave: answeringFrames(partOf, { then: "close" }),
+    behave: answeringFrames(partOf, { afterwards: "close" }),
     expected: cutShort,
   },
   {
@@ -100,7 +100,7 @@ const others: readonly FrameRow[] = [
   },
   {
     title: "a flood of pings is cut",
-    behave: answeringFrames([], { then: "flood" }),
+    behave: answeringFrames([], { afterwards: "flood" }),
     expected: broken,
     message: /bytes without a complete response head/,
   },

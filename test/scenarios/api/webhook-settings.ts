@@ -25,7 +25,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     return fieldsOf(reply).toSorted();
   };
 
-  test("what nobody asked for is off, and shown", async () => {
+  test("WDS-100 what nobody asked for has its default, and is shown", async () => {
     const webhook = await create();
     assert.equal(webhook["payload_format"], "standard");
     assert.equal(webhook["bearer_token_in"], "header");
@@ -58,7 +58,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     assert.equal((await reader.get("/v1/profiles/standard")).status, 200);
   });
 
-  test("credentials are accepted and never shown", async () => {
+  test("C-29 credentials are accepted and never shown", async () => {
     const created = await client().post("/v1/webhooks", {
       ...minimal,
       oauth2,
@@ -94,7 +94,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     });
   });
 
-  test("PUT and PATCH can be repeated, keep what they do not name, and take null for the default (C-33)", async () => {
+  test("C-33 WDS-106 PUT and PATCH can be repeated, keep what they do not name, and take null for the default", async () => {
     const webhook = await create({
       http2: true,
       credential_headers: { "X-Key": "1" },

@@ -129,7 +129,8 @@ export class Http2Connection implements Connection {
   ): void {
     if (exchange.settled) return;
     this.#spoiled = true;
-    if (stream.id === undefined || stream.id > this.#lastStreamId) return this.#owner.refused(exchange);
+    const isUnseen = stream.id === undefined || stream.id > this.#lastStreamId;
+    if (isUnseen && exchange.status === 0) return this.#owner.refused(exchange);
     const silent = new TransportFault("network", `stream ended with code ${stream.rstCode ?? 0}`);
     exchange.onResponseError(null, failure ?? this.socketError ?? silent);
   }

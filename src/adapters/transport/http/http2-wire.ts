@@ -37,7 +37,7 @@ export class Http2Wire extends Duplex {
     socket.on("end", () => this.push(null));
     socket.on("close", () => this.destroy());
     socket.on("error", (error) => {
-      this.socketError = error;
+      this.socketError ??= error;
       this.destroy();
     });
   }

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreUnavailableError } from "../../../ports/store.ts";
+import { DatabaseSetupError, isConnectionLoss, isTransient, setupError, storeError } from "./errors.ts";
+import { judgeServer } from "./server-check.ts";
+
+function failure(code: string | null, message = "failed"): Error {
+  return Object.assign(new Error(message), code === null ? {} : { code });
+}
+
+const good = { version: 150_020, encoding: "UTF8", readOnly: false };
+
+for (const { code, text } of [
+  { code: "53100", text: /disk .* full/ },
+  { code: "53300", text: /too many connections/ },
+  { code: "25006", text: /read-only/ },
+  { code: "57P01", text: /shutting down/ },
+  { code: "57P03", text: /shutting down or starting/ },
+  { code: "57014", text: /too long/ },
+  { code: "55P03", text: /lock/ },
+  { code: "40001", text: /conflict/ },
+  { code: "40P01", text: /conflict/ },
+  { code: "08006", text: /connection/ },
+  { code: "58030", text: /system error/ },
+  { code: "ECONNRESET", text: /cannot be reached/ },
+  { code: "ENOTFOUND", text: /cannot be reached/ },
+]) {
+  test(`WDS-204 the engine may try again after ${code}`, () => {
+    const error = storeError(failure(code));
+    assert.ok(error instanceof StoreUnavailableError);
+    assert.match(error.message, text);
+  });
+}
+
+test("errors of our own statements are bugs and pass through", () => {
+  for (const code of ["23505", "42P01", "22P02", "PH001"]) {
+    const error = failure(code);
+    assert.equal(storeError(error), error);
+  }
+});
+
+test("what pg says only in words is the loss of the connection", () => {
+  for (const message of [
+    "Connection terminated unexpectedly",
+    "timeout exceeded when trying to connect",
+    "Query read timeout",
+    "Client has encountered a connection error and is not queryable",
+    "Cannot use a pool after calling end on the pool",
+  ]) {
+    assert.ok(isConnectionLoss(failure(null, message)), message);
+    assert.ok(storeError(failure(null, message)) instanceof StoreUnavailableError, message);
+  }
+  assert.equal(isConnectionLoss(failure(null, "x is not a function")), false);
+});
+
+test("only conflicts between transactions are tried again at once", () => {
+  assert.ok(isTransient(failure("40001")));
+  assert.ok(isTransient(failure("40P01")));
+  assert.equal(isTransient(failure("08006")), false);
+});
+
+for (const { code, problem } of [
+  { code: "28P01", problem: "login_refused" },
+  { code: "28000", problem: "login_refused" },
+  { code: "3D000", problem: "missing" },
+  { code: "42501", problem: "no_permission" },
+  { code: "25006", problem: "read_only" },
+  { code: "53300", problem: "unreachable" },
+  { code: "ECONNREFUSED", problem: "unreachable" },
+]) {
+  test(`opening says what ${code} means for the setting`, () => {
+    const error = setupError(failure(code), "db.example:5432/posthorn");
+    assert.ok(error instanceof DatabaseSetupError);
+    assert.equal(error.problem, problem);
+    assert.match(error.message, /POSTHORN_DATABASE_URL/);
+  });
+}
+
+test("a server before 15, another encoding and a standby are refused", () => {
+  judgeServer(good);
+  assert.throws(() => judgeServer({ ...good, version: 140_012 }), /PostgreSQL 14.*15 or later/);
+  assert.throws(() => judgeServer({ ...good, encoding: "SQL_ASCII" }), /SQL_ASCII/);
+  assert.throws(() => judgeServer({ ...good, readOnly: true }), /standby/);
+});

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import {
+  createTestDatabase,
+  type TestDatabase,
+} from "../../../../test/conformance/store/postgres-database.fixture.ts";
+import { start } from "../../../../test/conformance/store/scene.ts";
+import { Database } from "./database.ts";
+import { loadDriver } from "./driver.ts";
+import { migrate, migrations, planMigrations, type PostgresMigration } from "./migrations.ts";
+
+async function newDatabase(
+  t: TestContext,
+): Promise<{ readonly made: TestDatabase; readonly database: Database }> {
+  const made = await createTestDatabase();
+  const database = new Database(await loadDriver(), {
+    url: made.url,
+    connectionsMax: 2,
+    connectTimeoutMs: 5_000,
+    statementTimeoutMs: 10_000,
+    preparedStatements: false,
+  });
+  t.after(async () => {
+    await database.close();
+    await made.drop();
+  });
+  return { made, database };
+}
+
+const second = { number: 2, name: "second" };
+
+test("a migration that fails leaves nothing, and goes on from there when it is repaired", async (t) => {
+  const { made, database } = await newDatabase(t);
+  const broken = { ...second, sql: "CREATE TABLE posthorn.half (id int);\nSELECT 1 / 0;\n" };
+  await assert.rejects(migrate(database, { now: start, known: [...migrations, broken] }), /division by zero/);
+  assert.deepEqual(await made.query("SELECT to_regclass('posthorn.half')::text AS half"), [{ half: null }]);
+  const whole = { ...second, sql: "CREATE TABLE posthorn.half (id int);\n" };
+  const known = [...migrations, whole];
+  const plan = await migrate(database, { now: start, known });
+  assert.deepEqual([plan.from, plan.pending], [1, [whole]]);
+  assert.deepEqual(await planMigrations(database, known), { from: 2, pending: [] });
+});
+
+test("what touches large tables runs outside the transaction, and again after a crash", async (t) => {
+  const { made, database } = await newDatabase(t);
+  await migrate(database, { now: start });
+  const online: PostgresMigration = {
+    ...second,
+    sql: "SELECT 1;\n",
+    beforehand: ["CREATE INDEX CONCURRENTLY IF NOT EXISTS queue_bytes ON posthorn.queue (bytes)"],
+  };
+  await database.rows(online.beforehand?.[0] ?? "");
+  await migrate(database, { now: start, known: [...migrations, online] });
+  const rows = await made.query(
+    "SELECT indisvalid FROM pg_index WHERE indexrelid = 'posthorn.queue_bytes'::regclass",
+  );
+  assert.deepEqual(rows, [{ indisvalid: true }]);
+});

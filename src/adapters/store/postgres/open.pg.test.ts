@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { type TestContext, test } from "node:test";
+import { inspect } from "node:util";
+import {
+  createTestDatabase,
+  type TestDatabase,
+} from "../../../../test/conformance/store/postgres-database.fixture.ts";
+import { publish, start } from "../../../../test/conformance/store/scene.ts";
+import type { Store } from "../../../ports/store.ts";
+import { openPostgresStore, type PostgresStoreOptions, planPostgresMigrations } from "./open.ts";
+
+async function newDatabase(t: TestContext): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  return database;
+}
+
+function openHere(url: string, options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
+  return openPostgresStore({ url, now: start, masterKeyIds: { current: "key-1", previous: [] }, ...options });
+}
+
+/** The opening fails with this problem, soon, naming the setting and hiding the password. */
+async function refuses(opening: Promise<Store>, problem: string): Promise<void> {
+  const begun = performance.now();
+  await assert.rejects(opening, (error: Error & { readonly problem?: string }) => {
+    assert.equal(error.name, "DatabaseSetupError", inspect(error));
+    assert.equal(error.problem, problem);
+    assert.match(error.message, /POSTHORN_DATABASE_URL/);
+    assert.doesNotMatch(inspect(error, { depth: 9 }), /hunter2/);
+    return true;
+  });
+  assert.ok(performance.now() - begun < 10_000);
+}
+
+test("a server that does not listen, does not answer or is not there is unreachable", async (t) => {
+  const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+  t.after(() => silent.close());
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const closed = createServer().listen(0, "127.0.0.1");
+  await once(closed, "listening");
+  const { port: closedPort } = closed.address() as AddressInfo;
+  closed.close();
+  await once(closed, "close");
+  await refuses(openHere(`postgres://u:hunter2@127.0.0.1:${closedPort}/x`), "unreachable");
+  await refuses(openHere("postgres://u:hunter2@no-such-host.invalid/x"), "unreachable");
+  const quick = { connectTimeoutMs: 300 };
+  await refuses(openHere(`postgres://u:hunter2@127.0.0.1:${port}/x`, quick), "unreachable");
+  await refuses(openHere("postgres://u:hunter2@127.0.0.1:not-a-port/x"), "invalid_url");
+  await refuses(openHere("mysql://u:hunter2@127.0.0.1/x"), "invalid_url");
+});
+
+test("a missing database, a login that is refused and a read-only one each say so", async (t) => {
+  const database = await newDatabase(t);
+  const missing = new URL(database.url);
+  missing.pathname = "/no_such_database";
+  missing.password = "hunter2";
+  await refuses(openHere(missing.href), "missing");
+  const stranger = new URL(database.url);
+  stranger.username = "no_such_user";
+  stranger.password = "hunter2";
+  await refuses(openHere(stranger.href), "login_refused");
+  const { pathname } = new URL(database.url);
+  await database.query(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_read_only = on`);
+  await refuses(openHere(database.url), "read_only");
+});
+
+test("many that open an empty database at once migrate it once", async (t) => {
+  const database = await newDatabase(t);
+  const stores = await Promise.all(Array.from({ length: 5 }, () => openHere(database.url)));
+  const rows = await database.query("SELECT number FROM posthorn.migrations");
+  assert.deepEqual(rows, [{ number: 1 }]);
+  const owners = await database.query("SELECT last_value::int AS last FROM posthorn.owners");
+  assert.deepEqual(owners, [{ last: 5 }]);
+  for (const store of stores) await store.close();
+});
+
+test("the plan shows what opening would migrate, and writes nothing", async (t) => {
+  const database = await newDatabase(t);
+  const plan = async () => {
+    const { from, pending } = await planPostgresMigrations({ url: database.url });
+    return { from, pending: pending.map(({ name }) => name) };
+  };
+  assert.deepEqual(await plan(), { from: 0, pending: ["initial"] });
+  assert.deepEqual(await database.query("SELECT to_regnamespace('posthorn')::text AS schema"), [
+    { schema: null },
+  ]);
+  await (await openHere(database.url)).close();
+  assert.deepEqual(await plan(), { from: 1, pending: [] });
+});
+
+for (const { name, sql } of [
+  { name: "SchemaTooNewError", sql: "INSERT INTO posthorn.migrations VALUES (99, 'future', 'x', 0)" },
+  { name: "MigrationMismatchError", sql: "UPDATE posthorn.migrations SET checksum = 'x' WHERE number = 1" },
+]) {
+  test(`refuses a database with ${name}`, async (t) => {
+    const database = await newDatabase(t);
+    await (await openHere(database.url)).close();
+    await database.query(sql);
+    await assert.rejects(openHere(database.url), { name });
+  });
+}
+
+test("a deployment with another master key is refused, one that rotated it is let in", async (t) => {
+  const database = await newDatabase(t);
+  const open = (current: string, previous: readonly string[] = []) =>
+    openHere(database.url, { masterKeyIds: { current, previous } });
+  await (await open("key-1")).close();
+  await assert.rejects(open("key-2"), { name: "DifferentMasterKeyError" });
+  await (await open("key-2", ["key-1"])).close();
+  await (await open("key-2")).close();
+  await assert.rejects(open("key-1"), { name: "DifferentMasterKeyError" });
+});
+
+test("works in a schema that an administrator made for a user without further rights", async (t) => {
+  const database = await newDatabase(t);
+  const role = `posthorn_role_${process.pid}`;
+  await database.query(`CREATE ROLE ${role} LOGIN; CREATE SCHEMA posthorn AUTHORIZATION ${role}`);
+  t.after(() => database.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`));
+  const url = new URL(database.url);
+  url.username = role;
+  const store = await openHere(url.href);
+  await publish(store);
+  await store.close();
+  await database.query("DROP SCHEMA posthorn CASCADE");
+  await refuses(openHere(url.href), "no_permission");
+});

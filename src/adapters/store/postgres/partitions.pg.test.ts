@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import {
+  createTestDatabase,
+  type TestDatabase,
+} from "../../../../test/conformance/store/postgres-database.fixture.ts";
+import {
+  day,
+  newAttempt,
+  only,
+  publish,
+  publishSettled,
+  runToEnd,
+  settle,
+  start,
+} from "../../../../test/conformance/store/scene.ts";
+import type { Store } from "../../../ports/store.ts";
+import { openPostgresStore } from "./open.ts";
+
+async function openHere(t: TestContext): Promise<{ readonly database: TestDatabase; readonly store: Store }> {
+  const database = await createTestDatabase();
+  const masterKeyIds = { current: "key", previous: [] };
+  const store = await openPostgresStore({ url: database.url, now: start, masterKeyIds });
+  t.after(async () => {
+    await store.close();
+    await database.drop();
+  });
+  return { database, store };
+}
+
+async function partitions(database: TestDatabase): Promise<readonly unknown[]> {
+  const rows = await database.query(
+    `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+     WHERE i.inhparent = 'posthorn.attempts'::regclass ORDER BY 1`,
+  );
+  return rows.map(({ relname }) => relname);
+}
+
+test("WDS-222 attempts are partitioned by month, some months ahead", async (t) => {
+  const { database, store } = await openHere(t);
+  const first = ["attempts_2025_12", "attempts_2026_01", "attempts_2026_02", "attempts_2026_03"];
+  assert.deepEqual(await partitions(database), [...first, "attempts_rest"]);
+  await store.upkeep.forgetKeys({ now: start + 40 * day, limit: 10 });
+  assert.deepEqual(await partitions(database), [...first, "attempts_2026_04", "attempts_rest"]);
+  await publishSettled(store, {}, { attempt: newAttempt() });
+  const rows = await database.query("SELECT tableoid::regclass::text AS place FROM posthorn.attempts");
+  assert.deepEqual(rows, [{ place: "posthorn.attempts_2026_01" }]);
+});
+
+test("WDS-223 history of a webhook has an index on webhook and time in every partition", async (t) => {
+  const { database } = await openHere(t);
+  const rows = await database.query(
+    "SELECT tablename FROM pg_indexes WHERE schemaname = 'posthorn' AND indexdef LIKE '%(webhook, executed_at)'",
+  );
+  assert.deepEqual(rows.map(({ tablename }) => tablename).toSorted(), [
+    "attempts",
+    ...(await partitions(database)),
+  ]);
+});
+
+test("an attempt in a month without a partition is kept, and moves when its month is made", async (t) => {
+  const { database, store } = await openHere(t);
+  const later = newAttempt({ executedAt: start + 200 * day });
+  const { deliveries } = await publishSettled(store, {}, { attempt: later });
+  const place = async () =>
+    only(await database.query("SELECT tableoid::regclass::text AS place FROM posthorn.attempts"))["place"];
+  assert.equal(await place(), "posthorn.attempts_rest");
+  await store.upkeep.forgetKeys({ now: start + 200 * day, limit: 10 });
+  assert.equal(await place(), "posthorn.attempts_2026_07");
+  assert.deepEqual(await store.history.listAttempts(only(deliveries).id), [later]);
+});
+
+test("WDS-224 retention drops whole months once nothing of that age waits any more", async (t) => {
+  const { database, store } = await openHere(t);
+  await publishSettled(store, {}, { attempt: newAttempt() });
+  const { leases } = await publish(store, { deliveries: [{ claim: true }] });
+  const forget = () =>
+    runToEnd(() => store.upkeep.forgetHistory({ createdBefore: start + 90 * day, limit: 100 }));
+  await forget();
+  assert.ok((await partitions(database)).includes("attempts_2026_01"));
+  await settle(store, only(leases), { attempt: newAttempt() });
+  await forget();
+  assert.deepEqual(await partitions(database), ["attempts_rest"]);
+  await publishSettled(store, {}, { attempt: newAttempt({ executedAt: start + 91 * day }) });
+  assert.equal((await database.query("SELECT 1 FROM posthorn.attempts")).length, 1);
+});

@@ -1,0 +1,13 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { closestName } from "./closest-name.ts";
+
+const known = ["event_type", "data", "idempotency_key", "priority"];
+
+test("a slip finds its name, something else finds none", () => {
+  for (const name of ["event_typ", "eventType", "event-type", "EVENT_TYPE"])
+    assert.equal(closestName(name, known), "event_type");
+  assert.equal(closestName("dta", known), "data");
+  assert.equal(closestName("idempotencyKey", known), "idempotency_key");
+  for (const name of ["zzz", "", "x".repeat(10_000)]) assert.equal(closestName(name, known), null);
+});

@@ -1,0 +1,212 @@
+/** The documents of a tenant's webhooks, read by the parsers of their own formats. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { DiagnosticSeverity, Parser } from "@asyncapi/parser";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { profiles } from "../../src/core/profiles/index.ts";
+import { assertProblem, createClient } from "../scenarios/api/client.ts";
+import type { Client } from "../scenarios/api/client.ts";
+import { openStandIn } from "./stand-in/open.ts";
+import type { StandIn } from "./stand-in/open.ts";
+
+let server: StandIn;
+let client: Client;
+
+/** Local references of every kind, a recursive one among them. */
+const trickySchema = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  $id: "https://example.com/order",
+  type: "object",
+  required: ["order_id", "items", "parent"],
+  properties: {
+    order_id: { $ref: "#/$defs/id" },
+    items: { type: "array", items: { $ref: "#/$defs/a~1b%20c" }, minItems: 1 },
+    first: { $ref: "#/properties/items/items" },
+    parent: { anyOf: [{ type: "null" }, { $ref: "#" }] },
+    pair: { type: "array", prefixItems: [{ $ref: "#/$defs/id" }, { type: "number" }] },
+  },
+  dependentSchemas: { first: { properties: { pair: true } } },
+  additionalProperties: false,
+  $defs: { id: { type: "string", pattern: "^[0-9]+$" }, "a/b c": { type: "object", required: ["sku"] } },
+};
+const trickyExample = {
+  order_id: "4711",
+  items: [{ sku: "a" }],
+  pair: ["1", 2],
+  parent: { order_id: "1", items: [{ sku: "b" }], parent: null },
+};
+
+before(async () => {
+  server = await openStandIn();
+  client = createClient({ baseUrl: server.baseUrl, key: server.adminKey });
+  const put = async (name: string, body: object, tenant = "default"): Promise<void> => {
+    const reply = await client.call("PUT", `/v1/event-types/${name}?tenant_id=${tenant}`, { body });
+    assert.ok(reply.status < 300, reply.text);
+  };
+  await client.call("PUT", "/v1/tenants/other", { body: {} });
+  await put("order.created", { description: "Made.", schema: trickySchema, examples: [trickyExample] });
+  await put("order.gone", {
+    deprecated: true,
+    schema: { type: "object" },
+    examples: [{ a: 1 }, { b: null }],
+  });
+  await put("order.anything", {});
+  await put("__proto__", { schema: true });
+  await put("secret.plan", { description: "Of somebody else." }, "other");
+});
+after(() => server.close());
+
+interface OpenApiDocument {
+  readonly info: { readonly title: string };
+  readonly webhooks: Readonly<Record<string, { readonly post: OpenApiOperation }>>;
+  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+}
+
+interface OpenApiOperation {
+  readonly deprecated?: boolean;
+  readonly parameters: readonly { readonly name: string; readonly required: boolean }[];
+  readonly requestBody: { readonly content: Readonly<Record<string, OpenApiContent>> };
+  readonly responses: Readonly<Record<string, { readonly headers?: object }>>;
+}
+
+interface OpenApiContent {
+  readonly schema: { readonly $ref: string };
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+
+async function openApiOf(profile: string): Promise<OpenApiDocument> {
+  const reply = await client.get(`/v1/webhook-docs/openapi.json?profile=${profile}`);
+  assert.equal(reply.status, 200, reply.text);
+  return JSON.parse(reply.text) as OpenApiDocument;
+}
+
+async function asyncApiTextOf(profile: string): Promise<string> {
+  const reply = await client.get(`/v1/webhook-docs/asyncapi.json?profile=${profile}`);
+  assert.equal(reply.status, 200, reply.text);
+  return reply.text;
+}
+
+const typeNames = ["__proto__", "order.anything", "order.created", "order.gone"];
+
+const exampleCounts: ReadonlyMap<string, number> = new Map([
+  ["order.created", 1],
+  ["order.gone", 2],
+]);
+
+for (const { name, payloadFormats } of profiles) {
+  test(`TS16-102 TS16-103 the OpenAPI document of ${name} is valid, and so are its examples`, async () => {
+    const document = await openApiOf(name);
+    const result = await new Validator().validate(structuredClone(document));
+    assert.ok(result.valid, JSON.stringify(result.errors));
+    assert.deepEqual(Object.keys(document.webhooks).toSorted(), typeNames);
+    const ajv = createAjv(document);
+    let checked = 0;
+    for (const { post } of Object.values(document.webhooks)) {
+      assert.equal(Object.keys(post.requestBody.content).length, payloadFormats.length);
+      for (const { schema, examples = {} } of Object.values(post.requestBody.content)) {
+        const validate = ajv.getSchema(`doc${schema.$ref}`);
+        assert.ok(validate !== undefined, schema.$ref);
+        for (const { value } of Object.values(examples)) {
+          assert.ok(validate(value), JSON.stringify(validate.errors));
+          checked += 1;
+        }
+        assert.ok(!validate(7) || schema.$ref.includes("__proto__"), "anything would do");
+      }
+    }
+    assert.equal(checked, 3 * payloadFormats.length);
+  });
+
+  test(`TS16-102 TS16-103 the AsyncAPI document of ${name} is valid, and so are its examples`, async () => {
+    const { document, diagnostics } = await new Parser().parse(await asyncApiTextOf(name));
+    const errors = diagnostics.filter(({ severity }) => severity === DiagnosticSeverity.Error);
+    assert.deepEqual(
+      errors.map(({ code, message, path }) => `${code} ${path.join("/")}: ${message}`),
+      [],
+    );
+    assert.ok(document !== undefined);
+    assert.equal(document.operations().all().length, typeNames.length);
+    for (const operation of document.operations().all()) {
+      assert.equal(operation.isSend(), true);
+      assert.equal(operation.messages().all().length, payloadFormats.length);
+      assert.ok(operation.security().length > 0);
+    }
+    for (const message of document.messages().all()) {
+      assert.ok(message.hasPayload() && message.hasHeaders());
+      const type = message.title() ?? "";
+      assert.equal(message.examples().all().length, exampleCounts.get(type) ?? 0, type);
+    }
+  });
+}
+
+test("references of a tenant's schema lead to the same places inside the document", async () => {
+  const document = await openApiOf("event-delivery");
+  const ajv = createAjv(document);
+  const validate = ajv.getSchema("doc#/components/schemas/order.created-content");
+  assert.ok(validate !== undefined);
+  assert.ok(validate(trickyExample), JSON.stringify(validate.errors));
+  const { parent } = trickyExample;
+  for (const wrong of [
+    { ...trickyExample, order_id: "not digits" },
+    { ...trickyExample, items: [{}] },
+    { ...trickyExample, first: {} },
+    { ...trickyExample, parent: { ...parent, order_id: "x" } },
+    { ...trickyExample, pair: ["x", 2] },
+    { ...trickyExample, more: 1 },
+  ]) {
+    assert.ok(!validate(wrong), JSON.stringify(wrong));
+  }
+});
+
+test("headers, answers and the deprecated flag are those of the profile and the type", async () => {
+  const { webhooks } = await openApiOf("standard");
+  const { post } = webhooks["order.gone"] ?? assert.fail("the type is missing");
+  assert.equal(post.deprecated, true);
+  assert.equal(webhooks["order.created"]?.post.deprecated, undefined);
+  const headers = Object.fromEntries(post.parameters.map(({ name, required }) => [name, required]));
+  assert.equal(headers["Webhook-ID"], true);
+  assert.equal(headers["Signature"], false);
+  assert.ok(!("Content-Type" in headers));
+  for (const status of ["410", "2XX", "3XX", "4XX", "5XX", "default"])
+    assert.ok(status in post.responses, status);
+  for (const status of ["429", "503"])
+    assert.ok("Retry-After" in (post.responses[status]?.headers ?? {}), status);
+  const cloudEvents = (await openApiOf("cloudevents")).webhooks["order.created"]?.post;
+  assert.deepEqual(Object.keys(cloudEvents?.requestBody.content ?? {}), [
+    "application/cloudevents+json",
+    "application/json",
+  ]);
+  assert.equal(cloudEvents?.parameters.find(({ name }) => name === "ce-type")?.required, false);
+});
+
+test("a tenant sees its own types only, and an unknown profile is refused by name", async () => {
+  const { text } = await client.get("/v1/webhook-docs/openapi.json");
+  assert.ok(!text.includes("secret.plan"));
+  const others = await client.get("/v1/webhook-docs/asyncapi.json?tenant_id=other");
+  assert.ok(others.text.includes("secret.plan") && !others.text.includes("order.created"));
+  const reader = client.withKey(await client.keyFor("read", "other"));
+  const own = await reader.get("/v1/webhook-docs/openapi.json");
+  assert.deepEqual(Object.keys((JSON.parse(own.text) as OpenApiDocument).webhooks), ["secret.plan"]);
+  const expected = { status: 400, code: "invalid_request" };
+  assertProblem(await reader.get("/v1/webhook-docs/openapi.json?tenant_id=default"), expected);
+  assertProblem(await client.get("/v1/webhook-docs/openapi.json?profile=Standard"), expected);
+  const publisher = client.withKey(await client.keyFor("publish", "other"));
+  assertProblem(await publisher.get("/v1/webhook-docs/openapi.json"), { status: 403, code: "forbidden" });
+});
+
+test("without registered types the documents are valid and empty", async () => {
+  await client.call("PUT", "/v1/tenants/empty", { body: {} });
+  const openApi = await client.get("/v1/webhook-docs/openapi.json?tenant_id=empty");
+  assert.ok((await new Validator().validate(openApi.body as unknown as object)).valid);
+  const asyncApi = await client.get("/v1/webhook-docs/asyncapi.json?tenant_id=empty");
+  const { document } = await new Parser().parse(asyncApi.text);
+  assert.equal(document?.messages().all().length, 0);
+});
+
+function createAjv(document: object): Ajv2020 {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema({ ...document, $id: "doc" });
+  return ajv;
+}
