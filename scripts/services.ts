@@ -27,7 +27,7 @@ const services: readonly Service[] = [
     mark: "pg",
     name: "PostgreSQL",
     variable: "POSTHORN_TEST_DATABASE_URL",
-    fallback: "postgres://posthorn:posthorn@127.0.0.1:5432/posthorn_test",
+    fallback: "postgres://postgres@127.0.0.1:5432/postgres",
   }),
   server({
     mark: "rabbit",

@@ -51,7 +51,7 @@ export function createHandler(route: Route, dependencies: IdempotencyDependencie
     {
       route,
       readCall: createCallReader(route, { query: raw.query, readBody: createRawReader(raw) }),
-      bodyHeader: "content-type",
+      bodyHeader: null,
       handle: (call) => raw.handle(call as Call<unknown, unknown, RawContent>),
     },
     dependencies,

@@ -85,7 +85,7 @@ const idempotencyKeyParameter = {
 
 /** All optional, because they belong to one form of the route only. */
 function rawParameters({ raw }: Route): TSchema | undefined {
-  return raw === undefined ? undefined : ({ ...raw.query, required: [] } as TSchema);
+  return raw === undefined ? undefined : { ...raw.query, required: [] };
 }
 
 function parametersOf(

@@ -38,7 +38,7 @@ function response(status: number, complete = true): AttemptObservation {
   return { kind: "response", status, complete };
 }
 
-test("every status from 100 to 599 means under `standard` what C-5 says", () => {
+test("EDS-8-2 every status from 100 to 599 means under `standard` what C-5 says", () => {
   for (let status = 100; status <= 599; status += 1) {
     const expected = expectations.findLast(([from, to]) => status >= from && status <= to)?.[2];
     const verdict = classify(response(status), standard);
@@ -74,7 +74,7 @@ test("only 408 and 504 leave the receiver's state open by themselves", () => {
   assert.deepEqual(open, [408, 504]);
 });
 
-test("a response cut short is transient with unknown state, whatever its status line said", () => {
+test("EDS-9.3-2 a response cut short is transient with unknown state, whatever its status line said", () => {
   for (const status of [200, 204, 299, 400, 410]) {
     const verdict = classify(response(status, false), standard);
     assert.equal(verdict.outcome, "transient");
@@ -94,7 +94,7 @@ test("a profile may let the status line decide", () => {
   assert.equal(classify(response(410, false), byStatus).outcome, "terminal");
 });
 
-test("transport failures are transient; the state is unknown once bytes were sent", () => {
+test("EDS-8-1 transport failures are transient; the state is unknown once bytes were sent", () => {
   for (const category of ["timeout", "network", "dns", "ssl", "protocol"] as const) {
     for (const requestSent of [true, false]) {
       const verdict = classify({ kind: "failure", category, requestSent }, standard);
@@ -146,14 +146,14 @@ test("EDS-9.2.3-16 after the announced sunset the next failure is the last, and 
   assert.equal(patient, failed, "`standard` does not read the header");
 });
 
-test("200, 201, 202 and 204 are accepted in every profile", () => {
+test("EDS-9.2.1-2 200, 201, 202 and 204 are accepted in every profile", () => {
   for (const profile of profiles) {
     for (const status of [200, 201, 202, 204])
       assert.equal(classify(response(status), profile).outcome, "accepted");
   }
 });
 
-test("property: total, with a category exactly when not accepted and `permanent_` exactly when terminal", () => {
+test("EDS-2-5 property: total, with a category exactly when not accepted and `permanent_` exactly when terminal", () => {
   const statuses = fc.oneof(fc.integer(), fc.integer({ min: 0, max: 1_000 }), fc.double());
   const outcomes: readonly Outcome[] = ["accepted", "transient", "terminal"];
   fc.assert(

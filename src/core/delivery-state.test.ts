@@ -46,7 +46,7 @@ function movedTo(result: TransitionResult): DeliveryProgress {
   return result.progress;
 }
 
-test("a first request that is accepted ends the delivery", () => {
+test("EDS-6.2-1 a first request that is accepted ends the delivery", () => {
   const result = step(fresh, attempted(accepted, createdAt + 5), createdAt + 50);
   assert.deepEqual(result, {
     kind: "moved",
@@ -55,7 +55,7 @@ test("a first request that is accepted ends the delivery", () => {
   });
 });
 
-test("a transient failure schedules the next request from the end of this one", () => {
+test("EDS-6.1-3 EDS-6.2-2 a transient failure schedules the next request from the end of this one", () => {
   const result = step(fresh, attempted(transient, createdAt), createdAt + 800);
   const dueAt = createdAt + 800 + 5_000;
   const reason = "server_error_503";
@@ -66,7 +66,7 @@ test("a transient failure schedules the next request from the end of this one", 
   });
 });
 
-test("always failing: ten requests at the times of TS16-106, exhausted right after the tenth", () => {
+test("TS16-106 EDS-11.8-1 WDS-126 always failing: ten requests at the printed times, exhausted right after the tenth", () => {
   let progress = fresh;
   const times: number[] = [];
   while (progress.state === "pending" || progress.state === "failed") {
@@ -80,7 +80,7 @@ test("always failing: ten requests at the times of TS16-106, exhausted right aft
   );
 });
 
-test("a terminal outcome is dead-lettered under its own reason", () => {
+test("EDS-6.2-3 a terminal outcome is dead-lettered under its own reason, and not retried", () => {
   const result = step(fresh, attempted(terminal, createdAt), createdAt);
   assert.ok(result.kind === "moved");
   assert.deepEqual(result.effects, [{ kind: "dead_letter", reason: "permanent_client_error_410" }]);

@@ -53,7 +53,7 @@ test("a 410 that broke off suspends nothing", () => {
   assert.equal(observeHealth(createHealth(), observation, rules), null);
 });
 
-test("404 for 24 hours disables, before it does not (C-6, TS16-92)", () => {
+test("TS16-92 404 for 24 hours disables, before it does not (C-6)", () => {
   const health = createHealth();
   assert.equal(observe(health, 404, { now: start }), null);
   assert.equal(observe(health, 404, { now: start + 24 * hourMs - 1 }), null);
@@ -81,7 +81,7 @@ test("a failure without a response never completes the time of 404", () => {
   assert.equal(observe(health, 0, { now: start + 25 * hourMs }), null);
 });
 
-test("twenty terminal outcomes without an accepted one between them suspend (C-15, EDS-11.8-3)", () => {
+test("EDS-11.8-3 twenty terminal outcomes without an accepted one between them suspend (C-15)", () => {
   const health = createHealth();
   for (let count = 0; count < 19; count += 1) assert.equal(observe(health, 400, { now: start }), null);
   observe(health, 200, { now: start });
@@ -108,7 +108,7 @@ test("an exhausted delivery disables only without any success since its first at
   assert.deepEqual(observe(health, 500, { now: start + hourMs, firstAttemptAt: start + 1 }), disabled);
 });
 
-test("`always` and `never` are taken literally (TS16-112)", () => {
+test("TS16-112 `always` and `never` are taken literally", () => {
   const health = { ...createHealth(), lastAcceptedAt: start };
   assert.equal(observeExhausted(health, start, { ...rules, onExhausted: "never" }), null);
   assert.equal(observeExhausted(health, start, { ...rules, onExhausted: "always" })?.kind, "disable");
@@ -143,7 +143,7 @@ function pauseAfter(observation: AttemptObservation, retryAfterMs: number | null
   return endpointPause({ verdict, statusCode, retryAfterMs, now: start }, standard.pauses);
 }
 
-test("429 pauses the endpoint for the longer of Retry-After and a minute (C-4, TS16-94)", () => {
+test("TS16-94 429 pauses the endpoint for the longer of Retry-After and a minute (C-4)", () => {
   assert.deepEqual(pauseAfter(observationOf(429)), { until: start + 60_000, reason: "rate_limit" });
   assert.deepEqual(pauseAfter(observationOf(429), 10_000), { until: start + 60_000, reason: "rate_limit" });
   assert.deepEqual(pauseAfter(observationOf(429), 120_000), {

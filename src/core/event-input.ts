@@ -60,7 +60,12 @@ export function eventFieldProblems(fields: EventFields, now: number): FieldError
 export function parseTimestamp(text: unknown): number | null {
   if (typeof text !== "string" || text.length > 40 || !rfc3339.test(text)) return null;
   const time = Date.parse(text);
-  return Number.isFinite(time) && time >= 0 ? time : null;
+  return Number.isFinite(time) && time >= 0 && isDayOfCalendar(text.slice(0, 10)) ? time : null;
+}
+
+/** `Date` takes the 30th of February for a day in March. */
+function isDayOfCalendar(date: string): boolean {
+  return new Date(`${date}T00:00:00Z`).getUTCDate() === Number(date.slice(8));
 }
 
 /** Content of any media type: a type, at least one byte (CEW-2.1-4), and nothing that only goes with JSON `data`. */

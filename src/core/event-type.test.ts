@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isEventTypeName, isEventTypePattern, isSystemEventType, matches } from "./event-type.ts";
 
-test("names are dotted words of at most 128 characters", () => {
+test("TS16-44 TS16-45 names are dotted words of at most 128 characters", () => {
   for (const name of ["a", "order.created", "Order_2.v1.X", "x".repeat(128), "posthorn.test"]) {
     assert.equal(isEventTypeName(name), true, name);
   }
@@ -33,7 +33,7 @@ test("patterns are names, prefixes ending in `.*`, or `*` alone", () => {
   }
 });
 
-test("matching", () => {
+test("WDS-43 WDS-82 TS16-115 a webhook gets the types it names, and those below a prefix", () => {
   const table: readonly (readonly [pattern: string, type: string, expected: boolean])[] = [
     ["order.created", "order.created", true],
     ["order.created", "order.created.late", false],

@@ -80,7 +80,7 @@ const malformed: readonly (readonly [string, string])[] = [
 
 describe("reading a key", () => {
   for (const [raw, key] of wellFormed) {
-    test(`${JSON.stringify(raw).slice(0, 60)} is read, in both modes`, () => {
+    test(`IDK-2 EDS-9.4-2 ${JSON.stringify(raw).slice(0, 60)} is read, in both modes`, () => {
       const expected = { kind: "ok", key, form: "string" };
       assert.deepEqual(parseKeyHeader(raw), expected);
       assert.deepEqual(parseKeyHeader(raw, { lenient: true }), expected);
@@ -93,6 +93,11 @@ describe("reading a key", () => {
       assert.deepEqual(parseKeyHeader(raw, { lenient: false }), { kind: "malformed", reason });
     });
   }
+
+  test("IDK-31 the examples of the draft are read", () => {
+    for (const key of ["8e03978e-40d5-43e8-bc93-6894a57f9324", "clkyoesmbgybucifusbbtdsbohtyuuwz"])
+      assert.deepEqual(parseKeyHeader(`"${key}"`), { kind: "ok", key, form: "string" });
+  });
 
   test("structured-headers reads the same keys from the same values", () => {
     const piece = fc.oneof(
@@ -183,7 +188,7 @@ describe("lenient mode", () => {
 describe("writing a key", () => {
   test("a UUID is put in quotes", () => assert.equal(serializeKey(uuid), `"${uuid}"`));
 
-  test("every key is written as structured-headers writes it and read back unchanged", () => {
+  test("IDK-2 EDS-9.4-2 every key is written as structured-headers writes it and read back unchanged", () => {
     const key = fc.string({
       unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)),
       minLength: 1,

@@ -14,7 +14,7 @@ import {
 const start = 1_800_000_000_000;
 const documented = { requestsPerMinute: 100, burst: 20 };
 
-test("of 21 immediate requests with a burst of 20 the last waits for one interval (WDS-165)", () => {
+test("WDS-165 of 21 immediate requests with a burst of 20 the last waits for one interval", () => {
   const bucket = createBucket(documented);
   for (let count = 0; count < 20; count += 1) assert.equal(tryTake(bucket, start), 0);
   assert.equal(tryTake(bucket, start), 600);

@@ -95,6 +95,15 @@ describe("custom headers", () => {
     });
   }
 
+  test("TS16-37 what the producer alone may say cannot be configured, in any case", () => {
+    for (const name of ["Webhook-ID", "webhook-timestamp", "WEBHOOK-SIGNATURE", "Idempotency-Key"])
+      assert.deepEqual(
+        judgeCustomHeaders({ [name]: "x" }).map(({ code }) => code),
+        ["reserved"],
+        name,
+      );
+  });
+
   test("the lists are in lower case, or they would never match", () => {
     for (const entry of [...reservedHeaderNames, ...reservedHeaderPrefixes]) {
       assert.equal(entry, entry.toLowerCase());

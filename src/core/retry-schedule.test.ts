@@ -34,20 +34,20 @@ test("attemptsMax counts requests: one more than the delays of a list", () => {
   assert.equal(attemptsMax({ ...quarter, attemptsMax: 1 }), 1);
 });
 
-test("after attempt k the exponent is k - 1", () => {
+test("WDS-117 after attempt k the exponent is k - 1", () => {
   const delays = [1, 2, 3, 4, 5].map((attemptCount) =>
     nextDelayMs({ ...plain, schedule: quarter, attemptCount, random: 0.5 }),
   );
   assert.deepEqual(delays, [1_000, 2_000, 4_000, 8_000, 16_000]);
 });
 
-test("additive jitter lengthens the listed delay by at most a fifth", () => {
+test("TS16-111 additive jitter lengthens the listed delay by at most a fifth", () => {
   const at = (random: number) => nextDelayMs({ ...plain, schedule: additive, attemptCount: 2, random });
   assert.deepEqual([at(0), at(0.5)], [300_000, 330_000]);
   assert.ok(at(0.999_999) <= 360_000);
 });
 
-test("full jitter reaches down to zero and up to the bound", () => {
+test("EDS-9.6-4 full jitter reaches down to zero and up to the bound", () => {
   const at = (random: number) => nextDelayMs({ ...plain, schedule: fullJitter, attemptCount: 3, random });
   assert.deepEqual([at(0), at(0.5)], [0, 2_000]);
 });
@@ -57,14 +57,14 @@ test("jitter never lifts a delay above the cap: 375 s where 300 s is the maximum
   assert.equal(delay, 300_000);
 });
 
-test("floors come last: no 45 s where one minute is the minimum", () => {
+test("WDS-121 floors come last: no 45 s where one minute is the minimum", () => {
   const floored = { schedule: quarter, attemptCount: 1, random: 0, floorsMs: standard.retryDelayFloorsMs };
   assert.equal(nextDelayMs({ ...floored, category: "rate_limit", retryAfterMs: null }), 60_000);
   assert.equal(nextDelayMs({ ...floored, category: "dns", retryAfterMs: null }), 5_000);
   assert.equal(nextDelayMs({ ...floored, category: "server_error", retryAfterMs: null }), 750);
 });
 
-test("Retry-After is a lower bound and beats the cap; a smaller one changes nothing", () => {
+test("EDS-9.6-6 EDS-9.5-3 Retry-After is a lower bound and beats the cap; a smaller one changes nothing", () => {
   const query = { ...plain, schedule: quarter, attemptCount: 1, random: 0.5 };
   assert.equal(nextDelayMs({ ...query, retryAfterMs: 7_200_000 }), 7_200_000);
   assert.equal(nextDelayMs({ ...query, retryAfterMs: 10 }), 1_000);
@@ -79,7 +79,7 @@ test("counts outside the schedule get its first or last delay", () => {
 const schedules = fc.constantFrom(fullJitter, quarter, additive);
 const unit = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-test("property: floors hold and without them the delay stays within jitter and cap", () => {
+test("WDS-121 WDS-124 property: floors hold, and without them the delay stays within jitter and cap, in whole milliseconds", () => {
   const categories = fc.constantFrom(undefined, ...failureCategories);
   const retryAfter = fc.option(fc.integer({ min: 1, max: 1e15 }));
   fc.assert(
@@ -95,7 +95,7 @@ test("property: floors hold and without them the delay stays within jitter and c
   );
 });
 
-test("property: for the same random number delays never fall from retry to retry (EDS-9.6-1)", () => {
+test("EDS-9.6-1 EDS-6.3-5 property: for the same random number delays never fall from retry to retry", () => {
   fc.assert(
     fc.property(schedules, fc.integer({ min: 1, max: 60 }), unit, (schedule, attemptCount, random) => {
       const earlier = nextDelayMs({ ...plain, schedule, attemptCount, random });
@@ -104,7 +104,7 @@ test("property: for the same random number delays never fall from retry to retry
   );
 });
 
-test("the three known forms are valid", () => {
+test("EDS-9.6-5 the three known forms are valid", () => {
   for (const schedule of [fullJitter, quarter, additive]) assert.deepEqual(validateSchedule(schedule), []);
 });
 
@@ -139,7 +139,7 @@ const refused: readonly (readonly [candidate: unknown, field: string])[] = [
   [{ ...quarter, attemptsMax: 51, baseDelayMs: scheduleDelayMsMax, delayMsMax: scheduleDelayMsMax }, ""],
 ];
 
-test("what could retry without bound is refused, naming the field", () => {
+test("EDS-9.6-3 EDS-11.8-1 what could retry without bound is refused, naming the field", () => {
   for (const [candidate, field] of refused) {
     const problems = validateSchedule(candidate);
     assert.equal(problems[0]?.field, field, JSON.stringify(candidate));

@@ -20,7 +20,7 @@ function sourceAt(times: Iterable<number>) {
 }
 
 describe("version 7 ids", () => {
-  test("have the form of RFC 9562 and carry the clock", () => {
+  test("EDS-9.4-4 IDK-5 TS16-32 have the form of RFC 9562 and carry the clock", () => {
     const source = sourceAt([1_645_557_742_000]);
     const id = source.next();
     assert.match(id, canonical);
@@ -28,7 +28,7 @@ describe("version 7 ids", () => {
     assert.equal(uuidV7TimeMs(id), 1_645_557_742_000);
   });
 
-  test("strictly increase whatever the clock does", () => {
+  test("EDS-7.2-8 strictly increase whatever the clock does", () => {
     const clock = fc.array(fc.oneof(fc.nat({ max: 20 }), fc.nat({ max: 2 ** 40 })), {
       minLength: 2,
     });
@@ -63,7 +63,7 @@ describe("version 7 ids", () => {
     assert.deepEqual(times, [1000, 1000, 1001]);
   });
 
-  test("differ in all 62 random bits, also across refills of the pool", () => {
+  test("EDS-7.1-3 differ in all 62 random bits, also across refills of the pool", () => {
     const source = sourceAt([1]);
     const ones = new Array<number>(64).fill(0);
     const count = 4000;

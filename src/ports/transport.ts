@@ -21,6 +21,7 @@ export interface Transport {
   close(): Promise<void>;
 }
 
+/** POST for deliveries and tokens; the others for handshakes with a receiver. */
 export type OutboundMethod = "POST" | "PUT" | "OPTIONS" | "GET";
 
 /** One request, ready to send. */
@@ -92,5 +93,7 @@ export const noResponseFields: ResponseFields = Object.freeze({});
 
 /** WDS-202. */
 export const responseSampleBytesMax = 1024;
+/** For echoed challenges and access tokens. */
 export const responseBodyBytesMaxAllowed = 64 * 1024;
+/** Characters of one field of `ResponseFields`. */
 export const responseFieldLengthMax = 2048;

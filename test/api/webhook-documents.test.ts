@@ -1,7 +1,7 @@
 /** The documents of a tenant's webhooks, read by the parsers of their own formats. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { DiagnosticSeverity, Parser } from "@asyncapi/parser";
+import { Parser } from "@asyncapi/parser";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -90,6 +90,9 @@ async function asyncApiTextOf(profile: string): Promise<string> {
 
 const typeNames = ["__proto__", "order.anything", "order.created", "order.gone"];
 
+/** Of a diagnostic; advice on style has higher numbers. */
+const errorSeverity = 0;
+
 const exampleCounts: ReadonlyMap<string, number> = new Map([
   ["order.created", 1],
   ["order.gone", 2],
@@ -98,7 +101,7 @@ const exampleCounts: ReadonlyMap<string, number> = new Map([
 for (const { name, payloadFormats } of profiles) {
   test(`TS16-102 TS16-103 the OpenAPI document of ${name} is valid, and so are its examples`, async () => {
     const document = await openApiOf(name);
-    const result = await new Validator().validate(structuredClone(document));
+    const result = await new Validator().validate({ ...structuredClone(document) });
     assert.ok(result.valid, JSON.stringify(result.errors));
     assert.deepEqual(Object.keys(document.webhooks).toSorted(), typeNames);
     const ajv = createAjv(document);
@@ -120,7 +123,7 @@ for (const { name, payloadFormats } of profiles) {
 
   test(`TS16-102 TS16-103 the AsyncAPI document of ${name} is valid, and so are its examples`, async () => {
     const { document, diagnostics } = await new Parser().parse(await asyncApiTextOf(name));
-    const errors = diagnostics.filter(({ severity }) => severity === DiagnosticSeverity.Error);
+    const errors = diagnostics.filter(({ severity }) => Number(severity) === errorSeverity);
     assert.deepEqual(
       errors.map(({ code, message, path }) => `${code} ${path.join("/")}: ${message}`),
       [],
@@ -198,7 +201,7 @@ test("a tenant sees its own types only, and an unknown profile is refused by nam
 test("without registered types the documents are valid and empty", async () => {
   await client.call("PUT", "/v1/tenants/empty", { body: {} });
   const openApi = await client.get("/v1/webhook-docs/openapi.json?tenant_id=empty");
-  assert.ok((await new Validator().validate(openApi.body as unknown as object)).valid);
+  assert.ok((await new Validator().validate({ ...(openApi.body as object) })).valid);
   const asyncApi = await client.get("/v1/webhook-docs/asyncapi.json?tenant_id=empty");
   const { document } = await new Parser().parse(asyncApi.text);
   assert.equal(document?.messages().all().length, 0);

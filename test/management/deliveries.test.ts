@@ -47,7 +47,7 @@ async function deadLetters(world: World, count: number) {
   return webhook;
 }
 
-test("a retry by hand is a new delivery of the same event and takes the dead letter's place", async (t) => {
+test("TS16-118 a retry by hand is a new delivery of the same event and takes the dead letter's place", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 1);
   const { deliveries, deadLetters: letters } = world.services;
@@ -104,7 +104,7 @@ test("a retry names a delivery of this webhook and tenant, or nothing happens", 
   assert.equal(world.requests.length, 1);
 });
 
-test("listings by status page without gaps, also where the status is derived", async (t) => {
+test("TS16-120 listings by status page without gaps, also where the status is derived", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook();
   const webhookId = webhook.id;
@@ -254,7 +254,7 @@ test("a batch retry is checked as a whole", async (t) => {
   );
 });
 
-test("a replay goes to those who subscribe now, or to those named", async (t) => {
+test("TS16-118 a replay goes to those who subscribe now, or to those named", async (t) => {
   const world = await openWorld(t);
   const first = await world.createWebhook({ url: "https://example.com/first" });
   const eventId = await world.publish();

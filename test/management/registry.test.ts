@@ -16,7 +16,7 @@ const fieldsOf = (expected: readonly string[]) => (error: unknown) => {
   return true;
 };
 
-test("a registered schema holds events to it, from the moment it is put until it is deleted", async (t) => {
+test("TS16-46 a registered schema holds events to it, from the moment it is put until it is deleted", async (t) => {
   const world = await openWorld(t);
   const { eventTypes } = world.services;
   await world.publish({ data: { id: "text" } });
@@ -58,7 +58,7 @@ test("a registered schema holds events to it, from the moment it is put until it
   await assert.rejects(again.delete(admin, { tenantId: null, name: "order.created" }), code("not_found"));
 });
 
-test("event types are checked: names, schemas, and examples against their schema", async (t) => {
+test("TS16-103 event types are checked: names, schemas, and examples against their schema", async (t) => {
   const world = await openWorld(t);
   const { eventTypes } = world.services;
   for (const name of ["", "a..b", "a b", "*", "posthorn.test", "x".repeat(129)]) {

@@ -57,7 +57,7 @@ function verifiedBy(request: OutboundRequest, secrets: readonly string[]): reado
   });
 }
 
-test("user-supplied secrets: 24 to 64 bytes, whsec_ or whsk_, canonical, and used for signing", async (t) => {
+test("TS16-75 WDS-44 user-supplied secrets: 24 to 64 bytes, whsec_ or whsk_, canonical, and used for signing", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const bytes = (count: number) => Buffer.alloc(count, 7).toString("base64");
@@ -85,7 +85,7 @@ test("user-supplied secrets: 24 to 64 bytes, whsec_ or whsk_, canonical, and use
   assert.deepEqual(verifiedBy(await nextRequest(only), [own, secretOf(32, 10)]), [true, false]);
 });
 
-test("a secret in use anywhere is refused, whoever has it and however it is spelled", async (t) => {
+test("TS16-74 a secret in use anywhere is refused, whoever has it and however it is spelled", async (t) => {
   const world = await openWorld(t);
   const { webhooks, tenants } = world.services;
   await tenants.put(admin, { id: "acme", input: {} });
@@ -134,7 +134,7 @@ test("webhooks have secrets of their own, tenants have key pairs of their own (T
   assert.deepEqual(await world.services.webhooks.publicKey(admin, ids[0] ?? ""), keys[0]);
 });
 
-test("the public key verifies what is sent", async (t) => {
+test("TS16-79 the public key verifies what is sent", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook({ schemes: ["v1a"] });
   const check = async () => {
@@ -163,7 +163,7 @@ test("the public key verifies what is sent", async (t) => {
   assert.deepEqual((await check()).valid, [true]);
 });
 
-test("a graceful rotation signs with both keys until the overlap ends by itself", async (t) => {
+test("TS16-68 TS16-76 a graceful rotation signs with both keys until the overlap ends by itself", async (t) => {
   const world = await openWorld(t);
   const { webhooks } = world.services;
   const { view, secret } = await webhooks.create(admin, { ...hook, schemes: ["v1"] });
@@ -317,7 +317,7 @@ test("a bearer token is sent, replaced, removed, and never shown", async (t) => 
   assert.ok(!(await nextRequest(world)).headers.includes("Authorization"));
 });
 
-test("canary: a secret appears in no view, error, log line, and not on the disk", async (t) => {
+test("TS16-78 canary: a secret appears in no view, error, log line, and not on the disk", async (t) => {
   const world = await openWorld(t);
   const { webhooks, deliveries } = world.services;
   const canary = symmetricSecretText(Buffer.from("canary-canary-canary-canary-1234"));

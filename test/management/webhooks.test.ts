@@ -29,7 +29,7 @@ async function attempted(world: World, webhookId: string, count = 1) {
   });
 }
 
-test("a webhook has the defaults of its profile, a secret that is shown once, and receives what it asked for", async (t) => {
+test("TS16-115 a webhook has the defaults of its profile, a secret that is shown once, and receives what it asked for", async (t) => {
   const world = await openWorld(t);
   const { view, secret } = await world.services.webhooks.create(admin, {
     url: "https://example.com/a?b=c",
@@ -52,7 +52,7 @@ test("a webhook has the defaults of its profile, a secret that is shown once, an
   });
 });
 
-test("every bad field is reported at once, under its path, and nothing is done", async (t) => {
+test("TS16-37 TS16-116 every bad field is reported at once, under its path, and nothing is done", async (t) => {
   const world = await openWorld(t);
   const bad = {
     url: "http://169.254.169.254/latest/meta-data/",
@@ -304,7 +304,7 @@ test("the limit of webhooks holds, also for creations at the same time", async (
   await assert.rejects(world.createWebhook(), code("limit_reached"));
 });
 
-test("a disabled webhook records what it skips; enabling sends nothing of it; recover does, oldest first, once", async (t) => {
+test("WDS-45 a disabled webhook records what it skips; enabling sends nothing of it; recover does, oldest first, once", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook();
   const { webhooks } = world.services;

@@ -11,7 +11,7 @@ const publishers = 16;
 /** Five requests in flight per webhook, and one group of settlements that was not committed yet. */
 const inFlightMax = webhookCount * 5 + 512;
 
-test(`${kills} kills with signal 9 under load lose nothing (seed ${seed})`, {
+test(`EDS-3.3-1 ${kills} kills with signal 9 under load lose nothing (seed ${seed})`, {
   timeout: 300_000,
 }, async (t) => {
   const random = seeded(seed);

@@ -34,7 +34,7 @@ describe("order", () => {
     await receiver.close();
   });
 
-  test("strict: one at a time, and a failing head holds everything behind it", async () => {
+  test("WDS-61 strict: one at a time, and a failing head holds everything behind it", async () => {
     await world.addWebhook({ url: receiver.url("/strict"), events: ["strict.*"], ordering: "strict", retry });
     const failuresOf = new Map([
       [3, 2],
@@ -88,7 +88,7 @@ describe("order", () => {
     receiver.clear();
   });
 
-  test("per event type: a failing type holds its own lane only", async () => {
+  test("WDS-61 per event type: a failing type holds its own lane only", async () => {
     await world.addWebhook({
       url: receiver.url("/typed"),
       events: ["typed.*"],
@@ -139,7 +139,7 @@ describe("order", () => {
 });
 
 describe("priorities", () => {
-  test("under a backlog high goes before normal before low", async () => {
+  test("WDS-87 under a backlog high goes before normal before low", async () => {
     const world = await openEngineWorld({ delivers: false });
     const receiver = await startReceiver();
     await world.addWebhook({ url: receiver.url(), events: ["p.*"] });
@@ -211,7 +211,7 @@ describe("fairness", () => {
     await few.close();
   });
 
-  test("the webhooks of a tenant share its rate limit, and none of them starves", async () => {
+  test("WDS-166 the webhooks of a tenant share its rate limit, and none of them starves", async () => {
     const world = await openEngineWorld();
     const receiver = await startReceiver();
     for (const name of ["a", "b", "c"])

@@ -10,7 +10,7 @@ import { createClient, itemsOf, textOf } from "./api/client.ts";
 import type { Client } from "./api/client.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
 
-test("canaries are found in no output, no answer and no file", async (t) => {
+test("TS16-78 EDS-11.6-2 canaries are found in no output, no answer and no file", async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   const posthorn = await PosthornProcess.start({ env: { POSTHORN_LOG_LEVEL: "debug" } });

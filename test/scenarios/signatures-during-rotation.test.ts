@@ -50,7 +50,7 @@ describe("an independent consumer verifies every delivery", () => {
     return request;
   }
 
-  test("graceful: the old secret before and during the overlap, the new one during and after", async () => {
+  test("TS16-24 TS16-68 TS16-76 graceful: the old secret before and during the overlap, the new one during and after", async () => {
     const { id, secret: oldSecret } = await createWebhook("/graceful");
     const first = await deliver("/graceful");
     assert.equal(verifies(oldSecret, first), true, "before the rotation");
@@ -79,7 +79,7 @@ describe("an independent consumer verifies every delivery", () => {
     assert.ok(performance.now() - rotatedAt >= 2_900, "the overlap lasts as long as asked");
   });
 
-  test("revoke: a retry of an older event carries the new key only", async () => {
+  test("TS16-69 revoke: a retry of an older event carries the new key only", async () => {
     const { id, secret: oldSecret } = await createWebhook("/revoke");
     receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
     receiver.clear();
@@ -101,7 +101,7 @@ describe("an independent consumer verifies every delivery", () => {
     assert.equal(verifies(newSecret, retry), true);
   });
 
-  test("the Ed25519 signature verifies with the published key, and the lists are well-formed", async () => {
+  test("TS16-67 TS16-79 the Ed25519 signature verifies with the published key, and the lists are well-formed", async () => {
     const { id, secret } = await createWebhook("/ed25519");
     const request = await deliver("/ed25519");
     const published = await posthorn.call("GET", `/v1/webhooks/${id}/public-key`);

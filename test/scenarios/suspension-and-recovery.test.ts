@@ -30,7 +30,7 @@ after(async () => {
   await posthorn.remove();
 });
 
-test("410 suspends at once, a subscriber of posthorn.* is told, and enabling goes on", async () => {
+test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is told, and enabling goes on", async () => {
   receiver.script(({ path }) => ({ status: path === "/gone" ? 410 : 200 }));
   await makeWebhook("/told", ["posthorn.*"]);
   const id = await makeWebhook("/gone", [`${word}.*`]);
@@ -53,7 +53,7 @@ test("410 suspends at once, a subscriber of posthorn.* is told, and enabling goe
   assert.match(requestsTo("/gone")[1]?.text ?? "", /third/);
 });
 
-test("twenty refusals for good in a row suspend, nineteen and a success do not", async () => {
+test("EDS-11.8-3 twenty refusals for good in a row suspend, nineteen and a success do not", async () => {
   let answered = 0;
   receiver.script(() => ({ status: ++answered === 20 ? 200 : 422 }));
   const id = await makeWebhook("/strict", [`${word}.*`]);
@@ -123,7 +123,7 @@ test("a batch retry keeps its rate, shows progress, and stops when cancelled", a
   assert.equal(left.length, 15 - queued, "what was retried is no dead letter any more");
 });
 
-test("a manual retry supersedes, and a replay keeps the Webhook-ID and the key", async () => {
+test("TS16-118 a manual retry supersedes, and a replay keeps the Webhook-ID and the key", async () => {
   receiver.script((_, index) => ({ status: index === 0 ? 422 : 200 }));
   const id = await makeWebhook("/", [`${word}.*`]);
   const event = await publishSettled(`${word}.once`);

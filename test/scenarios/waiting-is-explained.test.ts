@@ -69,7 +69,7 @@ test("force_open holds and force_close lets go, whatever the receiver says", asy
   assert.equal(await circuitOf(id), "closed");
 });
 
-test("beyond the rate limit a delivery waits for rate_limit", async () => {
+test("WDS-59 WDS-60 beyond the rate limit a delivery waits for rate_limit", async () => {
   await makeWebhook({ rate_limit: { requests_per_minute: 60, burst: 2 } });
   const events = [];
   for (let n = 0; n < 3; n += 1) events.push(await publish(`${word}.n${n}`));

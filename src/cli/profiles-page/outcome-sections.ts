@@ -15,10 +15,9 @@ export function outcomeSections({ classification, sunset, attemptsMaxByCategory 
     "### Without an answer",
     markdownTable(
       ["What happened", "Outcome", "Category", "Note"],
-      Object.entries(classification.failures).map(([name, rule]) => [
-        failureTitles[name as keyof typeof failureTitles],
-        ...ruleCells(rule),
-      ]),
+      Object.entries(classification.failures).map(([name, rule]) =>
+        ruleRow(failureTitles[name as keyof typeof failureTitles], rule),
+      ),
     ),
     notes.map((note) => `- ${note}`).join("\n"),
   ].join("\n\n");
@@ -44,17 +43,20 @@ const failureTitles: Readonly<Record<keyof ClassificationTable["failures"], stri
 };
 
 function statusRows({ statuses, classes, fallback }: ClassificationTable): readonly (readonly string[])[] {
-  const exact = Object.entries(statuses).map(([status, rule]) => [status, ...ruleCells(rule)]);
-  const rest = Object.entries(classes).map(([digit, rule]) => [`other ${digit}xx`, ...ruleCells(rule)]);
-  return [...exact, ...rest, ["everything else, 1xx included", ...ruleCells(fallback)]];
+  return [
+    ...Object.entries(statuses).map(([status, rule]) => ruleRow(status, rule)),
+    ...Object.entries(classes).map(([digit, rule]) => ruleRow(`other ${digit}xx`, rule)),
+    ruleRow("everything else, 1xx included", fallback),
+  ];
 }
 
-function ruleCells({ outcome, category, attention, receiverStateUnknown }: StatusRule): readonly string[] {
+function ruleRow(title: string, rule: StatusRule): readonly string[] {
+  const { outcome, category, attention, receiverStateUnknown } = rule;
   const notes = [
     ...(attention === undefined ? [] : [attentionNotes[attention]]),
     ...(receiverStateUnknown === true ? ["receiver state unknown"] : []),
   ];
-  return [outcome, category === undefined ? "" : `\`${category}\``, notes.join("; ")];
+  return [title, outcome, category === undefined ? "" : `\`${category}\``, notes.join("; ")];
 }
 
 const attentionNotes: Readonly<Record<NonNullable<StatusRule["attention"]>, string>> = {

@@ -95,7 +95,7 @@ describe("ipaddr.js as an oracle", () => {
 });
 
 describe("address policy", () => {
-  test("by default only public addresses are allowed, and a refusal names its class", () => {
+  test("EDS-11.7-3 TS16-124 WDS-168 by default only public addresses are allowed, and a refusal names its class", () => {
     const policy = createAddressPolicy({ allow: [], allowLoopback: false });
     assert.deepEqual(policy.judge("8.8.8.8"), { allowed: true });
     assert.deepEqual(policy.judge("::ffff:10.0.0.1"), {

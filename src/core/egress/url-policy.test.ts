@@ -36,7 +36,37 @@ describe("in production", () => {
     }
   }
 
-  test("2048 characters are accepted, 2049 are not", () => {
+  test("TS16-25 CEW-2.1-1 EDS-11.2-1 EDS-11.6-1 WDS-169 only https is accepted", () => {
+    assert.equal(judgeUrl("https://example.com/hook", production).kind, "ok");
+    for (const text of [
+      "http://example.com/hook",
+      "HTTP://example.com/",
+      "ftp://example.com/",
+      "//example.com/",
+    ])
+      assert.equal(judgeUrl(text, production).kind, "refused", text);
+  });
+
+  test("TS16-123 TS16-124 EDS-11.7-2 EDS-11.7-3 WDS-168 the attacks of the documents are refused, in every notation", () => {
+    for (const host of [
+      "localhost:8080",
+      "192.168.1.1",
+      "169.254.169.254/latest/meta-data/",
+      "127.0.0.1",
+      "0x7f.1",
+      "2130706433",
+      "10.0.0.1",
+      "172.16.0.1",
+      "[::1]",
+      "[::ffff:10.0.0.1]",
+      "[fe80::1]",
+    ]) {
+      assert.equal(judgeUrl(`https://${host}`, production).kind, "refused", host);
+      assert.equal(judgeUrl(`http://${host}`, production).kind, "refused", host);
+    }
+  });
+
+  test("WDS-171 2048 characters are accepted, 2049 are not", () => {
     const longest = `https://example.com/${"a".repeat(urlLengthMax - 20)}`;
     assert.equal(longest.length, 2048);
     assert.equal(judgeUrl(longest, production).kind, "ok");

@@ -1,10 +1,10 @@
 import type { Profile } from "../../core/profile.ts";
 import type { MessageVerifier } from "../../receiver/message.ts";
-import { failed } from "../finding.ts";
+import { findingOf, NothingToExamine } from "../finding.ts";
 import type { Finding } from "../finding.ts";
 import { messageRules } from "./message-rules.ts";
 import { retryRules } from "./retry-rules.ts";
-import type { SenderSession } from "./rule.ts";
+import type { SenderRule, SenderSession } from "./rule.ts";
 import { startSenderServer } from "./sender-server.ts";
 import type { SenderServer } from "./sender-server.ts";
 
@@ -13,20 +13,35 @@ export interface CheckSenderOptions {
   readonly port: number;
   readonly profile: Profile;
   readonly verifier: MessageVerifier | null;
+  /** What the sender was told to send; null only asks that there is one where the profile wants it. */
+  readonly bearerToken: string | null;
   /** Watching ends after this, or earlier when everything was seen. */
   readonly durationMs: number;
   /** Called once with the URL to send to. */
   readonly listening: (url: string) => void;
+  /** Called after each request. */
+  readonly arrived: (seen: { readonly requests: number; readonly events: number }) => void;
   /** Ends the watching early. */
   readonly signal: AbortSignal;
 }
 
-/** Is this sender correct? Listens, fails on purpose, and judges what comes. */
+/** Every rule, in the order in which they are judged. */
+export const senderRules: readonly SenderRule[] = [...messageRules, ...retryRules];
+
+/**
+ * Is this sender correct? Listens, fails on purpose, and judges what comes. Throws NothingToExamine when nothing came,
+ * and the error of `listen` when the port cannot be had.
+ */
 export async function checkSender(options: CheckSenderOptions): Promise<readonly Finding[]> {
   const ended = Promise.withResolvers<void>();
   const server = await startSenderServer({
     port: options.port,
     arrived: () => {
+      const { events } = server;
+      options.arrived({
+        requests: events.reduce((sum, { requests }) => sum + requests.length, server.followed.length),
+        events: events.length,
+      });
       if (hasSeenEverything(server)) ended.resolve();
     },
   });
@@ -50,19 +65,15 @@ function hasSeenEverything({ events, followed }: SenderServer): boolean {
 }
 
 async function judge(
-  server: SenderServer,
-  { profile, verifier }: CheckSenderOptions,
+  { url, events, followed }: SenderServer,
+  { profile, verifier, bearerToken }: CheckSenderOptions,
 ): Promise<readonly Finding[]> {
-  const { url, events, anonymous, followed } = server;
-  const requests = [...events.flatMap((event) => event.requests), ...anonymous].toSorted(
-    (a, b) => a.arrivedAtMs - b.arrivedAtMs,
-  );
-  const session: SenderSession = { url, profile, verifier, events, requests, followed };
+  if (events.length === 0) throw new NothingToExamine("nothing came", [`Send two events to ${url}`]);
+  const requests = events
+    .flatMap((event) => event.requests)
+    .toSorted((a, b) => a.arrivedAtMs - b.arrivedAtMs);
+  const session: SenderSession = { profile, verifier, bearerToken, events, requests, followed };
   const findings: Finding[] = [];
-  for (const rule of [...messageRules, ...retryRules]) {
-    const result =
-      requests.length === 0 ? failed("nothing came", `Send two events to ${url}`) : await rule.judge(session);
-    findings.push({ id: rule.id, title: rule.title, requirements: rule.requirements, ...result });
-  }
+  for (const rule of senderRules) findings.push(findingOf(rule, await rule.judge(session)));
   return findings;
 }

@@ -1,8 +1,10 @@
+import { timingSafeEqual } from "node:crypto";
 import { parseKeyHeader } from "../../core/idempotency-key.ts";
-import type { ProfileHeader } from "../../core/profile.ts";
+import type { HeaderValueSource, ProfileHeader } from "../../core/profile.ts";
+import { isSignableMessageId } from "../../core/signing/message-id.ts";
 import { failed, notApplicable, passed, skipped } from "../finding.ts";
-import type { Result } from "../finding.ts";
-import { headerText } from "./record.ts";
+import type { Result, Rule } from "../finding.ts";
+import { headerText, sentAtMs } from "./record.ts";
 import type { RecordedRequest } from "./record.ts";
 import type { SenderRule, SenderSession } from "./rule.ts";
 
@@ -12,150 +14,188 @@ const clockDifferenceMsMax = 60_000;
 /** Rules that every single request has to keep. */
 export const messageRules: readonly SenderRule[] = [
   everyRequest({
-    ...{ id: "method", title: "sends POST", requirements: "TS16-26 CEW-2.1-2 EDS-9.1-1" },
+    ...{ id: "method", title: "sends POST", level: "must" },
+    requirements: "TS16-26 CEW-2.1-2 EDS-9.1-1",
+    fix: "Deliveries are POST requests.",
     fault: ({ method }) => (method === "POST" ? null : method),
-    hint: "Deliveries are POST requests.",
   }),
   everyRequest({
-    ...{ id: "content-type", title: "names the media type of the body", requirements: "EDS-9.1-4 CEW-2.1-3" },
-    fault: ({ headers }) => (headerText(headers, "content-type") === null ? "no Content-Type" : null),
-    hint: "Content-Type says what the body is.",
+    ...{ id: "content-type", title: "names the media type of the body", level: "must" },
+    requirements: "EDS-9.1-4 CEW-2.1-3",
+    fix: "Content-Type says what the body is; of JSON, the body has to be JSON.",
+    fault: contentTypeFault,
   }),
   everyRequest({
-    ...{ id: "body", title: "sends a body", requirements: "TS16-38 CEW-2.1-4" },
+    ...{ id: "body", title: "sends a body", level: "must" },
+    requirements: "TS16-38 CEW-2.1-4",
+    fix: "A delivery without a payload says nothing.",
     fault: ({ body }) => (body.length === 0 ? "an empty body" : null),
-    hint: "A delivery without a payload says nothing.",
   }),
   {
-    ...{
-      id: "headers",
-      title: "sends the headers of the profile",
-      requirements: "TS16-28 WDS-155 WDS-157 EDS-9.4-1",
-    },
+    ...{ id: "headers", title: "sends the headers of the profile", level: "must" },
+    requirements: "TS16-28 WDS-157 CEW-4.1.2-2",
+    fix: "Send them with every attempt.",
     judge: (session) => {
-      const missing = requiredHeaders(session).filter((name) =>
+      const required = requiredHeaders(session);
+      if (required.length === 0) return notApplicable("the profile has none beside those of other rules");
+      const missing = required.filter((name) =>
         session.requests.some(({ headers }) => headerText(headers, name) === null),
       );
       return missing.length === 0
-        ? passed(requiredHeaders(session).join(", "))
-        : failed(`missing: ${missing.join(", ")}`, "Send them with every attempt.");
+        ? passed(required.join(", "))
+        : failed(`missing: ${missing.join(", ")}`);
     },
   },
+  {
+    ...{ id: "bearer-token", title: "carries its bearer token", level: "must" },
+    requirements: "CEW-3-1 CEW-3.1-1",
+    fix: "Send `Authorization: Bearer …` with every delivery.",
+    judge: judgeToken,
+  },
   everyRequest({
-    ...{
-      id: "idempotency-key",
-      title: "sends Idempotency-Key as a quoted string",
-      requirements: "IDK-2 EDS-9.4-1 EDS-9.4-2",
-    },
+    ...{ id: "idempotency-key", title: "sends Idempotency-Key as a quoted string", level: "must" },
+    requirements: "IDK-2 EDS-9.4-1 EDS-9.4-2",
+    fix: 'The value is a structured string: Idempotency-Key: "0197…", quotes included.',
+    applies: ({ headers }, { profile }) =>
+      headerText(headers, "idempotency-key") !== null || profilesWithKey.includes(profile.name),
     fault: ({ headers }) => keyFault(headerText(headers, "idempotency-key")),
-    hint: 'The value is a structured string: Idempotency-Key: "0197…", quotes included.',
   }),
   everyRequest({
-    ...{ id: "message-id", title: "sends a message id without a period", requirements: "TS16-31 TS16-62" },
+    ...{ id: "message-id", title: "sends a message id without a period", level: "must" },
+    requirements: "TS16-31 TS16-62",
+    fix: "The period separates the signed parts; an id with one can be shifted into the timestamp.",
     applies: ({ headers }) => headerText(headers, "webhook-id") !== null,
-    fault: ({ headers }) => {
-      const id = headerText(headers, "webhook-id") ?? "";
-      return /^[\x21-\x2d\x2f-\x7e]{1,255}$/.test(id)
-        ? null
-        : "Webhook-ID has a period or is no visible ASCII";
-    },
-    hint: "The period separates the signed parts; an id with one can be shifted into the timestamp.",
+    fault: (request) => (hasSignableId(request) ? null : "Webhook-ID has a period or is no visible ASCII"),
   }),
   everyRequest({
-    ...{ id: "timestamp", title: "sends the time of this sending", requirements: "TS16-34 WDS-154" },
-    applies: ({ headers }) => sentAtMs(headers) !== null || headerText(headers, "webhook-timestamp") !== null,
-    fault: ({ headers, receivedAt }) => {
-      const sentAt = sentAtMs(headers);
+    ...{ id: "timestamp", title: "sends the time of this sending", level: "must" },
+    requirements: "TS16-34 WDS-154",
+    fix: "Take the time anew for every attempt, and keep the clock right.",
+    applies: (request) =>
+      sentAtMs(request) !== null || headerText(request.headers, "webhook-timestamp") !== null,
+    fault: (request) => {
+      const sentAt = sentAtMs(request);
       if (sentAt === null) return "Webhook-Timestamp is not whole Unix seconds";
-      const difference = Math.abs(receivedAt - sentAt);
-      return difference <= clockDifferenceMsMax
-        ? null
-        : `${Math.round(difference / 1000)} s away from this clock`;
+      const difference = Math.abs(request.receivedAt - sentAt);
+      const seconds = Math.round(difference / 1000);
+      return difference <= clockDifferenceMsMax ? null : `${seconds} s away from this clock`;
     },
-    hint: "Take the time anew for every attempt, and keep the clock right.",
   }),
   {
-    ...{
-      id: "signature",
-      title: "signs so that the receiver kit verifies it",
-      requirements: "TS16-57 TS16-59 TS16-60 WDS-153 C-18",
-    },
-    judge: async (session) => {
-      const { verifier, requests, url } = session;
-      if (verifier === null) return skipped("no secret was given", "Give --secret.");
-      for (const request of requests) {
-        const message = { ...request, url: new URL(request.path, url).href, headers: lookup(request) };
-        const result = await verifier.verify(message, { nowSeconds: Math.floor(request.receivedAt / 1000) });
-        if (result.kind === "rejected")
-          return failed(
-            `${result.cause}: ${result.detail}`,
-            "Sign exactly the bytes that are sent, with the key in force.",
-          );
-      }
-      return passed(`${requests.length} requests`);
-    },
+    ...{ id: "signature", title: "signs so that the receiver kit verifies it", level: "must" },
+    requirements: "TS16-57 TS16-59 WDS-153 C-18",
+    fix: "Sign exactly the bytes that are sent, with the key in force.",
+    judge: judgeSignatures,
   },
 ];
+
+/** The other documents know no Idempotency-Key, so a correct sender of theirs may leave it out. */
+const profilesWithKey: readonly string[] = ["standard", "event-delivery"];
+
+function contentTypeFault({ headers, body }: RecordedRequest): string | null {
+  const type = headerText(headers, "content-type");
+  if (type === null || type.trim() === "") return "no Content-Type";
+  if (body.length === 0 || !/^application\/(?:[\w.+-]+\+)?json\b/i.test(type)) return null;
+  try {
+    JSON.parse(body.toString("utf8"));
+    return null;
+  } catch {
+    return `${type}, and the body is not JSON`;
+  }
+}
+
+function judgeToken({ profile, requests, bearerToken }: SenderSession): Result {
+  if (!profile.registration.bearerTokenRequired && bearerToken === null)
+    return notApplicable("the profile wants none");
+  const wrong = requests.filter(({ headers }) => {
+    const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(headerText(headers, "authorization") ?? "") ?? [];
+    if (token === undefined || bearerToken === null) return token === undefined;
+    return !isSame(Buffer.from(token), Buffer.from(bearerToken));
+  });
+  if (wrong.length === 0) return passed(`${requests.length} requests`);
+  return failed(`${wrong.length} of ${requests.length} without ${bearerToken === null ? "a" : "this"} token`);
+}
+
+function isSame(given: Buffer, wanted: Buffer): boolean {
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+const signatureHeaders = ["webhook-signature", "x-webhook-signature", "signature"];
+
+async function judgeSignatures({ verifier, requests }: SenderSession): Promise<Result> {
+  if (verifier === null) {
+    const isUnsigned = ({ headers }: RecordedRequest): boolean =>
+      signatureHeaders.every((name) => headerText(headers, name) === null);
+    if (requests.some(isUnsigned)) return failed("a request without any signature");
+    return skipped("no secret was given", "Give --secret, or POSTHORN_CHECK_SECRET.");
+  }
+  const verifiable = requests.filter(hasSignableId);
+  if (verifiable.length === 0)
+    return skipped("message ids with a period cannot be verified", "Mend the message id first.");
+  for (const request of verifiable) {
+    const { method, path: url, body, receivedAt } = request;
+    const message = { method, url, body, headers: lookup(request) };
+    // Whether the time is right is a rule of its own.
+    const nowSeconds = Math.floor((sentAtMs(request) ?? receivedAt) / 1000);
+    const result = await verifier.verify(message, { nowSeconds });
+    if (result.kind === "rejected") return failed(`${result.cause}: ${result.detail}`);
+  }
+  return passed(`${verifiable.length} requests`);
+}
+
+function hasSignableId({ headers }: RecordedRequest): boolean {
+  const id = headerText(headers, "webhook-id");
+  return id === null || isSignableMessageId(id);
+}
 
 function keyFault(value: string | null): string | null {
   if (value === null) return "no Idempotency-Key";
   const parsed = parseKeyHeader(value);
-  return parsed.kind === "malformed" ? `Idempotency-Key: ${parsed.reason}` : null;
+  return parsed.kind === "malformed" ? `Idempotency-Key: ${parsed.reason.replaceAll("_", " ")}` : null;
 }
+
+/** Signatures depend on the scheme, `ce-*` on the content mode; the others have a rule of their own or are no duty. */
+const judgedElsewhere: readonly HeaderValueSource[] = [
+  "content_type",
+  "content_format",
+  "user_agent",
+  "idempotency_key",
+  "webhook_signature",
+  "x_webhook_signature",
+  "content_digest",
+  "signature_input",
+  "signature",
+];
 
 function requiredHeaders({ profile }: SenderSession): readonly string[] {
-  return profile.headers.filter(isAlwaysSent).map(({ name }) => name);
-}
-
-/** Signature headers depend on the scheme, which the rule about signatures looks at; `ce-*` on the content mode. */
-function isAlwaysSent(header: ProfileHeader): boolean {
-  if ("literal" in header) return true;
-  const depends = [
-    "content_format",
-    "webhook_signature",
-    "x_webhook_signature",
-    "content_digest",
-    "signature_input",
-    "signature",
-  ];
-  return !depends.includes(header.value);
+  const isRequired = (header: ProfileHeader): boolean =>
+    "literal" in header || !judgedElsewhere.includes(header.value);
+  return profile.headers.filter(isRequired).map(({ name }) => name);
 }
 
 function lookup({ headers }: RecordedRequest): { get(name: string): string | null } {
   return { get: (name) => headerText(headers, name) };
 }
 
-/** Sending time in Unix milliseconds, of whichever header has it. */
-function sentAtMs(headers: RecordedRequest["headers"]): number | null {
-  const seconds =
-    headerText(headers, "webhook-timestamp") ??
-    /(?:^|,)t=(\d{1,15})/.exec(headerText(headers, "x-webhook-signature") ?? "")?.[1] ??
-    /;created=(\d{1,15})/.exec(headerText(headers, "signature-input") ?? "")?.[1];
-  return seconds !== undefined && seconds !== null && /^\d{1,15}$/.test(seconds)
-    ? Number(seconds) * 1000
-    : null;
-}
-
 /** A rule of which no request may have a fault. */
-function everyRequest(rule: {
-  readonly id: string;
-  readonly title: string;
-  readonly requirements: string;
-  readonly applies?: (request: RecordedRequest) => boolean;
+function everyRequest({
+  applies = () => true,
+  fault,
+  ...rule
+}: Rule & {
+  readonly applies?: (request: RecordedRequest, session: SenderSession) => boolean;
   /** What is wrong with the request, null when nothing is. */
   readonly fault: (request: RecordedRequest) => string | null;
-  readonly hint: string;
 }): SenderRule {
-  const { id, title, requirements, applies = () => true, fault, hint } = rule;
   return {
-    ...{ id, title, requirements },
-    judge: ({ requests }): Result => {
-      const concerned = requests.filter(applies);
+    ...rule,
+    judge: (session): Result => {
+      const concerned = session.requests.filter((request) => applies(request, session));
       if (concerned.length === 0) return notApplicable("no request has it");
       const faults = concerned.map(fault).filter((text) => text !== null);
       return faults.length === 0
         ? passed(`${concerned.length} requests`)
-        : failed(`${faults.length} of ${concerned.length}: ${faults[0]}`, hint);
+        : failed(`${faults.length} of ${concerned.length}: ${faults[0]}`);
     },
   };
 }

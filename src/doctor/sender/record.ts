@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 
 /** A request that a sender made, as raw as it came. */
-export interface RecordedRequest {
+export interface ArrivedRequest {
   readonly method: string;
   /** Path and query. */
   readonly path: string;
@@ -11,6 +11,9 @@ export interface RecordedRequest {
   readonly arrivedAtMs: number;
   /** Unix milliseconds. */
   readonly receivedAt: number;
+}
+
+export interface RecordedRequest extends ArrivedRequest {
   /** What it was answered, and the seconds of a Retry-After. */
   readonly status: number;
   readonly retryAfterSeconds: number | null;
@@ -18,21 +21,52 @@ export interface RecordedRequest {
 
 /** The requests of one event, in order of arrival. */
 export interface RecordedEvent {
-  readonly key: string;
   readonly requests: readonly RecordedRequest[];
 }
 
-/** How a sender names an event: the same in all its attempts. */
-export function eventKeyOf(headers: IncomingHttpHeaders): string | null {
-  for (const name of ["idempotency-key", "webhook-id", "x-idempotency-key", "ce-id"]) {
-    const value = headers[name];
-    if (typeof value === "string" && value !== "") return value;
-  }
-  return null;
+/**
+ * The event that a request is an attempt of; undefined when it is a new one. The message id decides; without one the key
+ * does. Beside another message id the key decides only together with the body, so that a key that is used twice and a
+ * message id that changes between attempts are told apart. Without either the body is all there is.
+ */
+export function eventOf<Event extends RecordedEvent>(
+  request: ArrivedRequest,
+  events: readonly Event[],
+): Event | undefined {
+  const same = (name: (request: ArrivedRequest) => string | null): Event | undefined => {
+    const value = name(request);
+    return events.find(({ requests: [first] }) => {
+      return value !== null && first !== undefined && name(first) === value;
+    });
+  };
+  const body = (one: ArrivedRequest): string => one.body.toString("latin1");
+  const byId = same(messageIdOf);
+  if (byId !== undefined) return byId;
+  if (keyOf(request) === null) return messageIdOf(request) === null ? same(body) : undefined;
+  if (messageIdOf(request) === null) return same(keyOf);
+  return same((one) => `${keyOf(one)} ${body(one)}`);
+}
+
+function messageIdOf({ headers }: ArrivedRequest): string | null {
+  return headerText(headers, "webhook-id") ?? headerText(headers, "ce-id");
+}
+
+/** Whatever header has it. */
+export function keyOf({ headers }: ArrivedRequest): string | null {
+  return headerText(headers, "idempotency-key") ?? headerText(headers, "x-idempotency-key");
 }
 
 export function headerText(headers: IncomingHttpHeaders, name: string): string | null {
   const value = headers[name.toLowerCase()];
   if (value === undefined) return null;
   return typeof value === "string" ? value : value.join(", ");
+}
+
+/** Sending time in Unix milliseconds, of whichever header has it. */
+export function sentAtMs({ headers }: ArrivedRequest): number | null {
+  const seconds =
+    headerText(headers, "webhook-timestamp") ??
+    /(?:^|,)t=(\d{1,15})/.exec(headerText(headers, "x-webhook-signature") ?? "")?.[1] ??
+    /;created=(\d{1,15})/.exec(headerText(headers, "signature-input") ?? "")?.[1];
+  return seconds !== undefined && /^\d{1,15}$/.test(seconds) ? Number(seconds) * 1000 : null;
 }

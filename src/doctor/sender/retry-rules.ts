@@ -1,76 +1,95 @@
-import { failed, passed, skipped } from "../finding.ts";
+import { failed, notApplicable, passed, skipped } from "../finding.ts";
 import type { Result } from "../finding.ts";
-import { headerText } from "./record.ts";
+import { headerText, keyOf, sentAtMs } from "./record.ts";
 import type { RecordedEvent, RecordedRequest } from "./record.ts";
 import type { SenderRule, SenderSession } from "./rule.ts";
+
+/** Timers of some platforms fire a little early. */
+const timerMs = 50;
+/** Signed times are whole seconds, so only attempts further apart than this have to differ. */
+const clockTickMs = 2_000;
 
 /** Rules about what a sender does after it was refused once. */
 export const retryRules: readonly SenderRule[] = [
   {
-    ...{ id: "retries", title: "sends again after 503", requirements: "EDS-9.2.2-7 TS16-90 WDS-130" },
-    judge: (session) => retried(session, ({ requests }) => passed(`${requests.length} requests`)),
+    ...{ id: "retries", title: "sends again after 503", level: "must" },
+    requirements: "EDS-9.2.2-7 TS16-90 WDS-130",
+    fix: "Retry after 503, with the same key or message id; or let the check run longer: --duration-seconds.",
+    judge: ({ events }) => {
+      const count = events[0]?.requests.length ?? 0;
+      return count > 1 ? passed(`${count} requests`) : failed("the first event did not come again");
+    },
   },
   {
-    ...{
-      id: "retry-after",
-      title: "waits as long as Retry-After asks",
-      requirements: "EDS-9.5-2 EDS-9.6-6 TS16-110",
-    },
+    ...{ id: "retry-after", title: "waits as long as Retry-After asks", level: "must" },
+    requirements: "EDS-9.5-2 EDS-9.6-6 TS16-110",
+    fix: "Retry-After is the least to wait.",
     judge: (session) =>
       retried(session, ({ first, second }) => {
         const gapMs = Math.round(second.arrivedAtMs - first.arrivedAtMs);
-        const askedMs = (first.retryAfterSeconds ?? 0) * 1000;
-        return gapMs >= askedMs
-          ? passed(`${gapMs} ms after 503 with Retry-After: ${first.retryAfterSeconds}`)
-          : failed(`came again after ${gapMs} ms`, "Retry-After is the least to wait.");
+        const asked = first.retryAfterSeconds ?? 0;
+        return gapMs >= asked * 1000 - timerMs
+          ? passed(`${gapMs} ms after 503 with Retry-After: ${asked}`)
+          : failed(`came again after ${gapMs} ms, where Retry-After was ${asked}`);
       }),
   },
   {
-    ...{ id: "same-bytes", title: "sends the same bytes again", requirements: "TS16-35 EDS-7.1-1" },
+    ...{ id: "same-bytes", title: "sends the same bytes again", level: "must" },
+    requirements: "TS16-35 EDS-7.1-1 IDK-3",
+    fix: "Render the body once and keep it. If these were two events, each needs a key of its own.",
     judge: (session) =>
-      retried(session, ({ first, second }) =>
-        second.body.equals(first.body)
+      retried(session, ({ first, requests }) =>
+        requests.every(({ body }) => body.equals(first.body))
           ? passed(`${first.body.length} bytes`)
-          : failed("the body changed between two attempts", "Render the body once and keep it."),
+          : failed("the body changed between two attempts"),
       ),
   },
   {
-    ...{ id: "fresh-timestamp", title: "takes the time and signs anew", requirements: "TS16-34" },
+    ...{ id: "same-names", title: "sends the same key and message id again", level: "must" },
+    requirements: "TS16-31 EDS-9.4-3",
+    fix: "Key and message id belong to the event, not to the attempt.",
     judge: (session) =>
-      retried(session, ({ first, second }) => {
-        const names = ["webhook-timestamp", "x-webhook-signature", "signature-input"];
-        const name = names.find((candidate) => headerText(first.headers, candidate) !== null);
-        if (name === undefined) return skipped("no signed time was seen", "Sign the time of sending.");
-        return headerText(first.headers, name) !== headerText(second.headers, name)
-          ? passed(name)
-          : failed(
-              `${name} is that of the first attempt`,
-              "A message signed long ago is refused by a correct receiver.",
-            );
+      retried(session, ({ first, requests }) => {
+        const id = (request: RecordedRequest): string | null => headerText(request.headers, "webhook-id");
+        if (keyOf(first) === null && id(first) === null) return notApplicable("it has neither");
+        const isSame = requests.every((one) => keyOf(one) === keyOf(first) && id(one) === id(first));
+        return isSame ? passed(`${requests.length} requests`) : failed("another one in a later attempt");
       }),
   },
   {
-    ...{ id: "redirect", title: "follows no redirect", requirements: "TS16-97 CEW-2.2-3 C-9" },
+    ...{ id: "fresh-timestamp", title: "takes the time and signs anew", level: "must" },
+    requirements: "TS16-34",
+    fix: "A message signed long ago is refused by a correct receiver: sign every attempt.",
+    judge: (session) =>
+      retried(session, ({ first, second }) => {
+        const [before, after] = [sentAtMs(first), sentAtMs(second)];
+        if (before === null || after === null) return notApplicable("no signed time was seen");
+        if (after !== before) return passed(`${(after - before) / 1000} s later`);
+        return second.arrivedAtMs - first.arrivedAtMs < clockTickMs
+          ? notApplicable("both attempts came in one tick of the clock")
+          : failed("the time is that of the first attempt");
+      }),
+  },
+  {
+    ...{ id: "redirect", title: "follows no redirect", level: "must" },
+    requirements: "TS16-97 CEW-2.2-3 C-9",
+    fix: "A redirect is an answer, not an address: count it as a failure.",
     judge: ({ followed, events }) => {
-      if (followed.length > 0)
-        return failed("asked for the target of a 307", "A redirect is an answer, not an address.");
+      if (followed.length > 0) return failed("asked for the target of a 307");
       return events.length > 1 ? passed("307 was not followed") : secondEventMissing;
     },
   },
   {
-    ...{
-      id: "distinct-keys",
-      title: "gives every event a key of its own",
-      requirements: "EDS-7.2-6 EDS-7.2-8 IDK-3",
-    },
+    ...{ id: "distinct-keys", title: "gives every event a key of its own", level: "must" },
+    requirements: "EDS-7.2-6 EDS-7.2-8 IDK-3",
+    fix: "Make a fresh key, such as a UUID, for each event.",
     judge: ({ events }) => {
       if (events.length < 2) return secondEventMissing;
-      const reused = events.find(({ requests }) =>
-        requests.some(({ body }) => !body.equals(requests[0]?.body as Buffer)),
-      );
-      return reused === undefined
-        ? passed(`${events.length} events`)
-        : failed("one key came with two bodies", "A key stands for one event.");
+      const keys = events.flatMap(({ requests: [first] }) => (first === undefined ? [] : (keyOf(first) ?? [])));
+      if (keys.length === 0) return notApplicable("no event has a key");
+      return new Set(keys).size === keys.length
+        ? passed(`${keys.length} events`)
+        : failed("one key came with two events");
     },
   },
 ];
@@ -80,21 +99,16 @@ const secondEventMissing: Result = skipped(
   "Publish a second event while the check runs.",
 );
 
+interface Attempts extends RecordedEvent {
+  readonly first: RecordedRequest;
+  readonly second: RecordedRequest;
+}
+
 /** The first event, which was answered 503, once it came again. */
-function retried(
-  { events }: SenderSession,
-  judge: (
-    attempts: { readonly first: RecordedRequest; readonly second: RecordedRequest } & RecordedEvent,
-  ) => Result,
-): Result {
-  const [event] = events;
-  const [first, second] = event?.requests ?? [];
-  if (event === undefined || first === undefined)
-    return failed("no event could be told from another", "Name each event in Idempotency-Key or Webhook-ID.");
-  if (second === undefined)
-    return failed(
-      "the event did not come again",
-      "Retry after 503; or let the check run longer: --duration-seconds.",
-    );
-  return judge({ ...event, first, second });
+function retried({ events }: SenderSession, judge: (attempts: Attempts) => Result): Result {
+  const requests = events[0]?.requests ?? [];
+  const [first, second] = requests;
+  if (first === undefined || second === undefined)
+    return skipped("the first event did not come again", "Mend `retries` first, or watch for longer.");
+  return judge({ requests, first, second });
 }

@@ -1,89 +1,89 @@
 import { createServer } from "node:http";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { eventKeyOf } from "./record.ts";
-import type { RecordedEvent, RecordedRequest } from "./record.ts";
+import { eventOf } from "./record.ts";
+import type { ArrivedRequest, RecordedEvent, RecordedRequest } from "./record.ts";
 
 /** Where a redirect points; a correct sender never asks for it. */
-export const redirectTarget = "/posthorn-check-redirected";
+const redirectTarget = "/posthorn-check-redirected";
 /** Long enough to be told from an ordinary first retry, short enough to wait for. */
-export const retryAfterSeconds = 3;
+const retryAfterSeconds = 3;
 
 /** A receiver that misbehaves on purpose, as a sender has to expect. */
 export interface SenderServer {
   readonly url: string;
-  /** Events in order of their first request; requests without any key are in `anonymous`. */
+  /** In order of their first request. */
   readonly events: readonly RecordedEvent[];
-  readonly anonymous: readonly RecordedRequest[];
   /** Requests to the target of the redirect. */
   readonly followed: readonly RecordedRequest[];
+  /** Lets answers that are on their way arrive. */
   close(): Promise<void>;
 }
 
-const bodyBytesMax = 32 * 1024 * 1024;
+/** What is kept at most; a sender that sends more is answered 429 and not recorded. */
+const requestsMax = 1_000;
+const bodyBytesMax = 8 * 1024 * 1024;
+const keptBytesMax = 256 * 1024 * 1024;
+const closeWithinMs = 1_000;
 
 /**
  * Answers by order of the events: the first one fails once with 503 and Retry-After, the second one is redirected once,
- * everything else is accepted. `arrived` is called after each answer.
+ * everything else is accepted. `arrived` is called after each answer has left. Rejects when the port cannot be had.
  */
 export async function startSenderServer(options: {
   readonly port: number;
   readonly arrived: () => void;
 }): Promise<SenderServer> {
-  const events = new Map<string, { readonly key: string; readonly requests: RecordedRequest[] }>();
-  const anonymous: RecordedRequest[] = [];
-  const followed: RecordedRequest[] = [];
-
-  const record = (request: Arrived): RecordedRequest => {
-    if (request.path.startsWith(redirectTarget)) return keep(followed, { ...request, ...accepted });
-    const key = eventKeyOf(request.headers);
-    if (key === null) return keep(anonymous, { ...request, ...accepted });
-    const event = events.get(key) ?? { key, requests: [] };
-    events.set(key, event);
-    const place = [...events.keys()].indexOf(key);
-    return keep(event.requests, { ...request, ...answerFor(place, event.requests.length) });
-  };
-
+  const notebook = new Notebook();
   const server = createServer((incoming, outgoing) => {
-    void receive(incoming)
-      .then((request) => answer(outgoing, record(request)))
-      .then(options.arrived, () => outgoing.destroy());
+    outgoing.on("finish", options.arrived);
+    receive(incoming).then(
+      (request) => answer(outgoing, notebook.note(request)),
+      () => outgoing.destroy(),
+    );
   });
   await listen(server, options.port);
   const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}/`,
-    get events() {
-      return [...events.values()];
-    },
-    anonymous,
-    followed,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const { events, followed } = notebook;
+  return { url: `http://127.0.0.1:${port}/`, events, followed, close: () => close(server) };
 }
 
-type Arrived = Omit<RecordedRequest, "status" | "retryAfterSeconds">;
 type Answer = Pick<RecordedRequest, "status" | "retryAfterSeconds">;
 
 const accepted: Answer = { status: 204, retryAfterSeconds: null };
 const overloaded: Answer = { status: 503, retryAfterSeconds };
 const redirected: Answer = { status: 307, retryAfterSeconds: null };
+const tooMuch: Answer = { status: 429, retryAfterSeconds: 60 };
 
-function answerFor(place: number, requestsBefore: number): Answer {
-  if (requestsBefore > 0 || place > 1) return accepted;
-  return place === 0 ? overloaded : redirected;
+/** Decides the answers, in the order in which requests were complete. */
+class Notebook {
+  readonly events: { readonly requests: RecordedRequest[] }[] = [];
+  readonly followed: RecordedRequest[] = [];
+  #requests = 0;
+  #bytes = 0;
+
+  note(request: ArrivedRequest): Answer {
+    this.#requests += 1;
+    this.#bytes += request.body.length;
+    if (this.#requests > requestsMax || this.#bytes > keptBytesMax) return tooMuch;
+    if (request.path.startsWith(redirectTarget)) {
+      this.followed.push({ ...request, ...accepted });
+      return accepted;
+    }
+    const known = eventOf(request, this.events);
+    const event = known ?? { requests: [] };
+    if (known === undefined) this.events.push(event);
+    const isFirst = event.requests.length === 0;
+    const chosen = (isFirst ? firstAnswers[this.events.indexOf(event)] : undefined) ?? accepted;
+    event.requests.push({ ...request, ...chosen });
+    return chosen;
+  }
 }
 
-function keep(list: RecordedRequest[], request: RecordedRequest): RecordedRequest {
-  list.push(request);
-  return request;
-}
+/** By the place of an event among all; only its first request gets the surprise. */
+const firstAnswers: readonly Answer[] = [overloaded, redirected];
 
-async function receive(incoming: IncomingMessage): Promise<Arrived> {
+async function receive(incoming: IncomingMessage): Promise<ArrivedRequest> {
   const arrivedAtMs = performance.now();
   const receivedAt = Date.now();
   const chunks: Buffer[] = [];
@@ -97,7 +97,7 @@ async function receive(incoming: IncomingMessage): Promise<Arrived> {
   return { method, path, headers, body: Buffer.concat(chunks), arrivedAtMs, receivedAt };
 }
 
-function answer(outgoing: ServerResponse, { status, retryAfterSeconds: seconds }: RecordedRequest): void {
+function answer(outgoing: ServerResponse, { status, retryAfterSeconds: seconds }: Answer): void {
   const headers = {
     ...(seconds === null ? {} : { "Retry-After": String(seconds) }),
     ...(status === redirected.status ? { Location: redirectTarget } : {}),
@@ -109,5 +109,16 @@ function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen({ port, host: "127.0.0.1" }, resolve);
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => server.closeAllConnections(), closeWithinMs);
+    server.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+    server.closeIdleConnections();
   });
 }

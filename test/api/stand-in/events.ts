@@ -89,7 +89,7 @@ function publishOne(
   const tenantId = input.tenantId ?? scope.tenantId ?? "default";
   const { data, metadata, links, source, timestamp, idempotencyKey, priority } = input;
   refuseBadEvent(options, { ...call, tenantId });
-  const bytes = input.raw?.body.byteLength ?? Buffer.byteLength(JSON.stringify(data));
+  const { contentType, size: bytes } = contentOf(input);
   if (bytes > options.payloadBytesMax)
     throw new PayloadTooLargeError({ bytes, bytesMax: options.payloadBytesMax });
   const body = { type: input.eventType, timestamp: new Date(now).toISOString(), data, metadata, links };
@@ -121,7 +121,7 @@ function publishOne(
     priority: priority ?? "normal",
     createdAt: now,
     sequenceNumber: world.position + 1,
-    contentType: input.raw?.contentType ?? "application/json",
+    contentType,
     raw: input.raw !== undefined,
     body: bodyBytes,
     position: ++world.position,
@@ -142,6 +142,12 @@ function publishOne(
   };
   if (idempotencyKey !== undefined) world.keys.set(keyName, { receipt, content });
   return receipt;
+}
+
+function contentOf({ data, raw }: PublishInput): { readonly contentType: string; readonly size: number } {
+  if (raw === undefined)
+    return { contentType: "application/json", size: Buffer.byteLength(JSON.stringify(data)) };
+  return { contentType: raw.contentType, size: raw.body.byteLength };
 }
 
 function refuseBadEvent(

@@ -26,7 +26,7 @@ const anyDeadLetter: DeadLetterQuery = {
 const progress = progressed({ state: "exhausted", reason: "max_attempts_exceeded" });
 
 export const deadLetters: StoreTheme = (check) => {
-  check("lists exhausted deliveries newest first, with every filter", async (store) => {
+  check("TS16-120 lists exhausted deliveries newest first, with every filter", async (store) => {
     const rows = [
       { tenantId: "a", webhookId: "w1", eventType: "x", category: "timeout" },
       { tenantId: "b", webhookId: "w2", eventType: "x", category: "dns" },

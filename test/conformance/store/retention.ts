@@ -19,7 +19,7 @@ import {
 import type { StoreTheme } from "./suite.ts";
 
 export const retention: StoreTheme = (check) => {
-  check("forgets old bodies, keeps young ones and those that still wait", async (store) => {
+  check("TS16-119 forgets old bodies, keeps young ones and those that still wait", async (store) => {
     const done = await publishSettled(store, { event: { createdAt: start } }, {});
     const waiting = await publish(store, { event: { createdAt: start } });
     const half = await publish(store, {

@@ -8,7 +8,7 @@ const event = { event_type: "shop.paid", data: { n: 1 } };
 const minimal = { url: "https://example.com/hooks", events: ["order.*"] };
 
 export function accessSuite(client: () => Client): void {
-  test("without a valid key nothing under /v1 answers", async () => {
+  test("TS16-77 without a valid key nothing under /v1 answers", async () => {
     const headers = [
       "",
       "Bearer",

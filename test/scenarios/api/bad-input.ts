@@ -77,7 +77,7 @@ export function badInputSuite(client: () => Client): void {
   const countWebhooks = async (): Promise<number> =>
     itemsOf((await client().get("/v1/webhooks?limit=250")).body["data"]).length;
 
-  test("every bad field of a webhook is named, and no webhook is made", async () => {
+  test("EDS-11.7-2 TS16-37 TS16-75 TS16-116 TS16-123 TS16-124 WDS-168 every bad field of a webhook is named, and no webhook is made", async () => {
     const before = await countWebhooks();
     for (const [name, [body, field]] of Object.entries(badWebhooks)) {
       const reply = await client().post("/v1/webhooks", body);
@@ -95,12 +95,12 @@ export function badInputSuite(client: () => Client): void {
     assert.equal(await countWebhooks(), before);
   });
 
-  test("a URL of 2,048 characters is accepted", async () => {
+  test("WDS-171 a URL of 2,048 characters is accepted", async () => {
     const url = "https://example.com/".padEnd(2_048, "x");
     assert.equal((await client().post("/v1/webhooks", { ...webhook, url })).status, 201);
   });
 
-  test("secrets of 24 and 64 bytes are accepted, and none twice", async () => {
+  test("TS16-75 WDS-44 secrets of 24 and 64 bytes are accepted, and none twice", async () => {
     for (const bytes of [24, 64]) {
       const secret = secretOf(bytes);
       assert.equal((await client().post("/v1/webhooks", { ...webhook, secret })).status, 201);
@@ -150,7 +150,7 @@ export function badInputSuite(client: () => Client): void {
     assert.ok(!reply.text.includes("s3cret-value"));
   });
 
-  test("events: types, empty data, times", async () => {
+  test("TS16-44 TS16-45 TS16-48 TS16-52 events: types, empty data, times", async () => {
     for (const [body, field] of [
       [{ ...event, event_type: "shop paid" }, "event_type"],
       [{ ...event, event_type: "" }, "event_type"],

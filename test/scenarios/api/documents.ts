@@ -70,7 +70,7 @@ export function documentsSuite(client: () => Client): void {
     }
   });
 
-  test("real answers match the schemas of their routes", async () => {
+  test("TS16-102 real answers match the schemas of their routes", async () => {
     const document = await read();
     const checker = createChecker(document);
     const answered = new Set<string>();
@@ -93,7 +93,7 @@ export function documentsSuite(client: () => Client): void {
     checker.check("getWebhook", await client().get("/v1/webhooks/0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"));
   });
 
-  test("the pages are self-contained, and every error code is explained", async () => {
+  test("IDK-13 the pages are self-contained, every error code is explained, and the rules of Idempotency-Key are there", async () => {
     for (const path of ["/docs", "/docs/errors", "/docs/idempotency"]) {
       const page = await client().withKey(null).get(path);
       assert.equal(page.headers.get("content-type"), "text/html; charset=utf-8");

@@ -64,7 +64,7 @@ export function listingsSuite(client: () => Client): void {
     assert.equal((await client().get(`${path}&cursor=${cursor}`)).status, 200);
   });
 
-  test("times filter, given as dates or date-times", async () => {
+  test("TS16-120 times filter, given as dates or date-times", async () => {
     const type = await publishSome();
     const count = async (query: string): Promise<number> =>
       itemsOf((await client().get(`/v1/events?event_type=${type}&${query}`)).body["data"]).length;

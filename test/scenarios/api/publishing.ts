@@ -5,7 +5,7 @@ import { assertProblem, fieldsOf, itemsOf, textOf } from "./client.ts";
 import type { Client } from "./client.ts";
 
 export function publishingSuite(client: () => Client): void {
-  test("a published event answers 202 with its receipt and can be read back", async () => {
+  test("TS16-43 TS16-114 a published event answers 202 with its receipt and can be read back", async () => {
     const data = {
       order_id: "4711",
       text: 'grüße \u{1f600} " \\ \n',
@@ -51,7 +51,7 @@ export function publishingSuite(client: () => Client): void {
     assert.equal(event["payload_removed"], false);
   });
 
-  test("the same key with the same event answers as the first time, with another event 422", async () => {
+  test("EDS-7.2-6 IDK-3 the same key with the same event answers as the first time, with another event 422", async () => {
     const event = {
       event_type: "shop.paid",
       data: { n: 1 },
@@ -67,7 +67,7 @@ export function publishingSuite(client: () => Client): void {
     assert.ok(third.text.includes(textOf(first["id"])), "the answer names the event that has the key");
   });
 
-  test("an event goes to the webhooks that asked for it, and its deliveries can be listed", async () => {
+  test("EDS-11.7-1 TS16-115 TS16-118 WDS-43 an event goes to the webhooks that asked for it, and its deliveries can be listed", async () => {
     const type = `t${Date.now()}`;
     const webhook = (
       await client().post("/v1/webhooks", { url: "https://example.com/h", events: [`${type}.*`] })

@@ -12,7 +12,7 @@ export function webhooksSuite(client: () => Client): void {
     return reply.body;
   };
 
-  test("a webhook is created with its secret and shown without it (C-29)", async () => {
+  test("TS16-77 WDS-44 a webhook is created with its secret and shown without it (C-29)", async () => {
     const reply = await client().post("/v1/webhooks", minimal);
     assert.equal(reply.status, 201, reply.text);
     assert.equal(reply.headers.get("location"), `/v1/webhooks/${textOf(reply.body["id"])}`);
@@ -29,7 +29,7 @@ export function webhooksSuite(client: () => Client): void {
     assert.equal(again.headers.get("cache-control"), "no-store");
   });
 
-  test("what is in force is shown in full (WDS-39 to 66)", async () => {
+  test("TS16-113 WDS-46 WDS-47 WDS-48 WDS-49 WDS-50 WDS-51 WDS-54 WDS-59 WDS-60 WDS-61 WDS-62 what is in force is shown in full", async () => {
     const webhook = await create({
       owner_id: "owner 1",
       description: "for tests",
@@ -76,7 +76,7 @@ export function webhooksSuite(client: () => Client): void {
     assert.match(textOf(webhook["created_at"]), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  test("a schedule of its own takes the place of the exponential one", async () => {
+  test("TS16-108 a schedule of its own takes the place of the exponential one", async () => {
     const webhook = await create({ retry_config: { schedule_ms: [1_000, 2_000] }, timeout_ms: 7_000 });
     assert.equal(webhook["retry_config"]?.["max_attempts"], 3);
     assert.deepEqual(webhook["retry_config"]?.["schedule_ms"], [1_000, 2_000]);
@@ -100,7 +100,7 @@ export function webhooksSuite(client: () => Client): void {
     });
   }
 
-  test("enable, disable, delete", async () => {
+  test("WDS-45 enable, disable, delete", async () => {
     const id = textOf((await create())["id"]);
     assert.equal((await client().post(`/v1/webhooks/${id}/disable`)).body["status"], "disabled");
     assert.equal((await client().post(`/v1/webhooks/${id}/enable`, {})).body["status"], "active");
@@ -120,7 +120,7 @@ export function webhooksSuite(client: () => Client): void {
     assert.equal(typeof body["error_distribution"], "object");
   });
 
-  test("a circuit is forced open, seen in the webhook, and reset (WDS-107)", async () => {
+  test("WDS-58 WDS-107 a circuit is forced open, seen in the webhook, and reset", async () => {
     const id = textOf((await create())["id"]);
     const change = (body: object) => client().call("PATCH", `/v1/webhooks/${id}/circuit-breaker`, { body });
     const opened = await change({ action: "force_open", duration_seconds: 60 });
@@ -136,7 +136,7 @@ export function webhooksSuite(client: () => Client): void {
     });
   });
 
-  test("a rotation overlaps, and the next has to wait or be forced", async () => {
+  test("TS16-76 TS16-77 a rotation overlaps, and the next has to wait or be forced", async () => {
     const webhook = await create();
     const rotate = (body: object) =>
       client().post(`/v1/webhooks/${textOf(webhook["id"])}/secret/rotate`, body);

@@ -173,6 +173,10 @@ suite("client commands against a running server", () => {
     const wrong = await run(["publish", "order.paid", '{"x":1}']);
     assert.equal(wrong.status, 1);
     assert.match(wrong.stderr, /schema_violation/);
+    const openApi = JSON.parse((await run(["event-types", "openapi"])).stdout) as { webhooks: object };
+    assert.deepEqual(Object.keys(openApi.webhooks), ["order.paid"]);
+    const asyncApi = await object(["event-types", "asyncapi", "--profile", "x-webhook"]);
+    assert.deepEqual(Object.keys(asyncApi["operations"] as object), ["send-order.paid"]);
     assert.equal((await run(["event-types", "delete", "order.paid"])).status, 0);
 
     assert.equal(

@@ -131,8 +131,18 @@ export function storedDelivery(row: DeliveryRow): StoredDelivery {
 }
 
 export function storedEvent(row: EventRow): StoredEvent {
-  const { id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType, raw } =
-    row.event;
+  const {
+    id,
+    tenantId,
+    eventType,
+    timestamp,
+    source,
+    idempotencyKey,
+    priority,
+    createdAt,
+    contentType,
+    raw,
+  } = row.event;
   const { position, sequenceNumber, body, deliveries } = row;
   return {
     ...{ id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType, raw },

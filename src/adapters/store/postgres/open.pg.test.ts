@@ -115,10 +115,13 @@ test("a deployment with another master key is refused, one that rotated it is le
 });
 
 test("works in a schema that an administrator made for a user without further rights", async (t) => {
-  const database = await newDatabase(t);
+  const database = await createTestDatabase();
   const role = `posthorn_role_${process.pid}`;
+  t.after(async () => {
+    await database.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
+    await database.drop();
+  });
   await database.query(`CREATE ROLE ${role} LOGIN; CREATE SCHEMA posthorn AUTHORIZATION ${role}`);
-  t.after(() => database.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`));
   const url = new URL(database.url);
   url.username = role;
   const store = await openHere(url.href);

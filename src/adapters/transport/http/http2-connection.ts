@@ -146,7 +146,7 @@ function headersOf(request: OutboundRequest, authority: string): OutgoingHttpHea
   const fields: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = (headers[index] ?? "").toLowerCase();
-    addField(fields, name === "host" ? ":authority" : name, headers[index + 1] ?? "");
+    addField(fields, { name: name === "host" ? ":authority" : name, value: headers[index + 1] ?? "" });
   }
   if (method === "POST" || method === "PUT") fields["content-length"] = String(body.byteLength);
   const names = Object.keys(fields).filter((name) => !name.startsWith(":"));
@@ -160,7 +160,10 @@ function headersOf(request: OutboundRequest, authority: string): OutgoingHttpHea
   };
 }
 
-function addField(fields: Record<string, string | string[]>, name: string, value: string): void {
+function addField(
+  fields: Record<string, string | string[]>,
+  { name, value }: { readonly name: string; readonly value: string },
+): void {
   try {
     if (name !== ":authority") validateHeaderName(name);
     validateHeaderValue(name, value);

@@ -12,7 +12,7 @@ export interface TlsIdentity {
   readonly clientCertificate: ClientCertificate | null;
 }
 
-export const plainIdentity: TlsIdentity = { http2: false, clientCertificate: null };
+const plainIdentity: TlsIdentity = { http2: false, clientCertificate: null };
 
 export type Connect = (options: buildConnector.Options, callback: buildConnector.Callback) => Socket;
 

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { admin, openWorld } from "./world.ts";
+
+const hourMs = 3_600_000;
+const minuteMs = 60_000;
+
+test("WDS-174 EDS-7.2-7 a publisher's key names one event for 24 hours, over a restart too", async (t) => {
+  const world = await openWorld(t);
+  await world.createWebhook();
+  const event = { eventType: "order.created", data: { id: 1 }, idempotencyKey: "order 1" };
+  const first = await world.engine.publish(admin, event);
+  world.skipTime(24 * hourMs - minuteMs);
+  await world.restart();
+  const repeated = await world.engine.publish(admin, event);
+  assert.deepEqual([repeated.id, repeated.duplicate], [first.id, true]);
+  await assert.rejects(world.engine.publish(admin, { ...event, data: { id: 2 } }), /already|used/i);
+  world.skipTime(2 * minuteMs);
+  const later = await world.engine.publish(admin, { ...event, data: { id: 2 } });
+  assert.equal(later.duplicate, false);
+  await world.until(() => world.requests.length === 2);
+});
+
+test("EDS-7.2-6 EDS-7.2-8 IDK-3 IDK-12 every event has a key of its own on the wire, whatever the publisher calls it", async (t) => {
+  const world = await openWorld(t);
+  await world.createWebhook();
+  // The publisher's key may come back after a day; the one that receivers see may not.
+  for (let count = 0; count < 3; count += 1) {
+    await world.publish({ idempotencyKey: "again", data: { count } });
+    world.skipTime(25 * hourMs);
+  }
+  for (let count = 0; count < 20; count += 1) await world.publish();
+  await world.until(() => world.requests.length === 23);
+  const keys = world.requests.map(({ headers }) => headers[headers.indexOf("Idempotency-Key") + 1]);
+  assert.equal(new Set(keys).size, 23);
+  assert.ok(keys.every((key) => /^"[0-9a-f-]{36}"$/.test(key ?? "")));
+});

@@ -1,0 +1,243 @@
+/** What one delivery may and may not conclude from what it sees, under the profile that follows the draft to the letter. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import type { Webhook } from "../../src/core/webhook.ts";
+import { startReceiver } from "../peers/receiver.ts";
+import type { Reaction, Receiver } from "../peers/receiver.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { eventually } from "./eventually.ts";
+
+let world: EngineWorld;
+let receiver: Receiver;
+let tenantId = "";
+
+before(async () => {
+  world = await openEngineWorld();
+});
+after(async () => {
+  await world.close();
+});
+beforeEach(async () => {
+  receiver = await startReceiver();
+  tenantId = `t${receiver.port}`;
+});
+afterEach(async () => {
+  await receiver.close();
+});
+
+async function addWebhook(given: Partial<Webhook> = {}): Promise<Webhook> {
+  return world.addWebhook({
+    url: receiver.url("/hook"),
+    events: ["*"],
+    tenantId,
+    profile: "event-delivery",
+    schemes: null,
+    retry: {
+      schedule: { kind: "list", delaysMs: [30, 30], jitter: { from: 1, to: 1 } },
+      ageMsMax: null,
+      timeoutMs: null,
+      timeoutGrowthFactor: null,
+    },
+    ...given,
+  });
+}
+
+/** One reaction after the other; the last one stays. */
+function react(...reactions: readonly Reaction[]): void {
+  receiver.script((_, index) => reactions[Math.min(index, reactions.length - 1)] ?? {});
+}
+
+async function publish(): Promise<string> {
+  return world.publish(tenantId, { eventType: "order.created", data: { order_id: "ord_12345" } });
+}
+
+async function deliveryOf(eventId: string) {
+  const page = { limit: 10, before: null, offset: 0 };
+  const query = { tenantId, eventId, webhookId: null, states: null, from: null, to: null, page };
+  const { rows } = await world.store.history.listDeliveries(query);
+  assert.ok(rows[0] !== undefined);
+  return rows[0];
+}
+
+/** The delivery once it ended, with its attempts. */
+async function ended(eventId: string) {
+  const delivery = await eventually("the delivery ends", {
+    ask: () => deliveryOf(eventId),
+    holds: ({ progress }) => progress.state === "success" || progress.state === "exhausted",
+  });
+  return { delivery, attempts: await world.store.history.listAttempts(delivery.id) };
+}
+
+test("EDS-2-3 each attempt has a record of its own, with its own times and outcome", async () => {
+  await addWebhook();
+  react({ status: 503 }, "reset", { status: 200 });
+  const { delivery, attempts } = await ended(await publish());
+  assert.equal(delivery.progress.state, "success");
+  assert.deepEqual(
+    attempts.map(({ number, outcome, category, statusCode }) => [number, outcome, category, statusCode]),
+    [
+      [1, "transient", "server_error", 503],
+      [2, "transient", "network", null],
+      [3, "accepted", null, 200],
+    ],
+  );
+  const times = attempts.map(({ executedAt }) => executedAt);
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => a - b),
+  );
+  assert.equal(new Set(attempts.map(({ id }) => id)).size, 3);
+});
+
+test("EDS-6.2-1 EDS-2-4 EDS-9.8.1-1 what was accepted is accepted, not processed, and is never sent again", async () => {
+  await addWebhook();
+  const { attempts } = await ended(await publish());
+  assert.deepEqual(
+    attempts.map(({ outcome, nextRetryAt }) => [outcome, nextRetryAt]),
+    [["accepted", null]],
+  );
+  await ended(await publish());
+  assert.equal(receiver.requestCount, 2, "one request for each event");
+});
+
+test("EDS-6.1-1 EDS-6.1-2 while nobody has answered, a delivery counts as nothing but pending", async () => {
+  await addWebhook();
+  const { promise: answered, resolve: answer } = Promise.withResolvers<Reaction>();
+  receiver.script((_, index) => (index === 0 ? answered : {}));
+  const eventId = await publish();
+  await receiver.waitForRequests(1);
+  const { progress, id } = await deliveryOf(eventId);
+  assert.deepEqual([progress.state, progress.attemptCount], ["pending", 0]);
+  assert.deepEqual(await world.store.history.listAttempts(id), []);
+  answer("close");
+  const { delivery, attempts } = await ended(eventId);
+  assert.deepEqual([delivery.progress.state, attempts.length], ["success", 2], "lost on the way, not lost");
+});
+
+test("EDS-7.2-2 a receiver that took the event and broke off gets it again under the same key", async () => {
+  await addWebhook();
+  react("reset", { status: 200 });
+  const { delivery, attempts } = await ended(await publish());
+  const [first, second] = receiver.requests;
+  assert.equal(first?.headers["idempotency-key"], second?.headers["idempotency-key"]);
+  assert.deepEqual(first?.body, second?.body);
+  assert.equal(attempts[0]?.receiverStateUnknown, true);
+  assert.deepEqual([delivery.progress.state, delivery.progress.reason], ["success", null]);
+});
+
+test("EDS-6.2-4 EDS-6.2-5 neither bodies nor headers of an answer's own making change what is done", async () => {
+  await addWebhook();
+  const advice = { "X-Retry": "never", "Retry-Count": "0", "Content-Type": "application/json" };
+  react(
+    { status: 503, headers: advice, body: '{"retry":false,"status":200}' },
+    { status: 200, headers: advice, body: '{"error":true,"status":503}' },
+  );
+  const { attempts } = await ended(await publish());
+  assert.deepEqual(
+    attempts.map(({ outcome }) => outcome),
+    ["transient", "accepted"],
+  );
+});
+
+test("EDS-8-3 EDS-9.8.3-1 TS16-121 a refusal for good is kept for people, with the problem that the receiver named", async () => {
+  const webhook = await addWebhook();
+  const problem = JSON.stringify({
+    type: "https://example.com/problems/schema",
+    title: "Schema mismatch",
+    status: 422,
+    detail: "order_id must be a number",
+  });
+  react({ status: 422, headers: { "Content-Type": "application/problem+json" }, body: problem });
+  const { delivery, attempts } = await ended(await publish());
+  assert.equal(delivery.progress.reason, "permanent_client_error_422");
+  assert.deepEqual(
+    attempts.map(({ outcome, category, statusCode, responseSample }) => [
+      outcome,
+      category,
+      statusCode,
+      responseSample,
+    ]),
+    [["terminal", "client_error", 422, problem]],
+  );
+  const letters = await world.store.history.listDeadLetters({
+    ...{ tenantId, webhookIds: [webhook.id], eventTypes: null, categories: null, from: null, to: null },
+    page: { limit: 10, before: null, offset: 0 },
+  });
+  assert.deepEqual(
+    letters.rows.map(({ id }) => id),
+    [delivery.id],
+  );
+});
+
+test("EDS-9.8.4-1 TS16-100 WDS-50 the webhook's own timeout ends a request, the state is unknown, the retry has the same key", async () => {
+  await addWebhook({
+    retry: {
+      schedule: { kind: "list", delaysMs: [30], jitter: { from: 1, to: 1 } },
+      ageMsMax: null,
+      timeoutMs: 200,
+      timeoutGrowthFactor: null,
+    },
+  });
+  react("hang", { status: 200 });
+  const { attempts } = await ended(await publish());
+  const [first] = attempts;
+  assert.deepEqual(
+    [first?.outcome, first?.category, first?.receiverStateUnknown],
+    ["transient", "timeout", true],
+  );
+  assert.ok((first?.durationMs ?? 0) >= 190 && (first?.durationMs ?? 0) < 2_000, `${first?.durationMs} ms`);
+  const [request, retry] = receiver.requests;
+  assert.equal(retry?.headers["idempotency-key"], request?.headers["idempotency-key"]);
+});
+
+test("EDS-9.5-4 Retry-After: 0 leaves the choice to the schedule", async () => {
+  await addWebhook({
+    retry: {
+      schedule: { kind: "list", delaysMs: [400], jitter: { from: 1, to: 1 } },
+      ageMsMax: null,
+      timeoutMs: null,
+      timeoutGrowthFactor: null,
+    },
+  });
+  react({ status: 503, headers: { "Retry-After": "0" } }, { status: 200 });
+  await publish();
+  const [first, second] = await receiver.waitForRequests(2);
+  const gapMs = (second?.arrivedAtMs ?? 0) - (first?.arrivedAtMs ?? 0);
+  assert.ok(gapMs >= 400, `${gapMs} ms`);
+});
+
+test("WDS-62 custom headers are in every request, under the names and with the values given", async () => {
+  await addWebhook({ headers: { "X-Custom-Header": "value" } });
+  react({ status: 500 }, { status: 200 });
+  await ended(await publish());
+  for (const { rawHeaders } of receiver.requests) {
+    const at = rawHeaders.indexOf("X-Custom-Header");
+    assert.equal(rawHeaders[at + 1], "value");
+  }
+});
+
+test("WDS-167 a webhook has at most five requests and connections at a time", async () => {
+  await addWebhook();
+  receiver.script(() => ({ delayMs: 60 }));
+  await Promise.all(Array.from({ length: 20 }, () => publish()));
+  await receiver.waitForRequests(20);
+  assert.ok(receiver.concurrencyPeak <= 5, `${receiver.concurrencyPeak} at once`);
+  assert.ok(receiver.concurrencyPeak >= 2, "they were sent side by side");
+  assert.ok(receiver.connectionsOpen <= 5, `${receiver.connectionsOpen} connections`);
+});
+
+test("TS16-43 TS16-52 TS16-53 TS16-54 metadata and links arrive as they were published, and nothing is added", async () => {
+  await addWebhook({ profile: "ts-16a" });
+  const metadata = { total: 3 };
+  const links = [{ rel: "self", method: "GET", href: "https://example.com/orders/1" }, {}];
+  const data = { id: 1 };
+  await world.publish(tenantId, { eventType: "order.created", data, metadata, links });
+  await world.publish(tenantId, { eventType: "order.created", data });
+  const bodies = (await receiver.waitForRequests(2)).map(
+    ({ text }) => JSON.parse(text) as Record<string, unknown>,
+  );
+  const full = bodies.find((body) => "metadata" in body);
+  assert.deepEqual([full?.["metadata"], full?.["links"]], [metadata, links]);
+  const plain = bodies.find((body) => !("metadata" in body));
+  assert.deepEqual(Object.keys(plain ?? {}), ["type", "timestamp", "data"]);
+});
