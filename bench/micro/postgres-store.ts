@@ -147,7 +147,13 @@ async function publishAndSettle(
   console.log(`batch ${String(run.batch).padStart(4)}: publish ${publishing.text}, settle ${settling.text}`);
 }
 
-function requests(lanes: number, limit: number): readonly ClaimRequest[] {
+function requests({
+  lanes,
+  limit,
+}: {
+  readonly lanes: number;
+  readonly limit: number;
+}): readonly ClaimRequest[] {
   return Array.from({ length: lanes }, (_, webhook) => ({
     lane: laneOf(webhook),
     now,
@@ -166,7 +172,7 @@ async function claimAndSettle(
   const settling = new Meter();
   let done = 0;
   while (done < run.total) {
-    const asked = requests(run.lanes, run.perLane);
+    const asked = requests({ lanes: run.lanes, limit: run.perLane });
     const results = await claiming.add(0, () => store.deliveries.claim(asked));
     const leases = results.flatMap(({ deliveries }) => deliveries.map(({ lease }) => lease));
     if (leases.length === 0) break;

@@ -13,8 +13,8 @@ export interface NamedTest {
 }
 
 const idPattern = /\b(?:EDS|TS16|IDK|CEW|WDS)-[\w.]+(?:-\d+)?(?![\w-])/g;
-/** A name that is kept in a table of cases begins with its requirements. */
-const leadingIds = /^(?:(?:EDS|TS16|IDK|CEW|WDS)-[\w.-]+ )+\S/;
+/** In a table of cases a name begins with its requirements, or they stand alone in a field of their own. */
+const leadingIds = /^(?:(?:EDS|TS16|IDK|CEW|WDS)-[\w.-]+(?: |$))+/;
 const testFunctions = new Set(["test", "it", "check"]);
 
 /** In the order of files and lines. */

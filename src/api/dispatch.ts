@@ -51,7 +51,7 @@ export function createHandler(route: Route, dependencies: IdempotencyDependencie
     {
       route,
       readCall: createCallReader(route, { query: raw.query, readBody: createRawReader(raw) }),
-      bodyHeader: null,
+      bodyHeader: "content-type",
       handle: (call) => raw.handle(call as Call<unknown, unknown, RawContent>),
     },
     dependencies,
@@ -216,13 +216,16 @@ function createBodyReader(route: Route): (request: FastifyRequest) => unknown {
   };
 }
 
-/** The bytes and what they are. That there are any, and that the type is one, the service judges (CEW-2.1-4). */
+/**
+ * The bytes and what they are. That there are any, that the type is one, and the size of a JSON body, which the server
+ * reads as far as the plain form allows, are for the service to judge (CEW-2.1-4).
+ */
 function createRawReader({ bodyBytesMax }: RawForm): (request: FastifyRequest) => RawContent {
   return (request) => {
     const contentType = request.headers["content-type"];
     if (contentType === undefined) throw new PosthornError("unsupported_media_type", missingContentType);
     const body = (request.body as RequestBody | undefined) ?? emptyBody;
-    if (body === bodyTooLarge || body.length > bodyBytesMax) throw tooLarge(bodyBytesMax);
+    if (body === bodyTooLarge) throw tooLarge(bodyBytesMax);
     return { contentType, body };
   };
 }

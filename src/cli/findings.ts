@@ -1,5 +1,5 @@
 import type { Finding, FindingState } from "../doctor/finding.ts";
-import { printTable } from "./table.ts";
+import { cellText, printTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 const words: Readonly<Record<FindingState, string>> = {
@@ -9,24 +9,60 @@ const words: Readonly<Record<FindingState, string>> = {
   not_applicable: "-",
 };
 
-/** The table of what was found, then what to do about it. */
+/** Readable in a log, in a mail and on any terminal. */
+const widthMax = 80;
+
+/** The table of what was found, then what failed with what to do about it, then the count. */
 export function printFindings(terminal: Terminal, findings: readonly Finding[]): void {
   printTable(terminal, {
     columns: [
       { title: "RESULT", value: ({ state }: Finding) => words[state] },
       { title: "RULE", value: ({ title }) => title },
       { title: "SEEN", value: ({ detail }) => detail },
-      { title: "REQUIREMENTS", value: ({ requirements }) => requirements },
     ],
     rows: findings,
   });
-  for (const { state, title, hint } of findings) {
-    if (state === "failed" && hint !== null) terminal.note(`${terminal.errStyle("red", title)}: ${hint}`);
+  const width = Math.min(terminal.outColumns ?? widthMax, widthMax);
+  for (const finding of findings) {
+    if (finding.state !== "failed") continue;
+    terminal.data("");
+    const [head = "", ...lines] = failureLines(finding, width);
+    terminal.data(terminal.outStyle("red", head));
+    for (const line of lines) terminal.data(line);
   }
-  const count = (wanted: FindingState): number => findings.filter(({ state }) => state === wanted).length;
-  terminal.note(
-    `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped, ${count("not_applicable")} not applicable`,
-  );
+  terminal.data("");
+  terminal.data(summaryOf(findings));
   const skippedHints = new Set(findings.filter(({ state }) => state === "skipped").map(({ hint }) => hint));
-  for (const hint of skippedHints) if (hint !== null) terminal.note(`To try the skipped ones: ${hint}`);
+  for (const hint of skippedHints) if (hint !== null) terminal.data(`To try the skipped ones: ${hint}`);
+}
+
+function failureLines(finding: Finding, width: number): readonly string[] {
+  const { title, level, detail, requirements, hint } = finding;
+  const lines = (text: string): readonly string[] => wrap(cellText(text), width - 2).map((line) => `  ${line}`);
+  const recommended = level === "should" ? " (recommended)" : "";
+  return [
+    `FAILED  ${title}${recommended}`,
+    ...lines(`seen: ${detail}`),
+    ...lines(hint ?? ""),
+    ...lines(requirements),
+  ];
+}
+
+function summaryOf(findings: readonly Finding[]): string {
+  const count = (wanted: FindingState): number => findings.filter(({ state }) => state === wanted).length;
+  return `${count("passed")} passed, ${count("failed")} failed, ${count("skipped")} skipped, ${count("not_applicable")} do not apply`;
+}
+
+/** Breaks at spaces; a longer word keeps its line to itself. */
+function wrap(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) {
+      lines[lines.length - 1] = `${last} ${word}`;
+    } else {
+      lines.push(word);
+    }
+  }
+  return lines;
 }

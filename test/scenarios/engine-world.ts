@@ -25,6 +25,8 @@ export interface EngineWorld {
   readonly store: Store;
   /** What was logged at `warn` and `error`, over restarts too. */
   readonly logged: readonly LogLine[];
+  /** Bytes of each payload that was counted as large. */
+  readonly largePayloads: readonly number[];
   /** With keys for every signature scheme, and the credentials given. */
   addWebhook(
     webhook: Partial<Webhook> & { readonly url: string; readonly events: readonly string[] },
@@ -56,7 +58,7 @@ const plainBox: SecretBox = {
 };
 
 const nothing = (): void => {};
-const metrics: Metrics = {
+const silentMetrics: Metrics = {
   attemptSettled: nothing,
   circuitMoved: nothing,
   rateLimited: nothing,
@@ -69,6 +71,7 @@ const metrics: Metrics = {
 interface Kept {
   readonly dataDir: string;
   readonly log: Logger;
+  readonly metrics: Metrics;
 }
 
 export async function openEngineWorld(options: WorldOptions = {}): Promise<EngineWorld> {
@@ -81,7 +84,10 @@ export async function openEngineWorld(options: WorldOptions = {}): Promise<Engin
     warn: (fields) => void logged.push({ level: "warn", fields }),
     error: (fields) => void logged.push({ level: "error", fields }),
   };
-  let running = await open({ dataDir, log }, options);
+  const largePayloads: number[] = [];
+  const metrics = { ...silentMetrics, largePayload: (bytes: number) => void largePayloads.push(bytes) };
+  const kept: Kept = { dataDir, log, metrics };
+  let running = await open(kept, options);
 
   return {
     get engine() {
@@ -91,6 +97,7 @@ export async function openEngineWorld(options: WorldOptions = {}): Promise<Engin
       return running.store;
     },
     logged,
+    largePayloads,
     async addWebhook(given, credentials = {}) {
       const webhook = webhookWithDefaults(given, running.engine.nextId());
       const bytes = (count: number): Uint8Array => random.bytes(count);
@@ -127,7 +134,7 @@ export async function openEngineWorld(options: WorldOptions = {}): Promise<Engin
     },
     async reopen(again = {}) {
       await shut(running);
-      running = await open({ dataDir, log }, again);
+      running = await open(kept, again);
     },
     async close() {
       await shut(running);
@@ -141,7 +148,7 @@ interface Running {
   readonly store: Store;
 }
 
-async function open({ dataDir, log }: Kept, options: WorldOptions): Promise<Running> {
+async function open({ dataDir, log, metrics }: Kept, options: WorldOptions): Promise<Running> {
   const store = await openSqliteStore({ dataDir, now: Date.now(), pid: process.pid });
   const engine = new Engine({
     store,

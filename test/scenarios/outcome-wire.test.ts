@@ -312,7 +312,7 @@ const failures: readonly Failure[] = [
 suite("failures on the wire", { concurrency: 4 }, () => {
   for (const profile of profiles) {
     for (const { name, category, requestSent, behave, tls, url } of failures) {
-      test(`EDS-8-1 EDS-9.3-1 ${profile.name}: ${name} is transient, ${category}, and retried`, async () => {
+      test(`${failureIds(profile, category)} ${profile.name}: ${name} is transient, ${category}, and retried`, async () => {
         const target =
           url === undefined ? (await hostile(behave ?? (() => {}), { tls })).origin : await url();
         const observed = await bench.observe(profile, { url: target, timeoutMs: 400 });
@@ -324,6 +324,13 @@ suite("failures on the wire", { concurrency: 4 }, () => {
     }
   }
 });
+
+function failureIds({ name }: Profile, category: FailureCategory): string {
+  if (name !== "x-webhook") return "EDS-8-1 EDS-9.3-1";
+  return (
+    { timeout: "WDS-132", dns: "WDS-127", network: "WDS-127" }[category as string] ?? "EDS-8-1 EDS-9.3-1"
+  );
+}
 
 async function closedPort(): Promise<string> {
   const gone = await startReceiver();

@@ -241,3 +241,34 @@ test("TS16-43 TS16-52 TS16-53 TS16-54 metadata and links arrive as they were pub
   const plain = bodies.find((body) => !("metadata" in body));
   assert.deepEqual(Object.keys(plain ?? {}), ["type", "timestamp", "data"]);
 });
+
+test("TS16-122 an event goes to every webhook that asked for it, under one id", async () => {
+  await addWebhook({ url: receiver.url("/first") });
+  await addWebhook({ url: receiver.url("/second") });
+  const eventId = await publish();
+  const requests = await receiver.waitForRequests(2);
+  assert.deepEqual(requests.map(({ path }) => path).toSorted(), ["/first", "/second"]);
+  for (const { headers } of requests) assert.equal(headers["idempotency-key"], `"${eventId}"`);
+});
+
+test("TS16-51 a payload above 20,000 bytes is delivered, and counted as large", async () => {
+  await addWebhook();
+  const before = world.largePayloads.length;
+  const publishBytes = (bytes: number) =>
+    world.publish(tenantId, { eventType: "order.created", data: { text: "x".repeat(bytes - 11) } });
+  await publishBytes(20_000);
+  assert.equal(world.largePayloads.length, before);
+  await publishBytes(20_001);
+  assert.deepEqual(world.largePayloads.slice(before), [20_001]);
+  await receiver.waitForRequests(2);
+});
+
+test("CEW-3-4 a 401 with a challenge is a refusal, and nothing answers the challenge", async () => {
+  await addWebhook();
+  const challenge = 'Digest realm="x", nonce="abc", qop="auth"';
+  react({ status: 401, headers: { "WWW-Authenticate": challenge } });
+  const { attempts } = await ended(await publish());
+  assert.deepEqual([attempts.length, attempts[0]?.outcome], [1, "terminal"]);
+  assert.equal(receiver.requestCount, 1);
+  assert.equal(receiver.requests[0]?.headers.authorization, undefined);
+});

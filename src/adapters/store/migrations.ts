@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { MigrationMismatchError, SchemaTooNewError } from "./migration-errors.ts";
 
 /** One step of a schema. A released one never changes: its checksum is in the databases it made. */
 export interface Migration {
@@ -19,30 +20,6 @@ export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
   readonly checksum: string;
-}
-
-/** The database was written by a newer version of Posthorn. */
-export class SchemaTooNewError extends Error {
-  override readonly name = "SchemaTooNewError";
-  readonly found: number;
-  readonly known: number;
-
-  constructor(versions: { readonly found: number; readonly known: number }) {
-    super(
-      `the database has schema ${versions.found}, this version knows up to ${versions.known}: upgrade Posthorn`,
-    );
-    this.found = versions.found;
-    this.known = versions.known;
-  }
-}
-
-/** A migration that was applied is not the one this version carries. */
-export class MigrationMismatchError extends Error {
-  override readonly name = "MigrationMismatchError";
-
-  constructor(migration: { readonly number: number; readonly name: string }) {
-    super(`migration ${migration.number} (${migration.name}) differs from the one that made this database`);
-  }
 }
 
 /** What is left to do. Throws SchemaTooNewError and MigrationMismatchError. */

@@ -1,8 +1,11 @@
 import type { Command } from "commander";
+import { isEventTypeName } from "../../core/event-type.ts";
 import { findProfile, profiles } from "../../core/profiles/index.ts";
 import type { Profile } from "../../core/profile.ts";
+import { NothingToExamine } from "../../doctor/finding.ts";
 import type { Finding } from "../../doctor/finding.ts";
-import { checkReceiver, receiverChecks } from "../../doctor/receiver/check-receiver.ts";
+import { checkReceiver } from "../../doctor/receiver/check-receiver.ts";
+import type { ReceiverUnderCheck } from "../../doctor/receiver/messages.ts";
 import { checkSender } from "../../doctor/sender/check-sender.ts";
 import { verifierFor } from "../../doctor/sender/verifier.ts";
 import { OptionValues } from "../client-command.ts";
@@ -10,6 +13,9 @@ import { CommandFailure, UsageError } from "../failures.ts";
 import { printFindings } from "../findings.ts";
 import type { Invocation } from "../invocation.ts";
 import { untilStopped } from "../stop-signal.ts";
+import type { Terminal } from "../terminal.ts";
+
+const defaultKeyId = "posthorn-check";
 
 export function addCheckCommand(program: Command, invocation: Invocation): void {
   const command = program
@@ -22,87 +28,106 @@ export function addCheckCommand(program: Command, invocation: Invocation): void 
     .option("--secret <secret>", "whsec_… or whsk_… of the webhook, default POSTHORN_CHECK_SECRET")
     .option("--token <token>", "bearer token that the receiver expects, default POSTHORN_CHECK_TOKEN")
     .option("--allow-valid", "also send valid messages, which the receiver may process")
+    .option("--scheme <name>", "how to sign; default the profile's first that fits the secret")
+    .option("--key-id <id>", "keyid of a shared secret in HTTP message signatures", defaultKeyId)
     .option("--event-type <type>", "type of the messages", "posthorn.check")
     .option("--origin <name>", "DNS name to ask permission for (CloudEvents handshake)", "posthorn.localhost")
-    .option(
-      "--key-id <id>",
-      "keyid of a shared secret in HTTP message signatures: the webhook's id",
-      "posthorn-check",
-    )
-    .option("--timeout-ms <ms>", "time for each answer", "15000")
+    .option("--prompt-ms <ms>", "time in which a message has to be answered", "10000")
+    .option("--timeout-ms <ms>", "time after which nothing more is waited for", "15000")
     .option("--sender <port>", "listen on this port and judge what a sender does; 0 takes a free one")
     .option("--duration-seconds <seconds>", "how long to watch a sender", "60")
-    .option("--json", "print JSON, one finding a line");
+    .option("--json", "print JSON, one finding a line")
+    .addHelpText("after", "\nEvery rule: docs/check.md. Exit status 1 when a rule failed.");
   command.action((url: string | undefined) => check(url, new OptionValues(command.opts()), invocation));
 }
 
 async function check(url: string | undefined, options: OptionValues, invocation: Invocation): Promise<void> {
-  const sender = options.number("sender");
-  if (url === undefined && sender === undefined)
+  const port = options.number("sender");
+  if (url === undefined && port === undefined)
     throw new UsageError("check takes the URL of a receiver, or --sender PORT");
-  if (url !== undefined && sender !== undefined)
-    throw new UsageError("check takes a URL or --sender, not both");
-  const findings =
+  if (url !== undefined && port !== undefined) throw new UsageError("check takes a URL or --sender, not both");
+  const terminal = invocation.terminal({ json: options.flag("json") });
+  const findings = await (
     url === undefined
-      ? await watchSender(sender ?? 0, options, invocation)
-      : await examineReceiver(url, options, invocation);
+      ? watchSender(port ?? 0, { options, invocation, terminal })
+      : examineReceiver(url, { options, invocation, terminal })
+  ).catch(explain);
+  if (!terminal.json) printFindings(terminal, findings);
   const failures = findings.filter(({ state }) => state === "failed").length;
   if (failures > 0) throw new CommandFailure(`${failures} of ${findings.length} rules failed`);
 }
 
-async function examineReceiver(
-  text: string,
-  options: OptionValues,
-  invocation: Invocation,
-): Promise<readonly Finding[]> {
-  const terminal = invocation.terminal({ json: options.flag("json") });
-  const { env } = invocation;
-  let done = 0;
-  const found = (finding: Finding): void => {
-    done += 1;
-    if (terminal.json) terminal.object(finding);
-    else if (terminal.isLive)
-      terminal.redraw(done < receiverChecks.length ? `${done} of ${receiverChecks.length} rules` : "");
-  };
+interface Call {
+  readonly options: OptionValues;
+  readonly invocation: Invocation;
+  readonly terminal: Terminal;
+}
+
+/** What a person can do something about; anything else is a bug and keeps its stack. */
+function explain(error: unknown): never {
+  if (error instanceof NothingToExamine) throw new CommandFailure(error.message, error.hints);
+  // Says what is wrong with the form of the secret, never what it is.
+  if (error instanceof RangeError) throw new UsageError(`--secret: ${error.message}`);
+  const { code, port } = error as { readonly code?: unknown; readonly port?: unknown };
+  if (code === "EADDRINUSE")
+    throw new CommandFailure(`port ${String(port)} is taken by another program`, [
+      "Choose another one: --sender 0 takes a free one.",
+    ]);
+  throw error;
+}
+
+async function examineReceiver(text: string, call: Call): Promise<readonly Finding[]> {
+  const { options, terminal } = call;
+  const receiver = receiverOf(text, call);
+  const timeoutMs = numberIn(options, { name: "timeoutMs", flag: "--timeout-ms", from: 1, to: 600_000 });
+  const isShown = terminal.isLive && !terminal.json;
   try {
-    const findings = await checkReceiver({
-      receiver: {
-        url: urlOf(text),
-        profile: profileOf(options),
-        secret: options.text("secret") ?? env["POSTHORN_CHECK_SECRET"] ?? null,
-        bearerToken: options.text("token") ?? env["POSTHORN_CHECK_TOKEN"] ?? null,
-        eventType: options.text("eventType") ?? "posthorn.check",
-        keyId: options.text("keyId") ?? "posthorn-check",
-        origin: options.text("origin") ?? "posthorn.localhost",
-      },
+    return await checkReceiver({
+      receiver,
       allowValid: options.flag("allowValid"),
-      timeoutMs: positive(options, { name: "timeoutMs", flag: "--timeout-ms" }),
-      found,
+      timeoutMs,
+      trying: (title, { done, of }) => {
+        if (isShown) terminal.redraw(`${done + 1} of ${of}: ${title}`);
+      },
+      found: (finding) => {
+        if (terminal.json) terminal.object(finding);
+      },
     });
-    if (!terminal.json) printFindings(terminal, findings);
-    return findings;
-  } catch (error) {
-    // Says what is wrong with the form of the secret, never what it is.
-    if (error instanceof RangeError) throw new UsageError(`--secret: ${error.message}`);
-    throw error;
+  } finally {
+    if (isShown) terminal.redraw("");
   }
 }
 
-async function watchSender(
-  port: number,
-  options: OptionValues,
-  invocation: Invocation,
-): Promise<readonly Finding[]> {
-  const terminal = invocation.terminal({ json: options.flag("json") });
+function receiverOf(text: string, { options, invocation: { env } }: Call): ReceiverUnderCheck {
+  return {
+    url: urlOf(text),
+    profile: profileOf(options),
+    secret: given(options.text("secret") ?? env["POSTHORN_CHECK_SECRET"]),
+    scheme: schemeOf(options),
+    bearerToken: tokenOf(options, env),
+    eventType: eventTypeOf(options),
+    keyId: keyIdOf(options),
+    origin: originOf(options),
+    promptMs: numberIn(options, { name: "promptMs", flag: "--prompt-ms", from: 1, to: 600_000 }),
+  };
+}
+
+async function watchSender(port: number, call: Call): Promise<readonly Finding[]> {
+  const { options, invocation, terminal } = call;
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new UsageError(`--sender takes 0 to 65535, not ${port}`);
   const stop = new AbortController();
-  void untilStopped(invocation).then(() => stop.abort());
-  const seconds = positive(options, { name: "durationSeconds", flag: "--duration-seconds" });
+  const seconds = numberIn(options, { name: "durationSeconds", flag: "--duration-seconds", from: 1, to: 86_400 });
   const profile = profileOf(options);
-  const secret = options.text("secret") ?? invocation.env["POSTHORN_CHECK_SECRET"] ?? null;
+  const secret = given(options.text("secret") ?? invocation.env["POSTHORN_CHECK_SECRET"]);
+  const verifier = secret === null ? null : verifierFor(secret, { profile, keyId: keyIdOf(options) });
+  void untilStopped(invocation).then(() => stop.abort());
+  const isShown = terminal.isLive && !terminal.json;
   const findings = await checkSender({
     port,
     profile,
-    verifier: verifierOf(secret, { profile, keyId: options.text("keyId") ?? "posthorn-check" }),
+    verifier,
+    bearerToken: tokenOf(options, invocation.env),
     durationMs: seconds * 1_000,
     listening: (url) => {
       terminal.note(`listening on ${terminal.errStyle("bold", url)} for ${seconds} s`);
@@ -110,19 +135,50 @@ async function watchSender(
         "Send two events there. The first is answered 503 with Retry-After, the second is redirected.",
       );
     },
+    arrived: ({ requests, events }) => {
+      if (isShown) terminal.redraw(`${requests} requests of ${events} events so far`);
+    },
     signal: stop.signal,
   });
+  if (isShown) terminal.redraw("");
   if (terminal.json) for (const finding of findings) terminal.object(finding);
-  else printFindings(terminal, findings);
   return findings;
 }
 
-function verifierOf(secret: string | null, how: { readonly profile: Profile; readonly keyId: string }) {
-  try {
-    return secret === null ? null : verifierFor(secret, how);
-  } catch (error) {
-    throw new UsageError(`--secret: ${error instanceof Error ? error.message : "is not a key"}`);
-  }
+/** An empty variable is an unset one. */
+function given(text: string | undefined): string | null {
+  return text === undefined || text === "" ? null : text;
+}
+
+function tokenOf(options: OptionValues, env: Invocation["env"]): string | null {
+  const token = given(options.text("token") ?? env["POSTHORN_CHECK_TOKEN"]);
+  if (token === null || /^[\x21-\x7e]{2,4096}$/.test(token)) return token;
+  throw new UsageError("--token: a bearer token is 2 to 4,096 visible ASCII characters, without `Bearer `");
+}
+
+function keyIdOf(options: OptionValues): string {
+  const keyId = options.text("keyId") ?? defaultKeyId;
+  if (/^[\x20-\x7e]{1,255}$/.test(keyId)) return keyId;
+  throw new UsageError("--key-id takes 1 to 255 printable ASCII characters");
+}
+
+function schemeOf(options: OptionValues): string | null {
+  const scheme = options.text("scheme");
+  const { name, signatureSchemesAllowed: allowed } = profileOf(options);
+  if (scheme === undefined || allowed.some((one) => one === scheme)) return scheme ?? null;
+  throw new UsageError(`--scheme takes ${allowed.join(", ")} with profile ${name}, not "${scheme}"`);
+}
+
+function eventTypeOf(options: OptionValues): string {
+  const type = options.text("eventType") ?? "posthorn.check";
+  if (isEventTypeName(type)) return type;
+  throw new UsageError(`--event-type takes a name such as order.paid, not "${type}"`);
+}
+
+function originOf(options: OptionValues): string {
+  const origin = options.text("origin") ?? "posthorn.localhost";
+  if (/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(origin)) return origin;
+  throw new UsageError(`--origin takes a DNS name such as sender.example.com, not "${origin}"`);
 }
 
 function profileOf(options: OptionValues): Profile {
@@ -134,12 +190,21 @@ function profileOf(options: OptionValues): Profile {
 
 function urlOf(text: string): URL {
   const url = URL.parse(text);
-  if (url !== null && ["http:", "https:"].includes(url.protocol)) return url;
-  throw new UsageError(`check takes a URL such as http://localhost:3000/hooks, not "${text}"`);
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw new UsageError(`check takes a URL such as http://localhost:3000/hooks, not "${text}"`);
+  // Node would turn them into a header of its own beside the token.
+  if (url.username !== "" || url.password !== "")
+    throw new UsageError("check takes a URL without user and password; give a bearer token with --token");
+  url.hash = "";
+  return url;
 }
 
-function positive(options: OptionValues, option: { readonly name: string; readonly flag: string }): number {
-  const value = options.number(option.name) ?? Number.NaN;
-  if (Number.isFinite(value) && value > 0) return value;
-  throw new UsageError(`${option.flag} takes a number above 0`);
+function numberIn(
+  options: OptionValues,
+  option: { readonly name: string; readonly flag: string; readonly from: number; readonly to: number },
+): number {
+  const { name, flag, from, to } = option;
+  const value = options.number(name) ?? from;
+  if (value >= from && value <= to) return value;
+  throw new UsageError(`${flag} takes ${from} to ${to}, not ${value}`);
 }

@@ -84,7 +84,7 @@ export const messageRules: readonly SenderRule[] = [
   {
     ...{ id: "signature", title: "signs so that the receiver kit verifies it", level: "must" },
     requirements: "TS16-57 TS16-59 WDS-153 C-18",
-    fix: "Sign exactly the bytes that are sent, with the key in force.",
+    fix: "Sign exactly the bytes that are sent, with the key in force; of a shared secret in RFC 9421, name the keyid: --key-id.",
     judge: judgeSignatures,
   },
 ];

@@ -8,6 +8,9 @@ import type { LaneKey } from "../../core/webhook.ts";
  * A delivery that waits is free or leased. A lease is taken by `claim`, or by `commit` for deliveries it just wrote
  * (`claim: true`), and ends with a settlement, with `release`, or when it runs out. Only the holder of the newest
  * fence can settle, so a worker that lost its lease cannot overwrite what another one did.
+ *
+ * Where several processes share a store, an ordered lane is in the hands of one of them at a time: while it holds a
+ * lease there, the others get nothing of the lane. What a process held when it died is free when its leases run out.
  */
 export interface DeliveryStore {
   /** Writes the whole batch in one transaction, in the order publishes, requeues, settlements, webhook states. */
@@ -77,7 +80,10 @@ export interface NewDelivery {
   readonly origin: DeliveryOrigin;
   /** Fixed with the delivery, so that a change of its webhook's profile cannot change a message between attempts. */
   readonly format: PayloadFormatName;
-  /** Lease it to the caller at once, until `leaseUntil`. */
+  /**
+   * Lease it to the caller at once, until `leaseUntil`. A store that processes share may refuse in an ordered lane
+   * (fence 0), because something waits there that the caller does not hold; the delivery then waits like the others.
+   */
   readonly claim: boolean;
   readonly leaseUntil: number;
 }
@@ -169,6 +175,9 @@ export interface ClaimResult {
   /**
    * When the earliest free delivery of the lane that is not due yet will be; null when there is none. In ordered lanes
    * only the oldest free delivery counts, since it holds up the rest.
+   *
+   * When nothing is left to claim now and another process holds leases in the lane, it is no later than the end of the
+   * first of these: what a dead process held must be claimed by somebody. The caller's own leases do not count.
    */
   readonly nextDueAt: number | null;
 }

@@ -252,17 +252,17 @@ export const sharing: StoreTheme = (check) => {
     const other = await another(open);
     const heard: StoreChange[] = [];
     const echoes: StoreChange[] = [];
-    const first = Promise.withResolvers<void>();
-    const work = Promise.withResolvers<void>();
+    const first = Promise.withResolvers<StoreChange>();
+    const work = Promise.withResolvers<StoreChange>();
     other.changes?.subscribe((change) => {
       heard.push(change);
-      if (change.kind === "unknown") first.resolve();
-      else work.resolve();
+      if (change.kind === "unknown") first.resolve(change);
+      else work.resolve(change);
     });
-    const own = Promise.withResolvers<void>();
+    const own = Promise.withResolvers<StoreChange>();
     store.changes?.subscribe((change) => {
       echoes.push(change);
-      own.resolve();
+      own.resolve(change);
     });
     await Promise.all([first.promise, own.promise]);
     await commit(store, {

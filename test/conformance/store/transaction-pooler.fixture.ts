@@ -144,7 +144,7 @@ class Pooler {
     this.#track(socket);
     const server: PooledServer = { socket, client: null };
     const greeting: Buffer[] = [];
-    const ended = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<"ended">();
     let isReady = false;
     socket.on(
       "data",
@@ -156,7 +156,7 @@ class Pooler {
         isReady = true;
         this.#greeting = Buffer.concat(greeting);
         this.#free.push(server);
-        ended.resolve();
+        ended.resolve("ended");
       }),
     );
     socket.on("close", () => {
@@ -164,7 +164,7 @@ class Pooler {
       const at = this.#free.indexOf(server);
       if (at >= 0) this.#free.splice(at, 1);
       server.client?.socket.destroy();
-      ended.resolve();
+      ended.resolve("ended");
     });
     socket.write(startup);
     await ended.promise;

@@ -50,7 +50,7 @@ export class Claimer {
       numbers(stale.map(({ request }) => request.now)),
     ]);
     await this.#attempt(
-      stale.map((each) => ({ ...each, fresh: false })),
+      stale.map(({ place, lane, request }) => ({ place, lane, request, fresh: false })),
       results,
     );
   }

@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { booleans, isStoredId, numbers, plainWords, storable, texts } from "./columns.ts";
+import { booleans, decimals, isStoredId, numbers, plainWords, storable, texts } from "./columns.ts";
 
 test("numbers, words and flags become array literals, null among them", () => {
-  assert.equal(numbers([1, null, -2.5]), "{1,NULL,-2.5}");
+  assert.equal(numbers([1, null, -2]), "{1,NULL,-2}");
+  assert.equal(decimals([1, -2.5]), "{1,-2.5}");
   assert.equal(plainWords(["a-b", null]), "{a-b,NULL}");
   assert.equal(booleans([true, false]), "{t,f}");
   assert.equal(numbers([]), "{}");
+});
+
+test("whole numbers are whole, and not larger than a bigint and a number can both be", () => {
+  assert.equal(numbers([1.5, 1e300, Number.NEGATIVE_INFINITY]), "{2,9007199254740991,-9007199254740991}");
 });
 
 test("texts keep what has a meaning in array literals", () => {

@@ -3,9 +3,18 @@
  * conversion costs more than the statement: it looks at every element with a regular expression.
  */
 
-/** Whole or fractional numbers, null as NULL. */
+/** Whole numbers, null as NULL. A fraction of a millisecond is rounded, because a bigint takes none. */
 export function numbers(values: readonly (number | null)[]): string {
-  return `{${values.map((value) => value ?? "NULL").join(",")}}`;
+  return `{${values.map((value) => (value === null ? "NULL" : whole(value))).join(",")}}`;
+}
+
+export function decimals(values: readonly number[]): string {
+  return `{${values.join(",")}}`;
+}
+
+function whole(value: number): number {
+  if (Number.isSafeInteger(value)) return value;
+  return Math.round(Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER));
 }
 
 /** UUIDs and other words without any character that an array literal gives a meaning. */

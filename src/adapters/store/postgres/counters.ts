@@ -22,11 +22,11 @@ export class Deltas {
   readonly #waiting: [number, number, number] = [0, 0, 0];
   readonly #deadLetters = new Map<number, number>();
 
-  addWaiting(priority: number, change: number): void {
+  addWaiting(priority: number, change: 1 | -1): void {
     this.#waiting[priority as 0 | 1 | 2] += change;
   }
 
-  addDeadLetter(tenant: number, change: number): void {
+  addDeadLetter(tenant: number, change: 1 | -1): void {
     this.#deadLetters.set(tenant, (this.#deadLetters.get(tenant) ?? 0) + change);
   }
 

@@ -57,6 +57,8 @@ export class Database implements Runner {
     });
     // The pool drops a connection that broke while it was idle; whoever needs one next gets another.
     this.#pool.on("error", () => undefined);
+    // One that breaks in use also fails the statement; without a listener the event alone would end the process.
+    this.#pool.on("connect", (client) => client.on("error", () => undefined));
   }
 
   /** One statement in a transaction of its own. */

@@ -65,19 +65,16 @@ export class PostgresDeliveries implements DeliveryStore {
   /** Seeks from lane to lane, so that a million deliveries in one lane cost one step. */
   async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
     const { database, lanes } = this.#state;
-    const next = (isFree: string, after: string) =>
-      `(SELECT lane FROM posthorn.queue WHERE owner ${isFree} AND lane > ${after} ORDER BY lane LIMIT 1)`;
-    const step = (after: string) => `least(${next("IS NULL", after)}, ${next("IS NOT NULL", after)})`;
     const rows = await database.rows<[lane: number]>(
       `WITH RECURSIVE found AS (
-         SELECT ${step("$1::int")} AS lane UNION ALL SELECT ${step("found.lane")} FROM found WHERE found.lane IS NOT NULL)
+         SELECT ${nextLane("$1::int")} AS lane UNION ALL SELECT ${nextLane("found.lane")} FROM found WHERE found.lane IS NOT NULL)
        SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2`,
       [page.after === null ? 0 : Number(page.after), page.limit + 1],
     );
     const shown = rows.slice(0, page.limit).map(([lane]) => lane);
     await lanes.load(shown);
-    const next_ = rows.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
-    return { lanes: shown.map((ref) => lanes.byRef(ref).key), next: next_ };
+    const next = rows.length > page.limit ? String(shown.at(-1) ?? page.after ?? 0) : null;
+    return { lanes: shown.map((ref) => lanes.byRef(ref).key), next };
   }
 
   async depth(): Promise<StoreDepth> {
@@ -142,4 +139,13 @@ export class PostgresDeliveries implements DeliveryStore {
     );
     return { eventsByTenant, deliveries };
   }
+}
+
+/** The next lane in which something is free or leased, through the index of either. */
+function nextLane(after: string): string {
+  const [free, leased] = ["IS NULL", "IS NOT NULL"].map(
+    (owner) =>
+      `(SELECT lane FROM posthorn.queue WHERE owner ${owner} AND lane > ${after} ORDER BY lane LIMIT 1)`,
+  );
+  return `least(${free}, ${leased})`;
 }

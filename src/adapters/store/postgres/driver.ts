@@ -41,7 +41,7 @@ const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, 
 /** Only what our tables hold; bigint becomes a number, which all our times and positions fit into. */
 export const columnTypes = {
   getTypeParser: (oid: number) => parsers.get(oid) ?? ((text: string) => text),
-} as unknown as pg.CustomTypesConfig;
+};
 
 function safeInteger(text: string): number {
   const value = Number(text);

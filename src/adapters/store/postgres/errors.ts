@@ -34,9 +34,6 @@ export class DifferentMasterKeyError extends Error {
   }
 }
 
-/** SQLSTATE of `posthorn.refuse`, raised by our own statements; a bug of the caller. */
-export const refusedState = "PH001";
-
 /** After these nothing was written, and the same transaction may succeed at once. */
 const transient: ReadonlySet<string> = new Set(["40001", "40P01"]);
 

@@ -199,13 +199,13 @@ test("a delivery that was settled between the look and the lock of a claim is no
 test("a listener whose connection is lost connects again and says that it may have missed something", async (t) => {
   const { database, store } = await openHere(t);
   const heard: StoreChange[] = [];
-  let told = Promise.withResolvers<void>();
+  let told = Promise.withResolvers<StoreChange>();
   store.changes?.subscribe((change) => {
     heard.push(change);
-    told.resolve();
+    told.resolve(change);
   });
   await told.promise;
-  told = Promise.withResolvers<void>();
+  told = Promise.withResolvers<StoreChange>();
   await database.query(disconnectAll);
   await told.promise;
   assert.deepEqual(heard, [{ kind: "unknown" }, { kind: "unknown" }]);

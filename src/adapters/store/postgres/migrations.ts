@@ -65,8 +65,10 @@ async function apply(
   const { from } = await planMigrations(transaction, step.known);
   if (from >= migration.number) return;
   // Not IF NOT EXISTS, which asks for the right to create schemas even where an administrator has made this one.
-  const [schema] = await transaction.rows<[name: string | null]>("SELECT to_regnamespace('posthorn')::text");
-  if (schema?.[0] == null) await transaction.rows("CREATE SCHEMA posthorn");
+  const [schema] = await transaction.rows<[isThere: boolean]>(
+    "SELECT to_regnamespace('posthorn') IS NOT NULL",
+  );
+  if (schema?.[0] !== true) await transaction.rows("CREATE SCHEMA posthorn");
   await transaction.rows(
     `CREATE TABLE IF NOT EXISTS posthorn.migrations (
        number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at bigint NOT NULL)`,
@@ -81,10 +83,10 @@ async function apply(
 }
 
 async function appliedMigrations(database: Runner): Promise<readonly AppliedMigration[]> {
-  const [found] = await database.rows<[table: string | null]>(
-    "SELECT to_regclass('posthorn.migrations')::text",
+  const [found] = await database.rows<[isThere: boolean]>(
+    "SELECT to_regclass('posthorn.migrations') IS NOT NULL",
   );
-  if (found?.[0] == null) return [];
+  if (found?.[0] !== true) return [];
   const rows = await database.rows<[number: number, name: string, checksum: string]>(
     "SELECT number, name, checksum FROM posthorn.migrations ORDER BY number",
   );

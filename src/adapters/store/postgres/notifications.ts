@@ -28,7 +28,8 @@ export class Notifications implements StoreChanges {
   #client: pg.Client | null = null;
   #timer: NodeJS.Timeout | null = null;
   #againMs = againMsMin;
-  #connecting: Promise<void> | null = null;
+  #isConnected = false;
+  #isStarted = false;
   #closed = false;
 
   constructor(options: NotificationsOptions) {
@@ -37,7 +38,8 @@ export class Notifications implements StoreChanges {
 
   subscribe(listener: (change: StoreChange) => void): () => void {
     this.#listeners.add(listener);
-    this.#connecting ??= this.#connect();
+    if (!this.#isStarted) void this.#connect();
+    this.#isStarted = true;
     return () => this.#listeners.delete(listener);
   }
 
@@ -45,8 +47,8 @@ export class Notifications implements StoreChanges {
     this.#closed = true;
     this.#listeners.clear();
     if (this.#timer !== null) clearTimeout(this.#timer);
-    await this.#connecting;
-    await this.#client?.end().catch(() => undefined);
+    // A connection that is still being made ends when it is there, or when its time is up.
+    if (this.#isConnected) await this.#client?.end().catch(() => undefined);
   }
 
   async #connect(): Promise<void> {
@@ -69,6 +71,11 @@ export class Notifications implements StoreChanges {
       this.#lost(client);
       return;
     }
+    if (this.#closed) {
+      await client.end().catch(() => undefined);
+      return;
+    }
+    this.#isConnected = true;
     this.#againMs = againMsMin;
     this.#tell({ kind: "unknown" });
     this.#later(probeMs, () => void this.#probe(client));
@@ -86,11 +93,12 @@ export class Notifications implements StoreChanges {
   #lost(client: pg.Client): void {
     if (this.#client !== client || this.#closed) return;
     this.#client = null;
+    this.#isConnected = false;
     void client.end().catch(() => undefined);
     const againMs = this.#againMs;
     this.#againMs = Math.min(againMsMax, againMs * 2);
     this.#later(againMs, () => {
-      this.#connecting = this.#connect();
+      void this.#connect();
     });
   }
 

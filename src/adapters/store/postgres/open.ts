@@ -62,7 +62,7 @@ const connectionsForSetup = 1;
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const address = parseAddress(options.url);
   const driver = await loadDriver();
-  const direct = options.directUrl == null ? address : parseAddress(options.directUrl);
+  const direct = parseAddress(options.directUrl ?? options.url);
   await withSetup(driver, { address: direct, options }, (database) => prepare(database, options));
   const database = newDatabase(driver, { connectionsMax: connectionsMaxDefault, ...options });
   try {

@@ -52,10 +52,8 @@ test("WDS-223 history of a webhook has an index on webhook and time in every par
   const rows = await database.query(
     "SELECT tablename FROM pg_indexes WHERE schemaname = 'posthorn' AND indexdef LIKE '%(webhook, executed_at)'",
   );
-  assert.deepEqual(rows.map(({ tablename }) => tablename).toSorted(), [
-    "attempts",
-    ...(await partitions(database)),
-  ]);
+  const expected = new Set(["attempts", ...(await partitions(database))]);
+  assert.deepEqual(new Set(rows.map(({ tablename }) => tablename)), expected);
 });
 
 test("an attempt in a month without a partition is kept, and moves when its month is made", async (t) => {

@@ -26,10 +26,13 @@ export class Partitions {
   async ensure(now: number): Promise<void> {
     if (now < this.#madeUntil) return;
     for (let offset = -1; offset <= monthsAhead; offset += 1) {
-      const month = { from: monthStart(now, offset), to: monthStart(now, offset + 1) };
+      const month = {
+        from: monthStart(now, { months: offset }),
+        to: monthStart(now, { months: offset + 1 }),
+      };
       await this.#database.transaction((transaction) => makePartition(transaction, month));
     }
-    this.#madeUntil = monthStart(now, 1);
+    this.#madeUntil = monthStart(now, { months: 1 });
   }
 
   /**
@@ -48,7 +51,7 @@ export class Partitions {
     );
     for (const [name] of names) {
       const from = monthOf(name);
-      if (from === null || monthStart(from, 1) > before) continue;
+      if (from === null || monthStart(from, { months: 1 }) > before) continue;
       await this.#database.transaction(async (transaction) => {
         await transaction.rows(lockTimeout);
         await transaction.rows(`DROP TABLE IF EXISTS posthorn.${name}`);
@@ -71,10 +74,10 @@ async function makePartition(transaction: Transaction, month: Month): Promise<vo
   const name = partitionName(month.from);
   await transaction.rows(lockTimeout);
   await transaction.rows(`SELECT pg_advisory_xact_lock(${partitionLock})`);
-  const [row] = await transaction.rows<[table: string | null]>(
-    `SELECT to_regclass('posthorn.${name}')::text`,
+  const [row] = await transaction.rows<[isThere: boolean]>(
+    `SELECT to_regclass('posthorn.${name}') IS NOT NULL`,
   );
-  if (row?.[0] != null) return;
+  if (row?.[0] === true) return;
   // Filled first and attached then, which locks less than making it in place.
   await transaction.rows(`CREATE TABLE posthorn.${name} (LIKE posthorn.attempts INCLUDING ALL)`);
   await transaction.rows(
@@ -87,9 +90,9 @@ async function makePartition(transaction: Transaction, month: Month): Promise<vo
   );
 }
 
-function monthStart(time: number, offset: number): number {
+function monthStart(time: number, later: { readonly months: number }): number {
   const date = new Date(time);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + offset, 1);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later.months, 1);
 }
 
 function partitionName(month: number): string {

@@ -1,7 +1,7 @@
 import type { Settlement, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
 import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
 import { tierSpan } from "../rank.ts";
-import { booleans, numbers, plainWords, texts } from "./columns.ts";
+import { booleans, decimals, numbers, plainWords, texts } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import type { Runner } from "./database.ts";
 
@@ -129,7 +129,7 @@ function progressColumns(given: readonly Placed[]): readonly string[] {
     numbers(given.map(({ progress }) => progress.firstAttemptAt)),
     texts(given.map(({ progress }) => progress.reason)),
     numbers(given.map(({ settledAt }) => settledAt)),
-    numbers(given.map(({ attempt }) => categoryCode(attempt?.category))),
+    numbers(given.map(({ attempt }) => categoryCode(attempt?.category ?? null))),
     numbers(given.map(({ attempt }) => attempt?.number ?? null)),
   ];
 }
@@ -146,7 +146,7 @@ function attemptColumns(given: readonly Placed[]): readonly string[] {
     numbers(made.map(({ statusCode }) => statusCode)),
     texts(made.map(({ responseSample }) => responseSample)),
     texts(made.map(({ errorMessage }) => errorMessage)),
-    numbers(made.map(({ durationMs }) => durationMs)),
+    decimals(made.map(({ durationMs }) => durationMs)),
     numbers(made.map(({ scheduledAt }) => scheduledAt)),
     numbers(made.map(({ executedAt }) => executedAt)),
     numbers(made.map(({ nextRetryAt }) => nextRetryAt)),
@@ -156,6 +156,6 @@ function attemptColumns(given: readonly Placed[]): readonly string[] {
 /** The largest number of its column; no lease has it. */
 const fenceMax = 2 ** 31 - 1;
 
-function categoryCode(category: keyof typeof categoryCodes.encode | null | undefined): number | null {
-  return category == null ? null : categoryCodes.encode[category];
+function categoryCode(category: keyof typeof categoryCodes.encode | null): number | null {
+  return category === null ? null : categoryCodes.encode[category];
 }

@@ -1,0 +1,23 @@
+/** The database was written by a newer version of Posthorn. */
+export class SchemaTooNewError extends Error {
+  override readonly name = "SchemaTooNewError";
+  readonly found: number;
+  readonly known: number;
+
+  constructor(versions: { readonly found: number; readonly known: number }) {
+    super(
+      `the database has schema ${versions.found}, this version knows up to ${versions.known}: upgrade Posthorn`,
+    );
+    this.found = versions.found;
+    this.known = versions.known;
+  }
+}
+
+/** A migration that was applied is not the one this version carries. */
+export class MigrationMismatchError extends Error {
+  override readonly name = "MigrationMismatchError";
+
+  constructor(migration: { readonly number: number; readonly name: string }) {
+    super(`migration ${migration.number} (${migration.name}) differs from the one that made this database`);
+  }
+}

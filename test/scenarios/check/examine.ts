@@ -1,0 +1,51 @@
+import { findProfile } from "../../../src/core/profiles/index.ts";
+import type { Finding } from "../../../src/doctor/finding.ts";
+import { checkReceiver } from "../../../src/doctor/receiver/check-receiver.ts";
+import type { ReceiverUnderCheck } from "../../../src/doctor/receiver/messages.ts";
+
+export const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+export const bearerToken = "a-token-of-the-check";
+export const keyId = "webhook-1";
+export const origin = "sender.example.com";
+
+export interface Examination {
+  readonly url: string;
+  readonly profile: string;
+  readonly receiver?: Partial<ReceiverUnderCheck>;
+  /** Default true. */
+  readonly allowValid?: boolean;
+}
+
+/** Checks a receiver with everything given that a check can be given. */
+export function examine({ url, profile: name, receiver, allowValid = true }: Examination) {
+  const profile = findProfile(name);
+  if (profile === undefined) throw new Error(`there is no profile ${name}`);
+  return checkReceiver({
+    receiver: {
+      ...{ url: new URL(url), profile, secret, scheme: null, keyId, origin, promptMs: 10_000 },
+      bearerToken: profile.registration.bearerTokenRequired ? bearerToken : null,
+      eventType: "check.test",
+      ...receiver,
+    },
+    allowValid,
+    timeoutMs: 10_000,
+    trying: () => undefined,
+    found: () => undefined,
+  });
+}
+
+/** The ids of the rules with a result, in the order of their names. */
+export function idsOf(findings: readonly Finding[], state: Finding["state"]): readonly string[] {
+  return findings
+    .filter((finding) => finding.state === state)
+    .map(({ id }) => id)
+    .toSorted();
+}
+
+/** What failed with what was seen, for the message of an assertion. */
+export function failuresOf(findings: readonly Finding[]): string {
+  return findings
+    .filter(({ state }) => state === "failed")
+    .map(({ id, detail }) => `${id}: ${detail}`)
+    .join("\n");
+}

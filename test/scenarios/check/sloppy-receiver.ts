@@ -1,0 +1,117 @@
+import { createServer } from "node:http";
+import type { IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { ReceiverAnswer } from "../../../src/receiver/receiver-answer.ts";
+import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
+import type { Receiver } from "../../../src/receiver/receiver.ts";
+import { receivedHeaders } from "../../../src/receiver/received-headers.ts";
+import { kitReceiver } from "./kit-receiver.ts";
+
+/** A request as a sloppy receiver sees it. */
+export interface Arrival {
+  readonly method: string;
+  readonly url: string;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Names as they came. */
+  readonly rawNames: readonly string[];
+  readonly body: string;
+}
+
+/** Takes over some requests and leaves the others to `honest`, which it may also ask about a changed request. */
+export type Fault = (
+  arrival: Arrival,
+  honest: (changed?: Partial<Arrival> & { readonly now?: number }) => Promise<ReceiverAnswer>,
+) => ReceiverAnswer | Promise<ReceiverAnswer>;
+
+export function answerWith(status: number, headers: Readonly<Record<string, string>> = {}): ReceiverAnswer {
+  return { status, headers, body: null };
+}
+
+export interface SloppyReceiver {
+  readonly url: string;
+  /** How often its handler ran. */
+  readonly handled: number;
+  close(): Promise<void>;
+}
+
+/** Long enough that two requests at once meet in the handler. */
+const handlerMs = 25;
+const bodyBytesMax = 1024 * 1024;
+
+/** A correct receiver behind a fault; `readsAll` takes bodies of any size before anything else looks at them. */
+export async function startSloppyReceiver(options: {
+  readonly profile: string;
+  readonly fault: Fault;
+  readonly kit?: Partial<ReceiverOptions>;
+  readonly readsAll?: boolean;
+}): Promise<SloppyReceiver> {
+  let handled = 0;
+  let now: number | null = null;
+  const receiver = kitReceiver(options.profile, {
+    handler: async (received) => {
+      await new Promise((resolve) => setTimeout(resolve, handlerMs));
+      received.json();
+      handled += 1;
+    },
+    now: () => now ?? Date.now(),
+    ...options.kit,
+  });
+  const server = createServer((request, response) => {
+    void respond(request).then((answer) => {
+      response.writeHead(answer.status, { ...answer.headers }).end(answer.body ?? undefined);
+      if (!request.complete) response.once("finish", () => request.destroy());
+    });
+  });
+
+  async function respond(request: IncomingMessage): Promise<ReceiverAnswer> {
+    const body = await read(request, options.readsAll === true ? Infinity : bodyBytesMax);
+    const arrival = arrivalOf(request, body ?? "");
+    const honest: Parameters<Fault>[1] = async ({ now: pretended, ...changed } = {}) => {
+      if (body === null || body.length > bodyBytesMax) return answerWith(413);
+      now = pretended ?? null;
+      return handle(receiver, { ...arrival, ...changed }).finally(() => (now = null));
+    };
+    return options.fault(arrival, honest);
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/hooks`,
+    get handled() {
+      return handled;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function handle(receiver: Receiver, { method, url, headers, body }: Arrival): Promise<ReceiverAnswer> {
+  const message = { method, url, headers: receivedHeaders(Object.entries(headers)), body: Buffer.from(body) };
+  return receiver.handle(message);
+}
+
+/** Null when it is too large; the rest is then left unread. */
+async function read(request: IncomingMessage, bytesMax: number): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const iterator = request.iterator({ destroyOnReturn: false });
+  for await (const chunk of iterator as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function arrivalOf(request: IncomingMessage, body: string): Arrival {
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+  );
+  const rawNames = request.rawHeaders.filter((_, index) => index % 2 === 0);
+  return { method: request.method ?? "", url: request.url ?? "/", headers, rawNames, body };
+}
