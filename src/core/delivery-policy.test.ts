@@ -91,7 +91,7 @@ test("EDS-9.2.1-3 EDS-9.2.1-4 207 is accepted only where owner and receiver agre
   }
 });
 
-test("EDS-9.2-2 C-8 409 is transient under the draft where the receiver enforces Idempotency-Key", () => {
+test("EDS-9.2-2 IDK-26 409 is transient under the draft where the receiver enforces Idempotency-Key (C-8)", () => {
   assert.equal(outcomeOf(409, resolvePolicy(webhook, eventDelivery)), "terminal");
   const agreed = resolvePolicy(agreeing({ idempotencyEnforced: true }), eventDelivery);
   assert.equal(outcomeOf(409, agreed), "transient");

@@ -41,7 +41,7 @@ function keyOf(world: World): string {
 const code = (expected: string) => (error: unknown) =>
   error instanceof PosthornError && error.code === expected;
 
-test("CEW-4.1.1-1 CEW-4.1-2 CEW-4.1.2-1 CEW-4.1.4-1 permission is asked of the exact URL, by name, with a rate", async (t) => {
+test("CEW-4.1-1 CEW-4.1-2 CEW-4.1.2-1 CEW-4.1.4-1 permission is asked of the exact URL, by name, with a rate", async (t) => {
   const world = await openWorld(t);
   world.answers.set(
     "/in?a=1&b",

@@ -162,7 +162,7 @@ export function http2Suite(name: string, create: CreateTransport): void {
   });
 
   describe(`transport ${name}: HTTP/2 requests`, () => {
-    it("carries method, path, headers and body, over one connection for requests that follow each other", async (t) => {
+    it("CEW-1.2-1 carries method, path, headers and body, over one connection for requests that follow each other", async (t) => {
       const { receiver, transport } = await start(t, create);
       for (let sent = 0; sent < 3; sent++)
         assert.deepEqual((await transport.send({ ...request, origin: receiver.origin })).observation, ok);

@@ -93,7 +93,16 @@ export function documentsSuite(client: () => Client): void {
     checker.check("getWebhook", await client().get("/v1/webhooks/0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"));
   });
 
-  test("IDK-13 the pages are self-contained, every error code is explained, and the rules of Idempotency-Key are there", async () => {
+  test("IDK-4 IDK-7 IDK-13 IDK-28 what makes a key unique, its format and its expiry are published", async () => {
+    const { text } = await client().withKey(null).get("/docs/idempotency");
+    assert.match(text, /<h2>Scope<\/h2>\s*<p>A key belongs to the API key and the route/);
+    assert.match(text, /<h2>Format<\/h2>\s*<p>A structured-field string[^<]*1 to 255 characters/);
+    assert.match(text, /<h2>Expiry<\/h2>\s*<p>An answer is kept for 24 hours/);
+    const refused = await client().post("/v1/events", {}, { headers: { "idempotency-key": '"a' } });
+    assert.match(refused.headers.get("link") ?? "", /idempotency>; rel="describedby"/);
+  });
+
+  test("the pages are self-contained, and every error code is explained", async () => {
     for (const path of ["/docs", "/docs/errors", "/docs/idempotency"]) {
       const page = await client().withKey(null).get(path);
       assert.equal(page.headers.get("content-type"), "text/html; charset=utf-8");
@@ -108,7 +117,6 @@ export function documentsSuite(client: () => Client): void {
       assert.ok(errors.includes(`id="${code}"`) && errors.includes(title), code);
     }
     assert.equal(errors.match(/<tr id=/g)?.length, Object.keys(errorTable).length);
-    assert.match((await client().get("/docs/idempotency")).text, /24 hours/);
     const docs = (await client().get("/docs")).text;
     for (const { operation } of operationsOf(await read()))
       assert.ok(docs.includes(`id="${operation.operationId}"`), operation.operationId);

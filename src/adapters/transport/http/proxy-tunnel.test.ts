@@ -92,7 +92,7 @@ function createUpstream(port: number, client: Socket): Socket {
 }
 
 describe("http transport: through a CONNECT proxy", () => {
-  it("tunnels TLS and plain HTTP, names unresolved, and reuses the tunnel", async (t) => {
+  it("TS16-126 tunnels TLS and plain HTTP, names unresolved, and reuses the tunnel", async (t) => {
     const proxy = await startProxy(t);
     const transport = start(t, { proxyUrl: proxy.url, tls: { ca: testAuthority } });
     const secure = await receive(t, { tls: validPair, hostname: "a.receiver.test" });
