@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Check, CheckResult } from "./check.ts";
 import { checkImports } from "./check-imports.ts";
+import { checkConformance } from "./conformance/check.ts";
 import { projectRoot } from "./source-files.ts";
 import { checkLockFile } from "./tidy/lock-file.ts";
 import { tidyRules } from "./tidy/rules.ts";
@@ -34,6 +35,7 @@ export const checks: readonly Check[] = [
   },
   { name: "imports", title: "import direction", run: checkImports },
   ...tidyRules.map(({ name, title, run }) => ({ name: `tidy-${name}`, title: `tidy: ${title}`, run })),
+  { name: "conformance", title: "conformance page", run: checkConformance },
   { name: "lock", title: "lock file", run: checkLockFile },
 ];
 

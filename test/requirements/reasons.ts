@@ -20,4 +20,146 @@ export const reasonKinds = {
   later: { title: "Not built yet", meaning: "belongs to a part that does not exist yet." },
 } as const;
 
-export const reasons: readonly Reason[] = [];
+export const reasons: readonly Reason[] = [
+  {
+    ids: [
+      "EDS-2-2",
+      "EDS-5-1",
+      "EDS-9.7-1",
+      "EDS-9.7-2",
+      "EDS-9.7-3",
+      "EDS-9.7-4",
+      "EDS-9.7-5",
+      "EDS-9.7-6",
+      "EDS-9.7-7",
+    ],
+    kind: "later",
+    sentence: "the gateway, which takes messages in and passes them on.",
+  },
+  {
+    ids: ["EDS-6.3-1"],
+    kind: "documented",
+    sentence: "[retries and dead letters](retries-and-dead-letters.md) says what is retried, and until when.",
+  },
+  {
+    ids: ["EDS-6.4-1"],
+    kind: "informative",
+    sentence:
+      "only HTTP is bound here as well; outcomes and schedules in `src/core` know statuses, not sockets.",
+  },
+  {
+    ids: ["EDS-7.2-3"],
+    kind: "documented",
+    sentence: "every delivery is made at least once: [ordering and priorities](ordering-and-priorities.md).",
+  },
+  {
+    ids: ["EDS-9-1"],
+    kind: "informative",
+    sentence: "the sum of the rows from EDS-9.1-1 to EDS-9.9-4.",
+  },
+  {
+    ids: ["EDS-9.1-2"],
+    kind: "not-taken",
+    sentence: "events are sent with POST alone; replacing a resource is no delivery of an event.",
+  },
+  {
+    ids: ["EDS-9.9-1"],
+    kind: "not-taken",
+    sentence:
+      "a connection carries one request at a time, over HTTP/2 too, so that a lost one costs one delivery.",
+  },
+  {
+    ids: ["EDS-11.1-1"],
+    kind: "informative",
+    sentence: "a list of threats; the rows after it are the answers.",
+  },
+  {
+    ids: ["EDS-11.5-6"],
+    kind: "not-taken",
+    sentence: "no early data is ever sent (EDS-9.9-3), so there is nothing to agree on.",
+  },
+  {
+    ids: ["EDS-11.8-2"],
+    kind: "informative",
+    sentence: "says what EDS-9.5-2 is good for.",
+  },
+  {
+    ids: ["EDS-B-1"],
+    kind: "informative",
+    sentence: "a survey of what vendors do.",
+  },
+  {
+    ids: ["TS16-1"],
+    kind: "informative",
+    sentence: "Posthorn does both: the server sends, the kit receives.",
+  },
+  {
+    ids: ["TS16-2"],
+    kind: "elsewhere",
+    sentence: "the application decides what it shows of its inbound endpoints; the kit publishes none.",
+  },
+  {
+    ids: ["TS16-11"],
+    kind: "elsewhere",
+    sentence: "the application chooses the version; the kit takes any label (TS16-7, TS16-12).",
+  },
+  {
+    ids: ["TS16-49"],
+    kind: "informative",
+    sentence: "advice to publishers; thin and full objects are delivered alike.",
+  },
+  {
+    ids: ["TS16-56"],
+    kind: "informative",
+    sentence: "compares mechanisms; which ones are there is shown at TS16-57, CEW-3-1 and EDS-11.3-2.",
+  },
+  {
+    ids: ["TS16-70"],
+    kind: "not-taken",
+    sentence:
+      "addresses belong to the network of whoever runs the server; a proxy (TS16-126) gives one that stays.",
+  },
+  {
+    ids: ["TS16-71"],
+    kind: "construction",
+    sentence:
+      "no verifier of the kit is told the address of its peer, and a receiver cannot be made without one.",
+  },
+  {
+    ids: ["TS16-72"],
+    kind: "informative",
+    sentence: "the sum of TS16-22, TS16-25, TS16-57, TS16-70 and TS16-83.",
+  },
+  {
+    ids: ["TS16-87"],
+    kind: "documented",
+    sentence:
+      "signing uses `node:crypto`, the kit that or WebCrypto; [signatures](signatures-and-rotation.md) names the libraries for receivers.",
+  },
+  {
+    ids: ["TS16-117"],
+    kind: "not-taken",
+    sentence: "owners hear through `posthorn.*` events (TS16-93); mail and text messages are made of those.",
+  },
+  {
+    ids: ["IDK-1", "IDK-27"],
+    kind: "informative",
+    sentence: "says what the header is for, and that its name is registered.",
+  },
+  {
+    ids: ["IDK-6"],
+    kind: "not-taken",
+    sentence: "any key of the published format is taken; expiry counts from its first use.",
+  },
+  {
+    ids: ["IDK-10", "IDK-11"],
+    kind: "construction",
+    sentence:
+      "a sender cannot read the rules of each receiver: the header is always sent, and its key is a UUID, which every rule of the draft allows.",
+  },
+  {
+    ids: ["CEW-2.1-5"],
+    kind: "informative",
+    sentence: "says that nothing more is asked of content and target.",
+  },
+];

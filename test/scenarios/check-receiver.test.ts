@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { profiles } from "../../src/core/profiles/index.ts";
-import { frameworks } from "../receiver/frameworks.ts";
-import { examine, failuresOf, idsOf } from "./check/examine.ts";
-import { kitReceiver } from "./check/kit-receiver.ts";
+import { generateEd25519Key } from "../../src/core/signing/signing-key.ts";
+import { receiverChecks } from "../../src/doctor/receiver/check-receiver.ts";
+import type { ReceiverUnderCheck } from "../../src/doctor/receiver/messages.ts";
+import type { Receiver } from "../../src/receiver/receiver.ts";
+import { bearer, httpSignatures } from "../../src/receiver/verifiers.ts";
+import { frameworks, listen } from "../receiver/frameworks.ts";
+import { nodeHttpListener } from "../../src/receiver/frameworks/node-http.ts";
+import { bearerToken, examine, failuresOf, idsOf, keyId } from "./check/examine.ts";
+import { kitReceiver, verifierOf } from "./check/kit-receiver.ts";
 import { authentication, otherSchemes } from "./check/planted-faults.ts";
 import { manners } from "./check/planted-manners.ts";
-import { startSloppyReceiver } from "./check/sloppy-receiver.ts";
+import { answerWith, startSloppyReceiver } from "./check/sloppy-receiver.ts";
 
 suite("posthorn check: a receiver made with the kit is correct", { concurrency: 2 }, () => {
   for (const framework of frameworks) {
@@ -41,4 +47,131 @@ suite("posthorn check: a planted fault fails its own rule and no other", { concu
       }
     });
   }
+});
+
+test("every rule that can fail has a fault planted for it", () => {
+  const found = new Set([...authentication, ...otherSchemes, ...manners].flatMap(({ fails }) => fails));
+  const withoutFault = receiverChecks.map(({ id }) => id).filter((id) => !found.has(id));
+  // http to another machine and a wrong secret are tried below and beside the sources; problem details are optional.
+  assert.deepEqual(withoutFault, ["https", "valid", "problem-details"]);
+});
+
+async function examineKit(
+  receiver: Receiver,
+  how: {
+    readonly profile: string;
+    readonly receiver?: Partial<ReceiverUnderCheck>;
+    readonly allowValid?: boolean;
+  },
+) {
+  const server = await listen(nodeHttpListener(receiver));
+  try {
+    return await examine({ url: `${server.url}/hooks`, ...how });
+  } finally {
+    await server.close();
+  }
+}
+
+const pair = generateEd25519Key((count) => new Uint8Array(count).fill(5)).secret;
+
+suite("posthorn check: how it was called", { concurrency: 2 }, () => {
+  for (const { name: profile } of profiles) {
+    test(`${profile}: nothing that a correct receiver accepts is sent without --allow-valid`, async () => {
+      let handled = 0;
+      const count = (): void => void (handled += 1);
+      const careful = kitReceiver(profile, { handled: count });
+      const findings = await examineKit(careful, { profile, allowValid: false });
+      assert.equal(handled, 0);
+      assert.equal(failuresOf(findings), "");
+      const skipped = findings.filter(({ state }) => state === "skipped");
+      assert.ok(skipped.every(({ hint }) => hint === "Allow it with --allow-valid."));
+      assert.equal(skipped.length, receiverChecks.filter(({ sends }) => sends === "valid").length);
+      await examineKit(kitReceiver(profile, { handled: count }), { profile });
+      assert.ok(handled > 8, "the counter counts");
+    });
+  }
+
+  test("without a secret only what needs none is tried", async () => {
+    let handled = 0;
+    const receiver = kitReceiver("standard", { handled: () => void (handled += 1) });
+    const findings = await examineKit(receiver, { profile: "standard", receiver: { secret: null } });
+    assert.equal(handled, 0);
+    assert.equal(failuresOf(findings), "");
+    assert.equal(
+      idsOf(findings, "skipped").length,
+      receiverChecks.filter(({ sends }) => sends === "valid" || sends === "forged").length,
+    );
+  });
+
+  for (const [profile, scheme] of [
+    ["standard", "v1a"],
+    ["ts-16a", "v1a"],
+    ["standard", "rfc9421-ed25519"],
+    ["event-delivery", "rfc9421-ed25519"],
+    ["x-webhook", "rfc9421-ed25519"],
+  ] as const) {
+    test(`${profile} with the key pair of ${scheme}`, async () => {
+      const verifier = verifierOf(scheme === "v1a" ? "standard" : "event-delivery", pair);
+      const findings = await examineKit(kitReceiver(profile, { verifier }), {
+        profile,
+        receiver: { secret: pair, scheme },
+      });
+      assert.equal(failuresOf(findings), "");
+      assert.deepEqual(idsOf(findings, "skipped"), []);
+      assert.ok(idsOf(findings, "passed").includes(scheme === "v1a" ? "moved-id" : "narrow-signature"));
+    });
+  }
+
+  test("another scheme of the profile, with the keyid of the webhook", async () => {
+    const verifier = httpSignatures({ keys: [{ key: `whsec_${Buffer.alloc(32, 7).toString("base64")}`, keyId }] });
+    const findings = await examineKit(kitReceiver("standard", { verifier }), {
+      profile: "standard",
+      receiver: { scheme: "rfc9421-hmac-sha256" },
+    });
+    assert.equal(failuresOf(findings), "");
+  });
+
+  test("a receiver that expects a token and no signature", async () => {
+    const verifier = bearer({ tokens: bearerToken });
+    const findings = await examineKit(kitReceiver("cloudevents", { verifier }), {
+      profile: "cloudevents",
+      receiver: { secret: null },
+    });
+    assert.equal(failuresOf(findings), "");
+    assert.deepEqual(idsOf(findings, "skipped"), []);
+    assert.ok(idsOf(findings, "passed").includes("wrong-token"));
+    assert.ok(idsOf(findings, "not_applicable").includes("altered-body"));
+  });
+
+  test("a profile with a token asks for it", async () => {
+    const findings = await examineKit(kitReceiver("cloudevents"), {
+      profile: "cloudevents",
+      receiver: { bearerToken: null },
+    });
+    const skipped = findings.filter(({ state }) => state === "skipped");
+    assert.ok(skipped.length > 20);
+    assert.ok(skipped.every(({ hint }) => hint === "Give --token, or POSTHORN_CHECK_TOKEN."));
+  });
+
+  test("with a secret that the receiver does not know, refusals prove nothing", async () => {
+    const findings = await examineKit(kitReceiver("standard"), {
+      profile: "standard",
+      receiver: { secret: `whsec_${Buffer.alloc(32, 9).toString("base64")}` },
+    });
+    assert.deepEqual(idsOf(findings, "failed"), ["valid"]);
+    assert.ok(idsOf(findings, "skipped").includes("altered-body"));
+    assert.ok(idsOf(findings, "skipped").includes("duplicate"));
+    assert.ok(idsOf(findings, "passed").includes("unsigned"));
+  });
+
+  test("a receiver that is too busy for the check is not called wrong", async () => {
+    const busy = await startSloppyReceiver({
+      profile: "standard",
+      fault: () => answerWith(429, { "retry-after": "7" }),
+    });
+    const findings = await examine({ url: busy.url, profile: "standard" }).finally(() => busy.close());
+    assert.equal(failuresOf(findings), "");
+    assert.ok(idsOf(findings, "skipped").length > 30);
+    assert.ok(idsOf(findings, "passed").includes("retry-after"));
+  });
 });

@@ -58,6 +58,16 @@ export const leases: StoreTheme = (check) => {
       assert.equal(await settle(store, lease, { settledAt: start + minute }), true);
     });
 
+    check(`${way.name}: the holder may settle late though somebody has looked`, async (store) => {
+      const published = await publish(store, { deliveries: [{ claim: way.claim, leaseUntil: start }] });
+      const lease = way.claim
+        ? only(published.leases)
+        : only((await claim(store, key, { leaseUntil: start })).deliveries).lease;
+      assert.equal((await claim(store, key, { limit: 0 })).more.normal, true);
+      assert.equal(await settle(store, lease), true);
+      assert.deepEqual(claimedIds(await claim(store, key)), []);
+    });
+
     check(`${way.name}: released, it is free at once and the old fence is void`, async (store) => {
       const published = await publish(store, { deliveries: [{ claim: way.claim }] });
       const lease = way.claim ? only(published.leases) : only((await claim(store, key)).deliveries).lease;

@@ -66,7 +66,7 @@ async function apply(
   if (from >= migration.number) return;
   // Not IF NOT EXISTS, which asks for the right to create schemas even where an administrator has made this one.
   const [schema] = await transaction.rows<[isThere: boolean]>(
-    "SELECT to_regnamespace('posthorn') IS NOT NULL",
+    "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'posthorn')",
   );
   if (schema?.[0] !== true) await transaction.rows("CREATE SCHEMA posthorn");
   await transaction.rows(
@@ -82,9 +82,10 @@ async function apply(
   ]);
 }
 
+// Catalogs are read as tables: to_regclass answers from a cache that does not see what was made while we waited.
 async function appliedMigrations(database: Runner): Promise<readonly AppliedMigration[]> {
   const [found] = await database.rows<[isThere: boolean]>(
-    "SELECT to_regclass('posthorn.migrations') IS NOT NULL",
+    "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'posthorn' AND tablename = 'migrations')",
   );
   if (found?.[0] !== true) return [];
   const rows = await database.rows<[number: number, name: string, checksum: string]>(

@@ -75,7 +75,8 @@ async function makePartition(transaction: Transaction, month: Month): Promise<vo
   await transaction.rows(lockTimeout);
   await transaction.rows(`SELECT pg_advisory_xact_lock(${partitionLock})`);
   const [row] = await transaction.rows<[isThere: boolean]>(
-    `SELECT to_regclass('posthorn.${name}') IS NOT NULL`,
+    "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'posthorn' AND tablename = $1)",
+    [name],
   );
   if (row?.[0] === true) return;
   // Filled first and attached then, which locks less than making it in place.

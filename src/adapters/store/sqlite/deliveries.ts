@@ -117,12 +117,13 @@ export class SqliteDeliveries implements DeliveryStore {
     const { connection, leases, lanes, queue, tally } = this.#state;
     connection.write(() => {
       for (const seq of seqs) {
-        const held = leases.take(seq, null);
+        const held = leases.get(seq);
         if (held === undefined) continue;
         const row = this.#enterLane.get(lanes.get(held.lane).ordered ? 1 : 0, seq) as unknown as [
           rank: number,
         ];
         queue.insert({ lane: held.lane, rank: row[0], seq });
+        leases.place(seq, row[0]);
       }
       tally.touch();
     });

@@ -70,6 +70,15 @@ export class Leases {
     return lease;
   }
 
+  /** Gives a fresh delivery its place inside a transaction. Its lease stays, so that its holder may still settle late. */
+  place(seq: number, rank: number): void {
+    const lease = this.take(seq, null);
+    if (lease === undefined) return;
+    const { fence, until, lane, priority } = lease;
+    this.#put(seq, { fence, until, lane, priority, rank });
+    this.#journal.push({ seq, lease: null });
+  }
+
   /** Ends the lease of a delivery that has its place already; nothing needs to be written for it. */
   drop(seq: number): void {
     const lease = this.#placed.get(seq);
@@ -120,10 +129,15 @@ export class Leases {
     else this.#placedPerLane.delete(lease.lane);
   }
 
+  #forget(seq: number): void {
+    const lease = this.get(seq);
+    if (lease !== undefined) this.#remove(seq, lease);
+  }
+
   #undo(): void {
     for (const { seq, lease } of this.#journal.reverse()) {
       if (lease !== null) this.#put(seq, lease);
-      else this.#fresh.delete(seq);
+      else this.#forget(seq);
     }
     // Putting one back appended it; `freshFirst` relies on the order of positions.
     this.#fresh.sort();

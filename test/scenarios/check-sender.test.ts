@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { findProfile, profiles } from "../../src/core/profiles/index.ts";
+import type { Profile } from "../../src/core/profile.ts";
+import { NothingToExamine } from "../../src/doctor/finding.ts";
+import { checkSender, senderRules } from "../../src/doctor/sender/check-sender.ts";
+import type { CheckSenderOptions } from "../../src/doctor/sender/check-sender.ts";
+import { verifierFor } from "../../src/doctor/sender/verifier.ts";
+import { bearerToken, failuresOf, idsOf, keyId, secret } from "./check/examine.ts";
+import { sendTwoEvents } from "./check/sloppy-sender.ts";
+import type { Attempt, SenderFault } from "./check/sloppy-sender.ts";
+import { openEngineWorld } from "./engine-world.ts";
+
+function profileNamed(name: string): Profile {
+  const profile = findProfile(name);
+  if (profile === undefined) throw new Error(`there is no profile ${name}`);
+  return profile;
+}
+
+/** Watches a sender that is told the URL as soon as there is one. */
+async function watch(
+  profile: Profile,
+  options: Partial<CheckSenderOptions> & { readonly send: (url: string) => Promise<unknown> },
+) {
+  const { send, ...others } = options;
+  let sending: Promise<unknown> = Promise.resolve();
+  const findings = await checkSender({
+    port: 0,
+    profile,
+    verifier: verifierFor(secret, { profile, keyId }),
+    bearerToken: null,
+    durationMs: 20_000,
+    listening: (url) => (sending = send(url)),
+    arrived: () => undefined,
+    signal: new AbortController().signal,
+    ...others,
+  });
+  return { findings, sent: sending };
+}
+
+suite("posthorn check --sender: Posthorn is a correct sender", { concurrency: 5 }, () => {
+  for (const profile of profiles) {
+    for (const key of ["whsec", "whsk"] as const) {
+      const scheme = profile.signatureSchemesAllowed.find((name) =>
+        key === "whsec" ? !name.endsWith("ed25519") && name !== "v1a" : name.endsWith("ed25519") || name === "v1a",
+      );
+      if (scheme === undefined) continue;
+      test(`${profile.name}, signed with ${scheme}`, async () => {
+        const world = await openEngineWorld();
+        try {
+          const controller = new AbortController();
+          let url = "";
+          const listening = Promise.withResolvers<void>();
+          const webhookOf = async (target: string) => {
+            const token = profile.registration.bearerTokenRequired ? { bearer_token: bearerToken } : {};
+            return world.addWebhook(
+              { url: target, events: ["check.*"], profile: profile.name, schemes: [scheme] },
+              token,
+            );
+          };
+          // The verifier needs the secret, the webhook needs the port: the first answer waits for neither.
+          const watching = watch(profile, {
+            verifier: {
+              verify: async (message, now) =>
+                verifierFor(world.secretOf(webhookId, key === "whsec" ? "symmetric" : "ed25519"), {
+                  profile,
+                  keyId: webhookId,
+                }).verify(message, now),
+            },
+            bearerToken: profile.registration.bearerTokenRequired ? bearerToken : null,
+            signal: controller.signal,
+            send: async (at) => {
+              url = at;
+              listening.resolve();
+            },
+          });
+          await listening.promise;
+          const webhook = await webhookOf(url);
+          const webhookId = webhook.id;
+          await world.publishMany("default", [
+            { eventType: "check.one", data: { number: 1 } },
+            { eventType: "check.two", data: { number: 2 } },
+          ]);
+          const { findings } = await watching;
+          assert.equal(failuresOf(findings), "");
+          assert.deepEqual(idsOf(findings, "skipped"), []);
+        } finally {
+          await world.close();
+        }
+      });
+    }
+  }
+});
+
+interface PlantedFault extends SenderFault {
+  readonly name: string;
+  readonly fails: readonly string[];
+  readonly skips?: readonly string[];
+}
+
+const always =
+  (part: Partial<Attempt>) =>
+  (attempt: Attempt): Attempt => ({ ...attempt, ...part });
+
+const afterRetries = ["fresh-timestamp", "retry-after", "same-bytes", "same-names"];
+const faults: readonly PlantedFault[] = [
+  { name: "nothing wrong", fails: [] },
+  { name: "no key", change: always({ key: null }), fails: ["idempotency-key"] },
+  {
+    name: "a key without quotes",
+    change: (attempt) => ({ ...attempt, key: attempt.id }),
+    fails: ["idempotency-key"],
+  },
+  { name: "one key for both events", change: always({ key: '"the-same"' }), fails: ["distinct-keys"] },
+  {
+    name: "another key in each attempt",
+    change: (attempt, at) => ({ ...attempt, key: `"${attempt.id}-${at.attempt}"` }),
+    fails: ["same-names"],
+  },
+  {
+    name: "another message id in each attempt",
+    change: (attempt, at) => ({ ...attempt, id: `${attempt.id}-${at.attempt}` }),
+    fails: ["same-names"],
+  },
+  {
+    name: "a period in the message id",
+    change: (attempt) => ({ ...attempt, id: `msg.${attempt.id}` }),
+    fails: ["message-id"],
+    skips: ["signature"],
+  },
+  {
+    name: "a stale timestamp",
+    change: (attempt) => ({ ...attempt, timestamp: attempt.timestamp - 600 }),
+    fails: ["timestamp"],
+  },
+  {
+    name: "the timestamp of the first attempt",
+    change: (() => {
+      const first = new Map<string, number>();
+      return (attempt: Attempt) => {
+        const timestamp = first.get(attempt.id) ?? attempt.timestamp;
+        first.set(attempt.id, timestamp);
+        return { ...attempt, timestamp };
+      };
+    })(),
+    fails: ["fresh-timestamp"],
+  },
+  {
+    name: "a wrong signature",
+    change: always({ signature: () => `v1,${Buffer.alloc(32).toString("base64")}` }),
+    fails: ["signature"],
+  },
+  {
+    name: "a body that changes between attempts",
+    change: (attempt, at) => ({ ...attempt, body: JSON.stringify({ type: "check.test", attempt: at.attempt }) }),
+    fails: ["same-bytes"],
+  },
+  { name: "retries too early", waitMs: () => 1_200, fails: ["retry-after"] },
+  { name: "follows redirects", followsRedirects: true, fails: ["redirect"] },
+  { name: "gives up at once", waitMs: () => null, fails: ["retries"], skips: afterRetries },
+  { name: "GET", change: always({ method: "GET" }), fails: ["method"] },
+  { name: "an empty body", change: always({ body: "" }), fails: ["body"] },
+  { name: "no Content-Type", change: always({ contentType: null }), fails: ["content-type"] },
+  { name: "a body that is not JSON as it says", change: always({ body: "<x/>" }), fails: ["content-type"] },
+];
+
+suite("posthorn check --sender: a fault fails its own rule and no other", { concurrency: 20 }, () => {
+  for (const { name, fails, skips = [], ...fault } of faults) {
+    test(name, async () => {
+      const { findings, sent } = await watch(profileNamed("standard"), {
+        durationMs: fails.includes("retries") ? 1_000 : 20_000,
+        send: (url) => sendTwoEvents(url, fault),
+      });
+      await sent;
+      assert.deepEqual(idsOf(findings, "failed"), fails, failuresOf(findings));
+      assert.deepEqual(idsOf(findings, "skipped"), skips);
+    });
+  }
+});
+
+suite("posthorn check --sender: how it was called", { concurrency: 5 }, () => {
+  const standard = profileNamed("standard");
+
+  test("without a secret signatures are left out, unless there are none", async () => {
+    const unsigned = await watch(standard, { verifier: null, send: (url) => fetch(url, { method: "POST" }), durationMs: 300 });
+    assert.ok(idsOf(unsigned.findings, "failed").includes("signature"));
+    const signed = await watch(standard, { verifier: null, send: (url) => sendTwoEvents(url, {}) });
+    assert.deepEqual(idsOf(signed.findings, "skipped"), ["signature"]);
+    assert.equal(failuresOf(signed.findings), "");
+  });
+
+  test("one event leaves the rules about two open", async () => {
+    const { findings } = await watch(standard, { send: (url) => fetch(url, { method: "POST", body: "{}" }), durationMs: 300 });
+    assert.deepEqual(idsOf(findings, "skipped"), [...afterRetries, "distinct-keys", "redirect"].toSorted());
+  });
+
+  test("nothing that came is one failure, not one for each rule", async () => {
+    await assert.rejects(watch(standard, { send: async () => undefined, durationMs: 50 }), NothingToExamine);
+  });
+
+  test("a token that is missing or wrong", async () => {
+    const { findings } = await watch(standard, { bearerToken, send: (url) => sendTwoEvents(url, {}) });
+    assert.deepEqual(idsOf(findings, "failed"), ["bearer-token"]);
+    assert.ok(!JSON.stringify(findings).includes(bearerToken));
+  });
+
+  test("every rule that can fail has a fault planted for it", () => {
+    const found = new Set(faults.flatMap(({ fails }) => fails));
+    const withoutFault = senderRules.map(({ id }) => id).filter((id) => !found.has(id));
+    assert.deepEqual(withoutFault, ["headers", "bearer-token"]);
+  });
+});
