@@ -35,7 +35,7 @@ export const checks: readonly Check[] = [
   },
   { name: "imports", title: "import direction", run: checkImports },
   ...tidyRules.map(({ name, title, run }) => ({ name: `tidy-${name}`, title: `tidy: ${title}`, run })),
-  { name: "conformance", title: "conformance page", run: checkConformance },
+  { name: "requirements", title: "conformance page", run: checkConformance },
   { name: "lock", title: "lock file", run: checkLockFile },
 ];
 

@@ -14,7 +14,7 @@ const webhooks = 100;
 const leaseMs = 60_000;
 const startAt = Date.UTC(2026, 0, 1);
 
-const backlog = 50_000;
+const backlog = Number(process.argv[process.argv.indexOf("--backlog") + 1]) || 1_000_000;
 const preparedStatements = process.argv.includes("--prepared");
 
 const body = new Uint8Array(bodyBytes).fill(120);

@@ -10,6 +10,7 @@ import { knownError, renderProblem, unexpectedError } from "./problems.ts";
 import type { Rendered } from "./problems.ts";
 import { bodyTooLarge } from "./request-body.ts";
 import type { RequestBody } from "./request-body.ts";
+import { takesIdempotencyKey } from "./route.ts";
 import type { Answer, Call, RawForm, Route } from "./route.ts";
 import { compileValidator } from "./validation.ts";
 
@@ -66,7 +67,7 @@ export function isRaw(request: FastifyRequest, { parameter }: Pick<RawForm, "par
 
 /** The answer never rejects: whatever is thrown below becomes a problem here. */
 function createFormHandler(form: Form, dependencies: IdempotencyDependencies): RouteHandler {
-  const isOnce = form.route.method === "POST";
+  const isOnce = takesIdempotencyKey(form.route);
   const { log } = dependencies;
 
   return (request, reply) => {

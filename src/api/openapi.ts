@@ -3,7 +3,7 @@ import type { TSchema } from "typebox";
 import { errorTable } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import { rolesFor } from "./authentication.ts";
-import { tags } from "./route.ts";
+import { tags, takesIdempotencyKey } from "./route.ts";
 import type { Route } from "./route.ts";
 import { problemSchema } from "./schemas/problem.ts";
 
@@ -50,7 +50,7 @@ function describeRoute(route: Route, components: Components): JsonObject {
     ...parametersOf(route.params, { where: "path", components }),
     ...parametersOf(route.query, { where: "query", components }),
     ...parametersOf(rawParameters(route), { where: "query", components }),
-    ...(route.method === "POST" ? [idempotencyKeyParameter] : []),
+    ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter] : []),
   ];
   const roles = rolesFor(route.access);
   return {
@@ -142,7 +142,7 @@ function errorsOf(route: Route): readonly ErrorCode[] {
   if (route.access !== "public" && route.access !== "any") codes.add("forbidden");
   if (route.params !== undefined) codes.add("not_found");
   if (route.body !== undefined) codes.add("malformed_json").add("payload_too_large");
-  if (route.method === "POST") {
+  if (takesIdempotencyKey(route)) {
     codes.add("idempotency_key_malformed").add("idempotency_key_in_progress").add("idempotency_key_reused");
   }
   return [...codes];

@@ -18,7 +18,7 @@ export function readBody(
   done: (error: Error | null, body?: RequestBody) => void,
 ): void {
   if (Number(payload.headers["content-length"]) > bytesMax) {
-    drop(payload);
+    dropBody(payload);
     done(null, bodyTooLarge);
     return;
   }
@@ -30,7 +30,7 @@ export function readBody(
     if (bytes > bytesMax) {
       payload.off("data", onData).off("end", onEnd);
       first = chunks = null;
-      drop(payload);
+      dropBody(payload);
       done(null, bodyTooLarge);
     } else if (first === null) {
       first = chunk;
@@ -50,7 +50,8 @@ export function readBody(
   });
 }
 
-function drop(payload: IncomingMessage): void {
+/** Lets a body that nobody wants pass by, within reason; none of it is kept. */
+export function dropBody(payload: IncomingMessage): void {
   let bytes = 0;
   payload.on("data", (chunk: Buffer) => {
     bytes += chunk.length;

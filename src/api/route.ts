@@ -25,6 +25,8 @@ export interface Route {
   readonly bodyOptional?: boolean;
   /** Takes a body of any media type and drops it, for callers that have their own ideas of a POST. */
   readonly bodyIgnored?: boolean;
+  /** This GET changes something, so there is no HEAD beside it, which programs send that only want to look. */
+  readonly changesByGet?: boolean;
   readonly bodyBytesMax?: number;
   readonly bodyBounds?: JsonBounds;
   /** A second form of the route, for bodies that are taken as they are. */
@@ -48,6 +50,14 @@ export interface RawForm {
   readonly bodyBytesMax: number;
   readonly description: string;
   handle(call: Call<unknown, unknown, RawContent>): Promise<Answer>;
+}
+
+/**
+ * Whether `Idempotency-Key` counts. Keys belong to who sent them: strangers without an API key would read each other's
+ * answers, and fill the store with their own.
+ */
+export function takesIdempotencyKey({ method, access }: Pick<Route, "method" | "access">): boolean {
+  return method === "POST" && access !== "public";
 }
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

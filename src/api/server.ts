@@ -16,7 +16,7 @@ import {
   send,
 } from "./dispatch.ts";
 import { MethodNotAllowedError, renderProblem } from "./problems.ts";
-import { readBody } from "./request-body.ts";
+import { dropBody, readBody } from "./request-body.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { Access, RawForm, Route } from "./route.ts";
 import { createRoutes } from "./route-table.ts";
@@ -108,6 +108,7 @@ function register(app: FastifyInstance, route: Route, options: ApiOptions): void
     method: route.method,
     url: route.path.replaceAll(/\{(\w+)\}/g, ":$1"),
     bodyLimit: route.bodyBytesMax ?? bodyBytesMaxDefault,
+    exposeHeadRoute: hasHead(route),
     ...(route.raw !== undefined && { config: { rawForm: route.raw } }),
     ...(access !== "public" && { onRequest: createAuthenticationHook(access, options) }),
     handler: createHandler(route, {
@@ -119,12 +120,17 @@ function register(app: FastifyInstance, route: Route, options: ApiOptions): void
   });
 }
 
-/** In a context of its own, where every media type has a parser: one that reads the body and forgets it. */
+function hasHead({ method, changesByGet }: Route): boolean {
+  return method === "GET" && changesByGet !== true;
+}
+
+/** In a context of its own, where every media type has a parser: one that lets the body pass by. */
 function registerWithoutBody(app: FastifyInstance, route: Route, options: ApiOptions): void {
   void app.register((child, _, done) => {
     child.removeAllContentTypeParsers();
-    child.addContentTypeParser("*", (request, payload, parsed) => {
-      readBody(payload, request.routeOptions.bodyLimit, (error) => parsed(error, undefined));
+    child.addContentTypeParser("*", (_request, payload, parsed) => {
+      dropBody(payload);
+      parsed(null, undefined);
     });
     register(child, route, options);
     done();
@@ -167,9 +173,10 @@ function refuseEncodedBodies(request: FastifyRequest, _: FastifyReply, done: (er
 
 function unknownPath(request: FastifyRequest, routes: readonly Route[]): PosthornError {
   const path = (request.raw.url ?? "").split("?", 1)[0] ?? "";
-  const methods = routes.filter((route) => pathPattern(route.path).test(path)).map((route) => route.method);
-  if (methods.length === 0) return new NotFoundError("this path");
-  return new MethodNotAllowedError(methods.includes("GET") ? ["HEAD", ...methods] : methods);
+  const found = routes.filter((route) => pathPattern(route.path).test(path));
+  if (found.length === 0) return new NotFoundError("this path");
+  const methods = found.map((route) => route.method);
+  return new MethodNotAllowedError(found.some(hasHead) ? ["HEAD", ...methods] : methods);
 }
 
 function pathPattern(path: string): RegExp {

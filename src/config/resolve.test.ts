@@ -28,6 +28,10 @@ suite("settings", () => {
     assert.deepEqual(resolved({}).settings, defaultSettings());
   });
 
+  test("TS16-119 payloads can be replayed for 30 days unless said otherwise", () => {
+    assert.equal(resolved({}).settings.retentionPayloadDays, 30);
+  });
+
   test("flag wins over environment, environment over file, file over default", () => {
     const file = fileWith("port: 1\nconcurrency: 2\nshutdown_grace_ms: 3\n");
     const { settings, sources } = resolved({

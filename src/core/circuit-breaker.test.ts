@@ -41,7 +41,7 @@ function probe(state: CircuitBreakerState, now: number): number {
   return permission.lease;
 }
 
-test("opens at half of at least ten calls (WDS-138)", () => {
+test("WDS-53 WDS-54 WDS-138 opens at half of at least ten calls", () => {
   const cases = [
     ["+++++-----", "open"],
     ["++++++----", "closed"],
@@ -63,7 +63,7 @@ test("ten equal results count ten times: the set that kept only one is the defec
   assert.deepEqual([successCountInWindow, totalCallsInWindow], [10, 10]);
 });
 
-test("failures 61 s ago do not open it, failures 58 s ago do (WDS-136)", () => {
+test("WDS-55 WDS-136 failures 61 s ago do not open it, failures 58 s ago do", () => {
   for (const [elapsedMs, phase] of [
     [61_000, "closed"],
     [58_000, "open"],
@@ -75,7 +75,7 @@ test("failures 61 s ago do not open it, failures 58 s ago do (WDS-136)", () => {
   }
 });
 
-test("an open circuit refuses until the sleep window is over, then probes (WDS-139, 144, 147)", () => {
+test("WDS-56 WDS-139 WDS-144 WDS-147 an open circuit refuses until the sleep window is over, then probes", () => {
   const state = opened();
   const until = start + config.sleepWindowMs;
   assert.deepEqual(allow(state, config, until - 1), { kind: "deny", reason: "circuit_open", until });
@@ -84,7 +84,7 @@ test("an open circuit refuses until the sleep window is over, then probes (WDS-1
   assert.deepEqual(permission.transition, { from: "open", to: "half_open" });
 });
 
-test("exactly three probes go, and the fourth is told until when (WDS-145)", () => {
+test("WDS-57 WDS-145 exactly three probes go, and the fourth is told until when", () => {
   const state = opened();
   const now = start + config.sleepWindowMs;
   for (let count = 0; count < 3; count += 1) probe(state, now + count);
@@ -96,7 +96,7 @@ test("exactly three probes go, and the fourth is told until when (WDS-145)", () 
   });
 });
 
-test("two of three probes close it with an empty window, one of three opens it again (WDS-140, 141, 148)", () => {
+test("WDS-140 WDS-141 WDS-148 two of three probes close it with an empty window, one of three opens it again", () => {
   for (const [results, phase] of [
     ["+-+", "closed"],
     ["-+-", "open"],
@@ -160,7 +160,7 @@ test("a probe limit lowered while probes are on their way cannot lock the circui
   });
 });
 
-test("forced open: nothing goes until then, then probes decide; the time is limited (WDS-142, C-42)", () => {
+test("WDS-58 WDS-142 forced open: nothing goes until then, then probes decide; the time is limited (C-42)", () => {
   const state = createCircuit(start);
   const untilMs = start + 3_600_000;
   assert.deepEqual(forceOpen(state, { untilMs, now: start }), { from: "closed", to: "open" });
@@ -190,7 +190,7 @@ test("reset: closed with an empty window, whatever was forced (C-42)", () => {
   assert.equal(snapshotCircuit(state, config, start).totalCallsInWindow, 0);
 });
 
-test("a disabled breaker counts and never opens (WDS-52)", () => {
+test("WDS-52 a disabled breaker counts and never opens", () => {
   const state = createCircuit(start);
   const disabled = { ...config, enabled: false };
   for (let count = 0; count < 50; count += 1)

@@ -24,6 +24,8 @@ export interface DirectoryOptions {
   readonly requestOrigin: string;
   readonly accessTokens: (credentials: OAuth2Credentials) => AccessTokens;
   readonly wakes: EndpointWakes;
+  /** New endpoints are served by this process (ownership/). */
+  readonly ownsAll: boolean;
 }
 
 /** Every webhook that is not deleted, as a running endpoint, with the tenants they belong to. */
@@ -65,6 +67,7 @@ export class Directory {
       tenancy: this.tenancy(change.webhook.tenantId),
       now: this.#options.clock.now(),
       wakes: this.#options.wakes,
+      owned: this.#options.ownsAll,
     });
     this.#reconfigure(endpoint, config);
     this.#endpoints.set(change.webhook.id, endpoint);

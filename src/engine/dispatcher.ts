@@ -22,6 +22,8 @@ export interface Flight {
   readonly lane: Lane;
   readonly endpoint: Endpoint;
   readonly startedAt: number;
+  /** The webhook's URL as it was then. */
+  readonly url: string;
   /** The probe's lease when the circuit is half open. */
   readonly probe: number | null;
   /** Counted against the share of endpoints that do not answer quickly. */
@@ -50,6 +52,10 @@ export interface DispatcherOptions extends CapacityLimits {
   readonly congested: () => boolean;
   /** Every lane that had work when the process started is known. */
   readonly backlogKnown: () => boolean;
+  /** False while another process may own what this one owned (ownership/): nothing is sent. */
+  readonly holds: () => boolean;
+  /** Something waits for an endpoint that another process may own. */
+  readonly wanted: (webhookId: string) => void;
 }
 
 /**
@@ -76,7 +82,7 @@ export class Dispatcher {
     this.#buffers = new LaneBuffers({
       ...options,
       refilled: (lane) => {
-        if (this.#running) this.consider(lane);
+        if (this.#running && lane.endpoint.owned) this.consider(lane);
         else this.giveBack(lane);
       },
       roundOver: () => this.schedulePump(),
@@ -84,7 +90,7 @@ export class Dispatcher {
     this.reservations = new Reservations({
       clock: options.clock,
       buffers: this.#buffers,
-      running: () => this.#running,
+      running: () => this.#running && options.holds(),
       backlogKnown: options.backlogKnown,
       consider: (lane) => this.consider(lane),
     });
@@ -119,7 +125,7 @@ export class Dispatcher {
 
   /** The lane may have something to send: list it unless a gate is closed. */
   consider(lane: Lane): void {
-    if (!this.#running) return;
+    if (!this.#running || !lane.endpoint.owned) return;
     const tier = lane.headTier();
     if (tier === -1 || (lane.ordered && this.#headWaits(lane))) return;
     lane.endpoint.list(lane, tier);
@@ -141,6 +147,10 @@ export class Dispatcher {
 
   /** A delivery of the lane was committed and not leased: the store holds it, due at `dueAt`. */
   stored(lane: Lane, due: { readonly tier: number; readonly dueAt: number }): void {
+    if (!lane.endpoint.owned) {
+      if (this.#running) this.#options.wanted(lane.key.webhookId);
+      return;
+    }
     if (due.dueAt > this.#options.clock.now()) {
       this.#options.wakeups.at(lane, due.dueAt);
       return;
@@ -178,7 +188,12 @@ export class Dispatcher {
    * ordered lane stands still, because its head is neither here nor free.
    */
   lost({ lane }: Pick<Flight, "lane">): void {
-    const { wakeups, clock, leaseMs } = this.#options;
+    const { wakeups, clock, leaseMs, holds } = this.#options;
+    // Another process owns the endpoint and everything in its lanes.
+    if (!lane.endpoint.owned || !holds()) {
+      if (lane.ordered) lane.inFlight -= 1;
+      return;
+    }
     const leaseEndsAt = clock.now() + leaseMs;
     // Not the lane itself, which would forget this for an earlier wake-up.
     const sleeper: Sleeper = {
@@ -222,7 +237,7 @@ export class Dispatcher {
     if (!this.#running) return;
     const now = this.#options.clock.now();
     while (!this.#capacity.isExhausted && !this.#buffers.busy) {
-      if (this.#options.congested()) break;
+      if (this.#options.congested() || !this.#options.holds()) break;
       const tenancy = this.#round.shift();
       if (tenancy === undefined) {
         const waiting = this.#capacity.takeWaiting();
@@ -320,7 +335,8 @@ export class Dispatcher {
     if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
     this.consider(lane);
     const { probe } = permission;
-    this.#options.send({ delivery, lane, endpoint, startedAt: now, probe, cautious, accessToken: null });
+    const { url } = endpoint.webhook;
+    this.#options.send({ delivery, lane, endpoint, startedAt: now, url, probe, cautious, accessToken: null });
   }
 
   #drop(lane: Lane, how: (delivery: ClaimedDelivery, lane: Lane) => void): boolean {

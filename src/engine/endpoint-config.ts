@@ -26,6 +26,8 @@ export interface EndpointConfig {
   readonly http2: boolean;
   readonly clientCertificate: ClientCertificate | null;
   readonly oauth2: OAuth2Credentials | null;
+  /** Texts that attempts show to the receiver and history must not show to anybody. */
+  readonly shownSecrets: readonly string[];
   /** When one of the keys stops being used; the configuration must be built again then. */
   readonly keysExpireAt: number | null;
 }
@@ -69,6 +71,7 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
     http2: webhook.http2,
     clientCertificate: credentials.clientCertificate(),
     oauth2: credentials.oauth2(),
+    shownSecrets: credentials.shownSecrets(),
     keysExpireAt: earliestExpiry([...own, ...tenantKeys]),
   };
 }

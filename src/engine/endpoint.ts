@@ -38,6 +38,11 @@ export class Endpoint implements LiveWebhook, Sleeper {
   lastSuccessAt: number | null = null;
   bucket: RateBucket | null = null;
 
+  /** This process serves it (ownership/). Where it does not, nothing of it is listed, claimed or sent. */
+  owned: boolean;
+  /** Of the ownership, where there are several processes. */
+  fence: number | null = null;
+
   /** Where access tokens come from; null for webhooks without an OAuth 2.0 client. */
   tokens: AccessTokens | null = null;
 
@@ -55,9 +60,15 @@ export class Endpoint implements LiveWebhook, Sleeper {
 
   constructor(
     config: EndpointConfig,
-    more: { readonly tenancy: Tenancy; readonly now: number; readonly wakes: EndpointWakes },
+    more: {
+      readonly tenancy: Tenancy;
+      readonly now: number;
+      readonly wakes: EndpointWakes;
+      readonly owned: boolean;
+    },
   ) {
     this.config = config;
+    this.owned = more.owned;
     this.tenancy = more.tenancy;
     this.circuit = createCircuit(more.now);
     this.#wakes = more.wakes;

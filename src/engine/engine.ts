@@ -131,7 +131,7 @@ export class Engine implements EngineAccess {
       healthDecided: (endpoint, decision) => this.#lifecycle.decided(endpoint, decision),
       failed: (endpoint) => this.#dirty.add(endpoint),
       notable: (endpoint, attempt) => this.#attention.report(endpoint, attempt),
-      movedPermanently: (endpoint, location) => this.#lifecycle.movedPermanently(endpoint, location),
+      movedPermanently: (endpoint, redirect) => this.#lifecycle.movedPermanently(endpoint, redirect),
     });
   }
 

@@ -153,6 +153,16 @@ export class Lane implements Sleeper {
     for (const delivery of result.deliveries) this.push(delivery, leaseUntil);
   }
 
+  /** Forgets what it knew of the store; for a lane in which nothing is under way. */
+  renew(): void {
+    this.more.fill(false);
+    this.moreWhileClaiming.fill(false);
+    this.wakeAt = null;
+    this.readyTier = -1;
+    this.reservedBeforeEmptied = 0;
+    this.claimedBeforeEmptied = false;
+  }
+
   /** A reserved publish has ended. True when an ordered lane was emptied since, so that older ones are in the store. */
   unreserve(): boolean {
     this.reserved -= 1;

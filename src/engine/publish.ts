@@ -193,14 +193,17 @@ export class Publisher {
     for (let index = 0; index < draft.lanes.length; index += 1) {
       const delivery = draft.deliveries[index] as DraftDelivery;
       const lane = draft.lanes[index] as Lane;
-      if (accepted === null) {
-        if (delivery.claim) dispatcher.reservations.cancel(lane);
-      } else if (delivery.claim) {
+      const lease = accepted?.leases[index] ?? noLease;
+      // Fence 0: another process was faster, and its delivery goes first.
+      const isLeased = delivery.claim && lease.fence > 0;
+      if (delivery.claim && !isLeased) dispatcher.reservations.cancel(lane);
+      if (accepted === null) continue;
+      if (isLeased) {
         dispatcher.reservations.accept(
           lane,
           claimed(draft, {
             delivery,
-            lease: accepted.leases[index] as { ref: number; fence: number },
+            lease,
             sequenceNumber: accepted.sequenceNumber,
           }),
         );
@@ -299,6 +302,8 @@ function inProgress(): PosthornError {
     },
   );
 }
+
+const noLease = { ref: 0, fence: 0 } as const;
 
 /** WDS-115: a publisher's key is remembered this long. */
 const dedupMs = 86_400_000;

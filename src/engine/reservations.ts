@@ -41,7 +41,7 @@ export class Reservations {
 
   #mayReserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
     const { running, backlogKnown, buffers, clock } = this.#options;
-    if (!running() || lane.claiming || lane.releasing > 0) return false;
+    if (!lane.endpoint.owned || !running() || lane.claiming || lane.releasing > 0) return false;
     for (let tier = lane.ordered ? 0 : delivery.tier; tier <= delivery.tier; tier += 1) {
       if (lane.more[tier as 0 | 1 | 2]) return false;
     }
@@ -57,7 +57,7 @@ export class Reservations {
     const isLate = lane.unreserve();
     buffers.push(lane, delivery);
     // A commit may end after the engine was told to stop and gave everything else back.
-    if (isLate || !running()) buffers.giveBack(lane);
+    if (isLate || !lane.endpoint.owned || !running()) buffers.giveBack(lane);
     consider(lane);
   }
 

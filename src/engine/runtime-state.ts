@@ -5,7 +5,7 @@ import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /** What is stored of an endpoint, so that an open circuit or a pause survives a restart. */
-function runtimeStateOf(endpoint: Endpoint): WebhookRuntimeState {
+export function runtimeStateOf(endpoint: Endpoint): WebhookRuntimeState {
   return {
     webhookId: endpoint.webhook.id,
     pausedUntil: endpoint.pausedUntil,
@@ -13,6 +13,7 @@ function runtimeStateOf(endpoint: Endpoint): WebhookRuntimeState {
     lastSuccessAt: endpoint.lastSuccessAt,
     circuit: JSON.stringify(circuitToJson(endpoint.circuit)),
     health: JSON.stringify(endpoint.health),
+    ...(endpoint.fence === null ? {} : { fence: endpoint.fence }),
   };
 }
 
@@ -26,11 +27,12 @@ export function restoreRuntimeState(endpoint: Endpoint, state: WebhookRuntimeSta
   if (state.health !== null) endpoint.health = healthFromJson(JSON.parse(state.health)) ?? endpoint.health;
 }
 
-/** States that changed since they were written, which are thereby considered written. */
+/** States that changed since they were written, which are thereby considered written. Others write what they own. */
 export function takeChangedStates(dirty: Set<Endpoint>): WebhookRuntimeState[] {
   if (dirty.size === 0) return [];
   const states: WebhookRuntimeState[] = [];
   for (const endpoint of dirty) {
+    if (!endpoint.owned) continue;
     endpoint.lastSuccessWrittenAt = endpoint.lastSuccessAt ?? 0;
     states.push(runtimeStateOf(endpoint));
   }

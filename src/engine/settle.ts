@@ -15,9 +15,11 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { TransportResult } from "../ports/transport.ts";
 import type { NotableAttempt } from "./attention.ts";
 import type { CommitGroup } from "./commit-group.ts";
+import { maskSecrets } from "./credentials/secret-mask.ts";
 import type { Dispatcher, Flight } from "./dispatcher.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Lane } from "./lane.ts";
+import type { PermanentRedirect } from "./webhook-lifecycle.ts";
 
 export interface SettleOptions {
   readonly clock: Clock;
@@ -32,7 +34,7 @@ export interface SettleOptions {
   readonly failed: (endpoint: Endpoint) => void;
   readonly notable: (endpoint: Endpoint, attempt: NotableAttempt) => void;
   /** A 308 that the webhook follows (EDS-9.2.4-3). */
-  readonly movedPermanently: (endpoint: Endpoint, location: string) => void;
+  readonly movedPermanently: (endpoint: Endpoint, redirect: PermanentRedirect) => void;
 }
 
 /**
@@ -140,10 +142,12 @@ export class Settler {
     const { endpoint, delivery } = flight;
     const statusCode = statusOf(result);
     const location = result.fields.location ?? null;
-    if (verdict.attention !== undefined)
-      this.#options.notable(endpoint, { deliveryId: delivery.id, verdict, statusCode, location });
+    if (verdict.attention !== undefined) {
+      const shown = shownLocation(flight, result);
+      this.#options.notable(endpoint, { deliveryId: delivery.id, verdict, statusCode, location: shown });
+    }
     if (statusCode === permanentRedirect && location !== null && endpoint.policy.followPermanentRedirect)
-      this.#options.movedPermanently(endpoint, location);
+      this.#options.movedPermanently(endpoint, { from: flight.url, location });
   }
 
   #recordCircuit(
@@ -189,8 +193,8 @@ export class Settler {
       receiverStateUnknown: verdict.receiverStateUnknown,
       category: verdict.category ?? null,
       statusCode: statusOf(result),
-      responseSample: sampleText(result.responseSample),
-      errorMessage: errorMessage(result),
+      responseSample: sampleText(flight, result),
+      errorMessage: errorMessage(flight, result),
       durationMs: Math.round(result.durationMs),
       scheduledAt: flight.delivery.progress.dueAt,
       executedAt: flight.startedAt,
@@ -290,14 +294,26 @@ function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: num
   return gaveUp ? { firstAttemptAt: progress.firstAttemptAt } : null;
 }
 
-function errorMessage(result: TransportResult): string | null {
-  const { location } = result.fields;
-  if (location === undefined) return result.errorMessage;
-  return `redirect to ${location.slice(0, 500)} was not followed`;
+function errorMessage(flight: Flight, result: TransportResult): string | null {
+  const location = shownLocation(flight, result);
+  return location === null ? result.errorMessage : `redirect to ${location} was not followed`;
+}
+
+const locationLengthMax = 500;
+
+/** Where a redirect points, for people. */
+function shownLocation(flight: Flight, { fields }: TransportResult): string | null {
+  return fields.location === undefined ? null : masked(flight, fields.location).slice(0, locationLengthMax);
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: false });
 
-function sampleText(sample: Uint8Array | null): string | null {
-  return sample === null || sample.length === 0 ? null : decoder.decode(sample);
+function sampleText(flight: Flight, { responseSample }: TransportResult): string | null {
+  if (responseSample === null || responseSample.length === 0) return null;
+  return masked(flight, decoder.decode(responseSample));
+}
+
+function masked({ endpoint, accessToken }: Flight, text: string): string {
+  const { shownSecrets } = endpoint.config;
+  return maskSecrets(text, accessToken === null ? shownSecrets : [accessToken, ...shownSecrets]);
 }

@@ -4,6 +4,7 @@ import type { Webhook, WebhookStatus } from "../core/webhook.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { WebhookStore } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import { withoutAccessToken } from "./credentials/secret-mask.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 export interface LifecycleOptions {
@@ -19,6 +20,12 @@ export interface LifecycleOptions {
   }) => Promise<void>;
 }
 
+/** A 308 that a request to `from` was answered with; `location` as it was received, relative to `from`. */
+export interface PermanentRedirect {
+  readonly from: string;
+  readonly location: string;
+}
+
 /**
  * Webhooks that stop by themselves: suspended or disabled by the rules of their profile (C-6, C-7, C-15), with a log
  * line and a system event that says so. Nothing is deleted, and what waits goes on waiting until somebody re-enables.
@@ -26,6 +33,8 @@ export interface LifecycleOptions {
 export class WebhookLifecycle {
   readonly #options: LifecycleOptions;
   readonly #running = new Set<Promise<void>>();
+  /** When a webhook last moved; as many as there are webhooks that do. */
+  readonly #movedAt = new Map<string, number>();
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
@@ -43,12 +52,17 @@ export class WebhookLifecycle {
   /**
    * A 308 said where the receiver is now, and owner and receiver agreed that this counts (EDS-9.2.4-3). The new URL is
    * judged like one that is registered, and stays with the old host or below it: an answer must not be able to hand all
-   * later events to somebody else (C-9).
+   * later events to somebody else (C-9). The answer to a request that left before the last change says nothing new.
+   *
+   * A webhook moves once an hour at most: one that is sent back and forth, and gets the news about it as events, would
+   * otherwise make more of them with each.
    */
-  movedPermanently(endpoint: Endpoint, location: string): void {
+  movedPermanently(endpoint: Endpoint, { from, location }: PermanentRedirect): void {
     const before = endpoint.webhook;
-    const target = URL.parse(location, before.url)?.href ?? "";
-    if (target === before.url) return;
+    const moved = URL.parse(location, from)?.href ?? "";
+    // The receiver repeats the query it was asked with, and the token in it is put there anew each time.
+    const target = before.bearerTokenIn === "query" ? withoutAccessToken(moved) : moved;
+    if (before.url !== from || target === from || !this.#mayMove(before.id)) return;
     const judgement = judgeUrl(target, this.#options.urlRules);
     const accepted = judgement.kind === "ok" && isSameOwner(judgement.hostname, { before: before.url });
     const { log } = this.#options.telemetry;
@@ -62,6 +76,7 @@ export class WebhookLifecycle {
     }
     log.warn({ webhookId: id, tenantId }, "the URL of a webhook was changed by a permanent redirect");
     const webhook: Webhook = { ...before, url: judgement.url, updatedAt: this.#options.clock.now() };
+    this.#rememberMove(id);
     this.#options.apply(webhook);
     this.#track(
       this.#storeAndTell(webhook, {
@@ -69,6 +84,16 @@ export class WebhookLifecycle {
         data: { webhook_id: id, from: before.url, to: judgement.url },
       }),
     );
+  }
+
+  #mayMove(webhookId: string): boolean {
+    const last = this.#movedAt.get(webhookId);
+    return last === undefined || Math.abs(this.#options.clock.now() - last) >= moveIntervalMs;
+  }
+
+  #rememberMove(webhookId: string): void {
+    if (this.#movedAt.size >= movesMax) this.#movedAt.clear();
+    this.#movedAt.set(webhookId, this.#options.clock.now());
   }
 
   /** Waits for changes that are being stored. */
@@ -124,6 +149,10 @@ export class WebhookLifecycle {
     }
   }
 }
+
+const moveIntervalMs = 3_600_000;
+/** Bounds the memory of moves; forgetting only means to follow once more. */
+const movesMax = 10_000;
 
 /** The same host, or one below it. */
 function isSameOwner(hostname: string, url: { readonly before: string }): boolean {

@@ -3,6 +3,7 @@ import type { DeliveryStore } from "./store/deliveries.ts";
 import type { HistoryStore } from "./store/history.ts";
 import type { IdempotencyStore } from "./store/idempotency.ts";
 import type { OperationStore } from "./store/operations.ts";
+import type { OwnershipStore } from "./store/ownership.ts";
 import type { RegistryStore } from "./store/registry.ts";
 import type { UpkeepStore } from "./store/upkeep.ts";
 import type { WebhookStore } from "./store/webhooks.ts";
@@ -29,6 +30,8 @@ export interface Store {
   readonly upkeep: UpkeepStore;
   /** Work that other processes leave; absent where one process owns the store, or nothing can be heard. */
   readonly changes?: StoreChanges;
+  /** Who serves which webhook; absent where one process owns the store. */
+  readonly ownership?: OwnershipStore;
   /** A trivial read; rejects with StoreUnavailableError when the store cannot answer. */
   ping(): Promise<void>;
   /** Waits for running writes. Safe to call twice. */

@@ -94,7 +94,7 @@ export function createDeduplication<Transaction>(
 /** The claims of one message under all its keys. */
 class Claims {
   readonly #store: DeduplicationStore;
-  readonly #setup: Pick<DeduplicationSetup<unknown>, "retentionMs" | "claimMs" | "now">;
+  readonly #setup: Pick<DeduplicationSetup<unknown>, "retentionMs" | "claimMs" | "now" | "onError">;
   readonly #keys: readonly string[];
   readonly #fingerprint: string;
   readonly #token = globalThis.crypto.randomUUID();
@@ -102,7 +102,7 @@ class Claims {
 
   constructor(
     store: DeduplicationStore,
-    setup: Pick<DeduplicationSetup<unknown>, "retentionMs" | "claimMs" | "now">,
+    setup: Pick<DeduplicationSetup<unknown>, "retentionMs" | "claimMs" | "now" | "onError">,
     identity: { readonly keys: readonly string[]; readonly fingerprint: string },
   ) {
     this.#store = store;
@@ -114,7 +114,7 @@ class Claims {
   /** Null when all keys are ours, else why not; then none is. */
   async take(): Promise<DeduplicatedAnswer | null> {
     for (const key of this.#keys) {
-      const outcome = await this.#store.claim({ key, ...this.#claimUntil(this.#setup.claimMs) });
+      const outcome = await this.#claim(key);
       const refusal = refusalOf(outcome);
       if (refusal !== null) {
         await this.release();
@@ -123,6 +123,16 @@ class Claims {
       this.#held.push(key);
     }
     return null;
+  }
+
+  async #claim(key: string): Promise<ClaimOutcome> {
+    try {
+      return await this.#store.claim({ key, ...this.#claimUntil(this.#setup.claimMs) });
+    } catch (error) {
+      // What is held already would only keep the sender's next attempt waiting.
+      await this.release().catch(this.#setup.onError);
+      throw error;
+    }
   }
 
   async finish(answer: StoredAnswer): Promise<void> {

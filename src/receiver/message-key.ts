@@ -1,6 +1,6 @@
 import { isIdempotencyKey, parseKeyHeader } from "../core/idempotency-key.ts";
 import type { ReceivedMessage } from "./message.ts";
-import { pathOf } from "./message-url.ts";
+import { canonicalPathOf } from "./message-url.ts";
 import { ReceiverError } from "./receiver-error.ts";
 import type { AcceptedVerification } from "./verified-message.ts";
 
@@ -68,27 +68,33 @@ function malformed(detail: string): ReceiverError {
 }
 
 /**
- * The identities under which a message is remembered. A signed message id counts always, also beside another key: the
- * Idempotency-Key header is not signed in every scheme, and whoever captured a message could send it again under a new
- * one.
+ * The identities under which a message is remembered. A signed message id counts always, also beside another key, and
+ * where none is signed a verifier's replay id does: the Idempotency-Key header is not signed in every scheme, and
+ * whoever captured a message could send it again under a new one.
  */
 export function identitiesOf(
   key: string,
-  { messageId }: Pick<AcceptedVerification, "messageId">,
+  { messageId, replayId }: Pick<AcceptedVerification, "messageId" | "replayId">,
 ): readonly string[] {
-  return messageId === null || messageId === key ? [key] : [messageId, key];
+  const signed = messageId ?? replayId ?? key;
+  return signed === key ? [key] : [signed, key];
+}
+
+/** Names an endpoint: by what the application calls it, or by its path. */
+export function endpointOf(url: string, name: string | undefined): string {
+  return name ?? canonicalPathOf(url);
 }
 
 /**
- * The key that stores see: a hash of producer, endpoint path and identity (EDS-9.4-5, IDK-30). Nobody can reach
+ * The key that stores see: a hash of producer, endpoint and identity (EDS-9.4-5, IDK-30). Nobody can reach
  * another producer's entry, and no character of a header reaches a database.
  */
 export async function storeKey(scope: {
   readonly producer: string;
-  readonly url: string;
+  readonly endpoint: string;
   readonly identity: string;
 }): Promise<string> {
-  const text = JSON.stringify([scope.producer, pathOf(scope.url), scope.identity]);
+  const text = JSON.stringify([scope.producer, scope.endpoint, scope.identity]);
   return sha256Hex(new TextEncoder().encode(text));
 }
 

@@ -7,6 +7,28 @@ export function pathOf(url: string): string {
   return path === "" ? "/" : path;
 }
 
+/**
+ * The path of an endpoint in one spelling. Routers take `/Hooks/`, `//hooks` and `/hook%73` for `/hooks`, and no signature
+ * covers the path in most schemes: whoever captured a message could send it once to each spelling.
+ */
+export function canonicalPathOf(url: string): string {
+  const segments: string[] = [];
+  for (const raw of pathOf(url).split("/")) {
+    const segment = decoded(raw).toLowerCase();
+    if (segment === "..") segments.pop();
+    else if (segment !== "" && segment !== ".") segments.push(encodeURIComponent(segment.toWellFormed()));
+  }
+  return `/${segments.join("/")}`;
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
 /** Whether the URL carries a bearer token (CEW-3.2-4, RFC 6750 2.3). */
 export function hasTokenInQuery(url: string): boolean {
   return queryOf(url).has("access_token");

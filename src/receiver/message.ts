@@ -46,6 +46,11 @@ export type Verification =
       readonly messageId: string | null;
       /** Signed time, Unix seconds; null when the scheme signs none. */
       readonly timestampSeconds: number | null;
+      /**
+       * For schemes that sign a time and no id: what a message that is sent again cannot change, such as its signature.
+       * Two messages with the same one are the same message, whatever their headers say.
+       */
+      readonly replayId?: string | undefined;
     }
   | { readonly kind: "rejected"; readonly cause: RejectionCause; readonly detail: string };
 

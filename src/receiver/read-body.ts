@@ -22,29 +22,36 @@ export async function readBody(
   chunks: AsyncIterator<Uint8Array>,
   { bodyBytesMax }: { readonly bodyBytesMax: number },
 ): Promise<ReadBody> {
-  const kept: Uint8Array[] = [];
+  let kept = nothing;
   let bytes = 0;
   // Not for await, which would destroy the stream, and with it the connection, where it is left early.
   for (let chunk = await chunks.next(); chunk.done !== true; chunk = await chunks.next()) {
     bytes += chunk.value.byteLength;
-    if (bytes <= bodyBytesMax) kept.push(chunk.value);
-    else kept.length = 0;
+    kept = bytes <= bodyBytesMax ? withChunk(kept, { chunk: chunk.value, bytes }) : nothing;
     if (bytes > bodyBytesMax * (1 + discardedBytesFactor)) {
       return { kind: "too_large", error: tooLarge(bodyBytesMax), isAtEnd: false };
     }
   }
   if (bytes > bodyBytesMax) return { kind: "too_large", error: tooLarge(bodyBytesMax), isAtEnd: true };
-  return { kind: "read", body: join(kept, bytes) };
+  return { kind: "read", body: kept.subarray(0, bytes) };
 }
 
-function join(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
-  const [only] = chunks;
-  if (chunks.length === 1 && only !== undefined) return only;
-  const whole = new Uint8Array(bytes);
-  let offset = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, offset);
-    offset += chunk.byteLength;
-  }
-  return whole;
+const nothing = new Uint8Array();
+
+/**
+ * What was kept with a chunk behind it; `bytes` is how much there is then, and room for more may follow. Chunks are not
+ * collected in a list: a sender decides how small they are, and an object for each byte takes a hundred times its size.
+ */
+function withChunk(
+  kept: Uint8Array,
+  { chunk, bytes }: { readonly chunk: Uint8Array; readonly bytes: number },
+): Uint8Array {
+  const end = bytes - chunk.byteLength;
+  if (end === 0) return chunk;
+  // A first chunk is the sender's own memory, which its framework may use again, so it is never written into.
+  const isRoomy = kept.byteLength >= bytes && end !== kept.byteLength;
+  const roomy = isRoomy ? kept : new Uint8Array(2 * bytes);
+  if (!isRoomy) roomy.set(kept.subarray(0, end));
+  roomy.set(chunk, end);
+  return roomy;
 }

@@ -39,6 +39,12 @@ export interface ReceiverOptions<Transaction = undefined> {
   readonly contentTypes?: readonly string[] | "any";
   /** Whether this endpoint serves a path; the default serves all that reach it. Anything else is 404 (TS16-21). */
   readonly isServed?: (path: string) => boolean;
+  /**
+   * What messages are remembered under beside their producer. Default: the path they came to, in lower case and without
+   * needless slashes (EDS-9.4-5). Give a name where more than one path leads here, such as a route with a wildcard or a
+   * server without routes: most schemes do not sign the path, and a captured message could be sent to each.
+   */
+  readonly endpoint?: string;
   /** Answers OPTIONS (CEW-4). Without it OPTIONS is 405. */
   readonly handshake?: HandshakeOptions;
   /** 429 above it, for each producer apart. */
@@ -88,6 +94,7 @@ export interface DeduplicationOptions<Transaction = undefined> {
 }
 
 const dayMs = 86_400_000;
+const durationMsMax = 36_500 * dayMs;
 
 /** Options with defaults, checked. Throws ReceiverError `misconfigured`. */
 export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction>) {
@@ -146,6 +153,11 @@ function checkTimes(
   { retentionMs, claimMs }: { readonly retentionMs: number; readonly claimMs: number },
   { toleranceSeconds, budgetMs }: { readonly toleranceSeconds: number | null; readonly budgetMs: number },
 ): void {
+  // A number that a database refuses would let the claim run out, and with it what is known of the message.
+  for (const [name, value] of Object.entries({ retentionMs, claimMs })) {
+    if (Number.isInteger(value) && value <= durationMsMax) continue;
+    throw misconfigured(`${name} has to be a whole number of milliseconds, up to a hundred years`);
+  }
   const replayableMs = 2_000 * (toleranceSeconds ?? 0);
   if (!(retentionMs > replayableMs)) {
     const detail = `retentionMs has to be more than ${replayableMs}, twice the tolerance for timestamps`;

@@ -3,7 +3,7 @@ import { startBudget, type Budget } from "./budget.ts";
 import { createDeduplication, type DeduplicatedAnswer, type Deduplication } from "./deduplication.ts";
 import { storedToAnswer, type StoredAnswer } from "./handler-answer.ts";
 import { answerHandshake } from "./handshake.ts";
-import { identitiesOf, readKey, sha256Hex, storeKey } from "./message-key.ts";
+import { endpointOf, identitiesOf, readKey, sha256Hex, storeKey } from "./message-key.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { hasTokenInQuery } from "./message-url.ts";
 import { problemAnswer, type AnswerStyle, type ReceiverAnswer } from "./receiver-answer.ts";
@@ -30,6 +30,12 @@ export interface Receiver {
 /** Makes an endpoint. Throws ReceiverError `misconfigured` for options that contradict each other or are not safe. */
 export function createReceiver<Transaction = undefined>(options: ReceiverOptions<Transaction>): Receiver {
   return new Endpoint(resolveOptions(options));
+}
+
+interface AuthenticMessage {
+  readonly facts: MessageFacts;
+  /** What it is remembered under; empty when it has no key. */
+  readonly identities: readonly string[];
 }
 
 class Endpoint<Transaction> implements Receiver {
@@ -98,13 +104,14 @@ class Endpoint<Transaction> implements Receiver {
     if (overload !== undefined) checkLoad(this.#inFlight - 1, overload);
     const { contentTypes } = this.#options;
     admit(message, { bodyBytesMax: this.bodyBytesMax, contentTypes });
-    const facts = await this.#authenticate(message);
+    const authentic = await this.#authenticate(message);
+    const { facts } = authentic;
     await this.#authorize(facts, budget);
     this.#takeFromRate(facts.producer);
-    return this.#toAnswer(await this.#processOnce(facts, budget), facts);
+    return this.#toAnswer(await this.#processOnce(authentic, budget), facts);
   }
 
-  async #authenticate(message: ReceivedMessage): Promise<MessageFacts> {
+  async #authenticate(message: ReceivedMessage): Promise<AuthenticMessage> {
     const { verifier, toleranceSeconds, deduplication, now } = this.#options;
     const verification = await authenticate(message, {
       verifier,
@@ -123,8 +130,11 @@ class Endpoint<Transaction> implements Receiver {
             syntax: deduplication.keySyntax,
             isAcceptable: deduplication.isAcceptableKey,
           });
-    const facts = { message, scheme, producer, messageId, timestampSeconds, key };
-    return { ...facts, receivedAt: now(), attempt: 1 };
+    const verified = { message, scheme, producer, messageId, timestampSeconds, key };
+    return {
+      facts: { ...verified, receivedAt: now(), attempt: 1 },
+      identities: key === null ? [] : identitiesOf(key, verification),
+    };
   }
 
   async #authorize(facts: MessageFacts, { signal }: Budget): Promise<void> {
@@ -134,7 +144,7 @@ class Endpoint<Transaction> implements Receiver {
     if (isAllowed === false) throw new ReceiverError("forbidden", "This producer may not send this here.");
   }
 
-  async #processOnce(facts: MessageFacts, budget: Budget): Promise<DeduplicatedAnswer> {
+  async #processOnce({ facts, identities }: AuthenticMessage, budget: Budget): Promise<DeduplicatedAnswer> {
     const options = this.#options.deduplication;
     const work = (transaction: Transaction | undefined) =>
       this.#process(facts, budget, transaction as Transaction);
@@ -148,8 +158,7 @@ class Endpoint<Transaction> implements Receiver {
       }
       return { kind: "ran", answer: await work(undefined) };
     }
-    const identities = identitiesOf(key, facts);
-    const scope = { producer, url: message.url };
+    const scope = { producer, endpoint: endpointOf(message.url, this.#options.endpoint) };
     const keys = await Promise.all(identities.map((identity) => storeKey({ ...scope, identity })));
     const fingerprint = await sha256Hex(options.fingerprintOf(message));
     return this.#deduplication.run({ keys, fingerprint }, work);

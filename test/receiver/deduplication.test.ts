@@ -223,6 +223,11 @@ test("TS16-85 EDS-11.5-2 EDS-11.5-4 settings that let replays through are refuse
   endpointWith({ deduplication: { retentionMs: 600_001 } });
   assert.throws(() => endpointWith({ deduplication: { claimMs: 10_000 } }), refused);
   assert.throws(() => endpointWith({ deduplication: { claimMs: Number.NaN } }), refused);
+  // Databases and Redis have no such number: what was processed would be remembered as long as a claim, or not at all.
+  for (const endless of [Number.POSITIVE_INFINITY, 1e15, 700_000.5]) {
+    assert.throws(() => endpointWith({ deduplication: { retentionMs: endless } }), refused, String(endless));
+    assert.throws(() => endpointWith({ deduplication: { claimMs: endless } }), refused, String(endless));
+  }
 });
 
 test("a store that cannot claim is 503 with Retry-After, and nothing runs", async () => {

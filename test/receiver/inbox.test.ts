@@ -80,6 +80,19 @@ test("a failed message comes back, later each time, and is parked in the end", a
   assert.equal(await inbox.runDue(), 0);
 });
 
+test("an error that no database would take is kept without what it would not take", async () => {
+  const { send, inbox } = inboxWith({
+    handler: () => Promise.reject(new Error('Unexpected token "\0"')),
+    attemptsMax: 1,
+  });
+  await send();
+  await inbox.runDue();
+  assert.deepEqual(
+    (await inbox.parked()).map(({ error }) => error),
+    ['Unexpected token "?"'],
+  );
+});
+
 test("a message that can never be processed is parked at once, and can be processed again", async () => {
   let isFixed = false;
   const attempts: number[] = [];

@@ -152,7 +152,7 @@ describe("every profile", () => {
 describe("ts-16a", () => {
   const both = { profile: "ts-16a", schemes: ["v1a", "v1"] } as const;
 
-  test("TS16-27 TS16-28 TS16-29 the three headers are there, in Pascal-Case, on each attempt", async () => {
+  test("TS16-27 TS16-28 TS16-29 TS16-30 the three headers are there, in Pascal-Case, on each attempt", async () => {
     const { attempts } = await twoAttempts(both);
     for (const attempt of attempts) {
       const names = namesOf(attempt).filter((name) => /^webhook-/i.test(name));

@@ -27,6 +27,12 @@ afterEach(async () => {
   await elsewhere.close();
 });
 
+const soon: Webhook["retry"] = {
+  schedule: { kind: "list", delaysMs: [20, 20], jitter: { from: 1, to: 1 } },
+  ageMsMax: null,
+  timeoutMs: null,
+  timeoutGrowthFactor: null,
+};
 const agreed = { ...webhookDefaults.agreements, followPermanentRedirect: true };
 
 /** One event to `/old`, whose answer is the redirect; every other path answers 200. */
@@ -46,12 +52,7 @@ async function redirected(
     profile: "event-delivery",
     schemes: ["rfc9421-hmac-sha256"],
     agreements: agreed,
-    retry: {
-      schedule: { kind: "list", delaysMs: [20, 20], jitter: { from: 1, to: 1 } },
-      ageMsMax: null,
-      timeoutMs: null,
-      timeoutGrowthFactor: null,
-    },
+    retry: soon,
     ...given,
   });
   await world.publish(tenantId, { eventType: "order.created", data: { n: 1 } });
@@ -144,4 +145,32 @@ test("C-9 an address that could not be registered is not taken from a 308", asyn
     await receiver.close();
     receiver = await startReceiver();
   }
+});
+
+test("EDS-9.2.4-3 answers to requests that left before the address changed do not change it again", async () => {
+  const tenantId = `t${receiver.port}`;
+  const second = Promise.withResolvers<number>();
+  receiver.script(async ({ path }, index) => {
+    if (path !== "/a/b/old") return {};
+    if (index === 1) second.resolve(index);
+    await second.promise;
+    return { status: 308, headers: { Location: "../new" } };
+  });
+  const webhook = await world.addWebhook({
+    ...{
+      url: receiver.url("/a/b/old"),
+      events: ["*"],
+      tenantId,
+      profile: "event-delivery",
+      agreements: agreed,
+    },
+    ...{ schemes: ["rfc9421-hmac-sha256"] as const, retry: soon },
+  });
+  for (const n of [1, 2]) await world.publish(tenantId, { eventType: "order.created", data: { n } });
+  const requests = await receiver.waitForRequests(4);
+  assert.deepEqual(
+    requests.map(({ path }) => path),
+    ["/a/b/old", "/a/b/old", "/a/new", "/a/new"],
+  );
+  assert.equal(world.engine.webhook(webhook.id)?.webhook.url, receiver.url("/a/new"));
 });

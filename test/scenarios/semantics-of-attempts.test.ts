@@ -169,7 +169,7 @@ test("EDS-8-3 EDS-9.8.3-1 TS16-121 a refusal for good is kept for people, with t
   );
 });
 
-test("EDS-9.8.4-1 TS16-100 WDS-50 the webhook's own timeout ends a request, the state is unknown, the retry has the same key", async () => {
+test("EDS-9.8.4-1 TS16-13 TS16-100 WDS-50 the webhook's own timeout ends a request, the state is unknown, the retry has the same key", async () => {
   await addWebhook({
     retry: {
       schedule: { kind: "list", delaysMs: [30], jitter: { from: 1, to: 1 } },
@@ -272,3 +272,36 @@ test("CEW-3-4 a 401 with a challenge is a refusal, and nothing answers the chall
   assert.equal(receiver.requestCount, 1);
   assert.equal(receiver.requests[0]?.headers.authorization, undefined);
 });
+
+/** What holds an endpoint back after one answer, and for how long. */
+const pauses = [
+  {
+    ids: "CEW-2.2-10",
+    profile: "cloudevents",
+    answer: { status: 429, headers: { "Retry-After": "90" } },
+    pauseReason: "retry_after",
+    seconds: 90,
+  },
+  { ids: "TS16-94", profile: "ts-16a", answer: { status: 429 }, pauseReason: "rate_limit", seconds: 60 },
+  { ids: "TS16-91", profile: "ts-16a", answer: { status: 502 }, pauseReason: "throttle", seconds: 5 },
+  { ids: "TS16-101", profile: "ts-16a", answer: "close", pauseReason: "throttle", seconds: 60 },
+] as const;
+
+for (const { ids, profile, answer, pauseReason, seconds } of pauses) {
+  test(`${ids} ${profile}: after ${JSON.stringify(answer)} other events wait as well`, async () => {
+    const webhook = await addWebhook({ profile });
+    react(answer);
+    const failed = await publish();
+    await eventually("the attempt is settled", {
+      ask: () => deliveryOf(failed),
+      holds: ({ progress }) => progress.state === "failed",
+    });
+    const other = world.engine.explain(await deliveryOf(await publish()));
+    assert.equal(other.waitingFor, "retry_after");
+    const live = world.engine.webhook(webhook.id);
+    assert.equal(live?.pauseReason, pauseReason);
+    const leftMs = (live?.pausedUntil ?? 0) - Date.now();
+    assert.ok(leftMs > seconds * 1_000 - 3_000 && leftMs <= seconds * 1_000, `${leftMs} ms`);
+    assert.equal(receiver.requestCount, 1);
+  });
+}

@@ -153,3 +153,21 @@ test("TS16-95 what is only worth an investigation is logged and announced to nob
   );
   assert.equal(told().length, 0);
 });
+
+test("TS16-112 after the last attempt the webhook is disabled, its owner told, and nothing more is sent until it is enabled", async () => {
+  const webhook = await addWebhook({ profile: "ts-16a" });
+  await addWebhook({ url: receiver.url("/told"), events: ["posthorn.webhook.disabled"], profile: "ts-16a" });
+  answer([{ status: 500 }]);
+  assert.equal(await endOf(await publish()), "exhausted max_attempts_exceeded 3");
+  await receiver.waitUntil(() => told().length === 1);
+  const { webhook_id, status, reason } = told()[0] ?? {};
+  assert.deepEqual([webhook_id, status, reason], [webhook.id, "disabled", "exhausted"]);
+  const skipped = await publish();
+  assert.equal((await deliveryOf(skipped))?.progress.state, "skipped");
+  answer([{ status: 200 }]);
+  const live = world.engine.webhook(webhook.id);
+  assert.ok(live !== undefined);
+  world.engine.applyWebhook({ webhook: { ...live.webhook, status: "active" }, secrets: live.secrets });
+  assert.match(await endOf(await publish()), /^success .* 1$/);
+  assert.equal(receiver.requests.filter(({ path }) => path === "/hook").length, 4);
+});

@@ -148,6 +148,7 @@ export class CrashStore {
         saveSecrets: (command) => via("webhooks.save-secrets", () => inner().webhooks.saveSecrets(command)),
         saveTenantKeys: (command) => via("read", () => inner().webhooks.saveTenantKeys(command)),
         page: (page) => via("read", () => inner().webhooks.page(page)),
+        some: (ids) => via("read", () => inner().webhooks.some(ids)),
         tenantKeys: (tenantId) => via("read", () => inner().webhooks.tenantKeys(tenantId)),
         findBySecretDigest: (digest) => via("read", () => inner().webhooks.findBySecretDigest(digest)),
         deletedWithWork: () => via("read", () => inner().webhooks.deletedWithWork()),

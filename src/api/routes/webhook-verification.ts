@@ -65,6 +65,7 @@ function callbackRoute(
     params: webhookParams,
     query: callbackQuerySchema,
     bodyIgnored: true,
+    ...(method === "GET" && { changesByGet: true }),
     answers: { 200: { description: "Deliveries begin.", schema: callbackResultSchema } },
     errors: ["not_found"],
     handle: async ({ params, query, headers }) => {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { configurationPage, describeSettings } from "../../config/describe.ts";
+import { checkPage } from "../check-page.ts";
 import { profilesPage } from "../profiles-page/page.ts";
 import { commandReference } from "../reference.ts";
 import type { Invocation } from "../invocation.ts";
@@ -10,6 +11,7 @@ interface Flags {
   readonly docs?: true;
   readonly commands?: true;
   readonly profiles?: true;
+  readonly checks?: true;
   readonly json?: true;
 }
 
@@ -20,13 +22,15 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
     .option("--docs", "print docs/configuration.md instead")
     .option("--commands", "print docs/cli.md instead")
     .option("--profiles", "print docs/profiles.md instead")
+    .option("--checks", "print docs/check.md instead")
     .option("--json", "print JSON, one setting a line");
   command.action(() => {
-    const { docs, commands, profiles, json } = command.opts<Flags>();
+    const { docs, commands, profiles, checks, json } = command.opts<Flags>();
     const terminal = invocation.terminal({ json: json === true });
     if (docs === true) return terminal.data(configurationPage().trimEnd());
     if (commands === true) return terminal.data(commandReference(program).trimEnd());
     if (profiles === true) return terminal.data(profilesPage().trimEnd());
+    if (checks === true) return terminal.data(checkPage().trimEnd());
     const resolution = resolveFor(command, invocation);
     if (resolution.kind === "refused") throw settingsProblem(resolution.problems);
     const rows = describeSettings(resolution.settings, resolution.sources);

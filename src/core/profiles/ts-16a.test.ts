@@ -67,7 +67,7 @@ test("TS16-91 after 502 and 504 the endpoint is throttled, after 500 it is not",
   assert.equal(pauseAfter(response(500)), null);
 });
 
-test("TS16-99 TS16-13 the timeout lies between 15 and 30 s", () => {
+test("TS16-99 the timeout lies between 15 and 30 s", () => {
   assert.ok(ts16a.timeoutMs >= 15_000 && ts16a.timeoutMs <= 30_000);
   assert.equal(ts16a.timeoutGrowthFactor, 1);
 });

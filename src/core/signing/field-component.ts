@@ -49,7 +49,23 @@ function areKnown(parameters: Parameters): boolean {
 
 /** Without white space around it and with obsolete line folding undone. */
 function canonicalLine(line: string): string {
-  return line.replaceAll(/[ \t]*\r?\n[ \t]+/g, " ").replaceAll(/^[ \t]+|[ \t]+$/g, "");
+  return line
+    .split(/\r?\n(?=[ \t])/)
+    .map(withoutOuterBlanks)
+    .join(" ");
+}
+
+/** A pattern such as `[ \t]+$` would look at each run of blanks once for every blank in it. */
+function withoutOuterBlanks(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
 }
 
 function asBytes(line: string): string {

@@ -30,6 +30,8 @@ export type ParsedSignatures =
 
 /** More signatures than any rotation and any chain of gateways needs; bounds the work a stranger can ask for. */
 const signaturesMax = 16;
+/** More parts than a message has; each may cost a look at the whole query or a whole field. */
+const componentsMax = 64;
 
 /** Reads both fields and pairs them by label. A label that is in one field alone is malformed (RFC 9421, 4.2). */
 export function parseSignatures(fields: {
@@ -57,8 +59,9 @@ export function parseSignatures(fields: {
   return { kind: "parsed", signatures };
 }
 
-/** Null when a component is not a String, is named twice, or a parameter has the wrong type. */
+/** Null for too many components, one that is not a String or named twice, and a parameter of the wrong type. */
 function readSignatureInput(label: string, list: InnerList): SignatureInput | null {
+  if (list.items.length > componentsMax) return null;
   if (list.items.some((item) => item.value.kind !== "string")) return null;
   const components = list.items.map(serializeItem);
   if (new Set(components).size !== components.length) return null;

@@ -48,7 +48,7 @@ export const messageRules: readonly SenderRule[] = [
   },
   {
     ...{ id: "bearer-token", title: "carries its bearer token", level: "must" },
-    requirements: "CEW-3-1 CEW-3.1-1",
+    requirements: "CEW-3-1 CEW-3.1-1 CEW-3.2-1",
     fix: "Send `Authorization: Bearer …` with every delivery.",
     judge: judgeToken,
   },
@@ -107,13 +107,19 @@ function contentTypeFault({ headers, body }: RecordedRequest): string | null {
 function judgeToken({ profile, requests, bearerToken }: SenderSession): Result {
   if (!profile.registration.bearerTokenRequired && bearerToken === null)
     return notApplicable("the profile wants none");
-  const wrong = requests.filter(({ headers }) => {
-    const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(headerText(headers, "authorization") ?? "") ?? [];
-    if (token === undefined || bearerToken === null) return token === undefined;
+  const wrong = requests.filter((request) => {
+    const token = tokenOf(request);
+    if (token === null || bearerToken === null) return token === null;
     return !isSame(Buffer.from(token), Buffer.from(bearerToken));
   });
   if (wrong.length === 0) return passed(`${requests.length} requests`);
   return failed(`${wrong.length} of ${requests.length} without ${bearerToken === null ? "a" : "this"} token`);
+}
+
+/** In `Authorization`, or in the query, the other way of CEW-3.2-1. */
+function tokenOf({ headers, path }: RecordedRequest): string | null {
+  const [, inHeader] = /^Bearer ([\x21-\x7e]+)$/i.exec(headerText(headers, "authorization") ?? "") ?? [];
+  return inHeader ?? new URLSearchParams(path.replace(/^[^?]*/, "")).get("access_token");
 }
 
 function isSame(given: Buffer, wanted: Buffer): boolean {

@@ -32,11 +32,18 @@ export class StoredCredentials {
       headers.push("Authorization", `Bearer ${token}`);
     // CEW-3.2-3: nothing on the way may keep a URL with a token in it.
     if (token !== null && this.#webhook.bearerTokenIn === "query") headers.push("Cache-Control", "no-store");
-    const credentialHeaders = this.#open("credential_headers");
-    if (credentialHeaders !== null)
-      headers.push(...Object.entries(JSON.parse(credentialHeaders) as Record<string, string>).flat());
+    headers.push(...Object.entries(this.#credentialHeaders()).flat());
     for (const [name, value] of Object.entries(this.#webhook.headers)) headers.push(name, value);
     return headers;
+  }
+
+  /** What must not be seen in anything that a receiver sends back. */
+  shownSecrets(): readonly string[] {
+    const token = this.#open("bearer");
+    const values = Object.values(this.#credentialHeaders());
+    // Of "Bearer abc" or "ApiKey abc" the receiver may repeat the last part alone.
+    const parts = values.flatMap((value) => [value, value.slice(value.lastIndexOf(" ") + 1)]);
+    return token === null ? parts : [token, ...parts];
   }
 
   /** Path and query; the token comes first, and the URL's own parameters stay as they are (CEW-3.2-2). */
@@ -59,6 +66,10 @@ export class StoredCredentials {
     const { oauth2 } = this.#webhook;
     const clientSecret = this.#open("oauth2_client_secret");
     return oauth2 === null || clientSecret === null ? null : { ...oauth2, clientSecret };
+  }
+
+  #credentialHeaders(): Readonly<Record<string, string>> {
+    return JSON.parse(this.#open("credential_headers") ?? "{}") as Record<string, string>;
   }
 
   #open(kind: SecretKind): string | null {

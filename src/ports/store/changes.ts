@@ -1,4 +1,5 @@
 import type { LaneKey } from "../../core/webhook.ts";
+import type { ConfigChange } from "./config-changes.ts";
 
 /**
  * Hints about work that other processes have left: deliveries they wrote, gave back, or may not go on with. A hint may
@@ -9,7 +10,8 @@ export interface StoreChanges {
   subscribe(listener: (change: StoreChange) => void): () => void;
 }
 
-/** Lanes to look into, or `unknown`: something may have been missed, look everywhere. */
+/** Lanes to look into, configuration to read again, or `unknown`: something may have been missed, look everywhere. */
 export type StoreChange =
   | { readonly kind: "lanes"; readonly lanes: readonly LaneKey[] }
+  | { readonly kind: "config"; readonly change: ConfigChange }
   | { readonly kind: "unknown" };

@@ -152,6 +152,8 @@ export interface WebhookRuntimeState {
   /** Opaque JSON of the circuit breaker and of the endpoint's health. */
   readonly circuit: string | null;
   readonly health: string | null;
+  /** Of the ownership under which it is written (ownership.ts): an older one writes nothing. Absent with one owner. */
+  readonly fence?: number;
 }
 
 /** How much of one lane to lease. Times are Unix milliseconds. */

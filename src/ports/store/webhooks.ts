@@ -9,6 +9,8 @@ export interface WebhookStore {
   delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void>;
   /** All that are not deleted, in order of creation, a page at a time (`after` is the last id of the page before). */
   page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]>;
+  /** Those of these that exist and are not deleted, in any order. */
+  some(ids: readonly string[]): Promise<readonly StoredWebhook[]>;
   /** Replaces the signing keys of a webhook. */
   saveSecrets(command: {
     readonly webhookId: string;

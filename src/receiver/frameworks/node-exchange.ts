@@ -15,6 +15,8 @@ export interface NodeRequest {
 
 /** The parts of Node's `ServerResponse` that the kit needs. */
 export interface NodeResponse {
+  /** True once somebody has answered. */
+  readonly headersSent?: boolean;
   writeHead(status: number, headers: Record<string, string>): unknown;
   end(body?: string | Uint8Array): unknown;
 }
@@ -43,7 +45,9 @@ export async function exchange(receiver: Receiver, exchanged: NodeExchange): Pro
   return read.isAtEnd ? answer : { ...answer, headers: { ...answer.headers, connection: "close" } };
 }
 
+/** Writes nothing where middleware has answered meanwhile, after a time of its own: a second answer would throw. */
 export function writeAnswer(response: NodeResponse, { status, headers, body }: ReceiverAnswer): void {
+  if (response.headersSent === true) return;
   response.writeHead(status, { ...headers });
   if (body === null) response.end();
   else response.end(body);

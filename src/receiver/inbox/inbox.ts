@@ -1,6 +1,6 @@
 import { runHandler } from "../run-handler.ts";
 import type { MessageHandler } from "../handler-answer.ts";
-import { storeKey } from "../message-key.ts";
+import { endpointOf, storeKey } from "../message-key.ts";
 import type { ReceiverError } from "../receiver-error.ts";
 import { verifiedMessage, type MessageFacts } from "../verified-message.ts";
 import { readEnvelope, writeEnvelope } from "./envelope.ts";
@@ -91,7 +91,7 @@ class StoredInbox implements Inbox {
     const id =
       key === null
         ? globalThis.crypto.randomUUID()
-        : await storeKey({ producer, url: message.url, identity: key });
+        : await storeKey({ producer, endpoint: endpointOf(message.url, undefined), identity: key });
     await this.#store.put({ id, envelope: writeEnvelope(facts), body: message.body, dueAt: this.#now() });
     this.#wakeOne();
   }
@@ -228,7 +228,8 @@ interface Failure {
 
 function failureOf(status: number, error: string): Failure {
   const isFinal = status >= 400 && status < 500 && status !== 409 && status !== 429;
-  return { error: error.slice(0, errorLengthMax), isFinal };
+  // PostgreSQL takes no NUL in a text, and messages of errors quote what they did not like.
+  return { error: error.slice(0, errorLengthMax).replaceAll("\0", "?"), isFinal };
 }
 
 function parkedMessage(

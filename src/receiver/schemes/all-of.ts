@@ -25,11 +25,13 @@ export function allOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
 
 function combined(left: Extract<Verification, { kind: "verified" }>, right: Verification): Verification {
   if (right.kind === "rejected") return right;
+  const replayId = left.replayId ?? right.replayId;
   return {
     kind: "verified",
     scheme: `${left.scheme}+${right.scheme}`,
     producer: left.producer,
     messageId: left.messageId ?? right.messageId,
     timestampSeconds: left.timestampSeconds ?? right.timestampSeconds,
+    ...(replayId !== undefined && { replayId }),
   };
 }

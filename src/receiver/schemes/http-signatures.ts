@@ -31,7 +31,11 @@ import { publicOriginOf, targetUriOf } from "./target-uri.ts";
 /** `toleranceSeconds` defaults to 300 and is held against `created`. */
 export interface HttpSignaturesOptions extends ToleranceOptions {
   readonly keys: readonly HttpSignatureKey[];
-  /** Scheme and host of `@target-uri` as senders write them, such as `https://hooks.example.com`. */
+  /**
+   * Scheme and host of `@target-uri` as senders write them, such as `https://hooks.example.com`. Give it always with
+   * public keys: without it the Host header is believed, and any other receiver of the same sender could hand on what
+   * was signed for itself, with its own name in that header.
+   */
   readonly publicOrigin?: string | undefined;
   /**
    * Component names that a signature has to cover. Default: `@method`, `@target-uri`, `content-type`,

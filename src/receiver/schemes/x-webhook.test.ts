@@ -44,6 +44,7 @@ for (const [name, crypto] of cryptos) {
         producer: "default",
         messageId: null,
         timestampSeconds: signedAt,
+        replayId: /v1=([0-9a-f]{64})/.exec(valid["x-webhook-signature"] ?? "")?.[1],
       });
     });
 

@@ -1,7 +1,7 @@
 /** `X-Webhook-Signature: t=…,v1=…`: HMAC-SHA256 in hex over `{t}.{body}` (WDS-153 to 155, C-18). */
 import type { ReceiverCrypto } from "../crypto.ts";
 import type { MessageVerifier, Verification } from "../message.ts";
-import { hexBytes, utf8 } from "../providers/bytes.ts";
+import { hexBytes, hexOf, utf8 } from "../providers/bytes.ts";
 import { andThen } from "../providers/maybe-promise.ts";
 import { type ToleranceOptions, toleranceOf } from "../providers/options.ts";
 import { headerOf, isRejected, rejected, timestampOf, valuesIn } from "../providers/reading.ts";
@@ -40,17 +40,22 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
       if (signatures.length === 0)
         return rejected("malformed_header", `${header} has no v1= of 64 hex digits`);
       const data = [utf8(`${time}.`), message.body];
+      let replayId: string | undefined;
       const signer = firstMatch(keys, ({ bytes }) =>
-        andThen(crypto.hmac({ hash: "sha256", key: bytes, data }), (expected) =>
-          signatures.some((signature) => crypto.equal(signature, expected)),
-        ),
+        andThen(crypto.hmac({ hash: "sha256", key: bytes, data }), (expected) => {
+          if (!signatures.some((signature) => crypto.equal(signature, expected))) return false;
+          // The header may hold others beside it, which anybody can add.
+          replayId = hexOf(expected);
+          return true;
+        }),
       );
       return andThen(signer, (key): Verification => {
         if (key === null) {
           return rejected("no_matching_signature", "no v1 fits a secret: another secret, or an altered body");
         }
         const { producer } = key;
-        return { kind: "verified", scheme: "x-webhook-v1", producer, messageId: null, timestampSeconds };
+        const verified = { kind: "verified", scheme: "x-webhook-v1", producer, messageId: null } as const;
+        return { ...verified, timestampSeconds, replayId };
       });
     },
   };

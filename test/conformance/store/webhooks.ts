@@ -67,6 +67,17 @@ export const webhooks: StoreTheme = (check) => {
     );
   });
 
+  check("reads some of them, with keys and state, and none that is deleted", async (store) => {
+    const [first, second, gone] = [newWebhook(), newWebhook(), newWebhook()];
+    for (const webhook of [first, second, gone]) await store.webhooks.save(webhook);
+    await store.webhooks.saveSecrets({ webhookId: second.id, secrets: [secret("d")] });
+    await store.webhooks.delete({ id: gone.id, deletedAt: start });
+    assert.deepEqual(await store.webhooks.some([]), []);
+    const found = await store.webhooks.some([second.id, gone.id, newWebhook().id]);
+    assert.deepEqual(found, [{ webhook: second, secrets: [secret("d")], runtime: null }]);
+    assert.equal((await store.webhooks.some([first.id, second.id])).length, 2);
+  });
+
   check("replaces secrets as a whole and keeps their order", async (store) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);

@@ -217,6 +217,23 @@ export function webhookSettingsSuite(client: () => Client): void {
     assertProblem(await stranger.post(`${path}?key=x`, undefined, form), { status: 404, code: "not_found" });
   });
 
+  test("CEW-4.1.3-3 a callback is confirmed by GET and POST alone: HEAD, which previews send, reaches nothing", async () => {
+    const path = `/v1/webhooks/${textOf((await create())["id"])}/verification-callback?key=x`;
+    const reply = await client().withKey(null).call("HEAD", path);
+    assert.equal(reply.status, 405);
+    assert.deepEqual(reply.headers.get("allow")?.split(", ").toSorted(), ["GET", "POST"]);
+  });
+
+  test("nobody without a key can have answers kept: a callback ignores Idempotency-Key", async () => {
+    const path = `/v1/webhooks/${textOf((await create())["id"])}/verification-callback?key=x`;
+    const stranger = client().withKey(null);
+    const headers = { "idempotency-key": '"shared-by-all-strangers"' };
+    assert.equal((await stranger.post(path, undefined, { headers })).status, 404);
+    const again = await stranger.post(path, undefined, { headers });
+    assert.equal(again.status, 404);
+    assert.equal(again.headers.get("idempotency-replayed"), null);
+  });
+
   test("incidents are reported by whom they concern", async () => {
     const path = `/v1/webhooks/${textOf((await create())["id"])}/incidents`;
     const publisher = client().withKey(await client().keyFor("publish"));

@@ -7,6 +7,7 @@ const pages = [
   { file: "docs/configuration.md", flag: "--docs" },
   { file: "docs/cli.md", flag: "--commands" },
   { file: "docs/profiles.md", flag: "--profiles" },
+  { file: "docs/check.md", flag: "--checks" },
 ] as const;
 
 suite("generated pages", () => {

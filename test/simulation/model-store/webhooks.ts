@@ -44,6 +44,11 @@ export class ModelWebhooks implements WebhookStore {
       .map(({ webhook, secrets, runtime }) => ({ webhook, secrets, runtime }));
   }
 
+  async some(ids: readonly string[]): Promise<readonly StoredWebhook[]> {
+    const page = await this.page({ after: null, limit: this.#rows.webhooks.size });
+    return page.filter(({ webhook }) => ids.includes(webhook.id));
+  }
+
   async saveSecrets(command: {
     readonly webhookId: string;
     readonly secrets: readonly StoredSecret[];

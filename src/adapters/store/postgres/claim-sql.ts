@@ -65,7 +65,7 @@ export const claimSql = `WITH wanted AS MATERIALIZED (
     WHERE before = 0 OR before < bytes_max),
   leased AS (
     UPDATE posthorn.queue q SET owner = $8, fence = q.fence + 1, lease_until = k.lease_until
-    FROM kept k WHERE q.delivery = k.delivery AND q.owner IS NULL
+    FROM kept k WHERE q.delivery = k.delivery
     RETURNING k.at, q.delivery, q.rank, q.fence, q.attempts),
   summary AS MATERIALIZED (
     SELECT w.at, w.now, w.ordered, w.stale, w.blocked_until, head.priority AS head_priority, head.due_at AS head_due,

@@ -62,6 +62,7 @@ test("only conflicts between transactions are tried again at once", () => {
 for (const { code, problem } of [
   { code: "28P01", problem: "login_refused" },
   { code: "28000", problem: "login_refused" },
+  { code: "SELF_SIGNED_CERT_IN_CHAIN", problem: "tls" },
   { code: "3D000", problem: "missing" },
   { code: "42501", problem: "no_permission" },
   { code: "25006", problem: "read_only" },
@@ -75,6 +76,16 @@ for (const { code, problem } of [
     assert.match(error.message, /POSTHORN_DATABASE_URL/);
   });
 }
+
+test("opening tells a server without TLS and a missing password from one that is away", () => {
+  const problemOf = (message: string) => {
+    const error = setupError(failure(null, message), "db.example:5432/posthorn");
+    return error instanceof DatabaseSetupError ? error.problem : error;
+  };
+  assert.equal(problemOf("The server does not support SSL connections"), "tls");
+  assert.equal(problemOf("SASL: client password must be a string"), "login_refused");
+  assert.equal(problemOf("timeout expired"), "unreachable");
+});
 
 test("a server before 15, another encoding and a standby are refused", () => {
   judgeServer(good);

@@ -5,6 +5,7 @@ export type DatabaseProblem =
   | "invalid_url"
   | "unreachable"
   | "login_refused"
+  | "tls"
   | "missing"
   | "too_old"
   | "no_permission"
@@ -70,7 +71,7 @@ const networkCodes: ReadonlySet<string> = new Set([
 ]);
 /** pg reports the end of a connection by text alone. */
 const networkTexts =
-  /connection terminated|timeout exceeded|timeout expired|not queryable|read timeout|after calling end|client was closed|socket|SSL connection/i;
+  /connection terminated|timeout exceeded|timeout expired|not queryable|read timeout|after calling end|client was closed|socket/i;
 
 /** Whether the connection is lost or in doubt, so that nobody knows what became of the last statement. */
 export function isConnectionLoss(error: unknown): boolean {
@@ -105,7 +106,13 @@ export function storeError(error: unknown): unknown {
 export function setupError(error: unknown, at: string): unknown {
   if (!(error instanceof Error)) return error;
   const code = codeOf(error);
-  if (code === "28P01" || code === "28000") {
+  if (/certificate|CERT|SSL/.test(`${code} ${error.message}`)) {
+    return new DatabaseSetupError(
+      "tls",
+      `no encrypted connection to PostgreSQL at ${at} (${code ?? error.message}): check sslmode and sslrootcert in the URL`,
+    );
+  }
+  if (code === "28P01" || code === "28000" || error.message.startsWith("SASL")) {
     return new DatabaseSetupError(
       "login_refused",
       `PostgreSQL at ${at} refuses the login: check user and password, and pg_hba.conf`,

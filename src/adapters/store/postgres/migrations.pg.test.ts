@@ -27,25 +27,25 @@ async function newDatabase(
   return { made, database };
 }
 
-const second = { number: 2, name: "second" };
+const next = { number: migrations.length + 1, name: "next" };
 
 test("a migration that fails leaves nothing, and goes on from there when it is repaired", async (t) => {
   const { made, database } = await newDatabase(t);
-  const broken = { ...second, sql: "CREATE TABLE posthorn.half (id int);\nSELECT 1 / 0;\n" };
+  const broken = { ...next, sql: "CREATE TABLE posthorn.half (id int);\nSELECT 1 / 0;\n" };
   await assert.rejects(migrate(database, { now: start, known: [...migrations, broken] }), /division by zero/);
   assert.deepEqual(await made.query("SELECT to_regclass('posthorn.half')::text AS half"), [{ half: null }]);
-  const whole = { ...second, sql: "CREATE TABLE posthorn.half (id int);\n" };
+  const whole = { ...next, sql: "CREATE TABLE posthorn.half (id int);\n" };
   const known = [...migrations, whole];
   const plan = await migrate(database, { now: start, known });
-  assert.deepEqual([plan.from, plan.pending], [1, [whole]]);
-  assert.deepEqual(await planMigrations(database, known), { from: 2, pending: [] });
+  assert.deepEqual([plan.from, plan.pending], [migrations.length, [whole]]);
+  assert.deepEqual(await planMigrations(database, known), { from: next.number, pending: [] });
 });
 
 test("what touches large tables runs outside the transaction, and again after a crash", async (t) => {
   const { made, database } = await newDatabase(t);
   await migrate(database, { now: start });
   const online: PostgresMigration = {
-    ...second,
+    ...next,
     sql: "SELECT 1;\n",
     beforehand: ["CREATE INDEX CONCURRENTLY IF NOT EXISTS queue_bytes ON posthorn.queue (bytes)"],
   };

@@ -7,6 +7,7 @@ import {
 } from "../migrations.ts";
 import type { Database, Runner, Transaction } from "./database.ts";
 import { initialSchema } from "./migrations/0001-initial.ts";
+import { ownership } from "./migrations/0002-ownership.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -19,7 +20,7 @@ export interface PostgresMigration extends Migration {
 }
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
-export const migrations: readonly PostgresMigration[] = [initialSchema];
+export const migrations: readonly PostgresMigration[] = [initialSchema, ownership];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */
 const migrationLock = "5787800397498404430";

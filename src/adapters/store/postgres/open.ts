@@ -5,7 +5,7 @@ import { Announcer } from "./announcer.ts";
 import { Database } from "./database.ts";
 import { PostgresDeliveries } from "./deliveries.ts";
 import { checkMasterKey, type MasterKeyIds } from "./deployment.ts";
-import { type Address, loadDriver, parseAddress } from "./driver.ts";
+import { loadDriver, parseAddress } from "./driver.ts";
 import { setupError } from "./errors.ts";
 import { PostgresHistory } from "./history.ts";
 import { PostgresIdempotency } from "./idempotency.ts";
@@ -42,7 +42,9 @@ export interface PostgresStoreOptions {
   readonly statementTimeoutMs?: number;
 }
 
-const connectTimeoutMsDefault = 8_000;
+const connectTimeoutMsDefault = 5_000;
+/** Together with the above under ten seconds, so that whoever starts the program is told soon. */
+const setupTimeoutMs = 4_000;
 const statementTimeoutMsDefault = 30_000;
 /** Enough for the few calls an engine makes at once. */
 const connectionsMaxDefault = 8;
@@ -62,13 +64,20 @@ const connectionsForSetup = 1;
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const address = parseAddress(options.url);
   const driver = await loadDriver();
-  const direct = parseAddress(options.directUrl ?? options.url);
-  await withSetup(driver, { address: direct, options }, (database) => prepare(database, options));
+  const { now } = options;
+  const direct = { ...options, url: options.directUrl ?? options.url };
+  const pending = await withSetup(driver, direct, (database) => inspect(database, options));
+  if (pending > 0) {
+    const patient = { ...direct, statementTimeoutMs: 0 };
+    await withSetup(driver, patient, (database) => migrate(database, { now }));
+  }
   const database = newDatabase(driver, { connectionsMax: connectionsMaxDefault, ...options });
+  const aside = newDatabase(driver, { ...options, connectionsMax: connectionsAside });
   try {
-    return await assemble(database, { driver, options });
+    await checkMasterKey(database, options.masterKeyIds);
+    return await assemble({ database, aside }, { driver, options });
   } catch (error) {
-    await database.close();
+    await Promise.all([database.close(), aside.close()]);
     throw setupError(error, address.at);
   }
 }
@@ -77,38 +86,36 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 export async function planPostgresMigrations(
   options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs">,
 ): Promise<MigrationPlan> {
-  const address = parseAddress(options.url);
-  return withSetup(await loadDriver(), { address, options }, async (database) => {
+  return withSetup(await loadDriver(), options, async (database) => {
     judgeServer(await readServerFacts(database));
     return planMigrations(database);
   });
 }
 
-async function prepare(database: Database, options: PostgresStoreOptions): Promise<void> {
+/** How many migrations are due in a database that may be used. A stranger must not bring the schema up to date. */
+async function inspect(database: Database, { masterKeyIds }: PostgresStoreOptions): Promise<number> {
   judgeServer(await readServerFacts(database));
-  // A stranger must not bring the schema of others up to date.
   const { from, pending } = await planMigrations(database);
-  if (from > 0) await checkMasterKey(database, options.masterKeyIds);
-  if (pending.length > 0) await migrate(database, { now: options.now });
-  if (from === 0) await checkMasterKey(database, options.masterKeyIds);
-  await new Partitions(database).ensure(options.now).catch((error: unknown) => {
-    // A backup may hold the table. Upkeep makes the partitions later, and nothing is lost until then.
-    if (!(error instanceof StoreUnavailableError)) throw error;
-  });
+  if (from > 0) await checkMasterKey(database, masterKeyIds);
+  return pending.length;
 }
 
 /** Runs `work` with a connection of its own, and says what is wrong with the setting when it cannot. */
 async function withSetup<Result>(
   driver: typeof pg,
-  at: { readonly address: Address; readonly options: Pick<PostgresStoreOptions, "connectTimeoutMs"> },
+  options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs" | "statementTimeoutMs">,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
-  const { url, at: place } = at.address;
-  const database = newDatabase(driver, { ...at.options, url, connectionsMax: connectionsForSetup });
+  const { at } = parseAddress(options.url);
+  const database = newDatabase(driver, {
+    statementTimeoutMs: setupTimeoutMs,
+    ...options,
+    connectionsMax: connectionsForSetup,
+  });
   try {
     return await work(database);
   } catch (error) {
-    throw setupError(causeOf(error), place);
+    throw setupError(causeOf(error), at);
   } finally {
     await database.close();
   }
@@ -133,13 +140,17 @@ function newDatabase(
 }
 
 async function assemble(
-  database: Database,
+  { database, aside }: { readonly database: Database; readonly aside: Database },
   context: { readonly driver: typeof pg; readonly options: PostgresStoreOptions },
 ): Promise<Store> {
   const { driver, options } = context;
   const [row] = await database.rows<[owner: number]>("SELECT nextval('posthorn.owners')");
   const owner = row?.[0] ?? 0;
-  const aside = newDatabase(driver, { ...options, connectionsMax: connectionsAside });
+  const partitions = new Partitions(aside);
+  await partitions.ensure(options.now).catch((error: unknown) => {
+    // A backup may hold the table. Upkeep makes the partitions later, and nothing is lost until then.
+    if (!(error instanceof StoreUnavailableError)) throw error;
+  });
   const words = new Words(database);
   const lanes = new Lanes(database, words);
   const announcer = new Announcer(database, owner);
@@ -157,7 +168,7 @@ async function assemble(
     registry: new PostgresRegistry(database),
     idempotency: new PostgresIdempotency(database),
     operations: new PostgresOperations(database),
-    upkeep: new PostgresUpkeep(state, new Partitions(aside)),
+    upkeep: new PostgresUpkeep(state, partitions),
     ...(changes === null ? {} : { changes }),
     ping: async () => {
       await database.rows("SELECT 1");

@@ -80,7 +80,7 @@ export async function writeSettlements(
   return { settled, lanesLeft: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
 }
 
-/** Rewrites what is remembered of webhooks; of two states of one webhook the last stays. */
+/** Rewrites what is remembered of webhooks; of two states of one webhook the last stays. Former owners write nothing. */
 export async function writeWebhookStates(
   runner: Runner,
   given: readonly WebhookRuntimeState[],
@@ -89,7 +89,13 @@ export async function writeWebhookStates(
   const states = [...new Map(given.map((state) => [state.webhookId, state])).values()];
   await runner.rows(
     `INSERT INTO posthorn.webhook_states (webhook, paused_until, pause_reason, last_success_at, circuit, health)
-     SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[]) ORDER BY 1
+     SELECT webhook, paused_until, pause_reason, last_success_at, circuit, health
+     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::bigint[])
+       AS g (webhook, paused_until, pause_reason, last_success_at, circuit, health, fence)
+     WHERE g.fence IS NULL OR EXISTS (
+       SELECT FROM posthorn.words w JOIN posthorn.ownership o ON o.webhook = w.ref
+       WHERE w.word = g.webhook AND o.fence = g.fence AND o.worker IS NOT NULL)
+     ORDER BY 1
      ON CONFLICT (webhook) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason,
        last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health`,
     [
@@ -99,6 +105,7 @@ export async function writeWebhookStates(
       numbers(states.map(({ lastSuccessAt }) => lastSuccessAt)),
       texts(states.map(({ circuit }) => circuit)),
       texts(states.map(({ health }) => health)),
+      numbers(states.map(({ fence }) => fence ?? null)),
     ],
   );
 }

@@ -30,6 +30,10 @@ type SecretRow = [
   expiresAt: number | null,
 ];
 
+const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit,
+    s.health FROM posthorn.webhooks w LEFT JOIN posthorn.webhook_states s ON s.webhook = w.id
+    WHERE w.deleted_at IS NULL`;
+
 /** Webhooks are stored as JSON documents: they are read whole at start and never searched. */
 export class PostgresWebhooks implements WebhookStore {
   readonly #database: Database;
@@ -65,12 +69,19 @@ export class PostgresWebhooks implements WebhookStore {
     readonly limit: number;
   }): Promise<readonly StoredWebhook[]> {
     const rows = await this.#database.rows<WebhookRow>(
-      `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit, s.health
-       FROM posthorn.webhooks w LEFT JOIN posthorn.webhook_states s ON s.webhook = w.id
-       WHERE w.seq > coalesce((SELECT seq FROM posthorn.webhooks WHERE id = $1), 0) AND w.deleted_at IS NULL
+      `${selectWebhooks} AND w.seq > coalesce((SELECT seq FROM posthorn.webhooks WHERE id = $1), 0)
        ORDER BY w.seq LIMIT $2`,
       [query.after, query.limit],
     );
+    return this.#withSecrets(rows);
+  }
+
+  async some(ids: readonly string[]): Promise<readonly StoredWebhook[]> {
+    const sql = `${selectWebhooks} AND w.id = ANY ($1::text[])`;
+    return this.#withSecrets(await this.#database.rows<WebhookRow>(sql, [texts(ids)]));
+  }
+
+  async #withSecrets(rows: readonly WebhookRow[]): Promise<readonly StoredWebhook[]> {
     const secrets = await this.#secrets({ kind: secretOwners.webhook, ids: rows.map(([id]) => id) });
     return rows.map((row) => ({
       webhook: webhookFromDocument(JSON.parse(row[1])),

@@ -118,7 +118,7 @@ export class SqliteDeliveries implements DeliveryStore {
     connection.write(() => {
       for (const seq of seqs) {
         const held = leases.get(seq);
-        if (held === undefined) continue;
+        if (held === undefined || held.rank !== null) continue;
         const row = this.#enterLane.get(lanes.get(held.lane).ordered ? 1 : 0, seq) as unknown as [
           rank: number,
         ];

@@ -29,6 +29,9 @@ interface SecretOwner {
   readonly id: string;
 }
 
+const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit,
+    s.health FROM webhooks w LEFT JOIN webhook_states s ON s.webhook = w.id WHERE w.deleted_at IS NULL`;
+
 /** Webhooks are stored as JSON documents: they are read whole at start and never searched. */
 export class SqliteWebhooks implements WebhookStore {
   readonly #state: StoreState;
@@ -36,6 +39,7 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #markDeleted: StatementSync;
   readonly #forgetState: StatementSync;
   readonly #page: StatementSync;
+  readonly #some: StatementSync;
   readonly #isDeleted: StatementSync;
   readonly #deleteSecrets: StatementSync;
   readonly #insertSecret: StatementSync;
@@ -55,11 +59,9 @@ export class SqliteWebhooks implements WebhookStore {
     );
     this.#forgetState = connection.prepare("DELETE FROM webhook_states WHERE webhook = ?");
     this.#page = connection.prepare(
-      `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit, s.health
-       FROM webhooks w LEFT JOIN webhook_states s ON s.webhook = w.id
-       WHERE w.seq > coalesce((SELECT seq FROM webhooks WHERE id = ?), 0) AND w.deleted_at IS NULL
-       ORDER BY w.seq LIMIT ?`,
+      `${selectWebhooks} AND w.seq > coalesce((SELECT seq FROM webhooks WHERE id = ?), 0) ORDER BY w.seq LIMIT ?`,
     );
+    this.#some = connection.prepare(`${selectWebhooks} AND w.id IN (SELECT value FROM json_each(?))`);
     this.#isDeleted = connection.prepare("SELECT 1 FROM webhooks WHERE id = ? AND deleted_at IS NOT NULL");
     this.#deleteSecrets = connection.prepare("DELETE FROM secrets WHERE owner_kind = ? AND owner = ?");
     this.#insertSecret = connection.prepare("INSERT INTO secrets VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
@@ -91,11 +93,13 @@ export class SqliteWebhooks implements WebhookStore {
     readonly limit: number;
   }): Promise<readonly StoredWebhook[]> {
     return this.#state.connection.read(() =>
-      (this.#page.all(query.after, query.limit) as unknown as WebhookRow[]).map((row) => ({
-        webhook: webhookFromDocument(JSON.parse(row[1])),
-        secrets: this.#readSecrets({ kind: secretOwners.webhook, id: row[0] }),
-        runtime: toRuntimeState(row),
-      })),
+      (this.#page.all(query.after, query.limit) as unknown as WebhookRow[]).map((row) => this.#toStored(row)),
+    );
+  }
+
+  async some(ids: readonly string[]): Promise<readonly StoredWebhook[]> {
+    return this.#state.connection.read(() =>
+      (this.#some.all(JSON.stringify(ids)) as unknown as WebhookRow[]).map((row) => this.#toStored(row)),
     );
   }
 
@@ -143,6 +147,14 @@ export class SqliteWebhooks implements WebhookStore {
       const { kind, ciphertext, digest, createdAt, expiresAt } = secret;
       this.#insertSecret.run(owner.kind, owner.id, position, kind, ciphertext, digest, createdAt, expiresAt);
     }
+  }
+
+  #toStored(row: WebhookRow): StoredWebhook {
+    return {
+      webhook: webhookFromDocument(JSON.parse(row[1])),
+      secrets: this.#readSecrets({ kind: secretOwners.webhook, id: row[0] }),
+      runtime: toRuntimeState(row),
+    };
   }
 
   #readSecrets(owner: SecretOwner): readonly StoredSecret[] {

@@ -1,0 +1,88 @@
+import type { ConfigChange } from "../../../ports/store/config-changes.ts";
+import type { RegistryStore } from "../../../ports/store/registry.ts";
+import type { WebhookStore } from "../../../ports/store/webhooks.ts";
+import type { Database } from "./database.ts";
+
+/** Where changes of the configuration are announced. */
+export const configChannel = "posthorn_config";
+
+/**
+ * Tells other processes that configuration was changed: after the commit, so that whoever hears it reads the new state.
+ * What is lost, the periodic reload finds.
+ */
+export class ConfigAnnouncer {
+  readonly #database: Database;
+  readonly #owner: number;
+
+  constructor(database: Database, owner: number) {
+    this.#database = database;
+    this.#owner = owner;
+  }
+
+  async announce(change: ConfigChange): Promise<void> {
+    const payload = `${this.#owner}:${JSON.stringify(change)}`;
+    try {
+      await this.#database.rows("SELECT FROM pg_notify($1, $2)", [configChannel, payload]);
+    } catch {
+      // The change itself is stored. Processes that come back, or reload, find it.
+    }
+  }
+}
+
+/** The change of an announcement; null when it is our own or not one of ours. */
+export function configChangeOf(payload: string, owner: number): ConfigChange | null {
+  const colon = payload.indexOf(":");
+  if (colon <= 0 || Number(payload.slice(0, colon)) === owner) return null;
+  try {
+    return JSON.parse(payload.slice(colon + 1)) as ConfigChange;
+  } catch {
+    return null;
+  }
+}
+
+/** A store of webhooks that announces what it writes. */
+export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnouncer): WebhookStore {
+  const changed = (id: string): Promise<void> => announcer.announce({ kind: "webhooks", webhookIds: [id] });
+  return {
+    save: async (webhook) => {
+      await store.save(webhook);
+      await changed(webhook.id);
+    },
+    delete: async (query) => {
+      await store.delete(query);
+      await changed(query.id);
+    },
+    saveSecrets: async (command) => {
+      await store.saveSecrets(command);
+      await changed(command.webhookId);
+    },
+    saveTenantKeys: async (command) => {
+      await store.saveTenantKeys(command);
+      await announcer.announce({ kind: "tenant_keys", tenantIds: [command.tenantId] });
+    },
+    page: (query) => store.page(query),
+    some: (ids) => store.some(ids),
+    tenantKeys: (tenantId) => store.tenantKeys(tenantId),
+    findBySecretDigest: (digest) => store.findBySecretDigest(digest),
+    deletedWithWork: () => store.deletedWithWork(),
+  };
+}
+
+/** A registry that announces what it writes. */
+export function announcedRegistry(store: RegistryStore, announcer: ConfigAnnouncer): RegistryStore {
+  const after = async <Result>(work: Promise<Result>, kind: "tenants" | "api_keys" | "event_types") => {
+    const result = await work;
+    await announcer.announce({ kind });
+    return result;
+  };
+  return {
+    saveTenant: (tenant) => after(store.saveTenant(tenant), "tenants"),
+    tenants: () => store.tenants(),
+    saveApiKey: (key) => after(store.saveApiKey(key), "api_keys"),
+    deleteApiKey: (id) => after(store.deleteApiKey(id), "api_keys"),
+    apiKeys: () => store.apiKeys(),
+    saveEventType: (eventType) => after(store.saveEventType(eventType), "event_types"),
+    deleteEventType: (query) => after(store.deleteEventType(query), "event_types"),
+    eventTypes: () => store.eventTypes(),
+  };
+}

@@ -1,0 +1,127 @@
+/** Rows of a lane in the queue; two looks, because each partial index knows one kind of row. */
+const hasWork = (lane: string): string =>
+  `(EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NULL)
+    OR EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NOT NULL))`;
+
+const nextLane = (after: string): string =>
+  `least((SELECT lane FROM posthorn.queue WHERE owner IS NULL AND lane > ${after} ORDER BY lane LIMIT 1),
+    (SELECT lane FROM posthorn.queue WHERE owner IS NOT NULL AND lane > ${after} ORDER BY lane LIMIT 1))`;
+
+/** Lanes looked at for one page of work. */
+export const lanesPerPage = 1_000;
+
+/**
+ * Takes free webhooks for worker $1: at most $2, and no more than an equal share of what is owned or asks to be, plus
+ * $3. `candidates` names one column `webhook` and one `lane` that was looked at last.
+ *
+ * A row of `ownership` says by itself whether it is free, so the newest version of it decides, however many workers try
+ * at once. The reference to `workers` refuses one that was reaped meanwhile. In an order that all share, so that no two
+ * wait for each other.
+ *
+ * Whatever is leased in the lanes of a webhook with a new owner is a leftover: the owner has nothing in flight.
+ */
+const acquire = (candidates: string): string => `WITH RECURSIVE ${candidates},
+  free AS MATERIALIZED (
+    SELECT DISTINCT c.webhook FROM candidates c LEFT JOIN posthorn.ownership o ON o.webhook = c.webhook
+    WHERE o.worker IS NULL AND c.webhook IS NOT NULL),
+  facts AS MATERIALIZED (
+    SELECT (SELECT count(*) FROM posthorn.workers) AS workers,
+      (SELECT count(*) FROM posthorn.ownership WHERE worker IS NOT NULL) AS owned,
+      (SELECT count(*) FROM posthorn.ownership WHERE worker = $1) AS mine, (SELECT count(*) FROM free) AS free),
+  chosen AS MATERIALIZED (
+    SELECT webhook FROM free ORDER BY random() LIMIT (
+      SELECT least($2, greatest(0, ceil((owned + free)::numeric / greatest(workers, 1)) + $3 - mine)) FROM facts)),
+  taken AS (
+    INSERT INTO posthorn.ownership AS o (webhook, worker, fence, rate_full_at)
+    SELECT c.webhook, w.worker, 1, -1 FROM (SELECT webhook FROM chosen ORDER BY webhook) AS c
+    JOIN posthorn.workers w ON w.worker = $1
+    ON CONFLICT (webhook) DO UPDATE SET worker = excluded.worker, fence = o.fence + 1, rate_handed = o.rate_full_at,
+      rate_full_at = -1
+    WHERE o.worker IS NULL
+    RETURNING o.webhook, o.fence, o.rate_handed),
+  freed AS (
+    UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1
+    FROM taken t JOIN posthorn.lanes l ON l.webhook = t.webhook
+    WHERE q.lane = l.ref AND q.owner IS NOT NULL)
+  SELECT t.webhook, t.fence, t.rate_handed, s.webhook IS NOT NULL, s.paused_until, s.pause_reason, s.last_success_at,
+    s.circuit, s.health, l.ref, (SELECT max(lane) FROM candidates), (SELECT count(*) FROM candidates)
+  FROM (SELECT 1) AS always
+  LEFT JOIN (taken t JOIN posthorn.words word ON word.ref = t.webhook
+    LEFT JOIN posthorn.webhook_states s ON s.webhook = word.word
+    LEFT JOIN posthorn.lanes l ON l.webhook = t.webhook AND ${hasWork("l.ref")}) ON true
+  ORDER BY t.webhook, l.ref`;
+
+/** $4: numbers of webhooks. */
+export const acquireNamedSql = acquire(
+  "candidates AS MATERIALIZED (SELECT webhook, 0 AS lane FROM unnest($4::int[]) AS webhook)",
+);
+
+/** $4: the lane after which to look; $5: numbers of webhooks to leave alone. */
+export const acquireWorkSql = acquire(`found AS (
+    SELECT ${nextLane("$4::int")} AS lane UNION ALL SELECT ${nextLane("found.lane")} FROM found WHERE found.lane IS NOT NULL),
+  looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT ${lanesPerPage}),
+  candidates AS MATERIALIZED (
+    SELECT CASE WHEN l.webhook = ANY ($5::int[]) THEN NULL ELSE l.webhook END AS webhook, k.lane
+    FROM looked k JOIN posthorn.lanes l ON l.ref = k.lane)`);
+
+export type AcquireRow = [
+  webhook: number | null,
+  fence: number,
+  rateHanded: number | null,
+  hasState: boolean,
+  pausedUntil: number | null,
+  pauseReason: string | null,
+  lastSuccessAt: number | null,
+  circuit: string | null,
+  health: string | null,
+  lane: number | null,
+  lastLane: number | null,
+  looked: number,
+];
+
+/** Prolongs worker $1 for $2 ms and reaps the others whose time is over. Their references go with them. */
+export const beatSql = `WITH reaped AS (
+    DELETE FROM posthorn.workers WHERE worker <> $1 AND alive_until <= clock_timestamp()),
+  me AS (
+    UPDATE posthorn.workers SET alive_until = clock_timestamp() + $2 * interval '1 millisecond'
+    WHERE worker = $1 RETURNING worker)
+  SELECT (SELECT count(*) FROM posthorn.workers WHERE worker = $1 OR alive_until > clock_timestamp()),
+    (SELECT count(*) FROM posthorn.ownership WHERE worker IS NOT NULL)
+  FROM me`;
+
+export const joinSql = `INSERT INTO posthorn.workers (alive_until)
+  VALUES (clock_timestamp() + $1 * interval '1 millisecond') RETURNING worker`;
+
+/** Frees the webhooks of worker $1 that it still owns, and keeps what it knew. Tells the lanes that have work. */
+export const releaseSql = `WITH given AS (
+    SELECT * FROM unnest($2::int[], $3::double precision[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
+      $8::text[]) AS g (webhook, rate_full_at, paused_until, pause_reason, last_success_at, circuit, health)),
+  freed AS (
+    UPDATE posthorn.ownership o SET worker = NULL, rate_full_at = g.rate_full_at FROM given g
+    WHERE o.webhook = g.webhook AND o.worker = $1 RETURNING o.webhook),
+  kept AS (
+    INSERT INTO posthorn.webhook_states (webhook, paused_until, pause_reason, last_success_at, circuit, health)
+    SELECT word.word, g.paused_until, g.pause_reason, g.last_success_at, g.circuit, g.health
+    FROM freed f JOIN given g USING (webhook) JOIN posthorn.words word ON word.ref = f.webhook
+    JOIN posthorn.webhooks w ON w.id = word.word AND w.deleted_at IS NULL
+    ORDER BY 1
+    ON CONFLICT (webhook) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason,
+      last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health)
+  SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
+
+/** Ends worker $1. Tells the lanes that have work. */
+export const leaveSql = `WITH gone AS (DELETE FROM posthorn.workers WHERE worker = $1)
+  SELECT l.ref FROM posthorn.ownership o JOIN posthorn.lanes l ON l.webhook = o.webhook
+  WHERE o.worker = $1 AND ${hasWork("l.ref")}`;
+
+const orderColumns = "SELECT r.ref, r.webhook, r.document FROM posthorn.runtime_orders r";
+
+export const ordersForWorkerSql = `${orderColumns} JOIN posthorn.words word ON word.word = r.webhook
+  JOIN posthorn.ownership o ON o.webhook = word.ref WHERE o.worker = $1 ORDER BY r.ref`;
+
+export const ordersForWebhooksSql = `${orderColumns} WHERE r.webhook = ANY ($1::text[]) ORDER BY r.ref`;
+
+/** Duty $1 for holder $2, for $3 ms. */
+export const leadSql = `INSERT INTO posthorn.duties AS d VALUES ($1, $2, clock_timestamp() + $3 * interval '1 millisecond')
+  ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
+  WHERE d.holder = excluded.holder OR d.until <= clock_timestamp() RETURNING 1`;

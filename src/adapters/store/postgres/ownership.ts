@@ -1,0 +1,173 @@
+import type {
+  AcquiredWebhook,
+  AcquireRequest,
+  Acquisition,
+  Beat,
+  Handover,
+  OwnershipStore,
+  RateHandover,
+  RuntimeOrder,
+} from "../../../ports/store/ownership.ts";
+import { numbers, texts } from "./columns.ts";
+import type { ConfigAnnouncer } from "./config-changes.ts";
+import {
+  acquireNamedSql,
+  type AcquireRow,
+  acquireWorkSql,
+  beatSql,
+  joinSql,
+  lanesPerPage,
+  leadSql,
+  leaveSql,
+  ordersForWebhooksSql,
+  ordersForWorkerSql,
+  releaseSql,
+} from "./ownership-sql.ts";
+import type { StoreState } from "./state.ts";
+
+/** Ownership in rows; that a worker lives is told by the database's clock alone. */
+export class PostgresOwnership implements OwnershipStore {
+  readonly #state: StoreState;
+  readonly #config: ConfigAnnouncer;
+
+  constructor(state: StoreState, config: ConfigAnnouncer) {
+    this.#state = state;
+    this.#config = config;
+  }
+
+  async join({ aliveMs }: { readonly aliveMs: number }): Promise<number> {
+    const [row] = await this.#state.database.rows<[worker: number]>(joinSql, [aliveMs]);
+    if (row === undefined) throw new Error("the database gave no number to a worker");
+    return row[0];
+  }
+
+  async beat(life: { readonly worker: number; readonly aliveMs: number }): Promise<Beat | null> {
+    const { worker, aliveMs } = life;
+    const [row] = await this.#state.database.rows<[workers: number, owned: number]>(beatSql, [
+      worker,
+      aliveMs,
+    ]);
+    return row === undefined ? null : { workers: row[0], owned: row[1] };
+  }
+
+  async acquire(request: AcquireRequest): Promise<Acquisition> {
+    const { worker, from, limit, slack } = request;
+    const bounds = [worker, limit, slack] as const;
+    if (from.kind === "webhooks") {
+      const refs = await this.#refs(from.ids);
+      if (refs.length === 0) return { webhooks: [], next: null };
+      return this.#acquired(await this.#rows(acquireNamedSql, [...bounds, numbers(refs)]));
+    }
+    const after = from.after === null ? 0 : Number(from.after);
+    const except = numbers(await this.#refs(from.except));
+    const rows = await this.#rows(acquireWorkSql, [...bounds, after, except]);
+    const [, , , , , , , , , , lastLane, looked] = rows[0] ?? nothing;
+    const { webhooks } = await this.#acquired(rows);
+    return { webhooks, next: looked < lanesPerPage || lastLane === null ? null : String(lastLane) };
+  }
+
+  async release(command: { readonly worker: number; readonly webhooks: readonly Handover[] }): Promise<void> {
+    const { words, database, announcer } = this.#state;
+    await words.look(command.webhooks.map(({ state }) => state.webhookId));
+    const known = command.webhooks.filter(({ state }) => words.find(state.webhookId) !== null);
+    if (known.length === 0) return;
+    const states = known.map(({ state }) => state);
+    const rows = await database.rows<[lane: number]>(releaseSql, [
+      command.worker,
+      numbers(states.map(({ webhookId }) => words.ref(webhookId))),
+      `{${known.map(({ rateFullAt }) => rateFullAt ?? "NULL").join(",")}}`,
+      numbers(states.map(({ pausedUntil }) => pausedUntil)),
+      texts(states.map(({ pauseReason }) => pauseReason)),
+      numbers(states.map(({ lastSuccessAt }) => lastSuccessAt)),
+      texts(states.map(({ circuit }) => circuit)),
+      texts(states.map(({ health }) => health)),
+    ]);
+    announcer.announce(rows.map(([lane]) => lane));
+  }
+
+  async leave(worker: number): Promise<void> {
+    const rows = await this.#state.database.rows<[lane: number]>(leaveSql, [worker]);
+    this.#state.announcer.announce(rows.map(([lane]) => lane));
+  }
+
+  async order(command: { readonly webhookId: string; readonly order: string }): Promise<void> {
+    await this.#state.database.rows(
+      "INSERT INTO posthorn.runtime_orders (webhook, document) VALUES ($1, $2)",
+      [command.webhookId, command.order],
+    );
+    await this.#config.announce({ kind: "orders", webhookIds: [command.webhookId] });
+  }
+
+  async orders(
+    query: { readonly worker: number } | { readonly webhookIds: readonly string[] },
+  ): Promise<readonly RuntimeOrder[]> {
+    const { database } = this.#state;
+    type Row = [ref: number, webhookId: string, order: string];
+    const rows =
+      "worker" in query
+        ? await database.rows<Row>(ordersForWorkerSql, [query.worker])
+        : await database.rows<Row>(ordersForWebhooksSql, [texts(query.webhookIds)]);
+    return rows.map(([ref, webhookId, order]) => ({ ref, webhookId, order }));
+  }
+
+  async followed(refs: readonly number[]): Promise<void> {
+    if (refs.length === 0) return;
+    await this.#state.database.rows("DELETE FROM posthorn.runtime_orders WHERE ref = ANY ($1::int[])", [
+      numbers(refs),
+    ]);
+  }
+
+  async lead(duty: {
+    readonly name: string;
+    readonly holder: string;
+    readonly forMs: number;
+  }): Promise<boolean> {
+    const rows = await this.#state.database.rows(leadSql, [duty.name, duty.holder, duty.forMs]);
+    return rows.length > 0;
+  }
+
+  #rows(sql: string, values: Parameters<StoreState["database"]["rows"]>[1]): Promise<readonly AcquireRow[]> {
+    return this.#state.database.rows<AcquireRow>(sql, values);
+  }
+
+  /** A webhook that has no number never had a delivery, so there is nothing to own. */
+  async #refs(ids: readonly string[]): Promise<readonly number[]> {
+    if (ids.length === 0) return [];
+    const { words } = this.#state;
+    await words.look(ids);
+    return ids.map((id) => words.find(id)).filter((ref) => ref !== null);
+  }
+
+  async #acquired(rows: readonly AcquireRow[]): Promise<Acquisition> {
+    const { words, lanes } = this.#state;
+    const taken = rows.filter((row) => row[0] !== null);
+    await words.load(taken.map((row) => row[0] ?? 0));
+    const withWork = taken.flatMap((row) => (row[9] === null ? [] : [row[9]]));
+    await lanes.load(withWork);
+    const webhooks = [...Map.groupBy(taken, (row) => row[0] ?? 0)].map(([ref, group]): AcquiredWebhook => {
+      const webhookId = words.text(ref);
+      const first = group[0] ?? nothing;
+      const keys = group.flatMap((row) => (row[9] === null ? [] : [lanes.byRef(row[9]).key]));
+      return {
+        webhookId,
+        fence: first[1],
+        runtime: runtimeOf(webhookId, first),
+        rate: rateOf(first[2]),
+        lanes: keys,
+      };
+    });
+    return { webhooks, next: null };
+  }
+}
+
+const nothing: AcquireRow = [null, 0, null, false, null, null, null, null, null, null, null, 0];
+
+function runtimeOf(webhookId: string, row: AcquireRow): AcquiredWebhook["runtime"] {
+  const [, , , hasState, pausedUntil, pauseReason, lastSuccessAt, circuit, health] = row;
+  return hasState ? { webhookId, pausedUntil, pauseReason, lastSuccessAt, circuit, health } : null;
+}
+
+function rateOf(handed: number | null): RateHandover {
+  if (handed === null) return { kind: "unused" };
+  return handed < 0 ? { kind: "unknown" } : { kind: "full_at", fullAt: handed };
+}

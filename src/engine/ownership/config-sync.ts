@@ -1,0 +1,133 @@
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { OwnershipStore } from "../../ports/store/ownership.ts";
+import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Directory } from "../directory.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { restoreRuntimeState } from "../runtime-state.ts";
+import { foresee } from "./endpoint-orders.ts";
+
+export interface ConfigSyncOptions {
+  readonly webhooks: WebhookStore;
+  readonly ownership: OwnershipStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  readonly directory: Directory;
+  /** Takes a changed webhook into service, as after a change by this process. */
+  readonly apply: (stored: StoredWebhook) => void;
+  readonly remove: (webhookId: string) => void;
+}
+
+/**
+ * Brings webhooks that other processes changed into memory: those named in an announcement, those that somebody looks
+ * at, and from time to time all of them, because announcements may be lost (WDS-179).
+ *
+ * What was changed here meanwhile is newer than what was read before, so it is read again.
+ */
+export class ConfigSync {
+  readonly #options: ConfigSyncOptions;
+  #timer: Timer | null = null;
+  #stopped = false;
+
+  constructor(options: ConfigSyncOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const delayMs = reloadMsMax * (0.5 + this.#options.random.uniform() / 2);
+    this.#timer = this.#options.clock.schedule(delayMs, () => {
+      void this.reloadAll().then(() => {
+        if (!this.#stopped) this.start();
+      });
+    });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+  }
+
+  /** Reads these webhooks, and what is known of the endpoints that this process does not own. */
+  async load(webhookIds: readonly string[]): Promise<void> {
+    const { webhooks, ownership, directory } = this.#options;
+    let ids = [...new Set(webhookIds)];
+    for (let tries = 0; ids.length > 0 && tries < triesMax; tries += 1) {
+      const before = new Map(ids.map((id) => [id, directory.get(id)?.config]));
+      const found = await webhooks.some(ids);
+      const orders = await ownership.orders({ webhookIds: ids });
+      const changed = ids.filter((id) => directory.get(id)?.config !== before.get(id));
+      const current = found.filter(({ webhook }) => !changed.includes(webhook.id));
+      await this.#applyAll(current);
+      for (const order of orders) {
+        const endpoint = directory.get(order.webhookId);
+        if (endpoint !== undefined && !endpoint.owned) foresee(endpoint, order);
+      }
+      const known = new Set([...found.map(({ webhook }) => webhook.id), ...changed]);
+      for (const id of ids) if (!known.has(id)) this.#options.remove(id);
+      ids = changed;
+    }
+  }
+
+  async loadTenantKeys(tenantIds: readonly string[]): Promise<void> {
+    const { webhooks, directory } = this.#options;
+    for (const tenantId of new Set(tenantIds))
+      directory.applyTenantKeys({ tenantId, keys: await webhooks.tenantKeys(tenantId) });
+  }
+
+  /** Reads everything, a page at a time. Never rejects. */
+  async reloadAll(): Promise<void> {
+    const { webhooks, directory, telemetry } = this.#options;
+    try {
+      const missing = new Set([...directory.all()].map(({ webhook }) => webhook.id));
+      for (let after: string | null = null; !this.#stopped; ) {
+        const page: readonly StoredWebhook[] = await webhooks.page({ after, limit: pageSize });
+        const differing = page.filter((stored) => this.#differs(stored)).map(({ webhook }) => webhook.id);
+        if (differing.length > 0) await this.load(differing);
+        for (const { webhook } of page) missing.delete(webhook.id);
+        after = page.at(-1)?.webhook.id ?? null;
+        if (page.length < pageSize) break;
+      }
+      await this.load([...missing]);
+      await this.loadTenantKeys([...directory.all()].map(({ webhook }) => webhook.tenantId));
+    } catch (error) {
+      telemetry.log.warn({ err: String(error) }, "webhooks could not be read again; trying again later");
+    }
+  }
+
+  async #applyAll(stored: readonly StoredWebhook[]): Promise<void> {
+    const { directory } = this.#options;
+    const added = stored.filter(({ webhook }) => directory.get(webhook.id) === undefined);
+    // A tenant of which nothing was known here may have keys that its webhooks share.
+    if (added.length > 0) await this.loadTenantKeys(added.map(({ webhook }) => webhook.tenantId));
+    for (const each of stored) {
+      const existing = directory.get(each.webhook.id);
+      const isOlder = existing !== undefined && existing.webhook.updatedAt > each.webhook.updatedAt;
+      if (!isOlder && this.#differs(each)) this.#options.apply(each);
+      const endpoint = directory.get(each.webhook.id);
+      if (endpoint !== undefined && !endpoint.owned && each.runtime !== null)
+        restoreRuntimeState(endpoint, each.runtime);
+    }
+  }
+
+  #differs({ webhook, secrets }: StoredWebhook): boolean {
+    const endpoint = this.#options.directory.get(webhook.id);
+    if (endpoint === undefined) return true;
+    return keysOf(endpoint.secrets) !== keysOf(secrets) || documentOf(endpoint) !== JSON.stringify(webhook);
+  }
+}
+
+function keysOf(secrets: StoredWebhook["secrets"]): string {
+  return secrets.map(({ kind, digest, expiresAt }) => `${kind} ${digest} ${expiresAt}`).join("\n");
+}
+
+/** As it comes back from a store, where properties may stand in another order than in memory. */
+function documentOf({ webhook }: Endpoint): string {
+  return JSON.stringify(webhook);
+}
+
+const reloadMsMax = 300_000;
+const pageSize = 1_000;
+/** Somebody who changes a webhook all the time reads it soon enough. */
+const triesMax = 3;

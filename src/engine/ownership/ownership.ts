@@ -1,0 +1,42 @@
+import type { Endpoint } from "../endpoint.ts";
+import type { EndpointOrder } from "./endpoint-orders.ts";
+
+/**
+ * Which endpoints this process serves. An endpoint is served by one process at a time, and `Endpoint.owned` says whether
+ * by this one: only then it is listed, claimed for and sent to, and only then its state is written.
+ */
+export interface Ownership {
+  /** Endpoints belong to this process from the moment they are known. */
+  readonly ownsAll: boolean;
+  /** False while this process cannot prove that it still owns what it owned: then nothing is sent. */
+  holds(): boolean;
+  /** Endpoints owned; null when that is all of them. */
+  owned(): number | null;
+  start(): Promise<void>;
+  /** A delivery waits for an endpoint that this process does not own. */
+  wanted(webhookId: string): void;
+  /** Asks the owner for something that a person wants, when that is another process. */
+  order(endpoint: Endpoint, order: EndpointOrder): Promise<void>;
+  /** Reads what other processes may have changed of these webhooks. */
+  refresh(webhookIds: readonly string[]): Promise<void>;
+  /** Whether this process may do a duty that one of several does at a time. */
+  leads(duty: string): Promise<boolean>;
+  /** Takes nothing more. */
+  pause(): void;
+  /** Gives back what it owns, after the last commit. */
+  leave(): Promise<void>;
+}
+
+/** The only process on a store: it owns everything, for ever, and nothing asks about it on the path of an event. */
+export const soleOwner: Ownership = {
+  ownsAll: true,
+  holds: () => true,
+  owned: () => null,
+  start: async () => undefined,
+  wanted: () => undefined,
+  order: async () => undefined,
+  refresh: async () => undefined,
+  leads: async () => true,
+  pause: () => undefined,
+  leave: async () => undefined,
+};

@@ -1,0 +1,19 @@
+/** Runs work one after the other; what fails is reported and does not stop the rest. */
+export class SerialWork {
+  readonly #failed: (error: unknown) => void;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(failed: (error: unknown) => void) {
+    this.#failed = failed;
+  }
+
+  /** Resolves with the result, or with undefined when it failed. */
+  run<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    const result = this.#last.then(work).catch((error: unknown) => {
+      this.#failed(error);
+      return undefined;
+    });
+    this.#last = result;
+    return result;
+  }
+}

@@ -1,0 +1,13 @@
+/**
+ * Configuration that another process has changed. Like every hint it may come late, twice or not at all; whoever hears it
+ * reads the store.
+ */
+export type ConfigChange =
+  /** Saved, deleted, or with other keys. */
+  | { readonly kind: "webhooks"; readonly webhookIds: readonly string[] }
+  | { readonly kind: "tenant_keys"; readonly tenantIds: readonly string[] }
+  | { readonly kind: "tenants" }
+  | { readonly kind: "api_keys" }
+  | { readonly kind: "event_types" }
+  /** Orders wait for the owner (ownership.ts). */
+  | { readonly kind: "orders"; readonly webhookIds: readonly string[] };

@@ -1,0 +1,136 @@
+/** A message that somebody captured, sent again with everything changed that no signature covers. */
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import express from "express";
+import { prepareSigner } from "../../src/core/signing/standard-webhooks.ts";
+import { prepareXWebhookSigner } from "../../src/core/signing/x-webhook.ts";
+import { parseSecret } from "../../src/core/signing/signing-key.ts";
+import { expressHandler } from "../../src/receiver/frameworks/express.ts";
+import { createReceiver } from "../../src/receiver/receiver.ts";
+import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
+import { standardWebhooks, xWebhook } from "../../src/receiver/verifiers.ts";
+import { endpointWith } from "./endpoint.ts";
+import { nowMs } from "./messages.ts";
+
+const secret = `whsec_${Buffer.alloc(32, 5).toString("base64")}`;
+const nowSeconds = nowMs / 1_000;
+const body = '{"order":1}';
+
+function standardHeaders(timestampSeconds: number): Record<string, string> {
+  const key = parseSecret(secret);
+  assert.ok(key.kind !== "invalid");
+  const sign = prepareSigner([key]);
+  const message = { messageId: "msg-1", timestampSeconds, body: Buffer.from(body) };
+  return {
+    "content-type": "application/json",
+    "webhook-id": "msg-1",
+    "webhook-timestamp": String(timestampSeconds),
+    "webhook-signature": sign(message),
+  };
+}
+
+test("EDS-11.5-1 other spellings of a path that routers take for the same are the same endpoint", async () => {
+  const { seen, send } = endpointWith({ verifier: standardWebhooks({ keys: secret }) });
+  const headers = { ...standardHeaders(nowSeconds), "idempotency-key": undefined };
+  const urls = [
+    ...["/hooks/in", "/hooks/in/", "/HOOKS/In", "//hooks//in", "/hooks/./in", "/hooks/%69n", "/hooks/in?x=1"],
+    ...["http://other.example/hooks/in", "/hooks/%49N", "/a/../hooks/in", "/hooks/in#x"],
+  ];
+  for (const url of urls) assert.equal((await send({ url, body, headers })).status, 204, url);
+  assert.equal(seen.runs, 1);
+});
+
+test("EDS-9.4-8 different paths stay different endpoints, with an encoded slash and broken escapes too", async () => {
+  const { seen, send } = endpointWith();
+  for (const url of ["/hooks/a", "/hooks/b", "/hooks", "/hooks/a%2Fb", "/hooks/a/b", "/hooks/%zz", "/"]) {
+    await send({ url });
+  }
+  assert.equal(seen.runs, 7);
+});
+
+test("EDS-11.5-1 with a name of its own an endpoint is the same whatever the path", async () => {
+  const { seen, send } = endpointWith({ endpoint: "orders" });
+  for (const url of ["/hooks", "/anything", "/hooks/x"]) await send({ url });
+  assert.equal(seen.runs, 1);
+});
+
+test("EDS-11.5-1 x-webhook: a new Idempotency-Key beside the same signature runs nothing again", async () => {
+  const { seen, send } = endpointWith({ verifier: xWebhook({ secrets: secret }) });
+  const signature = prepareXWebhookSigner([secret])({
+    timestampSeconds: nowSeconds,
+    body: Buffer.from(body),
+  });
+  for (const key of ['"first"', '"forged-1"', '"forged-2"']) {
+    const headers = { "x-webhook-signature": signature, "idempotency-key": key };
+    assert.equal((await send({ body, headers })).status, 204);
+  }
+  assert.equal(seen.runs, 1);
+});
+
+test("EDS-11.5-1 behind Express a captured message runs once, however its path is written", async (t) => {
+  let runs = 0;
+  const receiver = createReceiver({
+    verifier: standardWebhooks({ keys: secret }),
+    deduplication: { store: createMemoryDeduplicationStore() },
+    handler: () => {
+      runs += 1;
+    },
+  });
+  const app = express();
+  app.all("/webhooks/posthorn", expressHandler(receiver));
+  const server = createServer(app).listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await new Promise((resolve) => server.once("listening", resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const headers = standardHeaders(Math.floor(Date.now() / 1_000));
+  for (const path of ["/webhooks/posthorn", "/webhooks/posthorn/", "/Webhooks/Posthorn", "/WEBHOOKS/posthorn/?a"]) {
+    const { status } = await fetch(origin + path, { method: "POST", headers, body });
+    assert.equal(status, 204, path);
+  }
+  assert.equal(runs, 1);
+});
+
+test("an answer that comes after somebody else's is dropped and takes nobody down", async (t) => {
+  const receiver = createReceiver({
+    verifier: standardWebhooks({ keys: secret }),
+    deduplication: { store: createMemoryDeduplicationStore() },
+    handler: () => new Promise((resolve) => setTimeout(resolve, 60)),
+  });
+  const answered: Promise<unknown>[] = [];
+  const app = express();
+  app.use((_request, response, next) => {
+    // What timeout middleware does.
+    setTimeout(() => response.status(503).end(), 20);
+    answered.push(new Promise((resolve) => setTimeout(resolve, 150)));
+    next();
+  });
+  app.all("/webhooks", expressHandler(receiver));
+  const server = createServer(app).listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await new Promise((resolve) => server.once("listening", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
+  const headers = standardHeaders(Math.floor(Date.now() / 1_000));
+  const { status } = await fetch(url, { method: "POST", headers, body });
+  assert.equal(status, 503);
+  await Promise.all(answered);
+});
+
+test("a store that fails between two claims leaves no claim behind", async () => {
+  const store = createMemoryDeduplicationStore();
+  let claims = 0;
+  const failsOnce = {
+    ...store,
+    claim: async (request: Parameters<typeof store.claim>[0]) => {
+      claims += 1;
+      if (claims === 2) throw new Error("connection lost");
+      return store.claim(request);
+    },
+  };
+  const { seen, send } = endpointWith({ deduplication: { store: failsOnce } });
+  const headers = { "x-id": "msg-1" };
+  assert.equal((await send({ headers })).status, 503);
+  assert.equal((await send({ headers })).status, 204, "the sender's next attempt is not told to wait");
+  assert.equal(seen.runs, 1);
+});

@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { RequestListener } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { suite, test } from "node:test";
+import { Terminal } from "../../../src/cli/terminal.ts";
+import type { Invocation } from "../../../src/cli/invocation.ts";
+import { runProgram } from "../../../src/cli/program.ts";
+import { nodeHttpListener } from "../../../src/receiver/frameworks/node-http.ts";
+import { listen } from "../../receiver/frameworks.ts";
+import { secret } from "../check/examine.ts";
+import { kitReceiver } from "../check/kit-receiver.ts";
+import { sendTwoEvents } from "../check/sloppy-sender.ts";
+import { posthorn, RunningCommand } from "./command-line.ts";
+import type { Args, RunOptions } from "./command-line.ts";
+
+const env = { POSTHORN_CHECK_SECRET: secret };
+const secretPart = secret.slice("whsec_".length, -4);
+
+async function checkServer(listener: RequestListener, args: Args, options: RunOptions = { env }) {
+  const server = await listen(listener);
+  try {
+    return await posthorn(["check", `${server.url}/hooks`, ...args], options);
+  } finally {
+    await server.close();
+  }
+}
+
+const correct = (): RequestListener => nodeHttpListener(kitReceiver("standard"));
+/** Accepts everything, as a first draft does. */
+const careless: RequestListener = (request, response) => {
+  request.resume().on("end", () => response.writeHead(200).end());
+};
+
+suite("posthorn check on the command line", { concurrency: 2 }, () => {
+  test("a correct receiver: status 0, a plain table, the count", async () => {
+    const { status, stdout, stderr } = await checkServer(correct(), ["--allow-valid"]);
+    assert.equal(status, 0, stdout + stderr);
+    assert.match(stdout, /^RESULT +RULE +SEEN\n/);
+    assert.match(stdout, /^passed +refuses an altered body +401$/m);
+    assert.match(stdout, /^\d\d passed, 0 failed, 0 skipped, \d+ do not apply$/m);
+    assert.ok(!(stdout + stderr).includes("\u001b"), "no colour without a terminal");
+    assert.equal(stderr, "");
+  });
+
+  test("without --allow-valid it says what would try the rest", async () => {
+    const { status, stdout } = await checkServer(correct(), []);
+    assert.equal(status, 0);
+    assert.match(stdout, /^To try the skipped ones: Allow it with --allow-valid\.$/m);
+    const bare = await checkServer(correct(), [], {});
+    assert.match(bare.stdout, /^To try the skipped ones: Give --secret, or POSTHORN_CHECK_SECRET\.$/m);
+  });
+
+  test("a careless receiver: status 1, and what to do in lines of at most 80 characters", async () => {
+    const { status, stdout, stderr } = await checkServer(careless, ["--allow-valid", "--secret", secret], {});
+    assert.equal(status, 1);
+    assert.match(stderr, /^posthorn: \d+ of \d+ rules failed\n$/);
+    const failures = stdout.slice(stdout.indexOf("\n\n"));
+    assert.match(
+      failures,
+      /^FAILED {2}refuses an altered body\n {2}seen: 200\n {2}Verify the signature over the raw bytes[^]*?\n {2}TS16-55 TS16-61 /m,
+    );
+    for (const line of failures.split("\n")) assert.ok(line.length <= 80, line);
+    assert.match(failures, /^FAILED {2}answers success in one of the agreed forms \(recommended\)$/m);
+    assert.ok(!(stdout + stderr).includes(secretPart));
+  });
+
+  test("--json: one finding a line and nothing else on standard output", async () => {
+    const { status, stdout } = await checkServer(careless, ["--json"]);
+    assert.equal(status, 1);
+    const findings = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const unsigned = findings.find(({ id }) => id === "unsigned");
+    assert.deepEqual(unsigned, {
+      id: "unsigned",
+      title: "refuses a message without any credentials",
+      requirements: "TS16-19 TS16-55 EDS-11.3-1 EDS-11.3-3",
+      level: "must",
+      state: "failed",
+      detail: "200",
+      hint: "Answer 401 to a message that nobody signed.",
+    });
+    assert.ok(!stdout.includes(secretPart));
+  });
+
+  test("nobody answers: one failure that names the cause", async () => {
+    const unused = createTcpServer();
+    await new Promise<void>((resolve) => unused.listen(0, "127.0.0.1", resolve));
+    const { port } = unused.address() as AddressInfo;
+    await new Promise((resolve) => unused.close(resolve));
+    const refused = await posthorn(["check", `http://127.0.0.1:${port}/hooks`], { env });
+    assert.equal(refused.status, 1);
+    assert.equal(refused.stdout, "");
+    assert.equal(
+      refused.stderr,
+      `posthorn: nothing answers at http://127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}\nIs the receiver running, and is it the right port?\n`,
+    );
+    const unknown = await posthorn(["check", "http://posthorn-check.invalid/"], { env });
+    assert.match(unknown.stderr, /nothing answers at .*\n.*posthorn-check\.invalid/);
+  });
+
+  test("something that is no HTTP, TLS where there is none, and a server that says nothing", async () => {
+    const talker = createTcpServer((socket) => socket.on("error", () => undefined).end("220 mail.test ESMTP\r\n"));
+    await new Promise<void>((resolve) => talker.listen(0, "127.0.0.1", resolve));
+    const { port } = talker.address() as AddressInfo;
+    const smtp = await posthorn(["check", `http://127.0.0.1:${port}/`]);
+    assert.equal(smtp.status, 1);
+    assert.match(smtp.stderr, /the answer is no HTTP/);
+    await new Promise((resolve) => talker.close(resolve));
+
+    const silent = createServer(() => undefined);
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port: silentPort } = silent.address() as AddressInfo;
+    const late = await posthorn(["check", `http://127.0.0.1:${silentPort}/`, "--timeout-ms", "300"]);
+    assert.match(late.stderr, /no answer within 300 ms[^]*--timeout-ms/);
+    const tls = await posthorn(["check", `https://127.0.0.1:${silentPort}/`, "--timeout-ms", "5000"]);
+    assert.equal(tls.status, 1);
+    assert.match(tls.stderr, /nothing answers at https:[^]*Is it http:\/\/ and not https:\/\/\?/);
+    silent.closeAllConnections();
+    await new Promise((resolve) => silent.close(resolve));
+  });
+
+  test("wrong usage: status 2, says what to do, shows no secret and no stack", async () => {
+    const url = "http://127.0.0.1:9/hooks";
+    const mistakes: readonly (readonly [Args, RegExp])[] = [
+      [[], /takes the URL of a receiver, or --sender PORT/],
+      [[url, "--sender", "0"], /a URL or --sender, not both/],
+      [["localhost:3000"], /takes a URL such as http:\/\/localhost:3000\/hooks, not "localhost:3000"/],
+      [["http://user:canary@localhost/"], /without user and password/],
+      [[url, "--profile", "custom"], /--profile takes one of standard, .*, not "custom"/],
+      [[url, "--scheme", "v2"], /--scheme takes v1a, v1, .* with profile standard, not "v2"/],
+      [[url, "--event-type", "a b"], /--event-type takes a name/],
+      [[url, "--origin", "https://x"], /--origin takes a DNS name/],
+      [[url, "--token", "Bearer canary"], /--token: a bearer token is/],
+      [[url, "--timeout-ms", "0"], /--timeout-ms takes 1 to 600000, not 0/],
+      [[url, "--prompt-ms", "soon"], /--prompt-ms takes a number, not "soon"/],
+      [[url, "--secret", "canary"], /--secret: a secret starts with whsec_ or whsk_/],
+      [[url, "--secret", "whsec_canary"], /--secret: /],
+      [[url, "--secret", secret, "--scheme", "v1a"], /--secret: v1a of profile standard needs a secret whsk_/],
+      [["--sender", "70000"], /--sender takes 0 to 65535, not 70000/],
+      [["--sender", "0", "--duration-seconds", "0"], /--duration-seconds takes 1 to 86400/],
+      [["--sender", "0", "--secret", "whpk_canary"], /--secret: /],
+      [["--sender", "0", "--secret", secret, "--profile", "nothing"], /--profile takes one of/],
+    ];
+    for (const [args, says] of mistakes) {
+      const { status, stdout, stderr } = await posthorn(["check", ...args]);
+      assert.equal(status, 2, `${args.join(" ")}\n${stderr}`);
+      assert.match(stderr, says);
+      assert.equal(stdout, "");
+      assert.doesNotMatch(stderr, /canary|\n {4}at /);
+      assert.ok(!stderr.includes(secretPart));
+    }
+  });
+
+  test("--sender: a sender is watched, judged, and told apart by status", async () => {
+    const command = new RunningCommand(["check", "--sender", "0"], { env });
+    const [, url = ""] = await command.until(/listening on (\S+) for 60 s\nSend two events there/);
+    const taken = await posthorn(["check", "--sender", new URL(url).port], { env });
+    assert.equal(taken.status, 1);
+    assert.match(taken.stderr, /port \d+ is taken by another program\nChoose another one: --sender 0/);
+    await sendTwoEvents(url, {});
+    const { status, stdout } = await command.finished;
+    assert.equal(status, 0, stdout);
+    assert.match(stdout, /^passed +waits as long as Retry-After asks/m);
+
+    const impatient = new RunningCommand(["check", "--sender", "0", "--json"], { env });
+    const [, again = ""] = await impatient.until(/listening on (\S+) for/);
+    await sendTwoEvents(again, { waitMs: () => null });
+    const stopped = await impatient.stop("SIGINT");
+    assert.equal(stopped.status, 1);
+    assert.match(stopped.stdout, /"id":"retries",.*"state":"failed"/);
+  });
+
+  test("--sender: nothing came", async () => {
+    const { status, stdout, stderr } = await posthorn(["check", "--sender", "0", "--duration-seconds", "1"]);
+    assert.equal(status, 1);
+    assert.equal(stdout, "");
+    assert.match(stderr, /posthorn: nothing came\nSend two events to http/);
+  });
+});
+
+/** What a terminal of 80 columns would show. */
+async function onTerminal(args: Args, extra: Readonly<Record<string, string>> = {}) {
+  const shown = { out: "", err: "" };
+  const stream = (name: keyof typeof shown) => ({
+    ...{ isTTY: true, columns: 80 },
+    write: (text: string) => void (shown[name] += text),
+  });
+  const environment = { ...env, ...extra };
+  const invocation: Invocation = {
+    env: environment,
+    stdin: (async function* () {})(),
+    terminal: ({ json }) => new Terminal({ json, out: stream("out"), err: stream("err"), env: environment }),
+    exit: () => assert.fail("nobody sent a signal"),
+  };
+  const server = await listen(careless);
+  try {
+    const status = await runProgram(["check", `${server.url}/hooks`, ...args], invocation);
+    return { status, ...shown };
+  } finally {
+    await server.close();
+  }
+}
+
+suite("posthorn check on a terminal", () => {
+  test("shows which rule is being tried, and removes that line", async () => {
+    const { status, out, err } = await onTerminal([]);
+    assert.equal(status, 1);
+    assert.match(err, /\r\u001b\[2K2 of \d+: refuses a message without any credentials/);
+    assert.match(err, /\r\u001b\[2K(?:\u001b\[31m)?posthorn:/);
+    assert.match(out, /\u001b\[31mFAILED/);
+    // oxlint-disable-next-line no-control-regex -- takes the colours away
+    for (const line of out.replaceAll(/\u001b\[\d+m/g, "").split("\n")) assert.ok(line.length <= 80, line);
+  });
+
+  test("NO_COLOR and --json", async () => {
+    const plain = await onTerminal([], { NO_COLOR: "1" });
+    assert.doesNotMatch(plain.out, /\u001b/);
+    assert.match(plain.err, /\u001b\[2K/, "progress is no colour");
+    const json = await onTerminal(["--json"]);
+    assert.doesNotMatch(json.err, /\u001b\[2K/);
+    for (const line of json.out.trim().split("\n")) JSON.parse(line);
+  });
+});
