@@ -22,25 +22,21 @@ export function readBody(
     done(null, bodyTooLarge);
     return;
   }
-  let first: Buffer | null = null;
-  let chunks: Buffer[] | null = null;
+  let kept: Buffer = nothing;
   let bytes = 0;
   const onData = (chunk: Buffer): void => {
     bytes += chunk.length;
     if (bytes > bytesMax) {
       payload.off("data", onData).off("end", onEnd);
-      first = chunks = null;
+      kept = nothing;
       dropBody(payload);
       done(null, bodyTooLarge);
-    } else if (first === null) {
-      first = chunk;
     } else {
-      chunks ??= [first];
-      chunks.push(chunk);
+      kept = withChunk(kept, { chunk, bytes });
     }
   };
   const onEnd = (): void => {
-    done(null, chunks === null ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, bytes));
+    done(null, kept.subarray(0, bytes));
   };
   payload.on("data", onData);
   payload.on("end", onEnd);
@@ -48,6 +44,26 @@ export function readBody(
     // Nobody is left to answer, and a caller who hangs up is no failure of ours.
     if (bytes <= bytesMax) done(new InvalidRequestError("The body ended too early.", []));
   });
+}
+
+const nothing = Buffer.alloc(0);
+
+/**
+ * What was kept with a chunk behind it; `bytes` is how much there is then, and room for more may follow. Chunks are not
+ * collected in a list: a caller decides how small they are, and an object for each byte takes a hundred times its size.
+ */
+function withChunk(
+  kept: Buffer,
+  { chunk, bytes }: { readonly chunk: Buffer; readonly bytes: number },
+): Buffer {
+  const end = bytes - chunk.length;
+  if (end === 0) return chunk;
+  // The first chunk is memory of others; it has no room, so it is never written into.
+  const isRoomy = kept.length >= bytes;
+  const roomy = isRoomy ? kept : Buffer.allocUnsafeSlow(2 * bytes);
+  if (!isRoomy) kept.copy(roomy, 0, 0, end);
+  chunk.copy(roomy, end);
+  return roomy;
 }
 
 /** Lets a body that nobody wants pass by, within reason; none of it is kept. */

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { createDigestKeyFile, loadDigestKey } from "../adapters/system/digest-key.ts";
+import { type DigestKeyHolder, loadDigestKey } from "../adapters/system/digest-key.ts";
 import { readOrCreateKeyFile } from "../adapters/system/key-file.ts";
 import { loadMasterKeyFile, parseMasterKey } from "../adapters/system/master-key.ts";
 import { createKeyRing, createSecretBox } from "../adapters/system/secret-box.ts";
@@ -19,28 +19,55 @@ export interface Keys {
   readonly warnings: readonly string[];
 }
 
+/** Whether anything is kept in files: SQLite and its keys, or an admin key that no setting gives. */
+export function needsFolder(settings: Pick<Settings, "adminKey" | "roles" | "databaseUrl">): boolean {
+  const { adminKey, roles, databaseUrl } = settings;
+  return databaseUrl === null || (adminKey === null && roles.includes("api"));
+}
+
 /** A key in a setting is not one; the message names the setting, never the value. */
 class KeySettingError extends Error {
   override readonly name = "KeySettingError";
 }
 
-/** Reads the keys from settings, or from files of the data folder, which are made on the first start. */
-export async function loadKeys(
-  settings: Pick<Settings, "adminKey" | "masterKey" | "masterKeyPrevious">,
-  { folder, random }: { readonly folder: DataFolder; readonly random: Random },
-): Promise<Keys> {
-  const master = masterKeyOf(settings, { folder, random });
+/** The master keys, before a store is opened: a shared one asks for their ids. */
+export interface MasterKeys {
+  readonly current: Uint8Array;
+  readonly previous: readonly Uint8Array[];
+  readonly warnings: readonly string[];
+}
+
+/** Reads the master keys from settings, or from a file of the data folder, which is made on the first start. */
+export function readMasterKeys(
+  settings: Pick<Settings, "masterKey" | "masterKeyPrevious">,
+  from: { readonly folder: DataFolder; readonly random: Random },
+): MasterKeys {
+  const master = masterKeyOf(settings, from);
   const previous = settings.masterKeyPrevious.map((text) =>
     parsed({ text, setting: "POSTHORN_MASTER_KEY_PREVIOUS" }),
   );
-  const ring = createKeyRing({ current: master.bytes, previous, random });
-  const digestKey = await loadDigestKey({ holder: createDigestKeyFile(folder.digestKeyFile), ring, random });
+  return { current: master.bytes, previous, warnings: master.warnings };
+}
+
+/** Opens the key of digests, and reads the administrator's, which is made on the first start. */
+export async function loadKeys(
+  settings: Pick<Settings, "adminKey" | "roles" | "databaseUrl">,
+  given: {
+    readonly master: MasterKeys;
+    readonly holder: DigestKeyHolder;
+    readonly folder: DataFolder;
+    readonly random: Random;
+  },
+): Promise<Keys> {
+  const { master, holder, folder, random } = given;
+  const ring = createKeyRing({ current: master.current, previous: master.previous, random });
+  const digestKey = await loadDigestKey({ holder, ring, random });
   const admin = adminKeyOf(settings, { folder, random });
   return {
     secretBox: createSecretBox({ ring, digestKey }),
     adminKey: admin.key,
     adminKeyFile: admin.file,
-    cursorKey: createHmac("sha256", master.bytes).update("posthorn cursor key").digest(),
+    cursorKey: createHmac("sha256", master.current).update("posthorn cursor key").digest(),
     warnings: [...master.warnings, ...admin.warnings],
   };
 }
@@ -65,12 +92,16 @@ function parsed({ text, setting }: { readonly text: string; readonly setting: st
 const adminKeyBytes = 32;
 
 function adminKeyOf(
-  { adminKey }: Pick<Settings, "adminKey">,
+  { adminKey, roles, databaseUrl }: Pick<Settings, "adminKey" | "roles" | "databaseUrl">,
   { folder, random }: { readonly folder: DataFolder; readonly random: Random },
 ): { readonly key: string; readonly file: string | null; readonly warnings: readonly string[] } {
   if (adminKey !== null) return { key: adminKey, file: null, warnings: [] };
   const path = folder.adminKeyFile;
   const generate = () => `phk_admin_${Buffer.from(random.bytes(adminKeyBytes)).toString("base64url")}`;
+  // Nobody can present it where nothing listens, so it need not be kept.
+  if (!needsFolder({ adminKey, roles, databaseUrl })) return { key: generate(), file: null, warnings: [] };
   const { text, warnings } = readOrCreateKeyFile({ path, generate });
-  return { key: text, file: path, warnings };
+  if (databaseUrl === null) return { key: text, file: path, warnings };
+  const own = `the admin key in ${path} is known to this process alone: set POSTHORN_ADMIN_KEY for several`;
+  return { key: text, file: path, warnings: [...warnings, own] };
 }

@@ -1,9 +1,12 @@
 import { existsSync } from "node:fs";
+import { planPostgresMigrations } from "../adapters/store/postgres/open.ts";
 import { backupSqliteStore } from "../adapters/store/sqlite/backup.ts";
-import { openSqliteStore, planStoreMigrations } from "../adapters/store/sqlite/open.ts";
-import { systemClock } from "../adapters/system/clock.ts";
+import { planStoreMigrations } from "../adapters/store/sqlite/open.ts";
+import { createSystemRandom } from "../adapters/system/random.ts";
 import type { Settings } from "../config/options.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
+import { readMasterKeys } from "./keys.ts";
+import { openStore } from "./open-store.ts";
 
 /** What a migration would do or did: the version of the database, and the steps. */
 export interface MigrationReport {
@@ -11,26 +14,52 @@ export interface MigrationReport {
   readonly steps: readonly { readonly number: number; readonly name: string }[];
 }
 
-/** Looks without changing anything, also while a server runs. */
-export function planMigrations(settings: Pick<Settings, "dataDir">): MigrationReport {
-  const { from, pending } = planStoreMigrations({ dataDir: dataFolderAt(settings.dataDir).path });
-  return { from, steps: pending.map(({ number, name }) => ({ number, name })) };
+type StoreSettings = Pick<
+  Settings,
+  "dataDir" | "databaseUrl" | "databaseDirectUrl" | "masterKey" | "masterKeyPrevious"
+>;
+
+/** PostgreSQL brings tools of its own for this; the message names them. */
+class BackupElsewhereError extends Error {
+  override readonly name = "BackupElsewhereError";
 }
 
-/** Brings the database up to date, which starting does as well. No server may run on the folder. */
-export async function migrateStore(settings: Pick<Settings, "dataDir">): Promise<MigrationReport> {
-  const { folder } = prepareDataFolder(settings.dataDir);
-  const report = planMigrations(settings);
-  const store = await openSqliteStore({ dataDir: folder.path, now: systemClock.now(), pid: process.pid });
+/** Looks without changing anything, also while a server runs. */
+export async function planMigrations(
+  settings: Pick<Settings, "dataDir" | "databaseUrl">,
+): Promise<MigrationReport> {
+  const { databaseUrl: url, dataDir } = settings;
+  const plan =
+    url === null
+      ? planStoreMigrations({ dataDir: dataFolderAt(dataDir).path })
+      : await planPostgresMigrations({ url });
+  return { from: plan.from, steps: plan.pending.map(({ number, name }) => ({ number, name })) };
+}
+
+/** Brings the database up to date, which starting does as well. No server may run on a data folder meanwhile. */
+export async function migrateStore(settings: StoreSettings): Promise<MigrationReport> {
+  const report = await planMigrations(settings);
+  const isEmbedded = settings.databaseUrl === null;
+  const folder = isEmbedded ? prepareDataFolder(settings.dataDir).folder : dataFolderAt(settings.dataDir);
+  const master = isEmbedded
+    ? { current: new Uint8Array(32), previous: [], warnings: [] }
+    : readMasterKeys(settings, { folder, random: createSystemRandom() });
+  const { store } = await openStore(settings, { folder, master });
   await store.close();
   return report;
 }
 
 /** Copies the database into a new file, also while a server runs. Keys are not in it; they are named in the answer. */
 export async function backupStore(
-  settings: Pick<Settings, "dataDir">,
+  settings: Pick<Settings, "dataDir" | "databaseUrl">,
   file: string,
 ): Promise<{ readonly keyFiles: readonly string[] }> {
+  if (settings.databaseUrl !== null) {
+    throw new BackupElsewhereError(
+      "this command copies SQLite; back PostgreSQL up with its own tools, such as pg_dump --schema=posthorn, or " +
+        "continuous archiving, and keep POSTHORN_MASTER_KEY apart from the copy",
+    );
+  }
   const folder = dataFolderAt(settings.dataDir);
   await backupSqliteStore({ dataDir: folder.path, file });
   return {

@@ -1,4 +1,3 @@
-import { openSqliteStore } from "../adapters/store/sqlite/open.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createSystemRandom } from "../adapters/system/random.ts";
 import { createPrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
@@ -12,10 +11,12 @@ import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
-import { prepareDataFolder } from "./data-folder.ts";
-import { loadKeys } from "./keys.ts";
+import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
+import { loadKeys, needsFolder, readMasterKeys } from "./keys.ts";
 import type { Keys } from "./keys.ts";
 import { createLog } from "./logging.ts";
+import { openStore } from "./open-store.ts";
+import { Readings } from "./readings.ts";
 import { assembleEngine } from "./running-engine.ts";
 import type { AssembledEngine } from "./running-engine.ts";
 
@@ -52,12 +53,15 @@ export interface RunningPosthorn {
 export async function startPosthorn(settings: Settings, overrides: Overrides = {}): Promise<RunningPosthorn> {
   const log = overrides.log ?? createLog(settings);
   const random = createSystemRandom();
-  const { folder, warnings } = prepareDataFolder(settings.dataDir);
+  const { folder, warnings } = needsFolder(settings)
+    ? prepareDataFolder(settings.dataDir)
+    : { folder: dataFolderAt(settings.dataDir), warnings: [] };
   await using started = new AsyncDisposableStack();
-  const keys = await loadKeys(settings, { folder, random });
-  for (const warning of [...warnings, ...keys.warnings]) log.warn({}, warning);
-  const store = await openSqliteStore({ dataDir: folder.path, now: systemClock.now(), pid: process.pid });
+  const master = readMasterKeys(settings, { folder, random });
+  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, master });
   started.defer(() => store.close());
+  const keys = await loadKeys(settings, { master, holder, folder, random });
+  for (const warning of [...warnings, ...keys.warnings]) log.warn({}, warning);
   const metrics = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
   started.defer(() => metrics.stop());
   const telemetry = { log, metrics: metrics.metrics };
@@ -74,9 +78,9 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   await engine.start();
   started.defer(() => lifecycle.stop());
   await lifecycle.start();
-  let isDraining = false;
-  const readiness = (): Readiness =>
-    readinessOf({ isDraining, storeHealthy: engine.activity().storeHealthy });
+  const readings = new Readings({ engine, store, settings });
+  started.defer(() => readings.stop());
+  const readiness = (): Readiness => readings.readiness();
   let url: string | null = null;
   if (settings.roles.includes("api") && overrides.listens !== false) {
     const api = await openApi({ settings, services, store, keys, log, readiness, metrics });
@@ -86,7 +90,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   }
   const running = started.move();
   const stopOnce = once(async () => {
-    isDraining = true;
+    readings.isDraining = true;
     grace.begin();
     await running.disposeAsync();
   });
@@ -145,14 +149,6 @@ function observe(
     activity: () => engine.activity(),
     openSockets: () => transport.openSockets(),
   });
-}
-
-function readinessOf(state: { readonly isDraining: boolean; readonly storeHealthy: boolean }): Readiness {
-  const reasons = [
-    ...(state.isDraining ? ["draining"] : []),
-    ...(state.storeHealthy ? [] : ["store_unavailable"]),
-  ];
-  return { ready: reasons.length === 0, reasons };
 }
 
 /** One grace time for all steps of a shutdown together. Whole until it begins, which is when a failed start is undone. */

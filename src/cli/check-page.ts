@@ -13,7 +13,10 @@ export function checkPage(): string {
   return `${[pageHead, ...groups, senderHead, ruleTable(senderRules)].join("\n\n")}\n`;
 }
 
-const receiverGroups: readonly { readonly head: string; readonly sends: readonly ReceiverCheck["sends"][] }[] = [
+const receiverGroups: readonly {
+  readonly head: string;
+  readonly sends: readonly ReceiverCheck["sends"][];
+}[] = [
   { head: "Tried always", sends: ["nothing_valid"] },
   { head: "Tried with a secret or token", sends: ["forged"] },
   { head: "Tried with `--allow-valid`", sends: ["valid"] },

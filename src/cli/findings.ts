@@ -38,7 +38,8 @@ export function printFindings(terminal: Terminal, findings: readonly Finding[]):
 
 function failureLines(finding: Finding, width: number): readonly string[] {
   const { title, level, detail, requirements, hint } = finding;
-  const lines = (text: string): readonly string[] => wrap(cellText(text), width - 2).map((line) => `  ${line}`);
+  const lines = (text: string): readonly string[] =>
+    wrap(cellText(text), width - 2).map((line) => `  ${line}`);
   const recommended = level === "should" ? " (recommended)" : "";
   return [
     `FAILED  ${title}${recommended}`,

@@ -10,6 +10,9 @@ const advice: Readonly<Record<string, readonly string[]>> = {
   StoreUnavailableError: [],
   KeyFileError: [],
   KeySettingError: [],
+  DatabaseSetupError: [],
+  DifferentMasterKeyError: [],
+  BackupElsewhereError: [],
 };
 
 /** What to tell a person about a failed start; anything unknown stays what it is, with its stack. */

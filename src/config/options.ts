@@ -7,8 +7,8 @@ const roles = ["api", "scheduler", "worker"] as const;
 /** A part that a process may run. */
 export type Role = (typeof roles)[number];
 
-const embeddedOnly = (what: string): string =>
-  `is not available in this version: it runs embedded only, with SQLite in the data folder. Unset it; ${what} comes with a later version`;
+const notYet = (what: string): string =>
+  `is not available in this version. Unset it; ${what} comes with a later version`;
 
 const cidr = listOf<string>({
   title: "CIDR blocks",
@@ -115,8 +115,10 @@ const server = {
     env: "POSTHORN_ROLES",
     group: "Server",
     description:
-      "Which parts this process runs. Embedded, `scheduler` and `worker` go together: with `api` alone events are " +
-      "accepted and kept, with `scheduler,worker` alone the backlog is delivered without an HTTP server.",
+      "Which parts this process runs: `api` serves HTTP, `worker` delivers, `scheduler` expires and cleans up. With " +
+      "PostgreSQL any number of processes run any of them. Embedded there is one process, and `scheduler` and " +
+      "`worker` go together: with `api` alone events are accepted and kept, with `scheduler,worker` alone the " +
+      "backlog is delivered without an HTTP server.",
     kind: roleList,
     fallback: roles,
   }),
@@ -149,12 +151,24 @@ const storage = {
   databaseUrl: option({
     env: "POSTHORN_DATABASE_URL",
     group: "Storage",
-    description: "PostgreSQL instead of SQLite. Not available in this version.",
+    description:
+      "PostgreSQL (15 or later) instead of SQLite, such as `postgres://user:password@host:5432/name`. Several " +
+      "processes may share it. Needs `POSTHORN_MASTER_KEY`, the same in all of them.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: SQLite",
     secret: true,
-    refused: embeddedOnly("PostgreSQL"),
+  }),
+  databaseDirectUrl: option({
+    env: "POSTHORN_DATABASE_DIRECT_URL",
+    group: "Storage",
+    description:
+      "The same database without the pooler that `POSTHORN_DATABASE_URL` leads to, for notifications and migrations; " +
+      "`none` where there is no way past it, which costs up to a second before a worker sees new events.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "unset: there is no pooler",
+    secret: true,
   }),
   queueUrl: option({
     env: "POSTHORN_QUEUE_URL",
@@ -164,7 +178,7 @@ const storage = {
     fallback: null,
     fallbackText: "unset: the store",
     secret: true,
-    refused: embeddedOnly("RabbitMQ"),
+    refused: notYet("RabbitMQ"),
   }),
   redisUrl: option({
     env: "POSTHORN_REDIS_URL",
@@ -174,7 +188,7 @@ const storage = {
     fallback: null,
     fallbackText: "unset: in process",
     secret: true,
-    refused: embeddedOnly("Redis"),
+    refused: notYet("Redis"),
   }),
 } as const;
 
@@ -195,7 +209,7 @@ const security = {
       "Encrypts stored secrets: 32 bytes as base64 or hex, for example from `openssl rand -base64 32`.",
     kind: optionalText,
     fallback: null,
-    fallbackText: "generated into `master.key` of the data folder",
+    fallbackText: "generated into `master.key` of the data folder; required with PostgreSQL",
     secret: true,
   }),
   masterKeyPrevious: option<readonly string[]>({

@@ -56,7 +56,19 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
       problem: "the buffer must hold at least one payload",
     },
     settings.roles.length === 0 && { options: ["roles"], problem: "must name at least one role" },
-    settings.roles.includes("scheduler") !== settings.roles.includes("worker") && {
+    settings.databaseUrl !== null &&
+      settings.masterKey === null && {
+        options: ["masterKey"],
+        problem:
+          "is required with PostgreSQL, because all processes must read the same secrets; make one with: openssl rand -base64 32",
+      },
+    settings.databaseUrl === null &&
+      settings.databaseDirectUrl !== null && {
+        options: ["databaseDirectUrl", "databaseUrl"],
+        problem: "the way past a pooler is of use only with the database behind it",
+      },
+    settings.databaseUrl === null &&
+      settings.roles.includes("scheduler") !== settings.roles.includes("worker") && {
       options: ["roles"],
       problem: "embedded, scheduler and worker are one part: name both or neither",
     },

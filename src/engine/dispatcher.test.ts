@@ -30,12 +30,14 @@ function newDispatcher(clock: ManualClock, released: Lease[] = []) {
     circuitMoved: () => {},
     congested: () => false,
     backlogKnown: () => true,
+    holds: () => true,
+    wanted: () => undefined,
   });
 }
 
 /** Only what a lane asks of its endpoint. */
 function newLane(ordering: "none" | "strict", woken: Lane[] = []): Lane {
-  const endpoint = { laneWoke: (lane: Lane) => woken.push(lane) } as unknown as Endpoint;
+  const endpoint = { owned: true, laneWoke: (lane: Lane) => woken.push(lane) } as unknown as Endpoint;
   return new Lane({ webhookId: "webhook-1", ordering, eventType: null }, endpoint);
 }
 

@@ -234,10 +234,10 @@ export class Dispatcher {
 
   readonly #pump = (): void => {
     this.#pumpScheduled = false;
-    if (!this.#running) return;
+    if (!this.#running || !this.#options.holds()) return;
     const now = this.#options.clock.now();
     while (!this.#capacity.isExhausted && !this.#buffers.busy) {
-      if (this.#options.congested() || !this.#options.holds()) break;
+      if (this.#options.congested()) break;
       const tenancy = this.#round.shift();
       if (tenancy === undefined) {
         const waiting = this.#capacity.takeWaiting();

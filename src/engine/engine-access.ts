@@ -39,6 +39,8 @@ export interface EngineAccess {
   explain(delivery: StoredDelivery): DeliveryView;
   /** The circuit of a webhook was changed by hand: look at its lanes again. Resolves once the change is stored. */
   circuitChanged(webhookId: string, transition?: CircuitTransition | null): Promise<void>;
+  /** Reads what other processes may have changed of these webhooks. At once where there is only one process. */
+  refresh(webhookIds: readonly string[]): Promise<void>;
   nextId(): string;
 }
 

@@ -19,6 +19,8 @@ export interface EngineOptions {
   readonly retention: RetentionOptions;
   /** False for a process that only publishes: deliveries stay in the store. */
   readonly delivers: boolean;
+  /** Whether this process does upkeep, as one of those that share the store; as `delivers` when left out. */
+  readonly schedules?: boolean;
   readonly userAgent: string;
   /** The DNS name under which this system asks for permission to send (CEW-4.1.2-1). */
   readonly requestOrigin: string;
@@ -49,4 +51,8 @@ export interface EngineActivity {
   readonly uncommitted: number;
   readonly storeHealthy: boolean;
   readonly webhooks: number;
+  /** Webhooks that this process serves; null when it serves all. */
+  readonly owned: number | null;
+  /** False for a worker that cannot prove that others let it deliver, and therefore does not. */
+  readonly holds: boolean;
 }

@@ -1,5 +1,4 @@
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
-import { healthReenabled } from "../core/endpoint-health.ts";
 import { standard } from "../core/profiles/standard.ts";
 import { UnavailableError } from "../core/errors.ts";
 import { createUuidV7Source } from "../core/uuid.ts";
@@ -17,12 +16,15 @@ import type { Flight } from "./dispatcher.ts";
 import type { EngineAccess, LiveWebhook, SystemEvent } from "./engine-access.ts";
 import { placeOf } from "./endpoint.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { EndpointStates } from "./endpoint-states.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
 import { explain } from "./explain.ts";
 import { Flights } from "./flights.ts";
+import { createOwnership } from "./ownership/create-ownership.ts";
+import { circuitOrder } from "./ownership/endpoint-orders.ts";
+import type { Ownership } from "./ownership/ownership.ts";
 import { Publisher } from "./publish.ts";
 import { BacklogReader, loadWebhooks } from "./recovery.ts";
-import { markUnwrittenSuccesses, takeChangedStates } from "./runtime-state.ts";
 import type { DeliveryView, PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
 import { Settler } from "./settle.ts";
 import { Upkeep } from "./upkeep.ts";
@@ -44,10 +46,12 @@ export class Engine implements EngineAccess {
   readonly #lifecycle: WebhookLifecycle;
   readonly #upkeep: Upkeep;
   readonly #backlog: BacklogReader;
-  readonly #dirty = new Set<Endpoint>();
+  readonly #states: EndpointStates;
+  readonly #ownership: Ownership;
   readonly #flights: Flights;
   readonly #attention: AttentionDesk;
   readonly nextId: () => string;
+  readonly placeOf = placeOf;
   #stopping: Promise<void> | null = null;
 
   constructor(options: EngineOptions) {
@@ -57,6 +61,11 @@ export class Engine implements EngineAccess {
     this.nextId = () => ids.next();
     this.#wakeups = new Wakeups(clock);
     this.#directory = this.#makeDirectory();
+    this.#states = new EndpointStates({
+      telemetry: options.telemetry,
+      directory: this.#directory,
+      touch: () => this.#commits.touch(),
+    });
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#attention = new AttentionDesk({ ...this.#common(), announce: (event) => this.#announce(event) });
@@ -70,6 +79,7 @@ export class Engine implements EngineAccess {
       consider: (lane) => this.#dispatcher.consider(lane),
     });
     this.#upkeep = this.#makeUpkeep();
+    this.#ownership = this.#makeOwnership();
   }
 
   // ---- the parts ----------------------------------------------------------------------------------------------
@@ -92,6 +102,7 @@ export class Engine implements EngineAccess {
         laneWoke: (lane) => this.#dispatcher.consider(lane),
         tenancyWoke: (tenancy) => this.#dispatcher.considerTenancy(tenancy),
       },
+      ownsAll: this.#options.store.ownership === undefined,
     });
   }
 
@@ -100,7 +111,7 @@ export class Engine implements EngineAccess {
     return new CommitGroup({
       ...this.#common(),
       store: store.deliveries,
-      changedStates: () => takeChangedStates(this.#dirty),
+      changedStates: () => this.#states.take(),
       recovered: () => this.#dispatcher.schedulePump(),
       windowMs: limits.commitWindowMs,
       writesMax: limits.commitWritesMax,
@@ -127,9 +138,9 @@ export class Engine implements EngineAccess {
       commits: this.#commits,
       dispatcher: () => this.#dispatcher,
       nextId: this.nextId,
-      circuitMoved: (endpoint, move) => this.#circuitMoved(endpoint, move),
+      circuitMoved: (endpoint, move) => this.#states.circuitMoved(endpoint, move),
       healthDecided: (endpoint, decision) => this.#lifecycle.decided(endpoint, decision),
-      failed: (endpoint) => this.#dirty.add(endpoint),
+      failed: (endpoint) => this.#states.changed(endpoint),
       notable: (endpoint, attempt) => this.#attention.report(endpoint, attempt),
       movedPermanently: (endpoint, redirect) => this.#lifecycle.movedPermanently(endpoint, redirect),
     });
@@ -150,9 +161,11 @@ export class Engine implements EngineAccess {
       expire: (delivery, lane) => settler.withoutAttempt(delivery, lane, { kind: "expired" }),
       withoutBody: (delivery, lane) =>
         settler.withoutAttempt(delivery, lane, { kind: "payload_unavailable" }),
-      circuitMoved: (endpoint, move) => this.#circuitMoved(endpoint, move),
+      circuitMoved: (endpoint, move) => this.#states.circuitMoved(endpoint, move),
       congested: () => this.#commits.backlog > uncommittedMax || !this.#commits.healthy,
-      backlogKnown: () => this.#backlog.finished,
+      backlogKnown: () => this.#backlog.finished || this.#ownership.owned() !== null,
+      holds: () => this.#ownership.holds(),
+      wanted: (webhookId) => this.#ownership.wanted(webhookId),
     });
   }
 
@@ -195,10 +208,27 @@ export class Engine implements EngineAccess {
       retention,
       ageMsDefault: standard.ageMsMax,
       suspensionElapsed: (endpoint) => this.#lifecycle.suspensionElapsed(endpoint),
-      writeStates: () => this.#writeStates(),
+      writeStates: () => this.#states.write(),
+      leads: () => this.#ownership.leads("upkeep"),
+      schedules: this.#options.schedules ?? this.#options.delivers,
       expired: () => {
         for (const endpoint of this.#directory.all()) this.#dispatcher.headsChanged(endpoint);
       },
+    });
+  }
+
+  #makeOwnership(): Ownership {
+    return createOwnership({
+      options: this.#options,
+      directory: this.#directory,
+      dispatcher: this.#dispatcher,
+      wakeups: this.#wakeups,
+      nextId: this.nextId,
+      apply: (stored) => this.#apply(stored),
+      remove: (id) => this.removeWebhook(id),
+      circuitMoved: (endpoint, move) => this.#states.circuitMoved(endpoint, move),
+      reenabled: (endpoint) => this.#states.reenabled(endpoint),
+      written: () => this.#commits.written(),
     });
   }
 
@@ -207,10 +237,12 @@ export class Engine implements EngineAccess {
   /** Loads the webhooks, then starts to deliver. Resolves before the backlog is read: that goes on beside new work. */
   async start(): Promise<void> {
     await loadWebhooks(this.#options.store.webhooks, this.#directory);
-    if (!this.#options.delivers) return;
-    this.#dispatcher.start();
-    this.#upkeep.start();
-    this.#backlog.start();
+    const { delivers, schedules } = this.#options;
+    if (delivers) this.#dispatcher.start();
+    if (delivers || schedules) this.#upkeep.start();
+    await this.#ownership.start();
+    // With several processes an endpoint brings its lanes along when it is taken.
+    if (delivers && this.#ownership.owned() === null) this.#backlog.start();
   }
 
   /** Stops claiming, waits for requests in flight up to the grace time, gives the rest back, writes what is settled. */
@@ -220,6 +252,7 @@ export class Engine implements EngineAccess {
   }
 
   async #stop(graceMs: number): Promise<void> {
+    this.#ownership.pause();
     await this.#dispatcher.stop(this.#directory.all());
     await this.#upkeep.stop();
     await this.#backlog.stop();
@@ -228,9 +261,10 @@ export class Engine implements EngineAccess {
     if (leases.length > 0) await this.#options.store.deliveries.release(leases);
     await this.#options.transport.close();
     await this.#lifecycle.stop();
-    this.#writeStates();
+    this.#states.write();
     await this.#commits.drain();
     await this.#dispatcher.released();
+    await this.#ownership.leave();
     this.#wakeups.stop();
   }
 
@@ -246,16 +280,26 @@ export class Engine implements EngineAccess {
 
   applyWebhook(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): void {
     const before = this.#directory.get(change.webhook.id)?.webhook.status;
+    const endpoint = this.#apply(change);
+    if (before === undefined || before === "active" || change.webhook.status !== "active") return;
+    this.#ownership.order(endpoint, { kind: "reenabled" }).catch((error: unknown) => {
+      this.#options.telemetry.log.warn({ err: String(error) }, "the owner of a webhook was not told");
+    });
+  }
+
+  #apply(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): Endpoint {
+    const before = this.#directory.get(change.webhook.id)?.webhook.status;
     const endpoint = this.#directory.apply(change);
     if (before !== undefined && before !== "active" && change.webhook.status === "active")
-      this.#reenabled(endpoint);
+      this.#states.reenabled(endpoint);
     this.#dispatcher.considerEndpoint(endpoint);
+    return endpoint;
   }
 
   removeWebhook(id: string): void {
     const endpoint = this.#directory.remove(id);
     if (endpoint === undefined) return;
-    this.#dirty.delete(endpoint);
+    this.#states.forget(endpoint);
     for (const lane of endpoint.lanes.values()) this.#dispatcher.giveBack(lane);
     endpoint.reconfigure({ ...endpoint.config, webhook: { ...endpoint.webhook, status: "disabled" } });
   }
@@ -278,21 +322,9 @@ export class Engine implements EngineAccess {
     return this.#publisher.publishMany(scope, inputs);
   }
 
-  async publishSystemEvent(
-    event: SystemEvent,
-  ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }> {
-    const { tenantId, eventType, data } = event;
+  publishSystemEvent(event: SystemEvent): ReturnType<EngineAccess["publishSystemEvent"]> {
     const only = event.onlyWebhookId === null ? undefined : this.#directory.get(event.onlyWebhookId);
-    const endpoints =
-      only === undefined ? this.#directory.subscriptions.of(tenantId, { type: eventType }) : [only];
-    const published = await this.#publisher.publishSystem({
-      tenantId,
-      eventType,
-      data,
-      endpoints,
-      origin: only === undefined ? "publish" : "test",
-    });
-    return { eventId: published.receipt.id, deliveryIds: published.deliveryIds };
+    return this.#publisher.publishSystem(event, only);
   }
 
   async requeue(command: RequeueCommand): Promise<RequeueResult> {
@@ -304,10 +336,6 @@ export class Engine implements EngineAccess {
     });
     if (result.kind === "accepted") this.#requeued(command);
     return result;
-  }
-
-  placeOf(webhook: Webhook, eventType: string): ReturnType<EngineAccess["placeOf"]> {
-    return placeOf(webhook, eventType);
   }
 
   explain(delivery: StoredDelivery): DeliveryView {
@@ -322,10 +350,15 @@ export class Engine implements EngineAccess {
   async circuitChanged(webhookId: string, transition: CircuitTransition | null = null): Promise<void> {
     const endpoint = this.#directory.get(webhookId);
     if (endpoint === undefined) return;
-    if (transition !== null) this.#circuitMoved(endpoint, transition);
-    this.#dirty.add(endpoint);
+    if (!endpoint.owned) return this.#ownership.order(endpoint, circuitOrder(endpoint));
+    if (transition !== null) this.#states.circuitMoved(endpoint, transition);
+    this.#states.changed(endpoint);
     this.#dispatcher.considerEndpoint(endpoint);
     await this.#commits.written();
+  }
+
+  refresh(webhookIds: readonly string[]): Promise<void> {
+    return this.#ownership.refresh(webhookIds);
   }
 
   /** One round of upkeep at once, for tests and commands. */
@@ -340,6 +373,8 @@ export class Engine implements EngineAccess {
       uncommitted: this.#commits.backlog,
       storeHealthy: this.#commits.healthy,
       webhooks: this.#directory.size,
+      owned: this.#ownership.owned(),
+      holds: this.#ownership.holds(),
     };
   }
 
@@ -357,34 +392,7 @@ export class Engine implements EngineAccess {
 
   #applyStatus(webhook: Webhook): void {
     const endpoint = this.#directory.get(webhook.id);
-    if (endpoint === undefined) return;
-    this.#directory.apply({ webhook, secrets: endpoint.secrets });
-    this.#dispatcher.considerEndpoint(endpoint);
-  }
-
-  #reenabled(endpoint: Endpoint): void {
-    endpoint.pausedUntil = null;
-    endpoint.pauseReason = null;
-    healthReenabled(endpoint.health);
-    this.#dirty.add(endpoint);
-    this.#commits.touch();
-    for (const lane of endpoint.lanes.values()) lane.markAllMore();
-  }
-
-  #circuitMoved(endpoint: Endpoint, move: CircuitTransition): void {
-    const { log, metrics } = this.#options.telemetry;
-    const webhookId = endpoint.webhook.id;
-    metrics.circuitMoved({ webhookId, from: move.from, to: move.to });
-    log.warn(
-      { webhookId, tenantId: endpoint.webhook.tenantId, from: move.from, to: move.to },
-      "circuit breaker moved",
-    );
-    this.#dirty.add(endpoint);
-  }
-
-  #writeStates(): void {
-    markUnwrittenSuccesses(this.#directory, this.#dirty);
-    if (this.#dirty.size > 0) this.#commits.touch();
+    if (endpoint !== undefined) this.#apply({ webhook, secrets: endpoint.secrets });
   }
 }
 

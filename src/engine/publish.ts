@@ -12,6 +12,7 @@ import type {
 import type { CommitGroup } from "./commit-group.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { SystemEvent } from "./engine-access.ts";
 import { EventGate, fingerprint } from "./event-gate.ts";
 import type { AcceptedInput, EventGateOptions } from "./event-gate.ts";
 import type { Lane } from "./lane.ts";
@@ -75,16 +76,15 @@ export class Publisher {
     );
   }
 
-  /** The system's own events: not validated, not limited to what applications may name. */
-  async publishSystem(event: {
-    readonly tenantId: string;
-    readonly eventType: string;
-    readonly data: Readonly<Record<string, unknown>>;
-    readonly endpoints: readonly Endpoint[];
-    readonly origin: DeliveryOrigin;
-  }): Promise<{ readonly receipt: PublishReceipt; readonly deliveryIds: readonly string[] }> {
+  /** The system's own events, to their subscribers or to one: not validated, not limited to what applications may name. */
+  async publishSystem(
+    event: SystemEvent,
+    only: Endpoint | undefined,
+  ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }> {
     const now = this.#options.clock.now();
     const { tenantId, eventType, data } = event;
+    const endpoints =
+      only === undefined ? this.#options.subscriptions.of(tenantId, { type: eventType }) : [only];
     const draft = this.#draft(
       {
         tenantId,
@@ -93,10 +93,10 @@ export class Publisher {
         now,
         payload: { kind: "data", dataJson: JSON.stringify(data) },
       },
-      { endpoints: event.endpoints, origin: event.origin },
+      { endpoints, origin: only === undefined ? "publish" : "test" },
     );
     const receipt = await this.#commit(draft);
-    return { receipt, deliveryIds: draft.deliveries.map((delivery) => delivery.id) };
+    return { eventId: receipt.id, deliveryIds: draft.deliveries.map((delivery) => delivery.id) };
   }
 
   // ---- render and find the webhooks ---------------------------------------------------------------------------

@@ -23,6 +23,10 @@ export interface UpkeepOptions {
   readonly suspensionElapsed: (endpoint: Endpoint) => void;
   /** Writes what is known of endpoints and changes too often to be written each time. */
   readonly writeStates: () => void;
+  /** Of several processes one does the work of the store at a time; asked before each step. */
+  readonly leads: () => Promise<boolean>;
+  /** False in a process that only writes what it knows of its own endpoints. */
+  readonly schedules: boolean;
   /** Deliveries expired in the store: lanes may be waiting for one of them. */
   readonly expired: () => void;
 }
@@ -55,6 +59,7 @@ export class Upkeep {
   async round(): Promise<void> {
     const { store, clock, directory } = this.#options;
     this.#options.writeStates();
+    if (!this.#options.schedules || !(await this.#options.leads())) return;
     this.#checkSuspensions();
     const ageMsByWebhook = horizons(directory);
     const { ageMsDefault } = this.#options;
@@ -98,7 +103,7 @@ export class Upkeep {
   /** Returns how many rows changed. */
   async #repeat(what: string, step: () => Promise<StepResult>): Promise<number> {
     let changed = 0;
-    while (!this.#stopped) {
+    while (!this.#stopped && (await this.#options.leads())) {
       const result = await step();
       changed += result.changed;
       if (!result.more) break;

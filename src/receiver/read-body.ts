@@ -22,7 +22,7 @@ export async function readBody(
   chunks: AsyncIterator<Uint8Array>,
   { bodyBytesMax }: { readonly bodyBytesMax: number },
 ): Promise<ReadBody> {
-  let kept = nothing;
+  let kept: Uint8Array = nothing;
   let bytes = 0;
   // Not for await, which would destroy the stream, and with it the connection, where it is left early.
   for (let chunk = await chunks.next(); chunk.done !== true; chunk = await chunks.next()) {
@@ -48,8 +48,8 @@ function withChunk(
 ): Uint8Array {
   const end = bytes - chunk.byteLength;
   if (end === 0) return chunk;
-  // A first chunk is the sender's own memory, which its framework may use again, so it is never written into.
-  const isRoomy = kept.byteLength >= bytes && end !== kept.byteLength;
+  // The first chunk is memory of others; it has no room, so it is never written into.
+  const isRoomy = kept.byteLength >= bytes;
   const roomy = isRoomy ? kept : new Uint8Array(2 * bytes);
   if (!isRoomy) roomy.set(kept.subarray(0, end));
   roomy.set(chunk, end);

@@ -122,6 +122,8 @@ test("C-28 bad credentials are refused under their own names, and nothing is don
     [{ payloadFormat: "xml" }, ["payload_format"]],
     [{ bearerTokenIn: "body" }, ["bearer_token_in"]],
     [{ credentialHeaders: ["x"] }, ["credential_headers"]],
+    [{ credentialHeaders: new Map([["X-Key", "1"]]) }, ["credential_headers"]],
+    [{ headers: new Headers({ "X-Key": "1" }) }, ["headers"]],
     [{ credentialHeaders: { "Webhook-Id": "1", "X-Ok": "1" } }, ["credential_headers.Webhook-Id"]],
     [{ credentialHeaders: { Cookie: "1" } }, ["credential_headers.Cookie"]],
     [{ credentialHeaders: { "X-Key": "a\r\nb" } }, ["credential_headers.X-Key"]],

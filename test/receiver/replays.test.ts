@@ -1,9 +1,7 @@
 /** A message that somebody captured, sent again with everything changed that no signature covers. */
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { test } from "node:test";
-import express from "express";
 import { prepareSigner } from "../../src/core/signing/standard-webhooks.ts";
 import { prepareXWebhookSigner } from "../../src/core/signing/x-webhook.ts";
 import { parseSecret } from "../../src/core/signing/signing-key.ts";
@@ -12,6 +10,7 @@ import { createReceiver } from "../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import { standardWebhooks, xWebhook } from "../../src/receiver/verifiers.ts";
 import { endpointWith } from "./endpoint.ts";
+import { importExpress, listen } from "./frameworks.ts";
 import { nowMs } from "./messages.ts";
 
 const secret = `whsec_${Buffer.alloc(32, 5).toString("base64")}`;
@@ -78,15 +77,18 @@ test("EDS-11.5-1 behind Express a captured message runs once, however its path i
       runs += 1;
     },
   });
-  const app = express();
+  const app = (await importExpress("express"))();
   app.all("/webhooks/posthorn", expressHandler(receiver));
-  const server = createServer(app).listen(0, "127.0.0.1");
+  const server = await listen(app);
   t.after(() => server.close());
-  await new Promise((resolve) => server.once("listening", resolve));
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const headers = standardHeaders(Math.floor(Date.now() / 1_000));
-  for (const path of ["/webhooks/posthorn", "/webhooks/posthorn/", "/Webhooks/Posthorn", "/WEBHOOKS/posthorn/?a"]) {
-    const { status } = await fetch(origin + path, { method: "POST", headers, body });
+  for (const path of [
+    "/webhooks/posthorn",
+    "/webhooks/posthorn/",
+    "/Webhooks/Posthorn",
+    "/WEBHOOKS/posthorn/?a",
+  ]) {
+    const { status } = await fetch(server.url + path, { method: "POST", headers, body });
     assert.equal(status, 204, path);
   }
   assert.equal(runs, 1);
@@ -99,20 +101,18 @@ test("an answer that comes after somebody else's is dropped and takes nobody dow
     handler: () => new Promise((resolve) => setTimeout(resolve, 60)),
   });
   const answered: Promise<unknown>[] = [];
-  const app = express();
-  app.use((_request, response, next) => {
+  const app = (await importExpress("express"))();
+  app.use((_request: unknown, response: ServerResponse, next: () => void) => {
     // What timeout middleware does.
-    setTimeout(() => response.status(503).end(), 20);
+    setTimeout(() => response.writeHead(503).end(), 20);
     answered.push(new Promise((resolve) => setTimeout(resolve, 150)));
     next();
   });
   app.all("/webhooks", expressHandler(receiver));
-  const server = createServer(app).listen(0, "127.0.0.1");
+  const server = await listen(app);
   t.after(() => server.close());
-  await new Promise((resolve) => server.once("listening", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`;
   const headers = standardHeaders(Math.floor(Date.now() / 1_000));
-  const { status } = await fetch(url, { method: "POST", headers, body });
+  const { status } = await fetch(`${server.url}/webhooks`, { method: "POST", headers, body });
   assert.equal(status, 503);
   await Promise.all(answered);
 });

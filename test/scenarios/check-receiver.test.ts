@@ -41,7 +41,8 @@ suite("posthorn check: a planted fault fails its own rule and no other", { concu
         const findings = await examine({ url: sloppy.url, profile, receiver });
         assert.deepEqual(idsOf(findings, "failed"), fails, failuresOf(findings));
         assert.deepEqual(idsOf(findings, "skipped"), skips);
-        for (const { state, hint } of findings) if (state === "failed") assert.ok(hint !== null && hint !== "");
+        for (const { state, hint } of findings)
+          if (state === "failed") assert.ok(hint !== null && hint !== "");
       } finally {
         await sloppy.close();
       }
@@ -123,7 +124,9 @@ suite("posthorn check: how it was called", { concurrency: 2 }, () => {
   }
 
   test("another scheme of the profile, with the keyid of the webhook", async () => {
-    const verifier = httpSignatures({ keys: [{ key: `whsec_${Buffer.alloc(32, 7).toString("base64")}`, keyId }] });
+    const verifier = httpSignatures({
+      keys: [{ key: `whsec_${Buffer.alloc(32, 7).toString("base64")}`, keyId }],
+    });
     const findings = await examineKit(kitReceiver("standard", { verifier }), {
       profile: "standard",
       receiver: { scheme: "rfc9421-hmac-sha256" },
@@ -169,7 +172,8 @@ suite("posthorn check: how it was called", { concurrency: 2 }, () => {
       profile: "standard",
       fault: () => answerWith(429, { "retry-after": "7" }),
     });
-    const findings = await examine({ url: busy.url, profile: "standard" }).finally(() => busy.close());
+    const findings = await examine({ url: busy.url, profile: "standard" });
+    await busy.close();
     assert.equal(failuresOf(findings), "");
     assert.ok(idsOf(findings, "skipped").length > 30);
     assert.ok(idsOf(findings, "passed").includes("retry-after"));

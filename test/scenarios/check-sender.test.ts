@@ -33,7 +33,9 @@ async function watch(
     verifier: verifierFor(secret, { profile, keyId }),
     bearerToken: null,
     durationMs: 20_000,
-    listening: (url) => (sending = send(url)),
+    listening: (url) => {
+      sending = send(url);
+    },
     arrived: () => undefined,
     signal: new AbortController().signal,
     ...others,
@@ -49,7 +51,9 @@ async function watchPosthorn(
   const token = profile.registration.bearerTokenRequired ? bearerToken : null;
   let verifier: MessageVerifier | undefined;
   const watched = await watch(profile, {
-    verifier: { verify: async (message, now) => (verifier ?? assert.fail("no webhook")).verify(message, now) },
+    verifier: {
+      verify: async (message, now) => (verifier ?? assert.fail("no webhook")).verify(message, now),
+    },
     bearerToken: token,
     send: async (url) => {
       const { id } = await world.addWebhook(
@@ -144,7 +148,10 @@ const faults: readonly PlantedFault[] = [
   },
   {
     name: "a body that changes between attempts",
-    change: (attempt, at) => ({ ...attempt, body: JSON.stringify({ type: "check.test", attempt: at.attempt }) }),
+    change: (attempt, at) => ({
+      ...attempt,
+      body: JSON.stringify({ type: "check.test", attempt: at.attempt }),
+    }),
     fails: ["same-bytes"],
   },
   { name: "retries too early", waitMs: () => 1_200, fails: ["retry-after"] },
@@ -174,7 +181,11 @@ suite("posthorn check --sender: how it was called", { concurrency: 5 }, () => {
   const standard = profileNamed("standard");
 
   test("without a secret signatures are left out, unless there are none", async () => {
-    const unsigned = await watch(standard, { verifier: null, send: (url) => fetch(url, { method: "POST" }), durationMs: 300 });
+    const unsigned = await watch(standard, {
+      verifier: null,
+      send: (url) => fetch(url, { method: "POST" }),
+      durationMs: 300,
+    });
     assert.ok(idsOf(unsigned.findings, "failed").includes("signature"));
     const signed = await watch(standard, { verifier: null, send: (url) => sendTwoEvents(url, {}) });
     assert.deepEqual(idsOf(signed.findings, "skipped"), ["signature"]);
@@ -182,7 +193,10 @@ suite("posthorn check --sender: how it was called", { concurrency: 5 }, () => {
   });
 
   test("one event leaves the rules about two open", async () => {
-    const { findings } = await watch(standard, { send: (url) => fetch(url, { method: "POST", body: "{}" }), durationMs: 300 });
+    const { findings } = await watch(standard, {
+      send: (url) => fetch(url, { method: "POST", body: "{}" }),
+      durationMs: 300,
+    });
     assert.deepEqual(idsOf(findings, "skipped"), [...afterRetries, "distinct-keys", "redirect"].toSorted());
   });
 

@@ -78,7 +78,11 @@ test("CEW-3.2-4 a redirect that repeats the access token shows it neither in the
   receiver.script(({ path }) => {
     if (path === "/told") return {};
     const next = encodeURIComponent(path);
-    return { status: 302, headers: { Location: `/login?next=${next}&from=${path}` }, body: `no ${path} here` };
+    return {
+      status: 302,
+      headers: { Location: `/login?next=${next}&from=${path}` },
+      body: `no ${path} here`,
+    };
   });
   const { eventId } = await publishTo({ bearerTokenIn: "query" }, { bearer: token });
   const history = await historyOf(eventId);
@@ -107,7 +111,9 @@ test("EDS-9.2.4-3 a 308 that repeats the access token leaves it out of the store
 
 test("an answer that repeats credential headers shows them to nobody", async () => {
   receiver.script(({ path, headers }) =>
-    path === "/told" ? {} : { status: 500, body: `you sent ${headers["x-secret"]} and ${headers.authorization}` },
+    path === "/told"
+      ? {}
+      : { status: 500, body: `you sent ${String(headers["x-secret"])} and ${String(headers.authorization)}` },
   );
   const secret = "the-secret-of-this-header";
   const { eventId } = await publishTo(

@@ -87,6 +87,11 @@ function deriveKey(masterKey: Uint8Array): DerivedKey {
   };
 }
 
+/** Names a master key without saying anything about it; the same in every ciphertext that the key made. */
+export function masterKeyId(masterKey: Uint8Array): string {
+  return deriveKey(masterKey).id.toString("hex");
+}
+
 function hkdf(masterKey: Uint8Array, output: { readonly purpose: string; readonly bytes: number }): Buffer {
   return Buffer.from(hkdfSync("sha256", masterKey, "", output.purpose, output.bytes));
 }

@@ -45,12 +45,12 @@ async function check(url: string | undefined, options: OptionValues, invocation:
   const port = options.number("sender");
   if (url === undefined && port === undefined)
     throw new UsageError("check takes the URL of a receiver, or --sender PORT");
-  if (url !== undefined && port !== undefined) throw new UsageError("check takes a URL or --sender, not both");
+  if (url !== undefined && port !== undefined)
+    throw new UsageError("check takes a URL or --sender, not both");
   const terminal = invocation.terminal({ json: options.flag("json") });
-  const findings = await (
-    url === undefined
-      ? watchSender(port ?? 0, { options, invocation, terminal })
-      : examineReceiver(url, { options, invocation, terminal })
+  const findings = await (url === undefined
+    ? watchSender(port ?? 0, { options, invocation, terminal })
+    : examineReceiver(url, { options, invocation, terminal })
   ).catch(explain);
   if (!terminal.json) printFindings(terminal, findings);
   const failures = findings.filter(({ state }) => state === "failed").length;
@@ -117,7 +117,12 @@ async function watchSender(port: number, call: Call): Promise<readonly Finding[]
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
     throw new UsageError(`--sender takes 0 to 65535, not ${port}`);
   const stop = new AbortController();
-  const seconds = numberIn(options, { name: "durationSeconds", flag: "--duration-seconds", from: 1, to: 86_400 });
+  const seconds = numberIn(options, {
+    name: "durationSeconds",
+    flag: "--duration-seconds",
+    from: 1,
+    to: 86_400,
+  });
   const profile = profileOf(options);
   const secret = given(options.text("secret") ?? invocation.env["POSTHORN_CHECK_SECRET"]);
   const verifier = secret === null ? null : verifierFor(secret, { profile, keyId: keyIdOf(options) });

@@ -24,7 +24,7 @@ function addMigrateCommand(program: Command, invocation: Invocation): void {
     process.umask(ownerOnly);
     const { migrateStore, planMigrations } = await import("../../app/maintenance.ts");
     try {
-      const report = plan === true ? planMigrations(settings) : await migrateStore(settings);
+      const report = await (plan === true ? planMigrations(settings) : migrateStore(settings));
       printReport(terminal, { report, verb: plan === true ? "would apply" : "applied" });
     } catch (error) {
       throw startFailure(error);

@@ -142,4 +142,15 @@ describe("signing requests", () => {
     }
     assert.throws(() => prepareHttpSignatureSigner({ keys: [] }), UnsignableMessageError);
   });
+
+  test("a tab before a parameter of the media type, which RFC 9110 allows, can be signed", () => {
+    const pair = newPair();
+    const signed = { ...message, contentType: "application/xml;\tcharset=utf-8" };
+    const fields = prepareHttpSignatureSigner({ keys: [pair] })(signed);
+    const parsed = parseSignatures({ signatureInput: fields.signatureInput, signature: fields.signature });
+    assert.ok(parsed.kind === "parsed");
+    const [only] = parsed.signatures;
+    assert.ok(only !== undefined);
+    assert.ok(verify(null, generalBase(signed, only), publicKeyObject(pair.publicKey), only.signature));
+  });
 });

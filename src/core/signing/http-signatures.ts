@@ -128,7 +128,7 @@ function requireSignable(message: HttpMessageToSign): void {
     throw new UnsignableMessageError("target_uri_invalid", "a target is an absolute URL without a fragment");
   }
   for (const value of [message.method, message.contentType, message.idempotencyKey]) {
-    if (/^[!-~](?:[ -~]*[!-~])?$/.test(value)) continue;
+    if (/^[!-~](?:[\t -~]*[!-~])?$/.test(value)) continue;
     throw new UnsignableMessageError(
       "field_invalid",
       "a signed value is printable ASCII without outer spaces",

@@ -65,7 +65,13 @@ class Examination {
   async knock(): Promise<void> {
     const { receiver, timeoutMs } = this.#options;
     const headers = ["Content-Type", "application/json"];
-    const answer = await probe({ method: "POST", url: receiver.url, headers, body: Buffer.from("{}"), timeoutMs });
+    const answer = await probe({
+      method: "POST",
+      url: receiver.url,
+      headers,
+      body: Buffer.from("{}"),
+      timeoutMs,
+    });
     // A closed connection may be this receiver's way to refuse strangers.
     if (answer.kind === "answer" || answer.cause === "closed") return;
     throw new NothingToExamine(`nothing answers at ${receiver.url.origin}: ${answer.message}`, [
@@ -80,10 +86,12 @@ class Examination {
     const result = await check.run(this.#benchFor(check));
     const isLimited = this.#seen.slice(before).some(({ answer }) => hasStatus(answer, 429));
     if (isLimited)
-      return skipped("answered 429, which says nothing about this rule", "Raise the rate limit for the check.");
+      return skipped("answered 429, which says nothing about this rule", {
+        hint: "Raise the rate limit for the check.",
+      });
     if (check === honestCheck && result.state === "failed") this.#isHonestRefused = true;
     if (check.sends === "forged" && result.state === "passed" && this.#isHonestRefused)
-      return skipped("refused, as the valid message was, so it proves nothing", mendFirst);
+      return skipped("refused, as the valid message was, so it proves nothing", { hint: mendFirst });
     return result;
   }
 
@@ -103,20 +111,21 @@ class Examination {
     if (sends !== "forged" && sends !== "valid") return null;
     const { allowValid, receiver } = this.#options;
     if (!this.#messages.canAuthenticate)
-      return skipped("needs the secret of the webhook", "Give --secret, or POSTHORN_CHECK_SECRET.");
+      return skipped("needs the secret of the webhook", { hint: "Give --secret, or POSTHORN_CHECK_SECRET." });
     if (receiver.profile.registration.bearerTokenRequired && receiver.bearerToken === null)
-      return skipped("needs the bearer token", "Give --token, or POSTHORN_CHECK_TOKEN.");
+      return skipped("needs the bearer token", { hint: "Give --token, or POSTHORN_CHECK_TOKEN." });
     if (sends === "forged") return null;
     if (!allowValid)
-      return skipped("sends what the receiver may process", "Allow it with --allow-valid.");
-    return this.#isHonestRefused ? skipped("the valid message was not accepted", mendFirst) : null;
+      return skipped("sends what the receiver may process", { hint: "Allow it with --allow-valid." });
+    return this.#isHonestRefused ? skipped("the valid message was not accepted", { hint: mendFirst }) : null;
   }
 }
 
 const mendFirst = "Mend what keeps the valid message out, and check again.";
 
 function adviceFor(answer: ProbeAnswer & { readonly kind: "failure" }, url: URL): string {
-  if (answer.cause === "timeout") return "Is the receiver running, and is it the right port? More time: --timeout-ms.";
+  if (answer.cause === "timeout")
+    return "Is the receiver running, and is it the right port? More time: --timeout-ms.";
   if (answer.cause === "no_http") return "Does another kind of server listen there?";
   if (answer.message.includes("ENOTFOUND")) return `There is no such host: ${url.hostname}.`;
   if (/certificate|self-signed|CERT_|altname/i.test(answer.message))

@@ -7,7 +7,7 @@ import type { ReceiverCheck, SeenAnswer } from "./check.ts";
 export const closingChecks: readonly ReceiverCheck[] = [
   {
     ...{ id: "prompt", title: "answers messages in time", level: "should", sends: "nothing" },
-    requirements: "TS16-14 TS16-15 WDS-218",
+    requirements: "TS16-14 TS16-15",
     fix: "Store the message, answer 202, and do the work afterwards. Ten seconds unless your sender says otherwise: --prompt-ms.",
     run: ({ seen, receiver: { promptMs } }) => {
       const durations = seen.filter(({ sends }) => sends === "valid").map(({ answer }) => answer.durationMs);
@@ -53,7 +53,12 @@ export const closingChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    ...{ id: "problem-details", title: "explains errors as problem details", level: "should", sends: "nothing" },
+    ...{
+      id: "problem-details",
+      title: "explains errors as problem details",
+      level: "should",
+      sends: "nothing",
+    },
     requirements: "EDS-9.2.5-1 CEW-2.2-1",
     fix: "Optional: a body of type application/problem+json (RFC 9457).",
     run: ({ seen }) => {

@@ -94,7 +94,9 @@ export const plainChecks: readonly ReceiverCheck[] = [
       const answer = await bench.send({ method: "POST", headers: json, body: { bytesMax: endlessBytes } });
       const isRead = answer.kind === "answer" && answer.isBodyTaken;
       if (!isRead) return bounded(answer);
-      return failed(`read all of ${endlessBytes / mebibyte} MiB that nobody had signed, then ${describe(answer)}`);
+      return failed(
+        `read all of ${endlessBytes / mebibyte} MiB that nobody had signed, then ${describe(answer)}`,
+      );
     },
   },
   {

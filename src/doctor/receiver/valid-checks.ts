@@ -55,7 +55,11 @@ export const validChecks: readonly ReceiverCheck[] = [
     },
   }),
   {
-    ...{ id: "query-token", title: "keeps shared caches off when the token is in the query", level: "should" },
+    ...{
+      id: "query-token",
+      title: "keeps shared caches off when the token is in the query",
+      level: "should",
+    },
     ...{ requirements: "CEW-3-2 CEW-3.2-1 CEW-3.2-4", sends: "valid" },
     fix: "Answer such requests with `Cache-Control: private`, or take tokens in Authorization alone.",
     run: queryToken,
@@ -91,7 +95,11 @@ export const validChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    ...{ id: "missing-key", title: "answers 400 when it requires a missing Idempotency-Key", level: "should" },
+    ...{
+      id: "missing-key",
+      title: "answers 400 when it requires a missing Idempotency-Key",
+      level: "should",
+    },
     ...{ requirements: "IDK-21 C-20", sends: "valid" },
     fix: "Answer 400 with a link to your rules for the key.",
     run: async (bench) => {
@@ -103,7 +111,12 @@ export const validChecks: readonly ReceiverCheck[] = [
     },
   },
   {
-    ...{ id: "bare-key", title: "takes a key without quotes, or answers 400", level: "should", sends: "valid" },
+    ...{
+      id: "bare-key",
+      title: "takes a key without quotes, or answers 400",
+      level: "should",
+      sends: "valid",
+    },
     requirements: "IDK-2 C-20",
     fix: "Parse Idempotency-Key as a structured string; a bare value is the same key, or a 400.",
     run: async (bench) => {
@@ -114,7 +127,9 @@ export const validChecks: readonly ReceiverCheck[] = [
         body,
       });
       const isFine = isAccepted(answer) || hasStatus(answer, 400);
-      return isFine ? passed(`${describe(answer)}: ${isAccepted(answer) ? "lenient" : "strict"}`) : failed(describe(answer));
+      return isFine
+        ? passed(`${describe(answer)}: ${isAccepted(answer) ? "lenient" : "strict"}`)
+        : failed(describe(answer));
     },
   },
   {
@@ -180,7 +195,10 @@ function oddlyWritten({ messages }: Bench): Posted {
 }
 
 function oddCase(name: string): string {
-  return [...name].map((letter, at) => (at % 2 === 0 ? letter.toLowerCase() : letter.toUpperCase())).join("");
+  return name.replaceAll(
+    /(.)(.?)/g,
+    (_, odd: string, even: string) => odd.toLowerCase() + even.toUpperCase(),
+  );
 }
 
 function signsKey(headers: readonly string[]): boolean {
@@ -189,12 +207,12 @@ function signsKey(headers: readonly string[]): boolean {
 
 /** The same event sent again as a sender does it: same body and key, the time and signature fresh. */
 async function twice(
-  { messages, post }: Bench,
+  bench: Bench,
   change: { readonly word?: string },
 ): Promise<{ readonly first: ProbeAnswer; readonly second: ProbeAnswer }> {
-  const event = { eventId: messages.newEventId(), occurredAt: Date.now() };
-  const first = await post(messages.make(event));
-  const second = await post(messages.make({ ...event, ...change }));
+  const event = { eventId: bench.messages.newEventId(), occurredAt: Date.now() };
+  const first = await bench.post(bench.messages.make(event));
+  const second = await bench.post(bench.messages.make({ ...event, ...change }));
   return { first, second };
 }
 
@@ -220,7 +238,8 @@ async function queryToken(bench: Bench): Promise<Result> {
     : failed(`${answer.status}, Cache-Control: ${control === "" ? "(none)" : control}`);
 }
 
-async function longKey({ messages, post }: Bench): Promise<Result> {
+async function longKey(bench: Bench): Promise<Result> {
+  const { messages } = bench;
   const key = "k".repeat(10_000);
   const sample = messages.make();
   const has = (name: string): boolean => headerOf(sample.headers, name) !== undefined;
@@ -228,7 +247,7 @@ async function longKey({ messages, post }: Bench): Promise<Result> {
   if (signsKey(sample.headers) && (has("Webhook-ID") || has("X-Webhook-Delivery")))
     return notApplicable("the key is part of what is signed");
   const { headers, body } = signsKey(sample.headers) ? messages.make({ eventId: key }) : sample;
-  const answer = await post({
+  const answer = await bench.post({
     headers: withHeader(headers, { name: "Idempotency-Key", value: `"${key}"` }),
     body,
   });

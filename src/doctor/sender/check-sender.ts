@@ -33,7 +33,7 @@ export const senderRules: readonly SenderRule[] = [...messageRules, ...retryRule
  * and the error of `listen` when the port cannot be had.
  */
 export async function checkSender(options: CheckSenderOptions): Promise<readonly Finding[]> {
-  const ended = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<null>();
   const server = await startSenderServer({
     port: options.port,
     arrived: () => {
@@ -42,11 +42,11 @@ export async function checkSender(options: CheckSenderOptions): Promise<readonly
         requests: events.reduce((sum, { requests }) => sum + requests.length, server.followed.length),
         events: events.length,
       });
-      if (hasSeenEverything(server)) ended.resolve();
+      if (hasSeenEverything(server)) ended.resolve(null);
     },
   });
-  const timer = setTimeout(() => ended.resolve(), options.durationMs);
-  options.signal.addEventListener("abort", () => ended.resolve(), { once: true });
+  const timer = setTimeout(() => ended.resolve(null), options.durationMs);
+  options.signal.addEventListener("abort", () => ended.resolve(null), { once: true });
   try {
     options.listening(server.url);
     await ended.promise;

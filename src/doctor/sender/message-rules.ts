@@ -41,9 +41,7 @@ export const messageRules: readonly SenderRule[] = [
       const missing = required.filter((name) =>
         session.requests.some(({ headers }) => headerText(headers, name) === null),
       );
-      return missing.length === 0
-        ? passed(required.join(", "))
-        : failed(`missing: ${missing.join(", ")}`);
+      return missing.length === 0 ? passed(required.join(", ")) : failed(`missing: ${missing.join(", ")}`);
     },
   },
   {
@@ -57,7 +55,7 @@ export const messageRules: readonly SenderRule[] = [
     requirements: "IDK-2 EDS-9.4-1 EDS-9.4-2",
     fix: 'The value is a structured string: Idempotency-Key: "0197…", quotes included.',
     applies: ({ headers }, { profile }) =>
-      headerText(headers, "idempotency-key") !== null || profilesWithKey.includes(profile.name),
+      headerText(headers, "idempotency-key") !== null || profilesWithKey.has(profile.name),
     fault: ({ headers }) => keyFault(headerText(headers, "idempotency-key")),
   }),
   everyRequest({
@@ -90,7 +88,7 @@ export const messageRules: readonly SenderRule[] = [
 ];
 
 /** The other documents know no Idempotency-Key, so a correct sender of theirs may leave it out. */
-const profilesWithKey: readonly string[] = ["standard", "event-delivery"];
+const profilesWithKey: ReadonlySet<string> = new Set(["standard", "event-delivery"]);
 
 function contentTypeFault({ headers, body }: RecordedRequest): string | null {
   const type = headerText(headers, "content-type");
@@ -133,11 +131,11 @@ async function judgeSignatures({ verifier, requests }: SenderSession): Promise<R
     const isUnsigned = ({ headers }: RecordedRequest): boolean =>
       signatureHeaders.every((name) => headerText(headers, name) === null);
     if (requests.some(isUnsigned)) return failed("a request without any signature");
-    return skipped("no secret was given", "Give --secret, or POSTHORN_CHECK_SECRET.");
+    return skipped("no secret was given", { hint: "Give --secret, or POSTHORN_CHECK_SECRET." });
   }
   const verifiable = requests.filter(hasSignableId);
   if (verifiable.length === 0)
-    return skipped("message ids with a period cannot be verified", "Mend the message id first.");
+    return skipped("message ids with a period cannot be verified", { hint: "Mend the message id first." });
   for (const request of verifiable) {
     const { method, path: url, body, receivedAt } = request;
     const message = { method, url, body, headers: lookup(request) };
@@ -161,7 +159,7 @@ function keyFault(value: string | null): string | null {
 }
 
 /** Signatures depend on the scheme, `ce-*` on the content mode; the others have a rule of their own or are no duty. */
-const judgedElsewhere: readonly HeaderValueSource[] = [
+const judgedElsewhere: ReadonlySet<HeaderValueSource> = new Set([
   "content_type",
   "content_format",
   "user_agent",
@@ -171,11 +169,11 @@ const judgedElsewhere: readonly HeaderValueSource[] = [
   "content_digest",
   "signature_input",
   "signature",
-];
+] as const);
 
 function requiredHeaders({ profile }: SenderSession): readonly string[] {
   const isRequired = (header: ProfileHeader): boolean =>
-    "literal" in header || !judgedElsewhere.includes(header.value);
+    "literal" in header || !judgedElsewhere.has(header.value);
   return profile.headers.filter(isRequired).map(({ name }) => name);
 }
 

@@ -85,7 +85,9 @@ export const retryRules: readonly SenderRule[] = [
     fix: "Make a fresh key, such as a UUID, for each event.",
     judge: ({ events }) => {
       if (events.length < 2) return secondEventMissing;
-      const keys = events.flatMap(({ requests: [first] }) => (first === undefined ? [] : (keyOf(first) ?? [])));
+      const keys = events.flatMap(({ requests: [first] }) =>
+        first === undefined ? [] : (keyOf(first) ?? []),
+      );
       if (keys.length === 0) return notApplicable("no event has a key");
       return new Set(keys).size === keys.length
         ? passed(`${keys.length} events`)
@@ -94,10 +96,9 @@ export const retryRules: readonly SenderRule[] = [
   },
 ];
 
-const secondEventMissing: Result = skipped(
-  "only one event came",
-  "Publish a second event while the check runs.",
-);
+const secondEventMissing: Result = skipped("only one event came", {
+  hint: "Publish a second event while the check runs.",
+});
 
 interface Attempts extends RecordedEvent {
   readonly first: RecordedRequest;
@@ -109,6 +110,8 @@ function retried({ events }: SenderSession, judge: (attempts: Attempts) => Resul
   const requests = events[0]?.requests ?? [];
   const [first, second] = requests;
   if (first === undefined || second === undefined)
-    return skipped("the first event did not come again", "Mend `retries` first, or watch for longer.");
+    return skipped("the first event did not come again", {
+      hint: "Mend `retries` first, or watch for longer.",
+    });
   return judge({ requests, first, second });
 }

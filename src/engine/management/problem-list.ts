@@ -82,9 +82,14 @@ export interface TextBounds {
   readonly lengthMax: number;
 }
 
-/** Whether a value is an object with named fields. */
+/**
+ * Whether a value is a plain object with named fields. A `Map` or `Headers` of a library call has none of its own and
+ * would be read as an empty object.
+ */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
 }
 
 /** Bytes of the value as JSON, or null when it cannot be written as JSON. */

@@ -4,7 +4,6 @@ import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Directory } from "../directory.ts";
-import type { Endpoint } from "../endpoint.ts";
 import { restoreRuntimeState } from "../runtime-state.ts";
 import { foresee } from "./endpoint-orders.ts";
 
@@ -114,17 +113,14 @@ export class ConfigSync {
   #differs({ webhook, secrets }: StoredWebhook): boolean {
     const endpoint = this.#options.directory.get(webhook.id);
     if (endpoint === undefined) return true;
-    return keysOf(endpoint.secrets) !== keysOf(secrets) || documentOf(endpoint) !== JSON.stringify(webhook);
+    // Properties that stand in another order only cost one application too many.
+    const isSame = JSON.stringify(endpoint.webhook) === JSON.stringify(webhook);
+    return !isSame || keysOf(endpoint.secrets) !== keysOf(secrets);
   }
 }
 
 function keysOf(secrets: StoredWebhook["secrets"]): string {
   return secrets.map(({ kind, digest, expiresAt }) => `${kind} ${digest} ${expiresAt}`).join("\n");
-}
-
-/** As it comes back from a store, where properties may stand in another order than in memory. */
-function documentOf({ webhook }: Endpoint): string {
-  return JSON.stringify(webhook);
 }
 
 const reloadMsMax = 300_000;

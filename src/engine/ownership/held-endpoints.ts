@@ -15,7 +15,7 @@ interface Held {
 
 export interface HeldEndpointsOptions {
   readonly clock: Clock;
-  readonly dispatcher: () => Dispatcher;
+  readonly dispatcher: Pick<Dispatcher, "giveBack">;
 }
 
 /**
@@ -50,7 +50,7 @@ export class HeldEndpoints {
   drop(endpoint: Endpoint): void {
     if (!this.#held.delete(endpoint)) return;
     endpoint.owned = false;
-    for (const lane of endpoint.lanes.values()) this.#options.dispatcher().giveBack(lane);
+    for (const lane of endpoint.lanes.values()) this.#options.dispatcher.giveBack(lane);
     endpoint.unlistLanes();
     this.leaving.add(endpoint);
   }

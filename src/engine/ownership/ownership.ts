@@ -6,8 +6,6 @@ import type { EndpointOrder } from "./endpoint-orders.ts";
  * by this one: only then it is listed, claimed for and sent to, and only then its state is written.
  */
 export interface Ownership {
-  /** Endpoints belong to this process from the moment they are known. */
-  readonly ownsAll: boolean;
   /** False while this process cannot prove that it still owns what it owned: then nothing is sent. */
   holds(): boolean;
   /** Endpoints owned; null when that is all of them. */
@@ -29,7 +27,6 @@ export interface Ownership {
 
 /** The only process on a store: it owns everything, for ever, and nothing asks about it on the path of an event. */
 export const soleOwner: Ownership = {
-  ownsAll: true,
   holds: () => true,
   owned: () => null,
   start: async () => undefined,

@@ -52,7 +52,10 @@ export class SharedOwnership {
   constructor(options: SharedOwnershipOptions) {
     this.#options = options;
     this.#work = new SerialWork((error) => {
-      options.telemetry.log.warn({ err: String(error) }, "ownership of webhooks: a call failed; trying again");
+      options.telemetry.log.warn(
+        { err: String(error) },
+        "ownership of webhooks: a call failed; trying again",
+      );
     });
   }
 

@@ -1,6 +1,5 @@
 import { findProfile } from "../../../src/core/profiles/index.ts";
-import { publicKeyText } from "../../../src/core/signing/signing-key.ts";
-import { parseSecret } from "../../../src/core/signing/signing-key.ts";
+import { parseSecret, publicKeyText } from "../../../src/core/signing/signing-key.ts";
 import type { MessageVerifier } from "../../../src/receiver/message.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import { createReceiver } from "../../../src/receiver/receiver.ts";
@@ -25,10 +24,7 @@ export function verifierOf(profile: string, key: string = secret): MessageVerifi
     case "x-webhook":
       return xWebhook({ secrets: keys });
     case "cloudevents":
-      return allOf([
-        standardWebhooks({ keys }),
-        bearer({ tokens: bearerToken, allowQueryParameter: true }),
-      ]);
+      return allOf([standardWebhooks({ keys }), bearer({ tokens: bearerToken, allowQueryParameter: true })]);
     default:
       return standardWebhooks({ keys });
   }

@@ -40,7 +40,9 @@ function isPost({ method }: Arrival): boolean {
 }
 
 function isSigned({ headers }: Arrival): boolean {
-  return ["webhook-signature", "x-webhook-signature", "signature"].some((name) => headers[name] !== undefined);
+  return ["webhook-signature", "x-webhook-signature", "signature"].some(
+    (name) => headers[name] !== undefined,
+  );
 }
 
 /** Answers itself where the test holds, and is honest otherwise. */
@@ -72,13 +74,24 @@ function withHeaderValue({ headers }: Arrival, change: Readonly<Record<string, s
   return { headers: { ...headers, ...change } };
 }
 
+/** The request as it was signed, looked at when it was fresh. */
+function movedTo(
+  signedSeconds: number,
+  change: Partial<Arrival>,
+): Partial<Arrival> & { readonly now: number } {
+  return { ...change, now: signedSeconds * 1000 };
+}
+
 const secondsAround = [-2, -1, 0, 1, 2];
 
 /** Who may send. */
 const authentication: readonly PlantedFault[] = [
   {
     name: "accepts messages without credentials",
-    fault: when((one) => isPost(one) && !isSigned(one) && one.body.startsWith('{"type":"check"'), answerWith(204)),
+    fault: when(
+      (one) => isPost(one) && !isSigned(one) && one.body.startsWith('{"type":"check"'),
+      answerWith(204),
+    ),
     fails: ["unsigned"],
   },
   {
@@ -136,7 +149,10 @@ const authentication: readonly PlantedFault[] = [
       arrival.headers["webhook-timestamp"] === String(nowSeconds())
         ? secondsAround.map((more) => {
             const signed = nowSeconds() - staleSeconds + more;
-            return { ...withHeaderValue(arrival, { "webhook-timestamp": String(signed) }), now: signed * 1000 };
+            return {
+              ...withHeaderValue(arrival, { "webhook-timestamp": String(signed) }),
+              now: signed * 1000,
+            };
           })
         : [],
     ),
@@ -157,7 +173,8 @@ const authentication: readonly PlantedFault[] = [
       (one) =>
         isPost(one) &&
         one.headers[name] === undefined &&
-        ["webhook-signature", "webhook-id", "webhook-timestamp"].filter((other) => one.headers[other]).length === 2,
+        ["webhook-signature", "webhook-id", "webhook-timestamp"].filter((other) => one.headers[other])
+          .length === 2,
       answerWith(204),
     ),
     fails: [`without-${name}`],
@@ -199,7 +216,7 @@ const otherSchemes: readonly PlantedFault[] = [
       return secondsAround.map((more) => {
         const signed = nowSeconds() - staleSeconds + more;
         const moved = { "x-webhook-signature": value.replace(/t=\d+/, `t=${signed}`) };
-        return { ...withHeaderValue(arrival, moved), now: signed * 1000 };
+        return movedTo(signed, withHeaderValue(arrival, moved));
       });
     }),
     fails: ["moved-timestamp"],
@@ -222,7 +239,7 @@ const otherSchemes: readonly PlantedFault[] = [
       return secondsAround.map((more) => {
         const signed = nowSeconds() - staleSeconds + more;
         const moved = { "signature-input": value.replace(/;created=\d+/, `;created=${signed}`) };
-        return { ...withHeaderValue(arrival, moved), now: signed * 1000 };
+        return movedTo(signed, withHeaderValue(arrival, moved));
       });
     }),
     fails: ["moved-timestamp"],
@@ -242,7 +259,10 @@ const otherSchemes: readonly PlantedFault[] = [
   {
     name: "RFC 9421: is content with less than the body",
     profile: "event-delivery",
-    fault: when(({ headers }) => /\("@method" "@target-uri"\)/.test(headers["signature-input"] ?? ""), answerWith(204)),
+    fault: when(
+      ({ headers }) => /\("@method" "@target-uri"\)/.test(headers["signature-input"] ?? ""),
+      answerWith(204),
+    ),
     fails: ["narrow-signature"],
   },
   {
@@ -288,4 +308,4 @@ const otherSchemes: readonly PlantedFault[] = [
   },
 ];
 
-export { authentication, otherSchemes, when, rewrite, isAccepted, isPost, isSigned, withHeaderValue };
+export { authentication, otherSchemes, when, rewrite, isAccepted, isPost, isSigned };

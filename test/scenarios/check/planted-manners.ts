@@ -58,12 +58,18 @@ const answers: readonly PlantedFault[] = [
   },
   {
     name: "looks for headers in one letter case",
-    fault: when((one) => isSigned(one) && !one.rawNames.includes("Webhook-ID") && isOdd(one), answerWith(401)),
+    fault: when(
+      (one) => isSigned(one) && !one.rawNames.includes("Webhook-ID") && isOdd(one),
+      answerWith(401),
+    ),
     fails: ["header-case"],
   },
   {
     name: "limits the rate without saying for how long",
-    fault: when(({ headers }) => headers["content-type"] === "application/vnd.posthorn-check", answerWith(429)),
+    fault: when(
+      ({ headers }) => headers["content-type"] === "application/vnd.posthorn-check",
+      answerWith(429),
+    ),
     fails: ["retry-after"],
     skips: ["media-type"],
   },
@@ -169,7 +175,9 @@ const handshake: readonly PlantedFault[] = [
     profile: "cloudevents",
     fault: rewrite((answer, { method }) => {
       if (method !== "OPTIONS" || answer.headers["webhook-allowed-origin"] === undefined) return answer;
-      const headers = Object.entries({ ...answer.headers, ...change }).filter(([, value]) => value !== undefined);
+      const headers = Object.entries({ ...answer.headers, ...change }).filter(
+        ([, value]) => value !== undefined,
+      );
       return { ...answer, headers: Object.fromEntries(headers) as Record<string, string> };
     }),
     fails: ["handshake"],

@@ -15,7 +15,11 @@ export interface Attempt {
   readonly contentType: string | null;
   readonly body: string;
   /** Of these parts; changed for a wrong one. */
-  readonly signature: (parts: { readonly id: string; readonly timestamp: number; readonly body: string }) => string;
+  readonly signature: (parts: {
+    readonly id: string;
+    readonly timestamp: number;
+    readonly body: string;
+  }) => string;
 }
 
 export interface SenderFault {

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { StoreChange, StoreChanges } from "../../../ports/store/changes.ts";
 import { lanesOf, workChannel } from "./announcer.ts";
+import { configChangeOf, configChannel } from "./config-changes.ts";
 import { isConnectionLoss } from "./errors.ts";
 import type { Lanes } from "./words.ts";
 
@@ -62,11 +63,14 @@ export class Notifications implements StoreChanges {
     });
     client.on("error", () => this.#lost(client));
     client.on("end", () => this.#lost(client));
-    client.on("notification", ({ payload }) => void this.#heard(payload ?? ""));
+    client.on("notification", ({ channel, payload }) => {
+      if (channel === configChannel) this.#heardConfig(payload ?? "");
+      else void this.#heard(payload ?? "");
+    });
     this.#client = client;
     try {
       await client.connect();
-      await client.query(`LISTEN ${workChannel}`);
+      await client.query(`LISTEN ${workChannel}; LISTEN ${configChannel}`);
     } catch {
       this.#lost(client);
       return;
@@ -120,6 +124,11 @@ export class Notifications implements StoreChanges {
     } catch {
       this.#tell({ kind: "unknown" });
     }
+  }
+
+  #heardConfig(payload: string): void {
+    const change = configChangeOf(payload, this.#options.owner);
+    if (change !== null) this.#tell({ kind: "config", change });
   }
 
   #tell(change: StoreChange): void {

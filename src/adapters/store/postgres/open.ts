@@ -2,9 +2,11 @@ import type pg from "pg";
 import { type Store, StoreUnavailableError } from "../../../ports/store.ts";
 import type { MigrationPlan } from "../migrations.ts";
 import { Announcer } from "./announcer.ts";
+import { announcedRegistry, announcedWebhooks, ConfigAnnouncer } from "./config-changes.ts";
 import { Database } from "./database.ts";
 import { PostgresDeliveries } from "./deliveries.ts";
 import { checkMasterKey, type MasterKeyIds } from "./deployment.ts";
+import { digestKeyRow, type DigestKeyRow } from "./digest-key-row.ts";
 import { loadDriver, parseAddress } from "./driver.ts";
 import { setupError } from "./errors.ts";
 import { PostgresHistory } from "./history.ts";
@@ -12,6 +14,7 @@ import { PostgresIdempotency } from "./idempotency.ts";
 import { migrate, planMigrations } from "./migrations.ts";
 import { Notifications } from "./notifications.ts";
 import { PostgresOperations } from "./operations.ts";
+import { PostgresOwnership } from "./ownership.ts";
 import { Partitions } from "./partitions.ts";
 import { PostgresRegistry } from "./registry.ts";
 import { judgeServer, readServerFacts } from "./server-check.ts";
@@ -53,6 +56,11 @@ const connectionsAside = 3;
 /** What one opening and its migration need. */
 const connectionsForSetup = 1;
 
+/** The store, with the key that its processes share and that is not part of the port. */
+export interface PostgresStore extends Store {
+  readonly digestKey: DigestKeyRow;
+}
+
 /**
  * Opens the store in a PostgreSQL database that several processes may share: checks the server, brings the schema up to
  * date and checks the master key. Its cost does not depend on how much is stored. Deliveries that a process held when
@@ -61,7 +69,7 @@ const connectionsForSetup = 1;
  * Throws DatabaseSetupError (within the time to connect), SchemaTooNewError, MigrationMismatchError,
  * DifferentMasterKeyError, StoreUnavailableError.
  */
-export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const address = parseAddress(options.url);
   const driver = await loadDriver();
   const { now } = options;
@@ -142,7 +150,7 @@ function newDatabase(
 async function assemble(
   { database, aside }: { readonly database: Database; readonly aside: Database },
   context: { readonly driver: typeof pg; readonly options: PostgresStoreOptions },
-): Promise<Store> {
+): Promise<PostgresStore> {
   const { driver, options } = context;
   const [row] = await database.rows<[owner: number]>("SELECT nextval('posthorn.owners')");
   const owner = row?.[0] ?? 0;
@@ -155,6 +163,7 @@ async function assemble(
   const lanes = new Lanes(database, words);
   const announcer = new Announcer(database, owner);
   const state: StoreState = { database, aside, words, lanes, owner, announcer };
+  const config = new ConfigAnnouncer(database, owner);
   const connectTimeoutMs = options.connectTimeoutMs ?? connectTimeoutMsDefault;
   const listening = { driver, owner, lanes, connectTimeoutMs };
   const changes =
@@ -164,11 +173,13 @@ async function assemble(
   return {
     deliveries: new PostgresDeliveries(state),
     history: new PostgresHistory(state),
-    webhooks: new PostgresWebhooks(database),
-    registry: new PostgresRegistry(database),
+    webhooks: announcedWebhooks(new PostgresWebhooks(database), config),
+    registry: announcedRegistry(new PostgresRegistry(database), config),
     idempotency: new PostgresIdempotency(database),
     operations: new PostgresOperations(database),
     upkeep: new PostgresUpkeep(state, partitions),
+    ownership: new PostgresOwnership(state, config),
+    digestKey: digestKeyRow(database, parseAddress(options.url).at),
     ...(changes === null ? {} : { changes }),
     ping: async () => {
       await database.rows("SELECT 1");

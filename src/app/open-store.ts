@@ -1,0 +1,40 @@
+import { openPostgresStore, type PostgresStoreOptions } from "../adapters/store/postgres/open.ts";
+import { openSqliteStore } from "../adapters/store/sqlite/open.ts";
+import { systemClock } from "../adapters/system/clock.ts";
+import { createDigestKeyFile, type DigestKeyHolder } from "../adapters/system/digest-key.ts";
+import { masterKeyId } from "../adapters/system/secret-box.ts";
+import type { Settings } from "../config/options.ts";
+import type { Store } from "../ports/store.ts";
+import type { DataFolder } from "./data-folder.ts";
+import type { MasterKeys } from "./keys.ts";
+
+/** The store of the settings, and where the key of digests lies: beside it, for all who share it. */
+export interface OpenedStore {
+  readonly store: Store;
+  readonly digestKeyHolder: DigestKeyHolder;
+}
+
+/** PostgreSQL when there is a URL, else SQLite in the data folder. */
+export async function openStore(
+  settings: Pick<Settings, "databaseUrl" | "databaseDirectUrl">,
+  { folder, master }: { readonly folder: DataFolder; readonly master: MasterKeys },
+): Promise<OpenedStore> {
+  const { databaseUrl } = settings;
+  const now = systemClock.now();
+  if (databaseUrl === null) {
+    const store = await openSqliteStore({ dataDir: folder.path, now, pid: process.pid });
+    return { store, digestKeyHolder: createDigestKeyFile(folder.digestKeyFile) };
+  }
+  const masterKeyIds = { current: masterKeyId(master.current), previous: master.previous.map(masterKeyId) };
+  const direct = directUrlOf(settings);
+  const store = await openPostgresStore({ url: databaseUrl, ...direct, now, masterKeyIds });
+  return { store, digestKeyHolder: store.digestKey };
+}
+
+/** Nothing where no pooler is in between. */
+function directUrlOf({
+  databaseDirectUrl,
+}: Pick<Settings, "databaseDirectUrl">): Pick<PostgresStoreOptions, "directUrl"> {
+  if (databaseDirectUrl === null) return {};
+  return { directUrl: databaseDirectUrl === "none" ? null : databaseDirectUrl };
+}
