@@ -16,7 +16,7 @@ const MAY_IMPORT = {
   config: ["core"],
   // The composition root: the only place that names a concrete adapter.
   app: ["adapters", "api", "gateway", "receiver", "engine", "config", "ports", "core"],
-  cli: ["app", "config", "doctor", "core"],
+  cli: ["app", "config", "doctor", "receiver", "core"],
 };
 
 const direction = Object.entries(MAY_IMPORT).map(([part, others]) => ({

@@ -1,10 +1,10 @@
-import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { createSystemRandom } from "../../src/adapters/system/random.ts";
 import { createPrometheusMetrics } from "../../src/adapters/telemetry/prometheus/prometheus-metrics.ts";
 import { prepareDataFolder } from "../../src/app/data-folder.ts";
-import { loadKeys } from "../../src/app/keys.ts";
+import { loadKeys, readMasterKeys } from "../../src/app/keys.ts";
 import { createLog } from "../../src/app/logging.ts";
+import { openStore } from "../../src/app/open-store.ts";
 import { assembleEngine } from "../../src/app/running-engine.ts";
 import type { AssembledEngine } from "../../src/app/running-engine.ts";
 import type { Settings } from "../../src/config/options.ts";
@@ -41,8 +41,9 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
   const settings = productSettings({ dataDir, roles: delivers ? ["scheduler", "worker"] : ["api"] });
   const random = createSystemRandom();
   const { folder } = prepareDataFolder(dataDir);
-  const keys = await loadKeys(settings, { folder, random });
-  const store = await openSqliteStore({ dataDir, now: systemClock.now(), pid: process.pid });
+  const master = readMasterKeys(settings, { folder, random });
+  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys: () => master });
+  const keys = await loadKeys(settings, { master, holder, folder, random });
   const prometheus = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
   const telemetry = { log: createLog(settings), metrics: listening(prometheus.metrics, options.onSettled) };
   const assembled = await assembleEngine({ settings, store, keys, random, telemetry });

@@ -41,10 +41,8 @@ export async function migrateStore(settings: StoreSettings): Promise<MigrationRe
   const report = await planMigrations(settings);
   const isEmbedded = settings.databaseUrl === null;
   const folder = isEmbedded ? prepareDataFolder(settings.dataDir).folder : dataFolderAt(settings.dataDir);
-  const master = isEmbedded
-    ? { current: new Uint8Array(32), previous: [], warnings: [] }
-    : readMasterKeys(settings, { folder, random: createSystemRandom() });
-  const { store } = await openStore(settings, { folder, master });
+  const masterKeys = () => readMasterKeys(settings, { folder, random: createSystemRandom() });
+  const { store } = await openStore(settings, { folder, masterKeys });
   await store.close();
   return report;
 }

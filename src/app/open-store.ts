@@ -17,7 +17,7 @@ export interface OpenedStore {
 /** PostgreSQL when there is a URL, else SQLite in the data folder. */
 export async function openStore(
   settings: Pick<Settings, "databaseUrl" | "databaseDirectUrl">,
-  { folder, master }: { readonly folder: DataFolder; readonly master: MasterKeys },
+  { folder, masterKeys }: { readonly folder: DataFolder; readonly masterKeys: () => MasterKeys },
 ): Promise<OpenedStore> {
   const { databaseUrl } = settings;
   const now = systemClock.now();
@@ -25,7 +25,8 @@ export async function openStore(
     const store = await openSqliteStore({ dataDir: folder.path, now, pid: process.pid });
     return { store, digestKeyHolder: createDigestKeyFile(folder.digestKeyFile) };
   }
-  const masterKeyIds = { current: masterKeyId(master.current), previous: master.previous.map(masterKeyId) };
+  const { current, previous } = masterKeys();
+  const masterKeyIds = { current: masterKeyId(current), previous: previous.map(masterKeyId) };
   const direct = directUrlOf(settings);
   const store = await openPostgresStore({ url: databaseUrl, ...direct, now, masterKeyIds });
   return { store, digestKeyHolder: store.digestKey };

@@ -58,7 +58,10 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     : { folder: dataFolderAt(settings.dataDir), warnings: [] };
   await using started = new AsyncDisposableStack();
   const master = readMasterKeys(settings, { folder, random });
-  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, master });
+  const { store, digestKeyHolder: holder } = await openStore(settings, {
+    folder,
+    masterKeys: () => master,
+  });
   started.defer(() => store.close());
   const keys = await loadKeys(settings, { master, holder, folder, random });
   for (const warning of [...warnings, ...keys.warnings]) log.warn({}, warning);

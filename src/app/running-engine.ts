@@ -9,6 +9,7 @@ import type { AddressPolicy } from "../core/egress/address-policy.ts";
 import { Engine } from "../engine/engine.ts";
 import { hashApiKey } from "../engine/management/api-key-service.ts";
 import { createServices } from "../engine/management/create-services.ts";
+import { createFreshServices } from "../engine/management/fresh-services.ts";
 import type { ManagementServices } from "../engine/management/create-services.ts";
 import { loadSchemaRegistry } from "../engine/management/schema-registry.ts";
 import { loadTenantDirectory } from "../engine/management/tenant-directory.ts";
@@ -78,6 +79,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
       historyMs: daysToMs(settings.retentionHistoryDays),
     },
     delivers: settings.roles.includes("worker"),
+    schedules: settings.roles.includes("scheduler"),
     userAgent,
     requestOrigin,
     urlRules,
@@ -96,6 +98,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     tenants,
     schemas,
     adminKeyHash: hashApiKey(keys.adminKey),
+    schedules: settings.roles.includes("scheduler"),
     limits: { webhooksPerTenantMax },
     verification: {
       transport,
@@ -105,9 +108,10 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
       publicUrl: settings.publicUrl,
     },
   });
+  const all = { ...management, events: publishingEvents(engine, management.events) };
   return {
     engine,
-    services: { ...management, events: publishingEvents(engine, management.events) },
+    services: store.ownership === undefined ? all : createFreshServices(all, engine),
     lifecycle,
     transport,
   };

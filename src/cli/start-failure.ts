@@ -12,12 +12,12 @@ const advice: Readonly<Record<string, readonly string[]>> = {
   KeySettingError: [],
   DatabaseSetupError: [],
   DifferentMasterKeyError: [],
-  BackupElsewhereError: [],
 };
 
 /** What to tell a person about a failed start; anything unknown stays what it is, with its stack. */
 export function startFailure(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
+  if (error.name === "BackupElsewhereError") return new CommandFailure(error.message, []);
   const code = "code" in error ? error.code : undefined;
   if (code === "EADDRINUSE") return portTaken(error);
   if (code === "EACCES" && "port" in error) {

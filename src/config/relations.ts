@@ -69,9 +69,9 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
       },
     settings.databaseUrl === null &&
       settings.roles.includes("scheduler") !== settings.roles.includes("worker") && {
-      options: ["roles"],
-      problem: "embedded, scheduler and worker are one part: name both or neither",
-    },
+        options: ["roles"],
+        problem: "embedded, scheduler and worker are one part: name both or neither",
+      },
     settings.adminKey !== null &&
       settings.adminKey.length < adminKeyLengthMin && {
         options: ["adminKey"],

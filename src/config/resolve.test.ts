@@ -112,15 +112,26 @@ suite("settings", () => {
   });
 
   test("what is not part of this version says so", () => {
-    for (const name of ["POSTHORN_DATABASE_URL", "POSTHORN_QUEUE_URL", "POSTHORN_REDIS_URL"]) {
+    for (const name of ["POSTHORN_QUEUE_URL", "POSTHORN_REDIS_URL"]) {
       const [problem = "", ...more] = problems({ env: { [name]: "postgres://user:canary@host/db" } });
-      assert.match(
-        problem,
-        new RegExp(`^${name} \\(environment\\) is not available in this version: it runs embedded only`),
-      );
+      assert.match(problem, new RegExp(`^${name} \\(environment\\) is not available in this version`));
       assert.doesNotMatch(problem, /canary/);
       assert.deepEqual(more, []);
     }
+  });
+
+  test("PostgreSQL needs a master key and lets every role run alone", () => {
+    const shared = { POSTHORN_DATABASE_URL: "postgres://user:canary@host/db" };
+    const [problem = "", ...more] = problems({ env: { ...shared, POSTHORN_ROLES: "scheduler" } });
+    assert.match(problem, /POSTHORN_MASTER_KEY.* is required with PostgreSQL.*openssl rand/);
+    assert.doesNotMatch(problem, /canary/);
+    assert.deepEqual(more, []);
+    for (const roles of ["api", "scheduler", "worker", "api,worker"]) {
+      const env = { ...shared, POSTHORN_MASTER_KEY: "k", POSTHORN_ROLES: roles };
+      assert.equal(resolved({ env }).settings.roles.join(), roles);
+    }
+    const direct = { POSTHORN_DATABASE_DIRECT_URL: "postgres://host/db" };
+    assert.match(problems({ env: direct }).join(), /of use only with the database behind it/);
   });
 
   test("contradictions name both settings", () => {

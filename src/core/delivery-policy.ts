@@ -124,10 +124,12 @@ const requestOrigin = { name: "WebHook-Request-Origin", value: "request_origin" 
 function effectiveSchemes(webhook: Webhook, profile: Profile): readonly SignatureSchemeName[] {
   const schemes = webhook.schemes ?? profile.signatureSchemes;
   if (!webhook.migrationHeaders) return schemes;
-  const sources = profile.migrationHeaders.map((header) => ("value" in header ? header.value : null));
+  const sources = new Set(
+    profile.migrationHeaders.map((header) => ("value" in header ? header.value : null)),
+  );
   const more: SignatureSchemeName[] = [];
-  if (sources.includes("webhook_signature")) more.push("v1a", "v1");
-  if (sources.includes("x_webhook_signature")) more.push("x-webhook-v1");
+  if (sources.has("webhook_signature")) more.push("v1a", "v1");
+  if (sources.has("x_webhook_signature")) more.push("x-webhook-v1");
   return [...new Set([...schemes, ...more])];
 }
 

@@ -34,6 +34,8 @@ export class Directory {
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #tenancies = new Map<string, Tenancy>();
   readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
+  readonly #tenantLimits = new Map<string, RateLimitConfig>();
+  #workers = 1;
   readonly #rotations = new Map<string, Sleeper>();
   readonly subscriptions = new Subscriptions();
 
@@ -89,7 +91,20 @@ export class Directory {
   }
 
   applyTenantLimit(change: { readonly tenantId: string; readonly rateLimit: RateLimitConfig | null }): void {
-    this.tenancy(change.tenantId).limit(change.rateLimit);
+    const { tenantId, rateLimit } = change;
+    if (rateLimit === null) this.#tenantLimits.delete(tenantId);
+    else this.#tenantLimits.set(tenantId, rateLimit);
+    this.tenancy(tenantId).limit(rateLimit === null ? null : partOf(rateLimit, this.#workers));
+  }
+
+  /**
+   * So many workers serve webhooks of each tenant. Its limit is over all of them, so each one has an equal part: together
+   * they never exceed it, and fall short of it while they have unequal work.
+   */
+  shareTenantLimits(workers: number): void {
+    if (workers === this.#workers) return;
+    this.#workers = workers;
+    for (const [tenantId, limit] of this.#tenantLimits) this.tenancy(tenantId).limit(partOf(limit, workers));
   }
 
   tenancy(tenantId: string): Tenancy {
@@ -149,6 +164,10 @@ export class Directory {
     }
     this.#options.wakeups.at(sleeper, at);
   }
+}
+
+function partOf({ requestsPerMinute, burst }: RateLimitConfig, workers: number): RateLimitConfig {
+  return { requestsPerMinute: requestsPerMinute / workers, burst: Math.max(1, Math.floor(burst / workers)) };
 }
 
 function isSameClient(before: OAuth2Credentials | null, now: OAuth2Credentials): boolean {

@@ -113,6 +113,7 @@ export async function openWorld(
       schemas,
       urlRules,
       adminKeyHash: hashApiKey(adminKey),
+      schedules: true,
       limits: { webhooksPerTenantMax: options.webhooksPerTenantMax ?? 1_000 },
       verification: {
         transport,

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import type { startPosthorn as StartPosthorn } from "../../app/posthorn.ts";
 import { defaultSettings } from "../../config/resolve.ts";
+import { standard } from "../../core/profiles/standard.ts";
 import { ApiClient } from "../api-client.ts";
 import type { Json } from "../api-client.ts";
 import { CommandFailure } from "../failures.ts";
@@ -73,7 +74,11 @@ async function demo(terminal: Terminal, startPosthorn: typeof StartPosthorn): Pr
   const webhook = await client.post("/v1/webhooks", {
     body: { url: receiver.url, events: ["order.*"], retry_config: { schedule_ms: [1_000, 1_000, 2_000] } },
   });
-  flaky.check = createCheck([String(webhook["secret"])]);
+  flaky.check = createCheck({
+    secrets: [String(webhook["secret"])],
+    profile: standard,
+    keyId: String(webhook["id"]),
+  });
   story.tell("server", `webhook ${String(webhook["id"])} subscribes to order.*`);
   const eventIds: string[] = [];
   for (const event of events) {
@@ -95,7 +100,7 @@ async function demo(terminal: Terminal, startPosthorn: typeof StartPosthorn): Pr
 /** Fails at first, as receivers do while they are deployed, and recovers. */
 class FlakyReceiver {
   readonly #story: Story;
-  check: Check = () => null;
+  check: Check = () => Promise.resolve(null);
   requests = 0;
 
   constructor(story: Story) {
@@ -104,10 +109,11 @@ class FlakyReceiver {
 
   async answer(delivery: ReceivedDelivery): Promise<ReceiverAnswer> {
     this.requests += 1;
+    const isEarly = this.requests <= failuresFirst;
     const id = String(delivery.headers["webhook-id"]);
-    const result = this.check(delivery);
+    const result = await this.check(delivery);
     const signature = result?.kind === "verified" ? "signature verified" : "signature not verified";
-    if (this.requests <= failuresFirst) {
+    if (isEarly) {
       this.#story.tell("receiver", `${id}  ${signature}  answers 503, Retry-After: 1`);
       return { status: 503, headers: { "retry-after": "1" }, body: "being deployed" };
     }

@@ -1,17 +1,23 @@
 import type { Command } from "commander";
+import { findProfile, profiles } from "../../core/profiles/index.ts";
+import { standard } from "../../core/profiles/standard.ts";
+import type { Profile } from "../../core/profile.ts";
 import { ApiClient } from "../api-client.ts";
 import { collect, OptionValues } from "../client-command.ts";
 import { findServer } from "../connection.ts";
-import type { VerificationResult } from "../../core/signing/standard-webhooks.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
+import { printArrival } from "../receiver/delivery-line.ts";
 import { startLocalReceiver } from "../receiver/local-receiver.ts";
 import type { LocalReceiver, ReceivedDelivery, ReceiverAnswer } from "../receiver/local-receiver.ts";
+import { permissionFor } from "../receiver/permission.ts";
+import { register } from "../receiver/registration.ts";
 import { createCheck } from "../receiver/verification.ts";
 import type { Check } from "../receiver/verification.ts";
 import { untilStopped } from "../stop-signal.ts";
-import { cellText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
+
+const profileNames = profiles.map(({ name }) => name).join(", ");
 
 export function addListenCommand(program: Command, invocation: Invocation): void {
   const command = program
@@ -19,44 +25,87 @@ export function addListenCommand(program: Command, invocation: Invocation): void
     .description("a receiver on this machine: verifies and prints every delivery")
     .option("--port <port>", "port to listen on; a free one when left out")
     .option("--register <types>", "subscribe to these event types for as long as it runs", collect)
+    .option(
+      "--profile <name>",
+      `${profileNames}. Subscribes with it (default: standard); with --secret, the only schemes that count`,
+    )
     .option("--secret <secret>", "whsec_…, whsk_… or whpk_… to verify with; may be repeated", collect)
-    .option("--forward-to <url>", "pass every delivery on, and answer what comes back")
-    .option("--status <status>", "answer with this status, to see retries", "204")
+    .option(
+      "--key-id <id>",
+      "id of the webhook, for its secret in HTTP message signatures (rfc9421-hmac-sha256)",
+    )
+    .option("--forward-to <url>", "pass every request on, and answer what comes back")
+    .option("--status <status>", "answer deliveries with this status, to see retries", "204")
     .option("--url <url>", "server to register with, default POSTHORN_URL or http://127.0.0.1:8080")
     .option(
       "--key <key>",
       "API key for registering, default POSTHORN_KEY; for a server on this machine data/admin.key",
     )
-    .option("--json", "print JSON, one delivery a line");
+    .option("--json", "print JSON, one delivery a line")
+    .addHelpText("after", "\nSenders that ask for permission before they deliver get it.");
   command.action(() => listen(new OptionValues(command.opts()), invocation));
 }
 
 async function listen(options: OptionValues, invocation: Invocation): Promise<void> {
   const terminal = invocation.terminal({ json: options.flag("json") });
-  const status = statusOf(options);
-  const forwardTo = forwardTarget(options.text("forwardTo"));
-  let check: Check = createCheck(options.list("secret") ?? []);
-  const receiver = await open(options, async (delivery) => {
-    const answer = forwardTo === null ? { status } : await forward(forwardTo, delivery);
-    print(terminal, { delivery, answer, check });
-    return answer;
-  });
+  const answer = answererOf(options);
+  const profile = profileOf(options);
+  const secrets = options.list("secret") ?? [];
+  // Without the option no signature fits; the line of the delivery then says what to do.
+  let check: Check = createCheck({ secrets, profile, keyId: options.text("keyId") ?? "--key-id" });
+  const receiver = await open(options, (delivery) => answer(delivery, { terminal, check }));
   const stopped = untilStopped(invocation);
   try {
     terminal.note(`listening on ${terminal.errStyle("bold", receiver.url)}`);
     const types = options.list("register");
     if (types === undefined) {
-      if (options.list("secret") === undefined)
+      if (secrets.length === 0)
         terminal.note("signatures are not checked: give --secret, or --register EVENT");
       await stopped;
       return;
     }
-    await using registration = await register({ types, url: receiver.url, options, invocation, terminal });
-    check = createCheck([registration.secret]);
+    const server = findServer({ url: options.text("url"), key: options.text("key") }, invocation.env);
+    await using registration = await register({
+      types,
+      url: receiver.url,
+      profile: profile ?? standard,
+      client: new ApiClient(server),
+      terminal,
+    });
+    check = createCheck(await registration.keys());
     await stopped;
   } finally {
     await receiver.close();
   }
+}
+
+function profileOf(options: OptionValues): Profile | null {
+  const name = options.text("profile");
+  if (name === undefined) return null;
+  const profile = findProfile(name);
+  if (profile === undefined) throw new UsageError(`--profile takes one of ${profileNames}, not "${name}"`);
+  return profile;
+}
+
+/** Answers a request, and prints it. */
+type Answerer = (
+  delivery: ReceivedDelivery,
+  shown: { readonly terminal: Terminal; readonly check: Check },
+) => Promise<ReceiverAnswer>;
+
+function answererOf(options: OptionValues): Answerer {
+  const status = statusOf(options);
+  const forwardTo = forwardTarget(options.text("forwardTo"));
+  return async (delivery, { terminal, check }) => {
+    // Whoever stands behind decides for itself.
+    const permission = forwardTo === null ? await permissionFor(delivery) : null;
+    const answer =
+      permission?.answer ?? (forwardTo === null ? { status } : await forward(forwardTo, delivery));
+    const isDelivery = permission === null && delivery.method === "POST";
+    const verification = isDelivery ? await check(delivery) : null;
+    printArrival(terminal, { delivery, answer, verification, question: permission?.question ?? null });
+    return answer;
+  };
 }
 
 async function open(
@@ -92,41 +141,6 @@ function forwardTarget(text: string | undefined): URL | null {
   return url;
 }
 
-interface Registration extends AsyncDisposable {
-  readonly secret: string;
-}
-
-/** A webhook for as long as the receiver runs. */
-async function register(order: {
-  readonly types: readonly string[];
-  readonly url: string;
-  readonly options: OptionValues;
-  readonly invocation: Invocation;
-  readonly terminal: Terminal;
-}): Promise<Registration> {
-  const { types, url, options, invocation, terminal } = order;
-  const server = findServer({ url: options.text("url"), key: options.text("key") }, invocation.env);
-  const client = new ApiClient(server);
-  const webhook = await client.post("/v1/webhooks", {
-    body: { url, events: types, description: "posthorn listen" },
-  });
-  const id = String(webhook["id"]);
-  terminal.note(`registered webhook ${id} for ${types.join(", ")}; it is deleted at the end`);
-  terminal.note(`now publish something: npm run posthorn -- publish ${exampleType(types)}`);
-  return {
-    secret: String(webhook["secret"]),
-    [Symbol.asyncDispose]: async () => {
-      await client.call("DELETE", { path: `/v1/webhooks/${id}` });
-      terminal.note(`deleted webhook ${id}`);
-    },
-  };
-}
-
-function exampleType([first = "*"]: readonly string[]): string {
-  if (first === "*") return "order.completed";
-  return first.endsWith(".*") ? `${first.slice(0, -1)}completed` : first;
-}
-
 /** Headers that describe the old connection and would be wrong on the new one. */
 const hopHeaders = new Set(["host", "connection", "content-length", "transfer-encoding", "keep-alive"]);
 
@@ -149,55 +163,5 @@ async function forward(target: URL, { method, headers, body }: ReceivedDelivery)
     };
   } catch {
     return { status: 502, body: `cannot reach ${target.origin}` };
-  }
-}
-
-function print(
-  terminal: Terminal,
-  {
-    delivery,
-    answer,
-    check,
-  }: { readonly delivery: ReceivedDelivery; readonly answer: ReceiverAnswer; readonly check: Check },
-): void {
-  const result = check(delivery);
-  const { headers, receivedAt } = delivery;
-  const id = headers["webhook-id"] ?? null;
-  const type = eventTypeOf(delivery);
-  const verified = verdict(result);
-  if (terminal.json) {
-    const detail = result?.kind === "rejected" ? result.detail : null;
-    terminal.object({
-      time: receivedAt.toISOString(),
-      id,
-      type,
-      verification: verified,
-      detail,
-      status: answer.status,
-      bytes: delivery.body.length,
-    });
-    return;
-  }
-  const time = receivedAt.toISOString().slice(11, 23);
-  terminal.data(
-    `${time}  ${cellText(type)}  ${cellText(id)}  ${terminal.outStyle(result === null ? "dim" : styles[result.kind], verified)}  answered ${answer.status}`,
-  );
-  if (result?.kind === "rejected") terminal.note(`    ${result.detail}`);
-}
-
-const styles = { verified: "green", rejected: "red" } as const;
-
-function verdict(result: VerificationResult | null): string {
-  if (result === null) return "not checked";
-  return result.kind === "verified" ? "verified" : result.cause;
-}
-
-function eventTypeOf({ body }: ReceivedDelivery): string | null {
-  try {
-    const payload: unknown = JSON.parse(Buffer.from(body).toString("utf8"));
-    const type = typeof payload === "object" && payload !== null && "type" in payload ? payload.type : null;
-    return typeof type === "string" ? type : null;
-  } catch {
-    return null;
   }
 }

@@ -10,7 +10,7 @@ import { httpSignatures, standardWebhooks, xWebhook } from "../../receiver/verif
  */
 export function verifierFor(
   secret: string,
-  how: { readonly profile: Profile; readonly keyId: string },
+  how: { readonly profile: Pick<Profile, "name" | "signatureSchemesAllowed">; readonly keyId: string },
 ): MessageVerifier {
   const key = verifyingKey(secret);
   const { name, signatureSchemesAllowed } = how.profile;

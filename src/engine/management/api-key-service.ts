@@ -34,14 +34,22 @@ const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: nul
 export class ApiKeys implements ApiKeyService {
   readonly #options: ApiKeyServiceOptions;
   readonly #byHash = new Map<string, ApiKey>();
+  #changes = 0;
 
   constructor(options: ApiKeyServiceOptions) {
     this.#options = options;
   }
 
-  /** Reads the keys. Until then only the administrator's is known. */
+  /** Reads the keys, at the start and when other processes changed some. Until then only the administrator's is known. */
   async load(): Promise<void> {
-    for (const apiKey of await this.#options.registry.apiKeys()) this.#byHash.set(apiKey.hash, apiKey);
+    for (let changes = -1; changes !== this.#changes; ) {
+      changes = this.#changes;
+      const stored = await this.#options.registry.apiKeys();
+      // What was changed here meanwhile may be missing in what was read.
+      if (changes !== this.#changes) continue;
+      this.#byHash.clear();
+      for (const apiKey of stored) this.#byHash.set(apiKey.hash, apiKey);
+    }
   }
 
   authenticate(presentedKey: string): Principal | null {
@@ -82,6 +90,7 @@ export class ApiKeys implements ApiKeyService {
     };
     await registry.saveApiKey(apiKey);
     this.#byHash.set(apiKey.hash, apiKey);
+    this.#changes += 1;
     return { apiKey, key };
   }
 
@@ -96,6 +105,7 @@ export class ApiKeys implements ApiKeyService {
     if (apiKey === undefined || !isVisible(scope, apiKey)) throw new NotFoundError("the API key");
     await this.#options.registry.deleteApiKey(id);
     this.#byHash.delete(apiKey.hash);
+    this.#changes += 1;
   }
 }
 

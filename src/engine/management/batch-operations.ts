@@ -14,6 +14,8 @@ export interface BatchOperationsOptions {
   readonly store: Pick<Store, "history" | "operations">;
   readonly clock: Clock;
   readonly log: Telemetry["log"];
+  /** Other processes may run, and cancel, operations too; this one takes up abandoned ones where `resumes`. */
+  readonly shared: { readonly resumes: boolean } | null;
 }
 
 export interface NewOperation {
@@ -35,6 +37,9 @@ const stepMsMin = 20;
 const saveIntervalMs = 1_000;
 const retryDelayMsMin = 500;
 const retryDelayMsMax = 30_000;
+/** Progress that was not stored for so long means that the process is gone. */
+const abandonedMs = 60_000;
+const abandonedLookMs = 20_000;
 
 /**
  * Works off bulk retries (WDS-112, 113) at the rate asked for, oldest deliveries first, and goes on after a restart.
@@ -48,6 +53,7 @@ export class BatchOperations {
   readonly #options: BatchOperationsOptions;
   readonly #runs = new Map<string, Run>();
   #isStopping = false;
+  #look: Timer | null = null;
 
   constructor(options: BatchOperationsOptions) {
     this.#options = options;
@@ -55,11 +61,28 @@ export class BatchOperations {
 
   /** Goes on with what the last process left unfinished. */
   async start(): Promise<void> {
-    for (const operation of await this.#options.store.operations.unfinished()) this.#run(operation);
+    const { shared, store, clock } = this.#options;
+    if (shared?.resumes === false) return;
+    for (const operation of await store.operations.unfinished()) {
+      if (shared === null || clock.now() - operation.updatedAt > abandonedMs) this.#run(operation);
+    }
+    if (shared !== null) this.#lookLater();
+  }
+
+  #lookLater(): void {
+    const { clock, log } = this.#options;
+    if (this.#isStopping) return;
+    this.#look = clock.schedule(abandonedLookMs, () => {
+      this.start().catch((error: unknown) => {
+        log.warn({ err: String(error) }, "abandoned batch operations could not be looked for");
+        this.#lookLater();
+      });
+    });
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
+    this.#look?.cancel();
     for (const run of this.#runs.values()) run.interrupt();
     await Promise.all([...this.#runs.values()].map((run) => run.ended));
   }
@@ -241,8 +264,20 @@ class Run {
   }
 
   async #save(status: BatchOperation["status"]): Promise<void> {
+    if (await this.#wasCancelled()) return;
     this.operation = { ...this.operation, status, updatedAt: this.#options.clock.now() };
     await this.#options.store.operations.save(this.operation);
     this.#savedAt = this.#options.clock.monotonicMs();
+  }
+
+  /** By a person who asked another process. */
+  async #wasCancelled(): Promise<boolean> {
+    const { shared, store } = this.#options;
+    if (shared === null) return false;
+    const stored = await store.operations.get({ tenantId: null, id: this.operation.id });
+    if (stored?.status !== "cancelled") return false;
+    this.operation = stored;
+    this.#isInterrupted = true;
+    return true;
   }
 }

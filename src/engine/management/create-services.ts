@@ -13,6 +13,7 @@ import { DeadLetters } from "./dead-letter-service.ts";
 import { Deliveries } from "./delivery-service.ts";
 import { EventTypes } from "./event-type-service.ts";
 import { Events } from "./event-service.ts";
+import { RegistryReload } from "./registry-reload.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
 import type { TenantDirectory } from "./tenant-directory.ts";
 import { TenantKeys } from "./tenant-keys.ts";
@@ -38,6 +39,8 @@ export interface ServicesOptions {
   readonly tenants: TenantDirectory;
   readonly schemas: SchemaRegistry;
   readonly adminKeyHash: string | null;
+  /** This process takes up what others left undone; embedded it always does. */
+  readonly schedules: boolean;
   readonly limits: { readonly webhooksPerTenantMax: number };
   readonly verification: VerificationMeans;
 }
@@ -60,7 +63,8 @@ export interface ManagementLifecycle {
 export function createServices(options: ServicesOptions): ManagementServices {
   const { access, store, clock, random, secretBox, tenants, schemas, telemetry } = options;
   const { history, registry } = store;
-  const operations = new BatchOperations({ access, store, clock, log: telemetry.log });
+  const shared = store.ownership === undefined ? null : { resumes: options.schedules };
+  const operations = new BatchOperations({ access, store, clock, log: telemetry.log, shared });
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
@@ -74,6 +78,12 @@ export function createServices(options: ServicesOptions): ManagementServices {
     clock,
     random,
     adminKeyHash: options.adminKeyHash,
+  });
+  const reload = new RegistryReload({
+    ...{ registry, tenants, schemas, apiKeys, tenantKeys, access, clock, random },
+    ...(store.changes !== undefined && { changes: store.changes }),
+    isShared: shared !== null,
+    log: telemetry.log,
   });
   const { webhooksPerTenantMax } = options.limits;
   const { urlRules } = options;
@@ -102,8 +112,10 @@ export function createServices(options: ServicesOptions): ManagementServices {
         await apiKeys.load();
         for (const { id, rateLimit } of tenants.all()) access.applyTenantLimit({ tenantId: id, rateLimit });
         await operations.start();
+        reload.start();
       },
       stop: async () => {
+        reload.stop();
         means.names.close();
         await operations.stop();
       },

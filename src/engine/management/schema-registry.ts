@@ -40,6 +40,21 @@ export class SchemaRegistry {
     return result.validate(event.data);
   }
 
+  /** All that the store has, when other processes may have changed some. What did not change stays compiled. */
+  replaceAll(eventTypes: readonly Pick<EventType, "tenantId" | "name" | "schema">[]): void {
+    const gone = new Set(this.#schemas.keys());
+    for (const eventType of eventTypes) {
+      const key = keyOf(eventType);
+      gone.delete(key);
+      if (JSON.stringify(this.#schemas.get(key) ?? null) !== JSON.stringify(eventType.schema))
+        this.put(eventType);
+    }
+    for (const key of gone) {
+      this.#compiled.delete(key);
+      this.#schemas.delete(key);
+    }
+  }
+
   /** After the store has it. */
   put(eventType: Pick<EventType, "tenantId" | "name" | "schema">): void {
     const key = keyOf(eventType);

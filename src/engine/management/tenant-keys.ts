@@ -33,6 +33,11 @@ export class TenantKeys {
     return keys;
   }
 
+  /** Another process made or replaced them: they are read when they are next asked for. */
+  forget(tenantIds: readonly string[]): void {
+    for (const tenantId of tenantIds) this.#known.delete(tenantId);
+  }
+
   async #readOrCreate(tenantId: string): Promise<readonly StoredSecret[]> {
     const { access, store, secretBox, clock, random } = this.#options;
     let keys = await store.tenantKeys(tenantId);

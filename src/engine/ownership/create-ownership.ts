@@ -79,6 +79,7 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): SharedParts {
     taken: (endpoint) => dispatcher.considerEndpoint(endpoint),
     follow: (orders) => follow(parts, store, orders),
     resumed: () => dispatcher.schedulePump(),
+    workers: (count) => directory.shareTenantLimits(count),
   });
   const listener = new StoreListener({
     ...{ ...common, store: options.store, directory, sync, delivers, wakeups },

@@ -1,7 +1,12 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { AcquiredWebhook, AcquireRequest, Beat, OwnershipStore } from "../../ports/store/ownership.ts";
-import type { RuntimeOrder } from "../../ports/store/ownership.ts";
+import type {
+  AcquiredWebhook,
+  AcquireRequest,
+  Beat,
+  OwnershipStore,
+  RuntimeOrder,
+} from "../../ports/store/ownership.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { handoverOf, type HeldEndpoints, isQuiet } from "./held-endpoints.ts";
@@ -23,6 +28,8 @@ export interface SharedOwnershipOptions {
   readonly follow: (orders: readonly RuntimeOrder[]) => void;
   /** Sending may go on. */
   readonly resumed: () => void;
+  /** So many workers are alive, this one included. */
+  readonly workers: (count: number) => void;
 }
 
 /**
@@ -157,6 +164,7 @@ export class SharedOwnership {
       return this.#join();
     }
     this.#others = beat;
+    this.#options.workers(Math.max(1, beat.workers));
     this.#hold(sentAt);
     this.ordered();
     this.#giveBackSpare();
@@ -316,7 +324,7 @@ function blankHandover(webhookId: string): Parameters<OwnershipStore["release"]>
 
 /** How long a worker lives from one beat; so long its webhooks stand still when it dies. */
 const aliveMs = 15_000;
-const beatMs = 5_000;
+const beatMs = 3_000;
 /** Between the last moment at which this worker sends and the first at which another one may. */
 const marginMs = 1_000;
 const pollMs = 1_000;

@@ -8,6 +8,7 @@ import { leases } from "./leases.ts";
 import { model } from "./model.ts";
 import { operations } from "./operations.ts";
 import { orderedLanes } from "./ordered-lanes.ts";
+import { ownership } from "./ownership.ts";
 import { publishing } from "./publishing.ts";
 import { registry } from "./registry.ts";
 import { requeues } from "./requeues.ts";
@@ -39,5 +40,6 @@ export function storeConformance(subject: StoreSubject): void {
     ["durability", durability],
     ["model", model],
     ["several processes", sharing, "shared"],
+    ["ownership of webhooks", ownership, "shared"],
   ]);
 }

@@ -5,21 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startPosthorn } from "../../../src/app/posthorn.ts";
 import { resolveValues } from "../../../src/config/resolve.ts";
-import { noResponseFields } from "../../../src/ports/transport.ts";
-import type { Transport } from "../../../src/ports/transport.ts";
+import { agreeable } from "./agreeable-transport.ts";
 import { apiConformance } from "./conformance.ts";
-
-const agreeable: Transport = {
-  send: async () => ({
-    observation: { kind: "response", status: 200, complete: true },
-    responseSample: null,
-    fields: noResponseFields,
-    errorMessage: null,
-    durationMs: 1,
-  }),
-  openSockets: () => 0,
-  close: async () => {},
-};
 
 apiConformance("embedded", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "posthorn-api-"));

@@ -123,7 +123,7 @@ export class SqliteDeliveries implements DeliveryStore {
           rank: number,
         ];
         queue.insert({ lane: held.lane, rank: row[0], seq });
-        leases.place(seq, row[0]);
+        leases.place({ seq, rank: row[0] });
       }
       tally.touch();
     });

@@ -71,7 +71,7 @@ export class Leases {
   }
 
   /** Gives a fresh delivery its place inside a transaction. Its lease stays, so that its holder may still settle late. */
-  place(seq: number, rank: number): void {
+  place({ seq, rank }: { readonly seq: number; readonly rank: number }): void {
     const lease = this.take(seq, null);
     if (lease === undefined) return;
     const { fence, until, lane, priority } = lease;

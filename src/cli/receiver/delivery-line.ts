@@ -1,0 +1,84 @@
+import type { Verification } from "../../receiver/message.ts";
+import { cellText } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+import type { ReceivedDelivery, ReceiverAnswer } from "./local-receiver.ts";
+import type { Permission } from "./permission.ts";
+
+/** One request to `posthorn listen`, as far as its line tells. */
+export interface Arrival {
+  readonly delivery: ReceivedDelivery;
+  readonly answer: ReceiverAnswer;
+  /** Null when there was nothing to verify with, or nothing to verify. */
+  readonly verification: Verification | null;
+  /** What it asked before the first delivery; null for a delivery. */
+  readonly question: Permission["question"] | null;
+}
+
+export function printArrival(terminal: Terminal, arrival: Arrival): void {
+  const { delivery, answer, verification } = arrival;
+  const { headers, receivedAt, method, path } = delivery;
+  const id = headers["webhook-id"] ?? headers["ce-id"] ?? unquoted(headers["idempotency-key"]);
+  const type = eventTypeOf(delivery);
+  if (terminal.json) {
+    terminal.object({
+      time: receivedAt.toISOString(),
+      method,
+      path,
+      id,
+      type,
+      verification: verdict(arrival),
+      scheme: verification?.kind === "verified" ? verification.scheme : null,
+      detail: verification?.kind === "rejected" ? verification.detail : null,
+      status: answer.status,
+      bytes: delivery.body.length,
+    });
+    return;
+  }
+  const style = verification === null ? "dim" : styles[verification.kind];
+  const cells = [
+    receivedAt.toISOString().slice(11, 23),
+    method === "POST" ? cellText(type) : cellText(method),
+    cellText(method === "OPTIONS" ? (headers["webhook-request-origin"] ?? null) : id),
+    terminal.outStyle(style, withScheme(arrival)),
+    `answered ${answer.status}`,
+    ...(path === "/" ? [] : [cellText(path)]),
+  ];
+  terminal.data(cells.join("  "));
+  if (verification?.kind === "rejected") terminal.note(`    ${explanation(verification)}`);
+}
+
+const styles = { verified: "green", rejected: "red" } as const;
+
+function verdict({ verification, question }: Arrival): string {
+  if (question !== null) return question;
+  if (verification === null) return "not checked";
+  return verification.kind === "verified" ? "verified" : verification.cause;
+}
+
+function withScheme(arrival: Arrival): string {
+  const { verification } = arrival;
+  return verification?.kind === "verified" ? `verified ${verification.scheme}` : verdict(arrival);
+}
+
+function explanation({ cause, detail }: Extract<Verification, { kind: "rejected" }>): string {
+  if (cause !== "unknown_key") return detail;
+  return `${detail}; for a whsec_… secret give the id of the webhook as --key-id, for others the right whpk_… key`;
+}
+
+/** The key of RFC 8941 without its quotes. */
+function unquoted(key: string | undefined): string | null {
+  return key === undefined ? null : key.replace(/^"(.*)"$/, "$1");
+}
+
+/** Where the profiles put it; messages of `event-delivery` do not tell. */
+function eventTypeOf({ headers, body }: ReceivedDelivery): string | null {
+  const named = headers["ce-type"] ?? headers["x-webhook-event"];
+  if (named !== undefined) return named;
+  try {
+    const payload: unknown = JSON.parse(Buffer.from(body).toString("utf8"));
+    const type = typeof payload === "object" && payload !== null && "type" in payload ? payload.type : null;
+    return typeof type === "string" ? type : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,62 @@
+import { randomBytes } from "node:crypto";
+import type { Profile, SignatureSchemeName } from "../../core/profile.ts";
+import { needsKey } from "../../core/signing/schemes.ts";
+import type { ApiClient, Json } from "../api-client.ts";
+import type { Terminal } from "../terminal.ts";
+import type { CheckKeys } from "./verification.ts";
+
+/** A webhook for as long as a receiver runs. */
+export interface Registration extends AsyncDisposable {
+  /** What verifies its messages. */
+  keys(): Promise<CheckKeys>;
+}
+
+/** Subscribes the URL. Disposing deletes the webhook again. */
+export async function register(order: {
+  readonly types: readonly string[];
+  readonly url: string;
+  readonly profile: Profile;
+  readonly client: ApiClient;
+  readonly terminal: Terminal;
+}): Promise<Registration> {
+  const { types, url, profile, client, terminal } = order;
+  const webhook = await client.post("/v1/webhooks", {
+    body: { url, events: types, description: "posthorn listen", profile: profile.name, ...tokenFor(profile) },
+  });
+  const id = String(webhook["id"]);
+  const path = `/v1/webhooks/${id}`;
+  terminal.note(`registered webhook ${id} for ${types.join(", ")}; it is deleted at the end`);
+  if (webhook["status"] === "unverified")
+    terminal.note(`nothing is sent to it yet: ${String((webhook["verification"] as Json)["detail"])}`);
+  terminal.note(`now publish something: npm run posthorn -- publish ${exampleType(types)}`);
+  return {
+    keys: async () => ({ secrets: await secretsOf(webhook, { client, path }), profile, keyId: id }),
+    [Symbol.asyncDispose]: async () => {
+      await client.call("DELETE", { path });
+      terminal.note(`deleted webhook ${id}`);
+    },
+  };
+}
+
+/** Where a profile wants a bearer token, one that nobody needs to know. */
+function tokenFor({ registration }: Profile): { readonly bearer_token?: string } {
+  return registration.bearerTokenRequired ? { bearer_token: randomBytes(24).toString("base64url") } : {};
+}
+
+/** The shared secret, when it has one, and the public key of the tenant, when a scheme uses it. */
+async function secretsOf(
+  webhook: Json,
+  { client, path }: { readonly client: ApiClient; readonly path: string },
+): Promise<readonly string[]> {
+  const { schemes } = webhook["signing"] as { readonly schemes: readonly SignatureSchemeName[] };
+  const secret = webhook["secret"];
+  const shared = typeof secret === "string" ? [secret] : [];
+  if (!needsKey(schemes, "ed25519")) return shared;
+  const { public_key: publicKey } = await client.get(`${path}/public-key`);
+  return [...shared, String(publicKey)];
+}
+
+function exampleType([first = "*"]: readonly string[]): string {
+  if (first === "*") return "order.completed";
+  return first.endsWith(".*") ? `${first.slice(0, -1)}completed` : first;
+}

@@ -1,0 +1,125 @@
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
+import type { RegistryStore } from "../../ports/store/registry.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { EngineAccess } from "../engine-access.ts";
+import type { ApiKeys } from "./api-key-service.ts";
+import type { SchemaRegistry } from "./schema-registry.ts";
+import type { TenantDirectory } from "./tenant-directory.ts";
+import type { TenantKeys } from "./tenant-keys.ts";
+
+export interface RegistryReloadOptions {
+  readonly registry: RegistryStore;
+  /** Absent where nothing can be heard: then only the periodic reload finds changes. */
+  readonly changes?: StoreChanges;
+  readonly isShared: boolean;
+  readonly tenants: TenantDirectory;
+  readonly schemas: SchemaRegistry;
+  readonly apiKeys: ApiKeys;
+  readonly tenantKeys: TenantKeys;
+  readonly access: Pick<EngineAccess, "applyTenantLimit">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Telemetry["log"];
+}
+
+/** Tables of the registry that are kept in memory. */
+const tables = ["tenants", "api_keys", "event_types"] as const;
+type Table = (typeof tables)[number];
+
+/**
+ * Reads tenants, API keys and event types again when another process changed them, and from time to time in any case
+ * (WDS-179). Many changes at once are read once.
+ */
+export class RegistryReload {
+  readonly #options: RegistryReloadOptions;
+  readonly #due = new Set<Table>();
+  #unsubscribe: () => void = () => undefined;
+  #timer: Timer | null = null;
+  #periodic: Timer | null = null;
+  #isReading = false;
+  #stopped = false;
+
+  constructor(options: RegistryReloadOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { changes, isShared } = this.#options;
+    if (!isShared) return;
+    if (changes !== undefined) this.#unsubscribe = changes.subscribe((change) => this.#heard(change));
+    this.#later();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#unsubscribe();
+    this.#timer?.cancel();
+    this.#periodic?.cancel();
+  }
+
+  #later(): void {
+    const { changes, clock, random } = this.#options;
+    const periodMs = changes === undefined ? deafMs : reloadMsMax;
+    this.#periodic = clock.schedule(periodMs * (0.5 + random.uniform() / 2), () => {
+      this.#readAgain(tables);
+      this.#later();
+    });
+  }
+
+  #heard(change: StoreChange): void {
+    if (change.kind === "unknown") return this.#readAgain(tables);
+    if (change.kind !== "config") return;
+    const { change: what } = change;
+    if (what.kind === "tenant_keys") this.#options.tenantKeys.forget(what.tenantIds);
+    const table = tables.find((name) => name === what.kind);
+    if (table !== undefined) this.#readAgain([table]);
+  }
+
+  #readAgain(which: readonly Table[]): void {
+    for (const table of which) this.#due.add(table);
+    if (this.#timer !== null || this.#isReading || this.#stopped) return;
+    this.#timer = this.#options.clock.schedule(gatherMs, () => {
+      this.#timer = null;
+      void this.#read();
+    });
+  }
+
+  async #read(): Promise<void> {
+    this.#isReading = true;
+    const due = [...this.#due];
+    this.#due.clear();
+    try {
+      for (const table of due) await this.#readTable(table);
+    } catch (error) {
+      this.#options.log.warn({ err: String(error) }, "a change of another process could not be read");
+    }
+    this.#isReading = false;
+    if (this.#due.size > 0) this.#readAgain([]);
+  }
+
+  async #readTable(table: Table): Promise<void> {
+    const { registry, apiKeys, schemas } = this.#options;
+    if (table === "api_keys") await apiKeys.load();
+    else if (table === "event_types") schemas.replaceAll(await registry.eventTypes());
+    else await this.#readTenants();
+  }
+
+  async #readTenants(): Promise<void> {
+    const { registry, tenants, access } = this.#options;
+    for (const tenant of await registry.tenants()) {
+      const known = tenants.get(tenant.id);
+      // Changed here while the others were being read.
+      if (known !== undefined && known.updatedAt > tenant.updatedAt) continue;
+      tenants.set(tenant);
+      const { id: tenantId, rateLimit } = tenant;
+      if (JSON.stringify(known?.rateLimit ?? null) !== JSON.stringify(rateLimit))
+        access.applyTenantLimit({ tenantId, rateLimit });
+    }
+  }
+}
+
+const gatherMs = 20;
+const reloadMsMax = 300_000;
+const deafMs = 10_000;

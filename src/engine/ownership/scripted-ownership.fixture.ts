@@ -1,0 +1,136 @@
+import { createCircuit } from "../../core/circuit-breaker.ts";
+import type {
+  AcquiredWebhook,
+  AcquireRequest,
+  Acquisition,
+  Beat,
+  OwnershipStore,
+  RuntimeOrder,
+} from "../../ports/store/ownership.ts";
+import type { Logger } from "../../ports/telemetry.ts";
+import type { Endpoint } from "../endpoint.ts";
+import type { ManualClock } from "../manual-clock.fixture.ts";
+import { HeldEndpoints } from "./held-endpoints.ts";
+import { SharedOwnership } from "./shared-ownership.ts";
+
+/** A store of ownership that answers what a test says, and remembers what it was asked. */
+export class ScriptedOwnership implements OwnershipStore {
+  readonly calls: string[] = [];
+  readonly requests: AcquireRequest[] = [];
+  readonly released: string[] = [];
+  /** Free webhooks; taken ones are removed. */
+  readonly free: string[] = [];
+  pendingOrders: RuntimeOrder[] = [];
+  beatAnswer: () => Promise<Beat | null> = async () => ({ workers: 1, owned: 0 });
+  /** Held back until the test lets go. */
+  acquireGate: Promise<void> = Promise.resolve();
+  #joined = 0;
+
+  async join(): Promise<number> {
+    this.calls.push("join");
+    this.#joined += 1;
+    return this.#joined;
+  }
+
+  async beat({ worker }: { readonly worker: number }): Promise<Beat | null> {
+    this.calls.push(`beat ${worker}`);
+    return this.beatAnswer();
+  }
+
+  async acquire(request: AcquireRequest): Promise<Acquisition> {
+    this.requests.push(request);
+    const { from } = request;
+    const wanted = this.free.filter((id) =>
+      from.kind === "webhooks" ? from.ids.includes(id) : !from.except.includes(id),
+    );
+    const taken = wanted.slice(0, request.limit);
+    for (const id of taken) this.free.splice(this.free.indexOf(id), 1);
+    await this.acquireGate;
+    return { webhooks: taken.map(acquiredWebhook), next: null };
+  }
+
+  async release(command: Parameters<OwnershipStore["release"]>[0]): Promise<void> {
+    this.released.push(...command.webhooks.map(({ state }) => state.webhookId));
+  }
+
+  async leave(worker: number): Promise<void> {
+    this.calls.push(`leave ${worker}`);
+  }
+
+  async order(): Promise<void> {}
+
+  async orders(): Promise<readonly RuntimeOrder[]> {
+    return this.pendingOrders;
+  }
+
+  async followed(): Promise<void> {}
+
+  async lead(): Promise<boolean> {
+    return true;
+  }
+}
+
+function acquiredWebhook(webhookId: string): AcquiredWebhook {
+  return { webhookId, fence: 7, runtime: null, rate: { kind: "unused" }, lanes: [] };
+}
+
+/** Only what ownership looks at. */
+export function bareEndpoint(id: string): Endpoint {
+  return {
+    webhook: { id },
+    policy: { rateLimit: null },
+    circuit: createCircuit(0),
+    ...{ owned: false, fence: null, inFlight: 0, lastSuccessAt: null, bucket: null, pausedUntil: null },
+    lanes: new Map(),
+    unlistLanes: () => undefined,
+  } as unknown as Endpoint;
+}
+
+/** One worker over a scripted store; `events` tells in which order things happened. */
+export class OwnershipScene {
+  readonly store = new ScriptedOwnership();
+  readonly endpoints = new Map<string, Endpoint>();
+  readonly events: string[] = [];
+  readonly warnings: string[] = [];
+  readonly ownership: SharedOwnership;
+  readonly #clock: ManualClock;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+    const log: Logger = {
+      debug: () => undefined,
+      info: () => undefined,
+      warn: (_, message) => void this.warnings.push(message),
+      error: () => undefined,
+    };
+    const held = new HeldEndpoints({ clock, dispatcher: { giveBack: () => undefined } });
+    this.ownership = new SharedOwnership({
+      ...{ store: this.store, clock, held },
+      random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
+      telemetry: { log, metrics: {} as never },
+      endpoint: (id) => this.endpoints.get(id),
+      endpoints: () => this.endpoints.values(),
+      load: async () => undefined,
+      taken: (endpoint) => void this.events.push(`taken ${endpoint.webhook.id}`),
+      follow: (orders) => void this.events.push(`follow ${orders.map(({ order }) => order).join()}`),
+      resumed: () => void this.events.push("resumed"),
+      workers: () => undefined,
+    });
+  }
+
+  /** An endpoint that nobody owns and that has work. */
+  add(id: string): Endpoint {
+    const endpoint = bareEndpoint(id);
+    this.endpoints.set(id, endpoint);
+    this.store.free.push(id);
+    return endpoint;
+  }
+
+  /** Lets time pass a second at a time, with everything that follows from it. */
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 1_000) {
+      this.#clock.advance(Math.min(left, 1_000));
+      for (let turn = 0; turn < 3; turn += 1) await this.#clock.turn();
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { StoreUnavailableError } from "../../ports/store.ts";
+import { ManualClock } from "../manual-clock.fixture.ts";
+import { OwnershipScene } from "./scripted-ownership.fixture.ts";
+
+async function started(...ids: readonly string[]) {
+  const clock = new ManualClock();
+  const scene = new OwnershipScene(clock);
+  for (const id of ids) scene.add(id);
+  await scene.ownership.start();
+  await scene.pass(1_000);
+  return { clock, scene, store: scene.store, ownership: scene.ownership };
+}
+
+suite("a worker among others", () => {
+  test("takes what has work, and is alive while it is heard", async () => {
+    const { scene, ownership } = await started("a", "b");
+    assert.deepEqual(scene.events.slice(0, 3), ["resumed", "taken a", "taken b"]);
+    assert.equal(scene.endpoints.get("a")?.owned, true);
+    assert.equal(scene.endpoints.get("a")?.fence, 7);
+    for (let minute = 0; minute < 3; minute += 1) {
+      await scene.pass(60_000);
+      assert.equal(ownership.holds(), true);
+    }
+  });
+
+  test("sends nothing when nobody heard it for the time it lives, and goes on when somebody does", async () => {
+    const { scene, store, ownership } = await started("a");
+    store.beatAnswer = async () => Promise.reject(new StoreUnavailableError("away"));
+    await scene.pass(12_000);
+    assert.equal(ownership.holds(), true);
+    await scene.pass(2_000);
+    assert.equal(ownership.holds(), false);
+    assert.equal(scene.endpoints.get("a")?.owned, true, "nobody else has it yet");
+    store.beatAnswer = async () => ({ workers: 1, owned: 1 });
+    await scene.pass(3_000);
+    assert.equal(ownership.holds(), true);
+    assert.equal(scene.events.at(-1), "resumed");
+    assert.equal(scene.endpoints.get("a")?.owned, true);
+  });
+
+  test("a beat counts from before it was sent, however late its answer comes", async () => {
+    const { scene, store, ownership } = await started("a");
+    const answers: (() => void)[] = [];
+    store.beatAnswer = () => new Promise((resolve) => answers.push(() => resolve({ workers: 1, owned: 1 })));
+    await scene.pass(14_000);
+    assert.equal(ownership.holds(), false);
+    answers[0]?.();
+    await scene.pass(1);
+    // Sent some 12 seconds ago: it proves two seconds, not fourteen.
+    assert.equal(ownership.holds(), true);
+    await scene.pass(3_000);
+    assert.equal(ownership.holds(), false);
+  });
+
+  test("a process that was paused knows before its first timer", async () => {
+    const { clock, ownership } = await started("a");
+    clock.time += 60_000;
+    assert.equal(ownership.holds(), false);
+  });
+
+  test("one that was reaped forgets all it owned and joins anew", async () => {
+    const { scene, store, ownership } = await started("a");
+    store.beatAnswer = async () => null;
+    await scene.pass(3_000);
+    assert.equal(scene.endpoints.get("a")?.owned, false);
+    assert.match(scene.warnings.join(), /away for too long/);
+    store.beatAnswer = async () => ({ workers: 2, owned: 0 });
+    store.free.push("a");
+    await scene.pass(3_000);
+    assert.equal(ownership.worker, store.calls.filter((call) => call === "join").length);
+    assert.ok(store.calls.includes(`beat ${ownership.worker}`));
+    assert.equal(scene.endpoints.get("a")?.owned, true);
+  });
+
+  test("what it was given as the worker it no longer is does not count", async () => {
+    const { scene, store } = await started();
+    const gate = Promise.withResolvers<undefined>();
+    store.acquireGate = gate.promise;
+    scene.add("late");
+    await scene.pass(1_500);
+    store.beatAnswer = async () => null;
+    await scene.pass(3_000);
+    gate.resolve(undefined);
+    await scene.pass(1);
+    assert.equal(scene.endpoints.get("late")?.owned, false);
+    assert.ok(!scene.events.includes("taken late"));
+  });
+
+  test("an endpoint whose requests are still under way is not taken again", async () => {
+    const { scene, store } = await started("a");
+    const endpoint = scene.endpoints.get("a");
+    assert.ok(endpoint !== undefined);
+    endpoint.inFlight = 1;
+    store.beatAnswer = async () => null;
+    await scene.pass(3_000);
+    store.beatAnswer = async () => ({ workers: 1, owned: 0 });
+    store.free.push("a");
+    await scene.pass(5_000);
+    assert.equal(endpoint.owned, false);
+    const { from } = store.requests.at(-1) ?? {};
+    assert.deepEqual(from?.kind === "work" ? from.except : null, ["a"]);
+    endpoint.inFlight = 0;
+    await scene.pass(2_000);
+    assert.equal(endpoint.owned, true);
+  });
+
+  test("follows orders before it sends anything", async () => {
+    const { scene, store } = await started();
+    store.pendingOrders = [{ ref: 1, webhookId: "a", order: "force_open" }];
+    scene.add("a");
+    scene.events.length = 0;
+    await scene.pass(2_000);
+    assert.deepEqual(scene.events.slice(0, 2), ["follow force_open", "taken a"]);
+  });
+
+  test("asks for many webhooks with one call, and not for what it owns", async () => {
+    const { scene, store, ownership } = await started("mine");
+    for (const id of ["b", "c"]) scene.add(id);
+    store.requests.length = 0;
+    for (const id of ["mine", "b", "c", "b"]) ownership.wanted(id);
+    await scene.pass(200);
+    const named = store.requests.flatMap(({ from }) => (from.kind === "webhooks" ? [from.ids] : []));
+    assert.deepEqual(named, [["b", "c"]]);
+    assert.equal(scene.endpoints.get("b")?.owned, true);
+  });
+});
+
+suite("giving webhooks back", () => {
+  test("what is idle for half a minute, and not what is busy", async () => {
+    const { scene, store } = await started("idle", "busy", "waiting");
+    const busy = scene.endpoints.get("busy");
+    const waiting = scene.endpoints.get("waiting");
+    assert.ok(busy !== undefined && waiting !== undefined);
+    waiting.lanes.set("n", { hasMore: () => false, wakeAt: 1, renew: () => undefined } as never);
+    for (let second = 0; second < 25; second += 1) {
+      busy.lastSuccessAt = second;
+      await scene.pass(1_000);
+    }
+    assert.deepEqual(store.released, []);
+    for (let second = 25; second < 45; second += 1) {
+      busy.lastSuccessAt = second;
+      await scene.pass(1_000);
+    }
+    assert.deepEqual(store.released, ["idle"]);
+    assert.equal(scene.endpoints.get("idle")?.owned, false);
+    assert.equal(scene.endpoints.get("idle")?.fence, null);
+  });
+
+  test("what is more than its share, when its last request is settled", async () => {
+    const ids = Array.from({ length: 12 }, (_, index) => `w${index}`);
+    const { scene, store } = await started(...ids);
+    const busy = scene.endpoints.get("w0");
+    assert.ok(busy !== undefined);
+    for (const endpoint of scene.endpoints.values()) endpoint.inFlight = 1;
+    store.beatAnswer = async () => ({ workers: 2, owned: 12 });
+    await scene.pass(5_000);
+    const dropped = [...scene.endpoints.values()].filter(({ owned }) => !owned);
+    assert.equal(dropped.length, 6);
+    assert.deepEqual(store.released, []);
+    for (const endpoint of dropped) endpoint.inFlight = 0;
+    await scene.pass(1_000);
+    assert.equal(store.released.length, 6);
+  });
+
+  test("nothing when it has little more than its share", async () => {
+    const { scene, store } = await started("a", "b", "c", "d");
+    store.beatAnswer = async () => ({ workers: 2, owned: 4 });
+    await scene.pass(10_000);
+    assert.deepEqual(store.released, []);
+  });
+
+  test("a webhook that does not exist any more, which is then left alone for a while", async () => {
+    const { scene, store } = await started();
+    store.free.push("deleted");
+    await scene.pass(2_000);
+    assert.deepEqual(store.released, ["deleted"]);
+    const { from } = store.requests.at(-1) ?? {};
+    assert.deepEqual(from?.kind === "work" ? from.except : null, ["deleted"]);
+  });
+
+  test("everything at the end, and it takes nothing more", async () => {
+    const { scene, store, ownership } = await started("a", "b");
+    ownership.pause();
+    scene.add("c");
+    ownership.wanted("c");
+    await scene.pass(5_000);
+    assert.equal(ownership.holds(), true, "requests under way may still be settled");
+    await ownership.leave();
+    assert.deepEqual(store.released.toSorted(), ["a", "b"]);
+    assert.equal(store.calls.at(-1), "leave 1");
+    assert.equal(ownership.holds(), false);
+    const calls = store.calls.length;
+    await scene.pass(20_000);
+    assert.equal(store.calls.length, calls);
+  });
+});

@@ -1,0 +1,322 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { StoreChange } from "../../../src/ports/store/changes.ts";
+import type { AcquireRequest, Acquisition, OwnershipStore } from "../../../src/ports/store/ownership.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import {
+  claim,
+  claimedIds,
+  commit,
+  idsOf,
+  lane,
+  newWebhook,
+  nothingMore,
+  only,
+  progressed,
+  publish,
+  settle,
+  start,
+} from "./scene.ts";
+import type { OpenStore, StoreTheme } from "./suite.ts";
+
+const longMs = 60_000;
+
+function ownershipOf(store: Store): OwnershipStore {
+  if (store.ownership === undefined) throw new Error("a store that can be shared has ownership");
+  return store.ownership;
+}
+
+async function another(open: OpenStore): Promise<Store> {
+  if (open.openAnother === undefined) throw new Error("the subject says that it can be shared");
+  return open.openAnother();
+}
+
+async function acquire(
+  store: Store,
+  worker: number,
+  fields: Partial<Omit<AcquireRequest, "worker">> = {},
+): Promise<Acquisition> {
+  const from = { kind: "work", after: null, except: [] } as const;
+  return ownershipOf(store).acquire({ worker, from, limit: 100, slack: 100, ...fields });
+}
+
+const idsIn = ({ webhooks }: Acquisition): readonly string[] =>
+  webhooks.map(({ webhookId }) => webhookId).toSorted();
+
+function blank(webhookId: string) {
+  return {
+    webhookId,
+    pausedUntil: null,
+    pauseReason: null,
+    lastSuccessAt: null,
+    circuit: null,
+    health: null,
+  };
+}
+
+/** A stored webhook with waiting deliveries. */
+async function webhookWithWork(store: Store, deliveries = 1): Promise<string> {
+  const webhook = newWebhook();
+  await store.webhooks.save(webhook);
+  await publish(store, {
+    deliveries: Array.from({ length: deliveries }, () => ({ lane: lane(webhook.id) })),
+  });
+  return webhook.id;
+}
+
+/** Two openings of the same data stand for two workers. */
+export const ownership: StoreTheme = (check) => {
+  check("a webhook with work has one owner, with its lanes and a fence", async (store, open) => {
+    const other = await another(open);
+    const id = await webhookWithWork(store);
+    const [mine, theirs] = [
+      await ownershipOf(store).join({ aliveMs: longMs }),
+      await ownershipOf(other).join({ aliveMs: longMs }),
+    ];
+    assert.notEqual(mine, theirs);
+    const taken = only((await acquire(store, mine)).webhooks);
+    assert.deepEqual(taken, {
+      webhookId: id,
+      fence: taken.fence,
+      runtime: null,
+      rate: { kind: "unused" },
+      lanes: [lane(id)],
+    });
+    assert.deepEqual(idsIn(await acquire(other, theirs)), []);
+    assert.deepEqual(idsIn(await acquire(other, theirs, { from: { kind: "webhooks", ids: [id] } })), []);
+    assert.deepEqual(await ownershipOf(other).beat({ worker: theirs, aliveMs: longMs }), {
+      workers: 2,
+      owned: 1,
+    });
+  });
+
+  check("of two that ask at the same moment one gets each webhook", async (store, open) => {
+    const other = await another(open);
+    const workers = [store, other].map(async (each) => ({
+      each,
+      worker: await ownershipOf(each).join({ aliveMs: longMs }),
+    }));
+    const both = await Promise.all(workers);
+    for (let round = 0; round < 10; round += 1) {
+      const ids: string[] = [];
+      for (let count = 0; count < 8; count += 1) ids.push(await webhookWithWork(store));
+      const results = await Promise.all(both.map(({ each, worker }) => acquire(each, worker)));
+      assert.deepEqual(results.flatMap(idsIn).toSorted(), ids.toSorted());
+    }
+  });
+
+  check("takes named webhooks only when they are free, and leaves out what it is told to", async (store) => {
+    const [first, second, third] = [
+      await webhookWithWork(store),
+      await webhookWithWork(store),
+      await webhookWithWork(store),
+    ];
+    const worker = await ownershipOf(store).join({ aliveMs: longMs });
+    const named = await acquire(store, worker, { from: { kind: "webhooks", ids: [first, "never seen"] } });
+    assert.deepEqual(idsIn(named), [first]);
+    const rest = await acquire(store, worker, { from: { kind: "work", after: null, except: [second] } });
+    assert.deepEqual(idsIn(rest), [third]);
+  });
+
+  check("looks at work a page at a time", async (store) => {
+    const ids: string[] = [];
+    const deliveries = Array.from({ length: 1_100 }, (_, index) => {
+      ids.push(`webhook-${String(index).padStart(4, "0")}`);
+      return { lane: lane(ids.at(-1) ?? "") };
+    });
+    await publish(store, { deliveries });
+    const worker = await ownershipOf(store).join({ aliveMs: longMs });
+    const found: string[] = [];
+    let pages = 0;
+    for (let after: string | null = null; pages < 5; ) {
+      const page: Acquisition = await acquire(store, worker, {
+        from: { kind: "work", after, except: [] },
+        limit: 2_000,
+      });
+      pages += 1;
+      found.push(...idsIn(page));
+      after = page.next;
+      if (after === null) break;
+    }
+    assert.deepEqual(found.toSorted(), ids);
+    assert.equal(pages, 2);
+  });
+
+  check("a worker takes an equal share and the slack", async (store, open) => {
+    const other = await another(open);
+    for (let count = 0; count < 20; count += 1) await webhookWithWork(store);
+    const mine = await ownershipOf(store).join({ aliveMs: longMs });
+    const theirs = await ownershipOf(other).join({ aliveMs: longMs });
+    assert.equal((await acquire(store, mine, { slack: 1 })).webhooks.length, 11);
+    assert.equal((await acquire(store, mine, { slack: 1 })).webhooks.length, 0);
+    assert.equal((await acquire(other, theirs, { slack: 1, limit: 4 })).webhooks.length, 4);
+    assert.equal((await acquire(other, theirs, { slack: 1 })).webhooks.length, 5);
+  });
+
+  check("what was given back goes to the next owner with its state and its lanes", async (store, open) => {
+    const other = await another(open);
+    const id = await webhookWithWork(store);
+    const mine = await ownershipOf(store).join({ aliveMs: longMs });
+    const { fence } = only((await acquire(store, mine)).webhooks);
+    const state = {
+      ...blank(id),
+      pausedUntil: start + 5,
+      pauseReason: "retry_after",
+      lastSuccessAt: start,
+      circuit: "{}",
+      health: "[]",
+    };
+    const theirs = await ownershipOf(other).join({ aliveMs: longMs });
+    const handover = { state, rateFullAt: start + 0.5 };
+    await ownershipOf(other).release({ worker: theirs, webhooks: [{ state: blank(id), rateFullAt: null }] });
+    await ownershipOf(store).release({ worker: mine, webhooks: [handover] });
+    const taken = only((await acquire(other, theirs)).webhooks);
+    assert.deepEqual(taken.runtime, state);
+    assert.deepEqual(taken.rate, { kind: "full_at", fullAt: start + 0.5 });
+    assert.deepEqual(taken.lanes, [lane(id)]);
+    assert.ok(taken.fence > fence);
+  });
+
+  check("a worker that is silent for too long is reaped, and hears of it", async (store, open) => {
+    const other = await another(open);
+    const id = await webhookWithWork(store);
+    const dying = await ownershipOf(store).join({ aliveMs: 40 });
+    await acquire(store, dying);
+    const living = await ownershipOf(other).join({ aliveMs: longMs });
+    assert.deepEqual(idsIn(await acquire(other, living)), []);
+    await sleep(80);
+    await ownershipOf(other).beat({ worker: living, aliveMs: longMs });
+    assert.equal(await ownershipOf(store).beat({ worker: dying, aliveMs: longMs }), null);
+    assert.deepEqual(idsIn(await acquire(store, dying)), []);
+    const taken = only((await acquire(other, living)).webhooks);
+    assert.equal(taken.webhookId, id);
+    assert.deepEqual(taken.rate, { kind: "unknown" }, "it may have used up the whole limit");
+  });
+
+  check("a late beat that comes before anybody reaped keeps everything", async (store) => {
+    const id = await webhookWithWork(store);
+    const worker = await ownershipOf(store).join({ aliveMs: 20 });
+    assert.deepEqual(idsIn(await acquire(store, worker)), [id]);
+    await sleep(40);
+    const beat = await ownershipOf(store).beat({ worker, aliveMs: longMs });
+    assert.deepEqual(beat, { workers: 1, owned: 1 });
+  });
+
+  check("a former owner can neither settle nor write what it knew", async (store, open) => {
+    const other = await another(open);
+    const id = await webhookWithWork(store, 2);
+    const first = await ownershipOf(store).join({ aliveMs: 20 });
+    const { fence } = only((await acquire(store, first)).webhooks);
+    const held = await claim(store, lane(id));
+    await sleep(40);
+    const second = await ownershipOf(other).join({ aliveMs: longMs });
+    await ownershipOf(other).beat({ worker: second, aliveMs: longMs });
+    const taken = only((await acquire(other, second)).webhooks);
+    const states = [{ ...blank(id), lastSuccessAt: start, fence }];
+    await commit(store, { webhookStates: states });
+    for (const { lease } of held.deliveries) assert.equal(await settle(store, lease), false);
+    assert.equal(only(await store.webhooks.some([id])).runtime, null);
+    assert.deepEqual(claimedIds(await claim(other, lane(id))), idsOf(held.deliveries));
+    await commit(other, { webhookStates: [{ ...blank(id), lastSuccessAt: start + 1, fence: taken.fence }] });
+    assert.equal(only(await other.webhooks.some([id])).runtime?.lastSuccessAt, start + 1);
+  });
+
+  check("leftovers of an ordered lane do not hold up the next owner", async (store, open) => {
+    const other = await another(open);
+    const key = lane("webhook-1", "strict");
+    const { deliveries } = await publish(store, { deliveries: [{ lane: key }, { lane: key }] });
+    const first = await ownershipOf(store).join({ aliveMs: longMs });
+    await acquire(store, first);
+    await claim(store, key, { limit: 1 });
+    const second = await ownershipOf(other).join({ aliveMs: longMs });
+    assert.deepEqual(await claim(other, key, { now: start + 1 }), {
+      deliveries: [],
+      more: nothingMore,
+      nextDueAt: start + 60_000,
+    });
+    await ownershipOf(store).leave(first);
+    await acquire(other, second);
+    assert.deepEqual(claimedIds(await claim(other, key)), idsOf(deliveries));
+  });
+
+  check("a webhook without waiting deliveries is nobody's", async (store) => {
+    const key = lane("webhook-1");
+    const { leases } = await publish(store, { deliveries: [{ lane: key, claim: true }] });
+    await settle(store, only(leases), { progress: progressed() });
+    const worker = await ownershipOf(store).join({ aliveMs: longMs });
+    assert.deepEqual(idsIn(await acquire(store, worker)), []);
+    const named = await acquire(store, worker, { from: { kind: "webhooks", ids: ["webhook-1"] } });
+    assert.deepEqual(only(named.webhooks).lanes, []);
+  });
+
+  check("orders wait for the owner, oldest first, until they were followed", async (store, open) => {
+    const other = await another(open);
+    const id = await webhookWithWork(store);
+    await ownershipOf(other).order({ webhookId: id, order: "1" });
+    await ownershipOf(other).order({ webhookId: id, order: "2" });
+    const worker = await ownershipOf(store).join({ aliveMs: longMs });
+    assert.deepEqual(await ownershipOf(store).orders({ worker }), []);
+    await acquire(store, worker);
+    const orders = await ownershipOf(store).orders({ worker });
+    assert.deepEqual(
+      orders.map(({ webhookId, order }) => [webhookId, order]),
+      [
+        [id, "1"],
+        [id, "2"],
+      ],
+    );
+    assert.deepEqual(await ownershipOf(other).orders({ webhookIds: [id] }), orders);
+    await ownershipOf(store).followed([orders[0]?.ref ?? 0]);
+    assert.deepEqual(
+      (await ownershipOf(store).orders({ worker })).map(({ order }) => order),
+      ["2"],
+    );
+  });
+
+  check("a duty belongs to one until its time is over", async (store, open) => {
+    const other = await another(open);
+    const asks = (from: Store, holder: string, forMs: number) =>
+      ownershipOf(from).lead({ name: "upkeep", holder, forMs });
+    assert.equal(await asks(store, "a", longMs), true);
+    assert.equal(await asks(other, "b", longMs), false);
+    assert.equal(await asks(store, "a", 20), true);
+    await sleep(40);
+    assert.equal(await asks(other, "b", longMs), true);
+    assert.equal(await asks(store, "a", longMs), false);
+    assert.equal(await ownershipOf(store).lead({ name: "other", holder: "a", forMs: longMs }), true);
+  });
+
+  check("tells others, and not itself, what configuration it changed", async (store, open) => {
+    const other = await another(open);
+    const heard: StoreChange[] = [];
+    const echoes: StoreChange[] = [];
+    const ready = Promise.withResolvers<null>();
+    const ended = Promise.withResolvers<null>();
+    other.changes?.subscribe((change) => {
+      if (change.kind === "unknown") return ready.resolve(null);
+      heard.push(change);
+      if (change.kind === "config" && change.change.kind === "orders") ended.resolve(null);
+    });
+    store.changes?.subscribe((change) => echoes.push(change));
+    await ready.promise;
+    const webhook = newWebhook();
+    await store.webhooks.save(webhook);
+    await store.webhooks.saveTenantKeys({ tenantId: "acme", keys: [] });
+    await store.registry.deleteApiKey("none");
+    await ownershipOf(store).order({ webhookId: webhook.id, order: "{}" });
+    await ended.promise;
+    assert.deepEqual(
+      heard.map((change) => (change.kind === "config" ? change.change : null)),
+      [
+        { kind: "webhooks", webhookIds: [webhook.id] },
+        { kind: "tenant_keys", tenantIds: ["acme"] },
+        { kind: "api_keys" },
+        { kind: "orders", webhookIds: [webhook.id] },
+      ],
+    );
+    assert.deepEqual(
+      echoes.filter(({ kind }) => kind === "config"),
+      [],
+    );
+  });
+};

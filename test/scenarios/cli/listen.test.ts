@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import { profiles } from "../../../src/core/profiles/index.ts";
+import { PosthornProcess } from "../posthorn-process.ts";
+import { posthorn, RunningCommand } from "./command-line.ts";
+import type { Args } from "./command-line.ts";
+
+/** What a webhook of the profile signs with first, as `listen` names it. */
+const schemes: Readonly<Record<string, string>> = {
+  standard: "v1",
+  "event-delivery": "rfc9421-ed25519",
+  "ts-16a": "v1a",
+  cloudevents: "v1",
+  "x-webhook": "x-webhook-v1",
+};
+
+suite("posthorn listen", () => {
+  let server: PosthornProcess;
+  let env: Record<string, string>;
+  before(async () => {
+    server = await PosthornProcess.start();
+    env = { POSTHORN_URL: server.url, POSTHORN_KEY: server.adminKey };
+  });
+  after(() => server.remove());
+
+  async function object(args: Args): Promise<Record<string, unknown>> {
+    const { status, stdout, stderr } = await posthorn([...args, "--json"], { env });
+    assert.equal(status, 0, stderr);
+    return JSON.parse(stdout) as Record<string, unknown>;
+  }
+
+  /** What `listen` printed of the one delivery it got. */
+  async function deliveryOf(listener: RunningCommand): Promise<Record<string, unknown>> {
+    const [line] = await listener.until(/\{"time".*"method":"POST".*\}\n/);
+    return JSON.parse(line) as Record<string, unknown>;
+  }
+
+  for (const { name } of profiles) {
+    test(`verifies what it registered with the profile ${name}`, async () => {
+      const listener = new RunningCommand(["listen", "--register", "order.*", "--profile", name, "--json"], {
+        env,
+      });
+      await listener.until(/registered webhook/);
+      const receipt = await object(["publish", "order.completed", '{"order_id":"4711"}']);
+      const { id, type, verification, scheme } = await deliveryOf(listener);
+      await listener.stop("SIGINT");
+      const hasType = name !== "event-delivery";
+      assert.deepEqual(
+        { id, type, verification, scheme },
+        {
+          id: receipt["id"],
+          type: hasType ? "order.completed" : null,
+          verification: "verified",
+          scheme: schemes[name],
+        },
+      );
+    });
+  }
+
+  test("verifies HTTP message signatures of a shared secret, and says when it cannot", async () => {
+    const first = new RunningCommand(["listen", "--json"], { env });
+    const [, url = ""] = await first.until(/listening on (\S+)/);
+    const { port } = new URL(url);
+    await first.stop("SIGINT");
+    const { body } = await server.call("POST", "/v1/webhooks", {
+      url,
+      events: ["signed.*"],
+      profile: "event-delivery",
+      signing: { schemes: ["rfc9421-hmac-sha256"] },
+    });
+    const made = body as Record<string, unknown>;
+    const args = ["listen", "--port", port, "--secret", String(made["secret"])];
+
+    const named = new RunningCommand([...args, "--key-id", String(made["id"]), "--json"], { env });
+    await named.until(/listening on/);
+    await object(["publish", "signed.event"]);
+    assert.equal((await deliveryOf(named))["scheme"], "rfc9421-hmac-sha256");
+    await named.stop("SIGINT");
+
+    const nameless = new RunningCommand(args, { env });
+    await nameless.until(/listening on/);
+    await object(["publish", "signed.event"]);
+    await nameless.until(/unknown_key {2}answered 204[^]*give the id of the webhook as --key-id/);
+    await nameless.stop("SIGINT");
+  });
+
+  test("passes an echo challenge, and shows it", async () => {
+    const listener = new RunningCommand(["listen"], { env });
+    const [, url = ""] = await listener.until(/listening on (\S+)/);
+    await object(["webhooks", "create", `${url}hooks`, "--events", "a.b", "--verification", "challenge"]);
+    await listener.until(/challenge {2}answered 200 {2}\/hooks/);
+    await listener.stop("SIGINT");
+  });
+
+  test("refuses an unknown profile, and a secret that its schemes cannot use", async () => {
+    const unknown = await posthorn(["listen", "--profile", "rest"], { env });
+    assert.equal(unknown.status, 2);
+    assert.match(unknown.stderr, /--profile takes one of standard, event-delivery,.* not "rest"/);
+    const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const unfit = await posthorn(["listen", "--profile", "ts-16a", "--secret", "whsec_MfKQ9r8G"], { env });
+    assert.equal(unfit.status, 2);
+    assert.doesNotMatch(unfit.stderr, /MfKQ9r8G/);
+    const wrongKind = await posthorn(
+      ["listen", "--profile", "x-webhook", "--secret", `whpk_${secret.slice(6)}`],
+      {
+        env,
+      },
+    );
+    assert.equal(wrongKind.status, 2);
+  });
+});

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, suite, test } from "node:test";
+import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
+import { posthorn, RunningCommand, temporaryFolder } from "./command-line.ts";
+
+const database = await createTestDatabase();
+after(() => database.drop());
+
+const env = {
+  POSTHORN_DATABASE_URL: database.url,
+  POSTHORN_MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
+};
+
+suite("posthorn on PostgreSQL", () => {
+  test("says what a start lacks and what to do, within ten seconds, and never shows the password", async () => {
+    using folder = temporaryFolder();
+    // Accepts connections and never answers.
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as AddressInfo;
+    const missing = new URL(database.url);
+    missing.pathname = "/no_such_database";
+    const cases = [
+      { env: { ...env, POSTHORN_MASTER_KEY: "" }, says: /POSTHORN_MASTER_KEY.*required with PostgreSQL/ },
+      { env: { ...env, POSTHORN_DATABASE_URL: "mysql://u:hunter2@h/d" }, says: /not a URL like postgres:/ },
+      { env: { ...env, POSTHORN_DATABASE_URL: missing.href }, says: /no database .*createdb/ },
+      {
+        env: { ...env, POSTHORN_DATABASE_URL: `postgres://u:hunter2@127.0.0.1:${port}/d` },
+        says: /does not answer.*POSTHORN_DATABASE_URL/,
+      },
+    ];
+    for (const { env: given, says } of cases) {
+      const startedAtMs = performance.now();
+      const { status, stderr } = await posthorn(["serve", "--port", "0"], { cwd: folder.path, env: given });
+      assert.notEqual(status, 0);
+      assert.match(stderr, says);
+      assert.doesNotMatch(stderr, /hunter2|\n\s+at /);
+      assert.ok(performance.now() - startedAtMs < 10_000, "took too long");
+    }
+    silent.close();
+  });
+
+  test("migrates, says so beforehand, and sends backups elsewhere", async () => {
+    using folder = temporaryFolder();
+    const at = { cwd: folder.path, env };
+    const plan = await posthorn(["migrate", "--plan"], at);
+    assert.match(plan.stdout, /would apply 1 initial\nwould apply 2 ownership/);
+    assert.match((await posthorn(["migrate"], at)).stdout, /applied 1 initial/);
+    assert.match((await posthorn(["migrate"], at)).stdout, /up to date/);
+    const backup = await posthorn(["backup", "file.db"], at);
+    assert.equal(backup.status, 1);
+    assert.match(backup.stderr, /pg_dump/);
+    assert.ok(!existsSync(join(folder.path, "data")), "nothing is kept in files");
+  });
+
+  test("another master key is refused, and a worker needs neither folder nor port", async () => {
+    using folder = temporaryFolder();
+    const other = { ...env, POSTHORN_MASTER_KEY: Buffer.alloc(32, 2).toString("base64") };
+    const refused = await posthorn(["serve", "--port", "0"], { cwd: folder.path, env: other });
+    assert.equal(refused.status, 1);
+    assert.match(refused.stderr, /another master key.*POSTHORN_MASTER_KEY_PREVIOUS/);
+    const worker = new RunningCommand(["serve", "--roles", "worker"], { cwd: folder.path, env });
+    await worker.until(/posthorn is running/);
+    assert.ok(!existsSync(join(folder.path, "data")));
+    assert.equal((await worker.stop()).status, 0);
+    const rotated = {
+      ...other,
+      POSTHORN_MASTER_KEY_PREVIOUS: env.POSTHORN_MASTER_KEY,
+      POSTHORN_LOG_FORMAT: "json",
+    };
+    const serving = new RunningCommand(["serve", "--port", "0"], { cwd: folder.path, env: rotated });
+    const [, url = ""] = await serving.until(/"url":"([^"]+)"/);
+    assert.equal((await fetch(`${url}/readyz`)).status, 200);
+    assert.match(serving.stderr, /POSTHORN_ADMIN_KEY for several/);
+    assert.equal((await serving.stop()).status, 0);
+  });
+});

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { startReceiver } from "../../peers/receiver.ts";
+import { textOf } from "../api/client.ts";
+import { eventually } from "../eventually.ts";
+import { Cluster } from "./cluster.ts";
+
+const within = 1_000;
+
+suite("what one process changes reaches the others", () => {
+  test("WDS-179 WDS-107 a worker follows URL, status, secrets and circuit within a second", async (t) => {
+    const cluster = await Cluster.open();
+    t.after(() => cluster.close());
+    const receiver = await startReceiver();
+    t.after(() => receiver.close());
+    const [api, other] = await cluster.start("api", "api", "worker");
+    assert.ok(api !== undefined && other !== undefined);
+    const webhook = { url: receiver.url("/old"), events: ["order.*"], signing: { schemes: ["v1"] } };
+    const id = await cluster.addWebhook(api, webhook);
+    const change = (request: string, body: object) => cluster.call(api, request.replace("ID", id), body);
+    const sends = async (path: string, ms = 3_000) => {
+      const before = receiver.requestCount;
+      const startedMs = performance.now();
+      await cluster.publish(api, "order.paid", [{ n: before }]);
+      await receiver.waitUntil(() => receiver.requestCount > before, ms);
+      assert.equal(receiver.requests.at(-1)?.path, path);
+      return performance.now() - startedMs;
+    };
+    const holdsBack = async () => {
+      const before = receiver.requestCount;
+      await cluster.publish(api, "order.paid", [{ held: before }]);
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      assert.equal(receiver.requestCount, before);
+      return before + 1;
+    };
+    const settle = () => new Promise((resolve) => setTimeout(resolve, within / 2));
+
+    await sends("/old", 10_000);
+    const quickMs = await sends("/old");
+    t.diagnostic(`from the API to the receiver in ${Math.round(quickMs)} ms`);
+    await change("PATCH /v1/webhooks/ID", { url: receiver.url("/new") });
+    await settle();
+    await sends("/new");
+
+    const opened = await change("PATCH /v1/webhooks/ID/circuit-breaker", {
+      action: "force_open",
+      duration_seconds: 60,
+    });
+    assert.equal(opened.status, 200);
+    await settle();
+    const afterOpen = await holdsBack();
+    const seen = await cluster.call(other, `GET /v1/webhooks/${id}/health`);
+    assert.match(JSON.stringify(seen.body), /"open"/, "another API process shows it too");
+    await change("PATCH /v1/webhooks/ID/circuit-breaker", { action: "reset" });
+    await receiver.waitUntil(() => receiver.requestCount === afterOpen, within);
+
+    await change("POST /v1/webhooks/ID/disable", {});
+    await settle();
+    const before = receiver.requestCount;
+    const enabled = await cluster.call(other, `POST /v1/webhooks/${id}/enable`, {});
+    assert.equal(enabled.status, 200);
+    await settle();
+    assert.equal(receiver.requestCount, before);
+    await sends("/new");
+
+    const rotated = await change("POST /v1/webhooks/ID/secret/rotate", { mode: "revoke" });
+    assert.equal(rotated.status, 200);
+    const secret = await cluster.call(other, `GET /v1/webhooks/${id}/secret`);
+    assert.equal(secret.body["secret"], rotated.body["secret"]);
+    await settle();
+    await sends("/new");
+    const { Webhook } = await import("standardwebhooks");
+    const last = receiver.requests.at(-1);
+    new Webhook(textOf(rotated.body["secret"])).verify(
+      String(last?.text),
+      last?.headers as Record<string, string>,
+    );
+  });
+
+  test("keys, tenants and event types of one API process hold in the other within a second", async (t) => {
+    const cluster = await Cluster.open();
+    t.after(() => cluster.close());
+    const [api, other] = await cluster.start("api", "api");
+    assert.ok(api !== undefined && other !== undefined);
+    await cluster.call(api, "PUT /v1/tenants/acme", {});
+    const schema = { type: "object", required: ["total"] };
+    await cluster.call(api, "PUT /v1/event-types/order.paid", { schema });
+    const made = await cluster.call(api, "POST /v1/api-keys", {
+      name: "k",
+      role: "manage",
+      tenant_id: "acme",
+    });
+    assert.equal(made.status, 201);
+    const withKey = () =>
+      fetch(`${other.url}/v1/webhooks`, {
+        headers: { authorization: `Bearer ${textOf(made.body["key"])}` },
+      }).then(({ status }) => status);
+    await eventually("the key is known", {
+      ask: withKey,
+      holds: (status) => status === 200,
+      withinMs: within,
+    });
+    await eventually("the tenant and the schema are known", {
+      ask: async () => {
+        const tenant = await cluster.call(other, "GET /v1/tenants/acme");
+        const refused = await cluster.call(other, "POST /v1/events", {
+          event_type: "order.paid",
+          data: { n: 1 },
+        });
+        return [tenant.status, refused.status];
+      },
+      holds: (statuses) => statuses.join() === "200,400",
+      withinMs: within,
+    });
+    await cluster.call(api, `DELETE /v1/api-keys/${textOf(made.body["id"])}`);
+    await eventually("the key is gone", {
+      ask: withKey,
+      holds: (status) => status === 401,
+      withinMs: within,
+    });
+  });
+});
