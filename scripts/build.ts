@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { isTestPath, projectFiles, projectRoot } from "./source-files.ts";
+import { projectFiles, projectRoot } from "./source-files.ts";
 
 const source = join(projectRoot, "src");
 const target = join(projectRoot, "dist");
@@ -32,8 +32,7 @@ function compile(): void {
 /** Migrations, templates and the like lie beside the code that reads them, and stay there. */
 function copyAssets(): void {
   for (const path of projectFiles()) {
-    if (!path.startsWith("src/") || path.endsWith(".ts") || path.endsWith(".md") || isTestPath(path))
-      continue;
+    if (!path.startsWith("src/") || /\.(ts|md)$|\.fixture\./.test(path)) continue;
     cpSync(join(projectRoot, path), join(target, relative(source, join(projectRoot, path))));
   }
 }

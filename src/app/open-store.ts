@@ -28,9 +28,15 @@ export async function openStore(
   const { current, previous } = masterKeys();
   const masterKeyIds = { current: masterKeyId(current), previous: previous.map(masterKeyId) };
   const direct = directUrlOf(settings);
-  const store = await openPostgresStore({ url: databaseUrl, ...direct, now, masterKeyIds });
+  const store = await openPostgresStore({
+    ...{ url: databaseUrl, now, masterKeyIds, connectTimeoutMs },
+    ...direct,
+  });
   return { store, digestKeyHolder: store.digestKey };
 }
+
+/** A start that cannot succeed says so within ten seconds. */
+const connectTimeoutMs = 6_000;
 
 /** Nothing where no pooler is in between. */
 function directUrlOf({

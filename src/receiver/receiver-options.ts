@@ -98,6 +98,7 @@ const durationMsMax = 36_500 * dayMs;
 
 /** Options with defaults, checked. Throws ReceiverError `misconfigured`. */
 export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction>) {
+  checkRequired(options);
   const { toleranceSeconds = 300, budgetMs = 10_000, deduplication } = options;
   const resolved = {
     bodyBytesMax: 1_048_576,
@@ -126,6 +127,25 @@ export function resolveOptions<Transaction>(options: ReceiverOptions<Transaction
     throw misconfigured("an inbox is not filled inside a transaction; give deduplication a store");
   }
   return resolved;
+}
+
+/** What the compiler says in TypeScript: in JavaScript these are the mistakes of a first attempt. */
+function checkRequired(given: unknown): void {
+  const { verifier, deduplication } = (given ?? {}) as Readonly<Record<string, unknown>>;
+  if (!hasMethod(verifier, "verify"))
+    throw misconfigured("verifier is missing, or is none; standardWebhooks({ keys }) makes one");
+  if (deduplication === undefined || deduplication === null || deduplication === true)
+    throw misconfigured(
+      "deduplication is missing; { store: createMemoryDeduplicationStore() } does for one process, and false is for " +
+        "handlers that a repetition does not harm",
+    );
+  const { store } = deduplication as { readonly store?: unknown };
+  if (store !== undefined && !hasMethod(store, "claim"))
+    throw misconfigured("deduplication.store is no store; createMemoryDeduplicationStore() makes one");
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return typeof (value as Readonly<Record<string, unknown>> | null | undefined)?.[name] === "function";
 }
 
 export type ResolvedOptions<Transaction> = ReturnType<typeof resolveOptions<Transaction>>;

@@ -49,6 +49,8 @@ export interface LogLine {
 export interface WorldOptions {
   readonly delivers?: boolean;
   readonly limits?: Partial<EngineLimits>;
+  /** Certificate authority to trust, in PEM, for receivers behind TLS. */
+  readonly ca?: string;
 }
 
 const plainBox: SecretBox = {
@@ -157,6 +159,7 @@ async function open({ dataDir, log, metrics }: Kept, options: WorldOptions): Pro
       clock: systemClock,
       socketsMax: 500,
       idleSocketMs: 4_000,
+      ...(options.ca === undefined ? {} : { tls: { ca: options.ca } }),
     }),
     secretBox: plainBox,
     clock: systemClock,

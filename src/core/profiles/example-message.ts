@@ -21,7 +21,13 @@ export interface ExampleInput {
 /** An example of a profile's messages, signed with the schemes that it uses by default. Pure: always the same. */
 export function exampleMessage(profile: Profile, { format, eventType, data }: ExampleInput): ExampleMessage {
   const { contentType, headers, body } = renderPayload(format, exampleContent(eventType, data));
-  const own: Partial<Record<string, string>> = { content_type: contentType, event_type: eventType };
+  const own: Partial<Record<string, string>> = {
+    content_type: contentType,
+    event_type: eventType,
+    webhook_signature: profile.signatureSchemes
+      .flatMap((scheme) => webhookSignatures[scheme] ?? [])
+      .join(" "),
+  };
   const lines = profile.headers.flatMap((header): (readonly [string, string])[] => {
     if ("literal" in header) return [[header.name, header.literal]];
     if (header.value === "content_format") return pairsOf(headers);
@@ -30,6 +36,12 @@ export function exampleMessage(profile: Profile, { format, eventType, data }: Ex
   });
   return { headers: lines, body: Buffer.from(body).toString("utf8") };
 }
+
+/** What each scheme adds to `Webhook-Signature`. */
+const webhookSignatures: Readonly<Partial<Record<SignatureSchemeName, string>>> = {
+  v1: headerDescriptions.webhook_signature.example,
+  v1a: "v1a,wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==",
+};
 
 /** True unless the header is a signature that none of the schemes makes. */
 export function isSigned(header: ProfileHeader, schemes: readonly SignatureSchemeName[]): boolean {

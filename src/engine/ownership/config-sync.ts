@@ -14,6 +14,8 @@ export interface ConfigSyncOptions {
   readonly random: Random;
   readonly telemetry: Telemetry;
   readonly directory: Directory;
+  /** Whether other processes can announce what they changed. */
+  readonly hears: boolean;
   /** Takes a changed webhook into service, as after a change by this process. */
   readonly apply: (stored: StoredWebhook) => void;
   readonly remove: (webhookId: string) => void;
@@ -35,7 +37,8 @@ export class ConfigSync {
   }
 
   start(): void {
-    const delayMs = reloadMsMax * (0.5 + this.#options.random.uniform() / 2);
+    const periodMs = this.#options.hears ? reloadMsMax : deafMs;
+    const delayMs = periodMs * (0.5 + this.#options.random.uniform() / 2);
     this.#timer = this.#options.clock.schedule(delayMs, () => {
       void this.reloadAll().then(() => {
         if (!this.#stopped) this.start();
@@ -124,6 +127,7 @@ function keysOf(secrets: StoredWebhook["secrets"]): string {
 }
 
 const reloadMsMax = 300_000;
+const deafMs = 30_000;
 const pageSize = 1_000;
 /** Somebody who changes a webhook all the time reads it soon enough. */
 const triesMax = 3;

@@ -69,8 +69,9 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): SharedParts {
   const common = { clock, random, telemetry };
   const held = new HeldEndpoints({ clock, dispatcher });
   const { apply, remove } = parts;
-  const { webhooks } = options.store;
-  const sync = new ConfigSync({ ...common, webhooks, ownership: store, directory, apply, remove });
+  const { webhooks, changes } = options.store;
+  const hears = changes !== undefined;
+  const sync = new ConfigSync({ ...common, webhooks, ownership: store, directory, hears, apply, remove });
   const worker = new SharedOwnership({
     ...{ ...common, store, held },
     endpoint: (id) => directory.get(id),

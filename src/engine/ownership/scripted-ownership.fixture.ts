@@ -14,7 +14,7 @@ import { HeldEndpoints } from "./held-endpoints.ts";
 import { SharedOwnership } from "./shared-ownership.ts";
 
 /** A store of ownership that answers what a test says, and remembers what it was asked. */
-export class ScriptedOwnership implements OwnershipStore {
+class ScriptedOwnership implements OwnershipStore {
   readonly calls: string[] = [];
   readonly requests: AcquireRequest[] = [];
   readonly released: string[] = [];
@@ -75,7 +75,7 @@ function acquiredWebhook(webhookId: string): AcquiredWebhook {
 }
 
 /** Only what ownership looks at. */
-export function bareEndpoint(id: string): Endpoint {
+function bareEndpoint(id: string): Endpoint {
   return {
     webhook: { id },
     policy: { rateLimit: null },
@@ -126,11 +126,13 @@ export class OwnershipScene {
     return endpoint;
   }
 
-  /** Lets time pass a second at a time, with everything that follows from it. */
+  /** Lets time pass in small steps, with everything that follows from each. */
   async pass(ms: number): Promise<void> {
-    for (let left = ms; left > 0; left -= 1_000) {
-      this.#clock.advance(Math.min(left, 1_000));
+    for (let left = ms; left > 0; left -= stepMs) {
+      this.#clock.advance(Math.min(left, stepMs));
       for (let turn = 0; turn < 3; turn += 1) await this.#clock.turn();
     }
   }
 }
+
+const stepMs = 100;

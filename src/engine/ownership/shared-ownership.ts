@@ -51,6 +51,7 @@ export class SharedOwnership {
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   #others: Beat = { workers: 1, owned: 0 };
   #after: string | null = null;
+  #sweepStartedMs = 0;
   #lastWantedMs = Number.NEGATIVE_INFINITY;
   #joining = false;
   #paused = false;
@@ -149,6 +150,8 @@ export class SharedOwnership {
       this.#worker = worker;
       this.#hold(sentAt);
       telemetry.log.info({ worker }, "joined the workers of the store");
+      // Who else is there decides about its part of what all share.
+      await this.#prolong(worker);
     } finally {
       this.#joining = false;
     }
@@ -190,11 +193,15 @@ export class SharedOwnership {
   // ---- taking -------------------------------------------------------------------------------------------------
 
   #poll(): void {
+    const { clock, random } = this.#options;
+    if (this.#after === null) this.#sweepStartedMs = clock.monotonicMs();
     void this.#work
       .run(() => this.#takeWork())
       .then((more) => {
-        const jitter = 0.75 + this.#options.random.uniform() / 2;
-        this.#later("poll", more === true ? nextPageMs : pollMs * jitter, () => this.#poll());
+        // Looking over very many lanes must not become all that the store does.
+        const restMs = Math.max(pollMs, restFactor * (clock.monotonicMs() - this.#sweepStartedMs));
+        const delayMs = more === true ? nextPageMs : restMs * (0.75 + random.uniform() / 2);
+        this.#later("poll", delayMs, () => this.#poll());
       });
   }
 
@@ -329,6 +336,7 @@ const beatMs = 3_000;
 const marginMs = 1_000;
 const pollMs = 1_000;
 const nextPageMs = 20;
+const restFactor = 4;
 /** Workers that hear of the same work do not ask all at once, and each asks for many webhooks together. */
 const wantedJitterMs = 20;
 const wantedPauseMs = 100;

@@ -1,6 +1,7 @@
 import { readBody, type ReadBody } from "../read-body.ts";
 import type { ReceiverAnswer } from "../receiver-answer.ts";
 import type { Receiver } from "../receiver.ts";
+import { ReceiverError } from "../receiver-error.ts";
 import { alreadyParsed } from "./already-parsed.ts";
 
 /**
@@ -17,9 +18,26 @@ export function fetchHandler(receiver: Receiver): (request: Request) => Promise<
   const remedy =
     "Call the receiver first, or give it `request.clone()`, made before the body is read:\n\n  const handle = fetchHandler(receiver);\n  const response = await handle(request.clone());\n";
   return async (request) => {
+    if (!isFetchRequest(request)) throw notFetch("fetchHandler");
     if (request.bodyUsed) throw alreadyParsed({ by: "The application", remedy });
     return toResponse(await exchangeFetch(receiver, request));
   };
+}
+
+/** Whatever framework called: an object that only looks like a request would fail in ways that tell nothing. */
+export function isFetchRequest(request: unknown): boolean {
+  const { headers, body } = (request ?? {}) as {
+    readonly headers?: { get?: unknown };
+    readonly body?: unknown;
+  };
+  return typeof headers?.get === "function" && body !== undefined;
+}
+
+export function notFetch(name: string): ReceiverError {
+  return new ReceiverError(
+    "misconfigured",
+    `${name} was not called with a Request of the Fetch API. Use the adapter of your framework: nodeHttpListener, expressHandler, fastifyReceiver or honoHandler.`,
+  );
 }
 
 export async function exchangeFetch(receiver: Receiver, request: Request): Promise<ReceiverAnswer> {

@@ -1,6 +1,6 @@
 import type { Receiver } from "../receiver.ts";
 import { alreadyParsed } from "./already-parsed.ts";
-import { exchangeFetch, toResponse } from "./fetch.ts";
+import { exchangeFetch, isFetchRequest, notFetch, toResponse } from "./fetch.ts";
 
 /**
  * A handler for Hono 4. Use `all`, so that OPTIONS and wrong methods are answered as well.
@@ -16,7 +16,9 @@ export function honoHandler(
 ): (context: { readonly req: { readonly raw: Request } }) => Promise<Response> {
   const remedy =
     'Put the receiver before the middleware that reads it:\n\n  app.all("/webhooks/posthorn", honoHandler(receiver));\n  app.use(middlewareThatReadsTheBody);\n';
-  return async ({ req: { raw } }) => {
+  return async (context) => {
+    const { raw } = (context as Partial<typeof context>).req ?? {};
+    if (raw === undefined || !isFetchRequest(raw)) throw notFetch("honoHandler");
     if (raw.bodyUsed) throw alreadyParsed({ by: "Hono", remedy });
     return toResponse(await exchangeFetch(receiver, raw));
   };

@@ -1,4 +1,5 @@
 import type { Receiver } from "../receiver.ts";
+import { alreadyParsed } from "./already-parsed.ts";
 import { exchange, type NodeRequest, type NodeResponse, writeAnswer } from "./node-exchange.ts";
 
 /**
@@ -7,11 +8,18 @@ import { exchange, type NodeRequest, type NodeResponse, writeAnswer } from "./no
  * ```ts
  * createServer(nodeHttpListener(receiver)).listen(3000);
  * ```
+ *
+ * A request whose body was read before is answered with 500 `body-already-parsed`.
  */
 export function nodeHttpListener(
   receiver: Receiver,
 ): (request: NodeRequest, response: NodeResponse & { destroy(): unknown }) => void {
   return (request, response) => {
+    if (request.readableDidRead === true) {
+      // Not thrown: nothing would catch it, and a stranger may choose a type that some parser takes.
+      writeAnswer(response, receiver.refuse(alreadyParsed({ by: "The application", remedy })));
+      return;
+    }
     exchange(receiver, { request, url: request.url ?? "/" }).then(
       (answer) => writeAnswer(response, answer),
       // The sender went away in the middle; it will come back.
@@ -19,3 +27,5 @@ export function nodeHttpListener(
     );
   };
 }
+
+const remedy = "Give the request to the receiver before anything reads it; in Express, use expressHandler.";

@@ -18,7 +18,7 @@ export function createDiscordVerifier(crypto: ReceiverCrypto, options: DiscordOp
   return createPublicKeyVerifier({
     name: "discord",
     producer: options.producer ?? "discord",
-    keys: keyTexts(options.publicKeys).map(keyOf),
+    keys: keyTexts(options.publicKeys, "publicKeys").map(keyOf),
     toleranceSeconds: toleranceOf(options),
     signatureHeader: "X-Signature-Ed25519",
     timestampHeader: "X-Signature-Timestamp",

@@ -46,23 +46,27 @@ const keyLengthMax = 1_024;
 const publicUrlLengthMax = 2_048;
 const toleranceSecondsDefault = 300;
 
-/** The keys as texts: at least one, none empty, none with the blank or line break that copying leaves behind. */
-export function keyTexts(given: unknown): readonly string[] {
+/**
+ * The keys as texts: at least one, none empty, none with the blank or line break that copying leaves behind. `option` is
+ * the name that the application wrote, or should have written.
+ */
+export function keyTexts(given: unknown, option: string): readonly string[] {
   const texts: readonly unknown[] = Array.isArray(given) ? given : [given];
-  if (texts.length === 0) throw misconfigured("at least one key is needed");
-  if (texts.length > keysMax) throw misconfigured(`at most ${keysMax} keys can be given`);
+  if (texts.length === 0) throw misconfigured(`${option}: at least one key is needed`);
+  if (texts.length > keysMax) throw misconfigured(`${option}: at most ${keysMax} keys can be given`);
   return texts.map((text) => {
     if (typeof text !== "string" || text === "")
-      throw misconfigured("a key is a text that is not empty; is the environment variable set?");
-    if (text.trim() !== text) throw misconfigured("a key has blanks around it");
-    if (text.length > keyLengthMax) throw misconfigured(`a key has at most ${keyLengthMax} characters`);
+      throw misconfigured(`${option} is not set, or not a text; is the environment variable set?`);
+    if (text.trim() !== text) throw misconfigured(`${option}: a key has blanks around it`);
+    if (text.length > keyLengthMax)
+      throw misconfigured(`${option}: a key has at most ${keyLengthMax} characters`);
     return text;
   });
 }
 
 /** The secrets as bytes, for providers that use the text itself as the key. */
 export function secretBytes(given: unknown): readonly Uint8Array[] {
-  return keyTexts(given).map(utf8);
+  return keyTexts(given, "secrets").map(utf8);
 }
 
 export function toleranceOf({ toleranceSeconds = toleranceSecondsDefault }: ToleranceOptions): number {

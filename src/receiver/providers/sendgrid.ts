@@ -20,7 +20,7 @@ export function createSendgridVerifier(crypto: ReceiverCrypto, options: Sendgrid
   return createPublicKeyVerifier({
     name: "sendgrid",
     producer: options.producer ?? "sendgrid",
-    keys: keyTexts(options.publicKeys).map(keyOf),
+    keys: keyTexts(options.publicKeys, "publicKeys").map(keyOf),
     toleranceSeconds: toleranceOf(options),
     signatureHeader: "X-Twilio-Email-Event-Webhook-Signature",
     timestampHeader: "X-Twilio-Email-Event-Webhook-Timestamp",

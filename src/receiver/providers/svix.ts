@@ -22,7 +22,7 @@ export function createSvixVerifier(crypto: ReceiverCrypto, options: SvixOptions)
     name: "svix",
     producer: options.producer ?? "svix",
     hash: "sha256",
-    keys: keyTexts(options.secrets).map(keyOf),
+    keys: keyTexts(options.secrets, "secrets").map(keyOf),
     claimOf(message, { nowSeconds }) {
       const id = headerOf(message, "svix-id");
       if (isRejected(id)) return id;

@@ -20,7 +20,7 @@ const tokenLengthMax = 4096;
 
 /** Neither message id nor time is part of a token. Throws ReceiverError `misconfigured` for unusable tokens. */
 export function prepareBearerVerifier(crypto: ReceiverCrypto, options: BearerOptions): MessageVerifier {
-  const known = readByProducer(options.tokens, tokenBytes);
+  const known = readByProducer(options.tokens, { option: "tokens", read: tokenBytes });
   return {
     verify(message) {
       const token = tokenOf(message, options);

@@ -8,17 +8,21 @@ export type ByProducer = string | readonly string[] | Readonly<Record<string, st
 
 const producersMax = 256;
 
-/** Every text with its producer, read by `read`. Throws ReceiverError `misconfigured` when there is none. */
+/**
+ * Every text with its producer, read by `read`. Throws ReceiverError `misconfigured`, which names the option, when there
+ * is none.
+ */
 export function readByProducer<Value>(
   given: ByProducer,
-  read: (text: string) => Value,
+  { option, read }: { readonly option: string; readonly read: (text: string) => Value },
 ): readonly { readonly producer: string; readonly value: Value }[] {
   const isNamed = typeof given === "object" && given !== null && !Array.isArray(given);
   const named = isNamed ? Object.entries(given) : [["default", given] as const];
-  if (named.length === 0) throw misconfigured("at least one producer is needed");
-  if (named.length > producersMax) throw misconfigured(`at most ${producersMax} producers can be given`);
+  if (named.length === 0) throw misconfigured(`${option}: at least one producer is needed`);
+  if (named.length > producersMax)
+    throw misconfigured(`${option}: at most ${producersMax} producers can be given`);
   return named.flatMap(([producer, texts]) => {
-    if (producer === "") throw misconfigured("a producer has a name");
-    return keyTexts(texts).map((text) => ({ producer, value: read(text) }));
+    if (producer === "") throw misconfigured(`${option}: a producer has a name`);
+    return keyTexts(texts, option).map((text) => ({ producer, value: read(text) }));
   });
 }

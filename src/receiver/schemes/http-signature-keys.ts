@@ -40,7 +40,10 @@ export function prepareKeyIndex(
   crypto: ReceiverCrypto,
   keys: readonly HttpSignatureKey[],
 ): () => MaybePromise<KeyIndex> {
-  if (!Array.isArray(keys) || keys.length === 0) throw misconfigured("at least one key is needed");
+  if (!Array.isArray(keys) || keys.length === 0)
+    throw misconfigured(
+      "keys is a list of at least one key, such as [{ key: process.env.WEBHOOK_PUBLIC_KEY }]",
+    );
   if (keys.length > keysMax) throw misconfigured(`at most ${keysMax} keys can be given`);
   const read = keys.map(readKey);
   const names = read.flatMap(({ keyId }) => keyId ?? []);
@@ -54,7 +57,7 @@ export function prepareKeyIndex(
 
 function readKey({ key: text, keyId: given, producer = "default" }: HttpSignatureKey): ReadKey {
   const keyId = given ?? null;
-  const [keyText = ""] = keyTexts(text);
+  const [keyText = ""] = keyTexts(text, "key of an entry of keys");
   const key = readVerificationKey(keyText);
   if (keyId !== null && !/^[\x20-\x7e]{1,255}$/.test(keyId)) {
     throw misconfigured("a keyId is 1 to 255 printable ASCII characters");

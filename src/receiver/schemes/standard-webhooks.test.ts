@@ -182,7 +182,7 @@ describe("setting up Standard Webhooks", () => {
     ["a private key", pair.secret, /private key \(whsk_\)/],
     ["no key", [], /at least one key/],
     ["no producer", {}, /at least one producer/],
-    ["an empty key", "", /not empty/],
+    ["an empty key", "", /keys is not set/],
     ["an unset variable", undefined, /environment variable/],
     ["a bare prefix", "whsec_", /not padded standard base64/],
     ["a short secret", `whsec_${Buffer.alloc(23).toString("base64")}`, /24 to 64 bytes, this one has 23/],

@@ -36,7 +36,7 @@ export function prepareStandardWebhooksVerifier(
   crypto: ReceiverCrypto,
   options: StandardWebhooksOptions,
 ): MessageVerifier {
-  const keys = readByProducer(options.keys, readVerificationKey);
+  const keys = readByProducer(options.keys, { option: "keys", read: readVerificationKey });
   const toleranceSeconds = toleranceOf(options);
   return {
     verify(message, { nowSeconds }) {

@@ -20,8 +20,8 @@ const header = "X-Webhook-Signature";
 
 /** The scheme signs no message id. Throws ReceiverError `misconfigured` for keys that are not shared secrets. */
 export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhookOptions): MessageVerifier {
-  const keys = readByProducer(options.secrets, keysOf).flatMap(({ producer, value }) =>
-    value.map((bytes) => ({ producer, bytes })),
+  const keys = readByProducer(options.secrets, { option: "secrets", read: keysOf }).flatMap(
+    ({ producer, value }) => value.map((bytes) => ({ producer, bytes })),
   );
   const toleranceSeconds = toleranceOf(options);
   return {

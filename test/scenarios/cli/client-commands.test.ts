@@ -74,7 +74,7 @@ suite("client commands against a running server", () => {
     });
     await listener.until(/registered webhook/);
     const receipt = await object(["publish", "invoice.paid", "-"], { input: '{"id":1}' });
-    await listener.until(/verified {2}answered 202/);
+    await listener.until(/verified v1 {2}answered 202/);
     assert.deepEqual(received, [receipt["id"]]);
     await listener.stop();
     await new Promise((resolve) => target.close(resolve));

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
+import type { TestContext } from "node:test";
 import { profiles } from "../../../src/core/profiles/index.ts";
 import { PosthornProcess } from "../posthorn-process.ts";
 import { posthorn, RunningCommand } from "./command-line.ts";
@@ -29,6 +30,13 @@ suite("posthorn listen", () => {
     return JSON.parse(stdout) as Record<string, unknown>;
   }
 
+  /** Ends with the test, also with one that failed: a process left behind would hold the file open. */
+  function listen(t: TestContext, args: Args = []): RunningCommand {
+    const listener = new RunningCommand(["listen", ...args], { env });
+    t.after(() => listener.stop());
+    return listener;
+  }
+
   /** What `listen` printed of the one delivery it got. */
   async function deliveryOf(listener: RunningCommand): Promise<Record<string, unknown>> {
     const [line] = await listener.until(/\{"time".*"method":"POST".*\}\n/);
@@ -36,10 +44,8 @@ suite("posthorn listen", () => {
   }
 
   for (const { name } of profiles) {
-    test(`verifies what it registered with the profile ${name}`, async () => {
-      const listener = new RunningCommand(["listen", "--register", "order.*", "--profile", name, "--json"], {
-        env,
-      });
+    test(`verifies what it registered with the profile ${name}`, async (t) => {
+      const listener = listen(t, ["--register", "order.*", "--profile", name, "--json"]);
       await listener.until(/registered webhook/);
       const receipt = await object(["publish", "order.completed", '{"order_id":"4711"}']);
       const { id, type, verification, scheme } = await deliveryOf(listener);
@@ -57,8 +63,8 @@ suite("posthorn listen", () => {
     });
   }
 
-  test("verifies HTTP message signatures of a shared secret, and says when it cannot", async () => {
-    const first = new RunningCommand(["listen", "--json"], { env });
+  test("verifies HTTP message signatures of a shared secret, and says when it cannot", async (t) => {
+    const first = listen(t);
     const [, url = ""] = await first.until(/listening on (\S+)/);
     const { port } = new URL(url);
     await first.stop("SIGINT");
@@ -69,23 +75,23 @@ suite("posthorn listen", () => {
       signing: { schemes: ["rfc9421-hmac-sha256"] },
     });
     const made = body as Record<string, unknown>;
-    const args = ["listen", "--port", port, "--secret", String(made["secret"])];
+    const args = ["--port", port, "--secret", String(made["secret"])];
 
-    const named = new RunningCommand([...args, "--key-id", String(made["id"]), "--json"], { env });
+    const named = listen(t, [...args, "--key-id", String(made["id"]), "--json"]);
     await named.until(/listening on/);
     await object(["publish", "signed.event"]);
     assert.equal((await deliveryOf(named))["scheme"], "rfc9421-hmac-sha256");
     await named.stop("SIGINT");
 
-    const nameless = new RunningCommand(args, { env });
+    const nameless = listen(t, args);
     await nameless.until(/listening on/);
     await object(["publish", "signed.event"]);
     await nameless.until(/unknown_key {2}answered 204[^]*give the id of the webhook as --key-id/);
     await nameless.stop("SIGINT");
   });
 
-  test("passes an echo challenge, and shows it", async () => {
-    const listener = new RunningCommand(["listen"], { env });
+  test("passes an echo challenge, and shows it", async (t) => {
+    const listener = listen(t);
     const [, url = ""] = await listener.until(/listening on (\S+)/);
     await object(["webhooks", "create", `${url}hooks`, "--events", "a.b", "--verification", "challenge"]);
     await listener.until(/challenge {2}answered 200 {2}\/hooks/);

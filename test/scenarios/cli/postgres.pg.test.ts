@@ -57,13 +57,14 @@ suite("posthorn on PostgreSQL", () => {
     assert.ok(!existsSync(join(folder.path, "data")), "nothing is kept in files");
   });
 
-  test("another master key is refused, and a worker needs neither folder nor port", async () => {
+  test("another master key is refused, and a worker needs neither folder nor port", async (t) => {
     using folder = temporaryFolder();
     const other = { ...env, POSTHORN_MASTER_KEY: Buffer.alloc(32, 2).toString("base64") };
-    const refused = await posthorn(["serve", "--port", "0"], { cwd: folder.path, env: other });
+    const refused = await posthorn(["serve", "--roles", "worker"], { cwd: folder.path, env: other });
     assert.equal(refused.status, 1);
     assert.match(refused.stderr, /another master key.*POSTHORN_MASTER_KEY_PREVIOUS/);
     const worker = new RunningCommand(["serve", "--roles", "worker"], { cwd: folder.path, env });
+    t.after(() => worker.child.kill("SIGKILL"));
     await worker.until(/posthorn is running/);
     assert.ok(!existsSync(join(folder.path, "data")));
     assert.equal((await worker.stop()).status, 0);
@@ -73,6 +74,7 @@ suite("posthorn on PostgreSQL", () => {
       POSTHORN_LOG_FORMAT: "json",
     };
     const serving = new RunningCommand(["serve", "--port", "0"], { cwd: folder.path, env: rotated });
+    t.after(() => serving.child.kill("SIGKILL"));
     const [, url = ""] = await serving.until(/"url":"([^"]+)"/);
     assert.equal((await fetch(`${url}/readyz`)).status, 200);
     assert.match(serving.stderr, /POSTHORN_ADMIN_KEY for several/);

@@ -18,7 +18,7 @@ export interface Reply {
   readonly body: Json;
 }
 
-export class ClusterProcess {
+class ClusterProcess {
   readonly #child: ChildProcess;
   output = "";
   url: string | null = null;

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { fetchHandler } from "../../src/receiver/frameworks/fetch.ts";
+import { honoHandler } from "../../src/receiver/frameworks/hono.ts";
+import { nodeHttpListener } from "../../src/receiver/frameworks/node-http.ts";
+import { createReceiver } from "../../src/receiver/receiver.ts";
+import { allOf } from "../../src/receiver/schemes/all-of.ts";
+import { anyOf } from "../../src/receiver/schemes/any-of.ts";
+import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
+import {
+  bearer,
+  httpSignatures,
+  providers,
+  standardWebhooks,
+  xWebhook,
+} from "../../src/receiver/verifiers.ts";
+import { endpointWith } from "./endpoint.ts";
+import { importExpress, listen } from "./frameworks.ts";
+
+const key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const verifier = standardWebhooks({ keys: key });
+const handler = (): void => undefined;
+
+/** What JavaScript lets a newcomer write. */
+const mistakes: readonly (readonly [string, () => unknown, RegExp])[] = [
+  ["no options", () => createReceiver(undefined as never), /^verifier is missing/],
+  [
+    "a verifier that was not made",
+    () => receiver({ verifier: standardWebhooks }),
+    /^verifier is missing, or is none/,
+  ],
+  [
+    "no deduplication",
+    () => createReceiver({ verifier, handler } as never),
+    /^deduplication is missing; .*Memory/,
+  ],
+  [
+    "a store that was not made",
+    () => deduplicated(createMemoryDeduplicationStore),
+    /^deduplication\.store is no store/,
+  ],
+  [
+    "an unset variable",
+    () => standardWebhooks({ keys: undefined as never }),
+    /^keys is not set.*environment/,
+  ],
+  ["an unset variable of one producer", () => standardWebhooks({ keys: { shop: "" } }), /^keys is not set/],
+  ["the option of another scheme", () => xWebhook({ keys: key } as never), /^secrets is not set/],
+  ["no tokens", () => bearer({} as never), /^tokens is not set/],
+  ["secret for secrets", () => providers.stripe({ secret: key } as never), /^secrets is not set/],
+  ["a key that is no list", () => httpSignatures({ keys: key as never }), /^keys is a list.*\[\{ key: /],
+  ["a list of texts", () => httpSignatures({ keys: [key as never] }), /^key of an entry of keys is not set/],
+  ["anyOf of one verifier", () => anyOf(verifier as never), /^anyOf needs a list/],
+  ["allOf of one verifier", () => allOf(verifier as never), /^allOf needs a list/],
+];
+
+function receiver(options: object): unknown {
+  return createReceiver({ deduplication: false, verifier, handler, ...options });
+}
+
+function deduplicated(store: unknown): unknown {
+  return receiver({ deduplication: { store } });
+}
+
+suite("mistakes of a first attempt", () => {
+  for (const [name, make, message] of mistakes) {
+    test(`${name}: refused at the start, and the option is named`, () => {
+      assert.throws(make, { code: "misconfigured", message });
+    });
+  }
+
+  const wrongAdapters = { fetchHandler, honoHandler };
+  for (const [name, adapter] of Object.entries(wrongAdapters)) {
+    test(`${name} in Express says which adapters there are`, async (t) => {
+      const express = await importExpress("express");
+      const { receiver: endpoint } = endpointWith();
+      const errors: unknown[] = [];
+      const app = express();
+      app.all("/", adapter(endpoint) as never);
+      app.use(((
+        error: unknown,
+        _request: unknown,
+        response: { sendStatus(status: number): void },
+        _: unknown,
+      ) => {
+        errors.push(error);
+        response.sendStatus(500);
+      }) as never);
+      const server = await listen(app);
+      t.after(() => server.close());
+      await fetch(server.url, { method: "POST", body: "{}" });
+      const [{ code, message }] = errors as [{ code: string; message: string }];
+      assert.equal(code, "misconfigured");
+      assert.match(message, /not called with a Request.*expressHandler/);
+    });
+  }
+
+  test("nodeHttpListener behind express.json() is 500, and not a signature that does not fit", async (t) => {
+    const express = await importExpress("express");
+    const { receiver: endpoint, seen } = endpointWith();
+    const app = express();
+    app.use(express.json());
+    app.all("/", nodeHttpListener(endpoint) as never);
+    const server = await listen(app);
+    t.after(() => server.close());
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch(server.url, { method: "POST", body: '{"a":1}', headers });
+    const { type } = (await answer.json()) as { readonly type: string };
+    assert.deepEqual([answer.status, seen.runs], [500, 0]);
+    assert.match(type, /#body-already-parsed$/);
+  });
+});

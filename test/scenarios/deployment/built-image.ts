@@ -1,0 +1,114 @@
+/** What deploy/Dockerfile builds, made by the same steps without Docker. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readText, root } from "./deployment-files.ts";
+
+/** How the dependencies came: from the registry (or npm's cache), or copied from this repository when it is not there. */
+type Installed = "installed" | "copied";
+
+export class BuiltImage implements Disposable {
+  readonly #place = mkdtempSync(join(tmpdir(), "posthorn-image-"));
+  /** `/app` of the image. */
+  readonly app = join(this.#place, "app");
+  readonly dependencies: Installed;
+
+  constructor() {
+    const context = join(this.#place, "context");
+    for (const path of buildContext()) cpSync(join(root, path), join(context, path), { recursive: true });
+    // In the image `npm pack` installs these itself.
+    symlinkSync(join(root, "node_modules"), join(context, "node_modules"));
+    npm(["pack", "--silent", "--pack-destination", this.#place], context);
+    mkdirSync(this.app);
+    const archive = join(this.#place, `posthorn-${version()}.tgz`);
+    execFileSync("tar", ["--extract", "--gzip", "--strip-components=1", "--file", archive], {
+      cwd: this.app,
+    });
+    for (const name of ["package-lock.json", ".npmrc"]) cpSync(join(context, name), join(this.app, name));
+    this.dependencies = this.#install();
+    for (const name of ["package-lock.json", ".npmrc"]) rmSync(join(this.app, name));
+    // The user of the image is another one than that of the test.
+    chmodSync(this.#place, 0o755);
+  }
+
+  #install(): Installed {
+    try {
+      const impatient = ["--prefer-offline", "--fetch-retries=0", "--fetch-timeout=20000"];
+      npm(["install", "--omit=dev", "--ignore-scripts", "--no-save", ...impatient], this.app);
+      return "installed";
+    } catch (error) {
+      const message = String((error as { readonly stderr?: Buffer }).stderr);
+      if (!/ENOTFOUND|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EAI_AGAIN|ENOTCACHED|E50\d|network/.test(message))
+        throw error;
+    }
+    rmSync(join(this.app, "node_modules"), { recursive: true, force: true });
+    for (const path of productionPackages()) {
+      cpSync(join(root, path), join(this.app, path), {
+        recursive: true,
+        filter: (from) => !from.slice(join(root, path).length).includes("node_modules"),
+      });
+    }
+    return "copied";
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.#place, { recursive: true, force: true });
+  }
+}
+
+/** What .dockerignore lets through: it refuses everything and then names what is wanted. */
+export function buildContext(): readonly string[] {
+  const lines = readText(".dockerignore")
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+  if (lines[0] !== "*") throw new Error("the first line of .dockerignore refuses everything");
+  return lines.slice(1).map((line) => {
+    if (!/^!\.?[a-z][a-z.-]*$/i.test(line)) throw new Error(`${line}: only names that are wanted`);
+    return line.slice(1);
+  });
+}
+
+/**
+ * Starts a command as user 1000 without rights, with every file system read-only but one folder. Null where this system
+ * does not let the test do so: that takes root on Linux.
+ */
+export function confinement(writable: string): readonly string[] | null {
+  if (process.getuid?.() !== 0 || spawnSync("unshare", ["--mount", "true"]).status !== 0) return null;
+  return ["unshare", "--mount", "sh", "-euc", confine, "confine", writable];
+}
+
+const confine = `
+mount --bind "$1" "$1"
+for place in / /tmp /var /var/tmp /run /home; do
+  if mountpoint --quiet "$place"; then mount -o remount,bind,ro "$place"; fi
+done
+if touch "$1/../probe" 2>/dev/null; then echo "not read-only" >&2; exit 1; fi
+shift
+exec setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs --bounding-set -all "$@"`;
+
+function productionPackages(): readonly string[] {
+  interface Entry {
+    readonly dev?: boolean;
+    readonly optional?: boolean;
+    readonly peer?: boolean;
+  }
+  const lock = JSON.parse(readText("package-lock.json")) as {
+    readonly packages: Readonly<Record<string, Entry>>;
+  };
+  return Object.entries(lock.packages)
+    .filter(([path, entry]) => path !== "" && entry.dev !== true && entry.optional !== true)
+    .map(([path]) => path);
+}
+
+function version(): string {
+  return (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly version: string })
+    .version;
+}
+
+function npm(args: readonly string[], cwd: string): void {
+  // What an npm around the tests says of itself would change what the npm here does.
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
+  const env = { ...Object.fromEntries(inherited), npm_config_update_notifier: "false" };
+  execFileSync("npm", args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
+}

@@ -1,0 +1,33 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { root } from "./deployment-files.ts";
+
+/** Secrets as deploy/make-secrets.sh makes them, in a folder that is removed with the block that made it. */
+export class SecretFiles implements Disposable {
+  readonly path = mkdtempSync(join(tmpdir(), "posthorn-secrets-"));
+
+  constructor() {
+    this.make();
+  }
+
+  make(): void {
+    execFileSync("sh", [join(root, "deploy/make-secrets.sh"), this.path]);
+  }
+
+  names(): readonly string[] {
+    return readdirSync(this.path).toSorted();
+  }
+
+  read(name: string): string {
+    return readFileSync(join(this.path, name), "utf8").trim();
+  }
+
+  /** Reads what a container finds at its own path, wherever the folder is mounted there. */
+  readonly readMounted = (path: string): string => readFileSync(join(this.path, basename(path)), "utf8");
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
