@@ -33,7 +33,7 @@ export interface ApiLimits {
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Why not: `migrating`, `draining`, `store_unavailable`. */
+  /** Why not: `migrating`, `draining`, `store_unavailable`, `worker_suspended`. */
   readonly reasons: readonly string[];
 }
 

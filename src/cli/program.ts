@@ -65,11 +65,12 @@ export async function runProgram(args: readonly string[], invocation: Invocation
 }
 
 /** Commander passes these on to commands only when they are made after, so they are set on all of them. */
-function configure(command: Command, invocation: Invocation): void {
+function configure(command: Command, invocation: Invocation, path = ""): void {
   const terminal = invocation.terminal({ json: false });
+  command.showHelpAfterError(`See: posthorn ${path}--help`);
   command.exitOverride().configureOutput({
     writeOut: (text) => terminal.data(text.replace(/\n$/, "")),
     writeErr: (text) => terminal.note(text.replace(/\n$/, "").replace(/^error: /, "posthorn: ")),
   });
-  for (const child of command.commands) configure(child, invocation);
+  for (const child of command.commands) configure(child, invocation, `${path}${child.name()} `);
 }

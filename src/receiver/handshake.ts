@@ -43,7 +43,8 @@ export async function answerHandshake(
     status: 200,
     headers: {
       ...headers,
-      "webhook-allowed-origin": request.origin,
+      // The header has two forms (CEW-4.2.1-1); an echo would look like an agreement with this sender alone.
+      "webhook-allowed-origin": options.allow === "*" ? "*" : request.origin,
       "webhook-allowed-rate": grantedRate(request.ratePerMinute, options.ratePerMinuteMax ?? "*"),
     },
     body: null,

@@ -190,6 +190,7 @@ test("contradictions name both fields, whichever of them came first", async (t) 
     [{ payloadFormat: "x-webhook" }, ["payload_format", "profile"]],
     [{ schemes: ["x-webhook-v1"] }, ["profile", "signing.schemes"]],
     [{ agreements: { followPermanentRedirect: true } }, ["agreements.follow_permanent_redirect", "profile"]],
+    [{ profile: "event-delivery", migrationHeaders: true }, ["migration_headers", "profile"]],
     [{ profile: "cloudevents" }, ["bearer_token", "profile"]],
     [{ profile: "cloudevents", bearerToken: "t", verification: "dns" }, ["profile", "verification"]],
   ];

@@ -33,6 +33,10 @@ test("CEW-4.2-1 CEW-4.2-5 CEW-4.2.1-1 CEW-4.2.2-1 an allowed origin is echoed wi
   for (const rate of ["0", "-1", "abc", "1.5"]) assert.equal(await rateOf(100, rate), "100", rate);
 });
 
+test("CEW-4.2.1-1 who allows everybody answers with an asterisk, which agrees with nobody in particular", async () => {
+  assert.equal((await ask({ allow: "*" })).headers["webhook-allowed-origin"], "*");
+});
+
 test("CEW-4.2-1 other origins get no consent, whatever the status", async () => {
   for (const allow of [["other.example.com"], [], () => "deny" as const]) {
     const { headers } = await ask({ allow });

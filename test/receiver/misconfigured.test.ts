@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { fastify } from "fastify";
+import { expressHandler } from "../../src/receiver/frameworks/express.ts";
 import { fetchHandler } from "../../src/receiver/frameworks/fetch.ts";
 import { honoHandler } from "../../src/receiver/frameworks/hono.ts";
 import { nodeHttpListener } from "../../src/receiver/frameworks/node-http.ts";
@@ -76,16 +78,18 @@ suite("mistakes of a first attempt", () => {
       const { receiver: endpoint } = endpointWith();
       const errors: unknown[] = [];
       const app = express();
-      app.all("/", adapter(endpoint) as never);
-      app.use(((
-        error: unknown,
-        _request: unknown,
-        response: { sendStatus(status: number): void },
-        _: unknown,
-      ) => {
-        errors.push(error);
-        response.sendStatus(500);
-      }) as never);
+      app.all("/", adapter(endpoint));
+      app.use(
+        (
+          error: unknown,
+          _request: unknown,
+          response: { sendStatus(status: number): void },
+          _next: unknown,
+        ) => {
+          errors.push(error);
+          response.sendStatus(500);
+        },
+      );
       const server = await listen(app);
       t.after(() => server.close());
       await fetch(server.url, { method: "POST", body: "{}" });
@@ -95,12 +99,26 @@ suite("mistakes of a first attempt", () => {
     });
   }
 
+  test("expressHandler in Fastify says which adapters there are", async (t) => {
+    const { receiver: endpoint } = endpointWith();
+    const failed = Promise.withResolvers<unknown>();
+    const app = fastify();
+    app.post("/", (request, reply) => {
+      expressHandler(endpoint)(request as never, reply as never, failed.resolve);
+    });
+    t.after(() => app.close());
+    void app.inject({ method: "POST", url: "/", payload: { a: 1 } });
+    const { code, message } = (await failed.promise) as { readonly code: string; readonly message: string };
+    assert.equal(code, "misconfigured");
+    assert.match(message, /not called with a request of node:http.*fastifyReceiver/);
+  });
+
   test("nodeHttpListener behind express.json() is 500, and not a signature that does not fit", async (t) => {
     const express = await importExpress("express");
     const { receiver: endpoint, seen } = endpointWith();
     const app = express();
     app.use(express.json());
-    app.all("/", nodeHttpListener(endpoint) as never);
+    app.all("/", nodeHttpListener(endpoint));
     const server = await listen(app);
     t.after(() => server.close());
     const headers = { "content-type": "application/json" };

@@ -42,7 +42,12 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
       body: rotateInputSchema,
       bodyOptional: true,
       answers: {
-        200: { description: "The new secret, and the old one while both are used.", schema: secretSchema },
+        200: {
+          description:
+            "The new secret, and the old one while both are used. Of a webhook that signs with a key pair alone, the pair " +
+            "is replaced by one of its own, and `secret` is null: get the new public key.",
+          schema: secretSchema,
+        },
       },
       errors: ["not_found", "rotation_in_progress", "secret_in_use"],
       answerIsSecret: true,

@@ -58,8 +58,8 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
 
   const rotate = webhooks
     .command("rotate")
-    .description("replace the signing secret; both are used for a while, unless revoked")
-    .option("--revoke", "drop the old secret at once")
+    .description("replace the signing key; old and new are used for a while, unless revoked")
+    .option("--revoke", "drop the old one at once")
     .option("--overlap-seconds <seconds>", "how long both are used", "86400")
     .option("--secret <secret>", "the new secret; generated when left out")
     .option("--force", "also while an earlier rotation is under way");
@@ -70,7 +70,11 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
       secret: options.text("secret"),
       force: options.flag("force"),
     };
-    printOne(terminal, await client.post(`${path}/secret/rotate`, { body }));
+    const rotated = await client.post(`${path}/secret/rotate`, { body });
+    printOne(terminal, rotated);
+    if (rotated["secret"] !== null) return;
+    const { public_key: publicKey } = await client.get(`${path}/public-key`);
+    terminal.note(`it signs with a key pair of its own now; its public key is ${String(publicKey)}`);
   });
 
   addCircuitCommand(webhooks, invocation);

@@ -75,13 +75,15 @@ const internalSuffixes = [
   "onion",
 ] as const;
 
+const notAbsolute = "must be an absolute URL such as https://example.com/hooks";
+
 /** Judges a URL as a delivery target. */
 export function judgeUrl(text: unknown, rules: UrlRules): UrlJudgement {
   if (typeof text !== "string") return refused("not_text", "a URL is a text");
   const rawRefusal = judgeRawText(text);
   if (rawRefusal !== null) return rawRefusal;
   const url = URL.parse(text);
-  if (url === null) return refused("unparsable", "not a valid absolute URL");
+  if (url === null) return refused("unparsable", notAbsolute);
   const partRefusal = judgeParts(url, rules);
   if (partRefusal !== null) return partRefusal;
   const hostname = url.hostname.replace(/^\[(.*)\]$/, "$1");
@@ -101,7 +103,7 @@ function judgeRawText(text: string): UrlRefusal | null {
     );
   }
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase();
-  if (scheme === undefined) return refused("unparsable", "not a valid absolute URL");
+  if (scheme === undefined) return refused("unparsable", notAbsolute);
   if (scheme !== "https" && scheme !== "http") return refused("scheme", "the scheme must be https");
   return judgeRawAuthority(text.slice(scheme.length + 1));
 }

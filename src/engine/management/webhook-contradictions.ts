@@ -71,7 +71,7 @@ function reportHeaders({ headers }: Webhook, { credentials, problems }: Context)
 }
 
 function reportProfile(webhook: Webhook, profile: Profile, { credentials, problems }: Context): void {
-  const { payloadFormats, signatureSchemesAllowed, registration } = profile;
+  const { payloadFormats, signatureSchemesAllowed, registration, migrationHeaders } = profile;
   if (webhook.payloadFormat !== null && !payloadFormats.includes(webhook.payloadFormat)) {
     const message = `the profile ${profile.name} has the formats ${payloadFormats.join(", ")}`;
     problems.contradiction(["payload_format", "profile"], message);
@@ -83,6 +83,10 @@ function reportProfile(webhook: Webhook, profile: Profile, { credentials, proble
   if (registration.bearerTokenRequired && !credentials.bearerToken && webhook.oauth2 === null) {
     const message = `the profile ${profile.name} needs a bearer_token, or oauth2 to get one`;
     problems.contradiction(["bearer_token", "profile"], message);
+  }
+  if (webhook.migrationHeaders && migrationHeaders.length === 0) {
+    const message = `the profile ${profile.name} has no headers for migrations`;
+    problems.contradiction(["migration_headers", "profile"], message);
   }
   if (webhook.agreements.followPermanentRedirect && !registration.permanentRedirectAllowed) {
     const message = `the profile ${profile.name} follows no redirects`;

@@ -171,6 +171,14 @@ suite("giving webhooks back", () => {
     assert.deepEqual(store.released, []);
   });
 
+  test("a webhook that was deleted while it was owned", async () => {
+    const { scene, store } = await started("a", "b");
+    scene.endpoints.get("a")?.lanes.set("n", { hasMore: () => true, wakeAt: null } as never);
+    scene.endpoints.delete("a");
+    await scene.pass(4_000);
+    assert.deepEqual(store.released, ["a"]);
+  });
+
   test("a webhook that does not exist any more, which is then left alone for a while", async () => {
     const { scene, store } = await started();
     store.free.push("deleted");

@@ -278,7 +278,8 @@ export class SharedOwnership {
   // ---- giving back --------------------------------------------------------------------------------------------
 
   #giveBackSpare(): void {
-    const { held } = this.#options;
+    const { held, endpoint: known } = this.#options;
+    for (const endpoint of held.all()) if (known(endpoint.webhook.id) !== endpoint) held.drop(endpoint);
     for (const endpoint of held.idleFor(idleMs)) held.drop(endpoint);
     const { workers, owned } = this.#others;
     const share = Math.ceil(owned / Math.max(workers, 1));

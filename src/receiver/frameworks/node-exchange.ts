@@ -1,6 +1,7 @@
 import { readBody } from "../read-body.ts";
 import { receivedHeaders } from "../received-headers.ts";
 import type { ReceiverAnswer } from "../receiver-answer.ts";
+import { ReceiverError } from "../receiver-error.ts";
 import type { Receiver } from "../receiver.ts";
 
 /** The parts of Node's `IncomingMessage` that the kit needs. */
@@ -31,9 +32,18 @@ interface NodeExchange {
   readonly body?: Uint8Array;
 }
 
+/** An object of another framework would fail in ways that tell nothing, and after a body was waited for. */
+function notNode(): ReceiverError {
+  return new ReceiverError(
+    "misconfigured",
+    "the adapter was not called with a request of node:http. Use the one of your framework: nodeHttpListener, expressHandler, fastifyReceiver, honoHandler or fetchHandler.",
+  );
+}
+
 /** Reads a message from a request of Node and lets the receiver answer it. */
 export async function exchange(receiver: Receiver, exchanged: NodeExchange): Promise<ReceiverAnswer> {
   const { request, url, stream = request } = exchanged;
+  if (!(Symbol.asyncIterator in stream)) throw notNode();
   const { method = "GET" } = request;
   const headers = receivedHeaders(Object.entries(request.headers));
   if (exchanged.body !== undefined) {

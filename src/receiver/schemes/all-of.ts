@@ -8,7 +8,7 @@ import { misconfigured } from "../providers/options.ts";
  * first that has them; `scheme` joins all with `+`. Throws ReceiverError `misconfigured` without a verifier.
  */
 export function allOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
-  const [first, ...others] = Array.isArray(verifiers) ? (verifiers as readonly MessageVerifier[]) : [];
+  const [first, ...others] = verifiers.length > 0 ? verifiers : [];
   if (first === undefined) throw misconfigured("allOf needs a list of at least one verifier");
   return {
     verify: (message, now) =>

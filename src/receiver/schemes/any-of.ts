@@ -8,8 +8,8 @@ import { firstVerified } from "./first-match.ts";
  * ReceiverError `misconfigured` without a verifier, because that would accept nothing or, worse, everything.
  */
 export function anyOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
-  if (!Array.isArray(verifiers) || verifiers.length === 0)
-    throw misconfigured("anyOf needs a list of at least one verifier");
+  // Also a verifier that is not in a list has no length.
+  if (!(verifiers.length > 0)) throw misconfigured("anyOf needs a list of at least one verifier");
   return {
     verify: (message, now) => firstVerified(verifiers, (verifier) => verifier.verify(message, now)),
   };

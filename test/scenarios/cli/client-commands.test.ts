@@ -61,6 +61,17 @@ suite("client commands against a running server", () => {
     assert.equal(refused.status, 1);
   });
 
+  test("rotating a webhook without a shared secret shows its new public key", async () => {
+    const made = await object([
+      ...["webhooks", "create", "https://example.com/hooks", "--events", "never.sent"],
+      ...["--profile", "ts-16a"],
+    ]);
+    const { status, stderr } = await run(["webhooks", "rotate", String(made["id"])]);
+    assert.equal(status, 0, stderr);
+    assert.match(stderr, /key pair of its own now; its public key is whpk_/);
+    await object(["webhooks", "delete", String(made["id"])]);
+  });
+
   test("listen forwards, and passes the answer on", async () => {
     const received: string[] = [];
     const target = createServer((request, response) => {

@@ -98,6 +98,17 @@ suite("posthorn listen", () => {
     await listener.stop("SIGINT");
   });
 
+  test("ends, and deletes its webhook, when nobody reads its output any more", async (t) => {
+    const listener = listen(t, ["--register", "read.*", "--json"]);
+    await listener.until(/registered webhook/);
+    listener.child.stdout.destroy();
+    await object(["publish", "read.once"]);
+    const { status, stderr } = await listener.finished;
+    assert.equal(status, 0, stderr);
+    assert.match(stderr, /deleted webhook/);
+    assert.doesNotMatch(stderr, /EPIPE/);
+  });
+
   test("refuses an unknown profile, and a secret that its schemes cannot use", async () => {
     const unknown = await posthorn(["listen", "--profile", "rest"], { env });
     assert.equal(unknown.status, 2);

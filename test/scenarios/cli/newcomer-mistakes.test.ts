@@ -24,7 +24,10 @@ suite("mistakes that newcomers make", () => {
     await fails(["evnts"], { status: 2, says: /Did you mean events\?/ });
     await fails(["serve", "--prot", "1"], { status: 2, says: /Did you mean --port\?/ });
     await fails(["webhooks", "creat"], { status: 2, says: /Did you mean create\?/ });
-    await fails(["events", "get"], { status: 2, says: /missing required argument 'event-id'/ });
+    await fails(["events", "get"], {
+      status: 2,
+      says: /missing required argument 'event-id'\nSee: posthorn events get --help/,
+    });
   });
 
   test("no server is running", async () => {

@@ -15,21 +15,36 @@ export class BuiltImage implements Disposable {
   readonly dependencies: Installed;
 
   constructor() {
+    try {
+      this.dependencies = this.#build();
+    } catch (error) {
+      this[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  #build(): Installed {
     const context = join(this.#place, "context");
     for (const path of buildContext()) cpSync(join(root, path), join(context, path), { recursive: true });
-    // In the image `npm pack` installs these itself.
     symlinkSync(join(root, "node_modules"), join(context, "node_modules"));
-    npm(["pack", "--silent", "--pack-destination", this.#place], context);
+    // In the image `npm pack` runs this (`prepack`), and installs before what is only borrowed here.
+    execFileSync(process.execPath, ["scripts/build.ts"], {
+      cwd: context,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    npm(["pack", "--ignore-scripts", "--silent", "--pack-destination", this.#place], context);
     mkdirSync(this.app);
     const archive = join(this.#place, `posthorn-${version()}.tgz`);
     execFileSync("tar", ["--extract", "--gzip", "--strip-components=1", "--file", archive], {
       cwd: this.app,
     });
-    for (const name of ["package-lock.json", ".npmrc"]) cpSync(join(context, name), join(this.app, name));
-    this.dependencies = this.#install();
-    for (const name of ["package-lock.json", ".npmrc"]) rmSync(join(this.app, name));
+    const lockFiles = ["package-lock.json", ".npmrc"];
+    for (const name of lockFiles) cpSync(join(context, name), join(this.app, name));
+    const dependencies = this.#install();
+    for (const name of lockFiles) rmSync(join(this.app, name));
     // The user of the image is another one than that of the test.
     chmodSync(this.#place, 0o755);
+    return dependencies;
   }
 
   #install(): Installed {
@@ -43,12 +58,8 @@ export class BuiltImage implements Disposable {
         throw error;
     }
     rmSync(join(this.app, "node_modules"), { recursive: true, force: true });
-    for (const path of productionPackages()) {
-      cpSync(join(root, path), join(this.app, path), {
-        recursive: true,
-        filter: (from) => !from.slice(join(root, path).length).includes("node_modules"),
-      });
-    }
+    for (const path of productionPackages())
+      cpSync(join(root, path), join(this.app, path), { recursive: true });
     return "copied";
   }
 
@@ -87,17 +98,20 @@ if touch "$1/../probe" 2>/dev/null; then echo "not read-only" >&2; exit 1; fi
 shift
 exec setpriv --reuid 1000 --regid 1000 --clear-groups --no-new-privs --bounding-set -all "$@"`;
 
+/** Those at the top; what only one of them needs lies inside of it. */
 function productionPackages(): readonly string[] {
   interface Entry {
     readonly dev?: boolean;
     readonly optional?: boolean;
-    readonly peer?: boolean;
   }
   const lock = JSON.parse(readText("package-lock.json")) as {
     readonly packages: Readonly<Record<string, Entry>>;
   };
   return Object.entries(lock.packages)
-    .filter(([path, entry]) => path !== "" && entry.dev !== true && entry.optional !== true)
+    .filter(
+      ([path, entry]) =>
+        /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) && entry.dev !== true && entry.optional !== true,
+    )
     .map(([path]) => path);
 }
 

@@ -6,16 +6,16 @@ import type { SecretFiles } from "./secret-files.ts";
 
 const { version } = JSON.parse(readText("package.json")) as { readonly version: string };
 /** The page is generated from the program. */
-const commands = new Set([...readText("docs/cli.md").matchAll(/^## (.+)$/gm)].map(([, name]) => name));
+const commands = new Set([...readText("docs/cli.md").matchAll(/^## (.+)$/gm)].map(([, name = ""]) => name));
 
 /** What every container of Posthorn keeps, whoever runs it. */
 export function assertFits(container: Container, secrets: SecretFiles): void {
   const { where, env, command } = container;
   assert.equal(container.image.split(":")[1], version, `${where}: the image of this version`);
-  assert.ok(commands.has(command[0]), `${where}: ${command.join(" ")} is no command`);
+  assert.ok(commands.has(command[0] ?? ""), `${where}: ${command.join(" ")} is no command`);
   assert.ok(container.isReadOnly, `${where}: the root file system is read-only`);
   assert.ok(container.dropsCapabilities, `${where}: without capabilities`);
-  assert.ok(container.memory !== undefined, `${where}: bounded memory`);
+  assert.ok(container.hasMemoryLimit, `${where}: bounded memory`);
   const resolution = resolveSettings({
     flags: {},
     env: { ...imageEnvironment(), ...env },
@@ -35,6 +35,6 @@ export function assertFits(container: Container, secrets: SecretFiles): void {
 }
 
 /** A version that does not move by itself. */
-export function assertPinned(image: string, where: string): void {
+export function assertPinned({ image, where }: Pick<Container, "image" | "where">): void {
   assert.match(image, /:\d+\.\d+(\.\d+)?(-[a-z]+)*$/, `${where}: ${image} names no version`);
 }

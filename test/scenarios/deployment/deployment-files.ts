@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { YamlNode } from "./yaml-node.ts";
 
 export const root = resolve(import.meta.dirname, "../../..");
 
-/** Anything out of a YAML file. */
-export type Yaml = { readonly [key: string]: Yaml } & readonly Yaml[] & string & number & boolean;
+type Environment = Readonly<Record<string, string>>;
 
 export interface Container {
   /** For messages: file and name. */
@@ -14,8 +14,8 @@ export interface Container {
   readonly image: string;
   readonly command: readonly string[];
   /** What the image sets is not in it. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly memory: string | undefined;
+  readonly env: Environment;
+  readonly hasMemoryLimit: boolean;
   /** Between the signal to end and the one that cannot be caught, less what `preStop` takes of it. */
   readonly stopMs: number;
   readonly isReadOnly: boolean;
@@ -27,14 +27,20 @@ export function readText(path: string): string {
 }
 
 /** Every document of a file; aliases and merge keys are resolved as Docker Compose does. */
-export function readYaml(path: string): readonly Yaml[] {
-  return parseAllDocuments(readText(path), { merge: true, strict: true, uniqueKeys: true }).map(
-    (document) => {
-      const [problem] = [...document.errors, ...document.warnings];
-      if (problem !== undefined) throw new Error(`${path}: ${problem.message}`);
-      return document.toJS() as Yaml;
-    },
-  );
+export function readYaml(path: string): readonly YamlNode[] {
+  const documents = parseAllDocuments(readText(path), { merge: true, strict: true, uniqueKeys: true });
+  return [...documents].map((document) => {
+    const [problem] = [...document.errors, ...document.warnings];
+    if (problem !== undefined) throw new Error(`${path}: ${problem.message}`);
+    return new YamlNode(document.toJS());
+  });
+}
+
+/** The only document of a file. */
+export function readOnlyYaml(path: string): YamlNode {
+  const [document, ...more] = readYaml(path);
+  if (document === undefined || more.length > 0) throw new Error(`${path} has not one document`);
+  return document;
 }
 
 export function yamlFilesBelow(path: string): readonly string[] {
@@ -46,58 +52,58 @@ export function yamlFilesBelow(path: string): readonly string[] {
 
 /** Services of a compose file. */
 export function composeContainers(path: string): readonly Container[] {
-  const [file] = readYaml(path);
-  return Object.entries(file?.["services"] ?? {}).map(([name, service]: [string, Yaml]) => ({
-    where: `${path}: ${name}`,
-    image: service["image"] ?? "",
-    command: service["command"] ?? [],
-    env: Object.fromEntries(
-      Object.entries(service["environment"] ?? {}).map(([key, value]) => [key, String(value)]),
-    ),
-    memory: service["deploy"]?.["resources"]?.["limits"]?.["memory"],
-    stopMs: durationMs(service["stop_grace_period"] ?? "10s"),
-    isReadOnly: (service["read_only"] as boolean | undefined) === true,
-    dropsCapabilities: JSON.stringify(service["cap_drop"]) === '["ALL"]',
-  }));
+  return readOnlyYaml(path)
+    .at("services")
+    .entries.map(([name, service]) => ({
+      where: `${path}: ${name}`,
+      image: service.at("image").text,
+      command: service.at("command").texts,
+      env: Object.fromEntries(service.at("environment").entries.map(([key, { text }]) => [key, text])),
+      hasMemoryLimit: service.at("deploy", "resources", "limits", "memory").isThere,
+      stopMs: durationMs(service.at("stop_grace_period").text),
+      isReadOnly: service.at("read_only").value === true,
+      dropsCapabilities: service.at("cap_drop").texts.includes("ALL"),
+    }));
 }
 
 /** Containers of the workloads among some manifests; `maps` are the config maps that they may name. */
 export function workloadContainers(
   path: string,
-  maps: Readonly<Record<string, Readonly<Record<string, string>>>>,
+  maps: ReadonlyMap<string, Environment>,
 ): readonly Container[] {
   return readYaml(path).flatMap((manifest) => {
-    const pod = manifest["spec"]?.["template"]?.["spec"];
-    return [...(pod?.["containers"] ?? [])].map((container): Container => {
-      const [, seconds = "0"] = [...(container["lifecycle"]?.["preStop"]?.["exec"]?.["command"] ?? [])];
-      const fromMaps = [...(container["envFrom"] ?? [])].map(
-        (from) => maps[from["configMapRef"]?.["name"] ?? ""],
-      );
-      const own = [...(container["env"] ?? [])].map((entry) => [entry["name"], entry["value"]] as const);
+    const pod = manifest.at("spec", "template", "spec");
+    return pod.at("containers").items.map((container): Container => {
+      const [, preStopSeconds = "0"] = container.at("lifecycle", "preStop", "exec", "command").texts;
+      const shared = container
+        .at("envFrom")
+        .items.flatMap((from) => Object.entries(maps.get(from.at("configMapRef", "name").text) ?? {}));
+      const own = container
+        .at("env")
+        .items.map((entry) => [entry.at("name").text, entry.at("value").text] as const);
       return {
-        where: `${path}: ${manifest["kind"]}`,
-        image: container["image"] ?? "",
-        command: container["args"] ?? [],
-        env: Object.assign({}, ...fromMaps, Object.fromEntries(own)) as Record<string, string>,
-        memory: container["resources"]?.["limits"]?.["memory"],
-        stopMs: 1_000 * ((pod?.["terminationGracePeriodSeconds"] ?? 30) - Number(seconds)),
-        isReadOnly: container["securityContext"]?.["readOnlyRootFilesystem"] === true,
-        dropsCapabilities:
-          JSON.stringify(container["securityContext"]?.["capabilities"]) === '{"drop":["ALL"]}',
+        where: `${path}: ${manifest.at("kind").text}`,
+        image: container.at("image").text,
+        command: container.at("args").texts,
+        env: Object.fromEntries([...shared, ...own]),
+        hasMemoryLimit: container.at("resources", "limits", "memory").isThere,
+        stopMs: 1_000 * (Number(pod.at("terminationGracePeriodSeconds").text) - Number(preStopSeconds)),
+        isReadOnly: container.at("securityContext", "readOnlyRootFilesystem").value === true,
+        dropsCapabilities: container.at("securityContext", "capabilities", "drop").texts.includes("ALL"),
       };
     });
   });
 }
 
 /** Lines `NAME=value`; others are comments. */
-export function readEnvFile(path: string): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    [...readText(path).matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
-  );
+export function readEnvFile(path: string): Environment {
+  const lines = [...readText(path).matchAll(/^([A-Z_]+)=(.*)$/gm)];
+  return Object.fromEntries(lines.map(([, name = "", value = ""]) => [name, value]));
 }
 
+/** As compose writes it; without one Docker waits for ten seconds. */
 function durationMs(text: string): number {
-  const [, count, unit] = /^(\d+)(m|s)$/.exec(text) ?? [];
+  const [, count, unit] = /^(\d+)(m|s)$/.exec(text === "" ? "10s" : text) ?? [];
   if (unit === undefined) throw new Error(`${text} is no duration`);
   return Number(count) * (unit === "m" ? 60_000 : 1_000);
 }

@@ -28,7 +28,10 @@ export function imageInstruction(name: string): string {
 /** What the image sets for every process. */
 export function imageEnvironment(): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    [...imageInstruction("ENV").matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name, value]) => [name, value]),
+    [...imageInstruction("ENV").matchAll(/([A-Z_]+)=(\S+)/g)].map(([, name = "", value = ""]) => [
+      name,
+      value,
+    ]),
   );
 }
 

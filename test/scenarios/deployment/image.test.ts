@@ -21,6 +21,7 @@ import { dockerfileInstructions, healthCommand, imageEnvironment, imageInstructi
 import { RunningContainer } from "./running-container.ts";
 
 const manifest = JSON.parse(readText("package.json")) as {
+  readonly scripts: { readonly prepack: string };
   readonly engines: { readonly node: string };
   readonly devDependencies: { readonly node: string };
 };
@@ -31,7 +32,7 @@ suite("deploy/Dockerfile", () => {
     assert.equal(images.length, 3);
     for (const { value } of images) {
       const [image = ""] = value.split(" AS ");
-      assertPinned(image, "FROM");
+      assertPinned({ image, where: "FROM" });
       const [, node = ""] = /^node:([\d.]+)-/.exec(image) ?? [];
       assert.equal(node, manifest.devDependencies.node);
       const [, least = ""] = /^>=([\d.]+)$/.exec(manifest.engines.node) ?? [];
@@ -60,6 +61,7 @@ suite("deploy/Dockerfile", () => {
 
   test("the build gets nothing but what it needs", () => {
     for (const path of buildContext()) assert.ok(existsSync(join(root, path)), path);
+    assert.match(manifest.scripts.prepack, / scripts\/build\.ts$/, "packing builds");
     assert.deepEqual(
       buildContext().filter((path) => /^(data|deploy|node_modules|\.git)$/.test(path)),
       [],

@@ -2,79 +2,84 @@ import assert from "node:assert/strict";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { basename } from "node:path";
 import { suite, test } from "node:test";
+import { resolveSettings } from "../../../src/config/resolve.ts";
 import { addressBoundaries } from "../../../src/core/egress/address-policy.fixture.ts";
 import { assertFits, assertPinned } from "./container-rules.ts";
 import {
   readEnvFile,
+  readOnlyYaml,
   readText,
   readYaml,
   workloadContainers,
-  type Yaml,
   yamlFilesBelow,
 } from "./deployment-files.ts";
 import { SecretFiles } from "./secret-files.ts";
+import type { YamlNode } from "./yaml-node.ts";
 
-const variants = ["postgres", "embedded"] as const;
+const shared = "deploy/kubernetes/postgres";
+const embedded = "deploy/kubernetes/embedded";
 /** Beside the kustomization on purpose, and used by hand. */
 const apart = ["kustomization.yaml", "migrate.yaml", "secret.template.yaml"];
 /** IPv4 in the form of IPv6, which no packet has; and addresses with a zone. */
 const mapped = /^(::|(0+:){5})ffff:|%/i;
 const { version } = JSON.parse(readText("package.json")) as { readonly version: string };
 
-const folderOf = (variant: string): string => `deploy/kubernetes/${variant}`;
-const manifestsOf = (variant: string): readonly Yaml[] => yamlFilesBelow(folderOf(variant)).flatMap(readYaml);
-const kindsOf = (variant: string, kind: string): readonly Yaml[] =>
-  manifestsOf(variant).filter((manifest) => manifest["kind"] === kind);
-const workloads = (variant: string): readonly Yaml[] =>
-  manifestsOf(variant).filter((manifest) => manifest["spec"]?.["template"] !== undefined);
-const componentOf = (labels: Yaml | undefined): string | undefined => labels?.["app.kubernetes.io/component"];
+const allManifests = (folder: string): readonly YamlNode[] => yamlFilesBelow(folder).flatMap(readYaml);
+const kindsOf = (folder: string, kind: string): readonly YamlNode[] =>
+  allManifests(folder).filter((manifest) => manifest.at("kind").text === kind);
+const workloads = (folder: string): readonly YamlNode[] =>
+  allManifests(folder).filter((manifest) => manifest.at("spec", "template").isThere);
+const componentOf = (labels: YamlNode): string => labels.at("app.kubernetes.io/component").text;
 
-for (const variant of variants) {
-  suite(`kubernetes, ${variant}`, () => {
-    const folder = folderOf(variant);
-    const [kustomization] = readYaml(`${folder}/kustomization.yaml`);
+for (const folder of [shared, embedded]) {
+  suite(folder, () => {
+    const kustomization = readOnlyYaml(`${folder}/kustomization.yaml`);
 
     test("the kustomization names every manifest, and the image of this version", () => {
       const files = yamlFilesBelow(folder).map((path) => basename(path));
-      const named = [...(kustomization?.["resources"] ?? [])];
+      const named = kustomization.at("resources").texts;
       assert.deepEqual(named.toSorted(), files.filter((name) => !apart.includes(name)).toSorted());
+      const images = kustomization.at("images").items;
       assert.deepEqual(
-        [...(kustomization?.["images"] ?? [])].map((image) => [image["name"], image["newTag"]]),
+        images.map((image) => [image.at("name").text, image.at("newTag").text]),
         [["posthorn", version]],
       );
     });
 
     test("every container fits the program and its settings", () => {
       using secrets = new SecretFiles();
-      const generated = [...(kustomization?.["configMapGenerator"] ?? [])].map((map) => [
-        map["name"],
-        Object.assign({}, ...[...map["envs"]].map((path: string) => readEnvFile(`${folder}/${path}`))),
-      ]);
-      const maps = Object.fromEntries(generated) as Record<string, Record<string, string>>;
+      const maps = new Map(
+        kustomization.at("configMapGenerator").items.map((map) => {
+          const [file = ""] = map.at("envs").texts;
+          return [map.at("name").text, readEnvFile(`${folder}/${file}`)] as const;
+        }),
+      );
       const containers = yamlFilesBelow(folder).flatMap((path) => workloadContainers(path, maps));
       assert.ok(containers.length > 0);
       for (const container of containers) {
         const image = container.image === "posthorn" ? `posthorn:${version}` : container.image;
-        assertPinned(image, container.where);
+        assertPinned({ ...container, image });
         assertFits({ ...container, image }, secrets);
       }
     });
 
-    test("pods are not root, get nothing they do not ask for, and stay out of the settings", () => {
-      for (const { spec, kind } of workloads(variant)) {
-        const pod = spec["template"]["spec"];
-        assert.equal(pod["securityContext"]["runAsNonRoot"], true, kind);
-        assert.equal(pod["securityContext"]["runAsUser"], 1000, kind);
-        assert.equal(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault", kind);
-        assert.equal(pod["automountServiceAccountToken"], false, kind);
-        assert.equal(pod["enableServiceLinks"], false, kind);
-        for (const container of pod["containers"]) {
-          assert.equal(container["securityContext"]["allowPrivilegeEscalation"], false, kind);
-          const mounted = [...container["volumeMounts"]].map((mount) => mount["name"]);
-          const volumes = [...(pod["volumes"] ?? []), ...(claimsOf(spec) ?? [])];
+    test("pods are not root, get nothing they do not ask for, and mount what they have", () => {
+      for (const workload of workloads(folder)) {
+        const kind = workload.at("kind").text;
+        const pod = workload.at("spec", "template", "spec");
+        assert.equal(pod.at("securityContext", "runAsNonRoot").value, true, kind);
+        assert.equal(pod.at("securityContext", "runAsUser").value, 1000, kind);
+        assert.equal(pod.at("securityContext", "seccompProfile", "type").text, "RuntimeDefault", kind);
+        assert.equal(pod.at("automountServiceAccountToken").value, false, kind);
+        assert.equal(pod.at("enableServiceLinks").value, false, `${kind}: links would look like settings`);
+        const claims = workload.at("spec", "volumeClaimTemplates").items.map((claim) => claim.at("metadata"));
+        const volumes = [...pod.at("volumes").items, ...claims].map((volume) => volume.at("name").text);
+        for (const container of pod.at("containers").items) {
+          assert.equal(container.at("securityContext", "allowPrivilegeEscalation").value, false, kind);
+          const mounts = container.at("volumeMounts").items;
           assert.deepEqual(
-            mounted,
-            volumes.map((volume) => volume["name"] ?? volume["metadata"]["name"]),
+            mounts.map((mount) => mount.at("name").text),
+            volumes,
             kind,
           );
         }
@@ -82,108 +87,113 @@ for (const variant of variants) {
     });
 
     test("servers are probed where they listen: alive, ready, and patient while they migrate", () => {
-      const servers = workloads(variant).filter(({ kind }) => kind !== "Job");
+      const servers = workloads(folder).filter((workload) => workload.at("kind").text !== "Job");
       assert.ok(servers.length > 0);
-      for (const { spec } of servers) {
-        const [container] = spec["template"]["spec"]["containers"];
-        assert.deepEqual(container?.["ports"], [{ name: "http", containerPort: 8080 }]);
-        const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) => container?.[name]);
+      for (const server of servers) {
+        const container = server.at("spec", "template", "spec", "containers", 0);
+        assert.deepEqual(container.at("ports").value, [{ name: "http", containerPort: 8080 }]);
+        const probes = ["startupProbe", "livenessProbe", "readinessProbe"].map((name) => container.at(name));
         assert.deepEqual(
-          probes.map((probe) => probe?.["httpGet"]),
+          probes.map((probe) => probe.at("httpGet").value),
           ["/livez", "/livez", "/readyz"].map((path) => ({ path, port: "http" })),
         );
-        const [startup] = probes;
-        assert.ok(Number(startup?.["periodSeconds"]) * Number(startup?.["failureThreshold"]) >= 300);
+        const startup = container.at("startupProbe");
+        assert.ok(
+          Number(startup.at("periodSeconds").text) * Number(startup.at("failureThreshold").text) >= 300,
+        );
       }
     });
 
     test("whatever selects pods finds some, and the service leads to the API alone", () => {
-      const components = new Set(workloads(variant).map(({ metadata }) => componentOf(metadata["labels"])));
-      for (const { spec, metadata } of workloads(variant)) {
-        const labels = componentOf(spec["template"]["metadata"]["labels"]);
-        assert.equal(labels, componentOf(metadata["labels"]));
-        assert.equal(componentOf(spec["selector"]?.["matchLabels"]) ?? labels, labels);
+      const components = workloads(folder).map((workload) => componentOf(workload.at("metadata", "labels")));
+      for (const workload of workloads(folder)) {
+        const label = componentOf(workload.at("spec", "template", "metadata", "labels"));
+        assert.equal(label, componentOf(workload.at("metadata", "labels")));
+        const selector = workload.at("spec", "selector");
+        if (selector.isThere) assert.equal(componentOf(selector.at("matchLabels")), label);
       }
-      for (const policy of [
-        ...kindsOf(variant, "NetworkPolicy"),
-        ...kindsOf(variant, "PodDisruptionBudget"),
-      ]) {
-        const selector = policy["spec"]["podSelector"] ?? policy["spec"]["selector"];
-        const [expression] = [...(selector["matchExpressions"] ?? [])];
-        const all = componentOf(selector["matchLabels"]) ?? [...components];
-        for (const component of [expression?.["values"] ?? all].flat() as string[])
-          assert.ok(components.has(component), `${policy["metadata"]["name"]}: ${component}`);
-      }
-      const [service] = kindsOf(variant, "Service");
-      const wanted = variant === "embedded" ? "embedded" : "api";
-      assert.equal(componentOf(service?.["spec"]["selector"]), wanted);
+      const policies = ["NetworkPolicy", "PodDisruptionBudget"].flatMap((kind) => kindsOf(folder, kind));
+      for (const policy of policies)
+        for (const component of selectedComponents(policy))
+          assert.ok(components.includes(component), `${policy.at("metadata", "name").text}: ${component}`);
+      const [service] = kindsOf(folder, "Service");
+      assert.ok(service !== undefined);
+      assert.equal(componentOf(service.at("spec", "selector")), folder === embedded ? "embedded" : "api");
     });
 
-    test("nothing leads to the cluster's own networks: the policy allows what the egress guard does", () => {
-      const policy = kindsOf(variant, "NetworkPolicy").find(({ metadata }) =>
-        metadata["name"].endsWith("-internet"),
+    test("the network lets out to exactly the addresses that the egress guard calls public", () => {
+      const policy = kindsOf(folder, "NetworkPolicy").find((each) =>
+        each.at("metadata", "name").text.endsWith("-internet"),
       );
-      const blocks = [...(policy?.["spec"]["egress"][0]?.["to"] ?? [])].map((to) => to["ipBlock"]);
+      const blocks = (policy?.at("spec", "egress", 0, "to").items ?? []).map((to) => to.at("ipBlock"));
+      assert.equal(blocks.length, 2);
       const allows = (address: string): boolean =>
         blocks.some(
-          (block) => isIn(block["cidr"], address) && !block["except"].some((each) => isIn(each, address)),
+          (block) =>
+            isIn({ address, cidr: block.at("cidr").text }) &&
+            !block.at("except").texts.some((cidr) => isIn({ address, cidr })),
         );
       const judged = addressBoundaries.flatMap(([addressClass, ...addresses]) =>
         addresses
           .filter((address) => isIP(address) !== 0 && !mapped.test(address) && addressClass !== "isatap")
-          .map((address) => ({ address, allowed: addressClass === "public" })),
+          .map((address) => ({ address, isPublic: addressClass === "public" })),
       );
-      assert.ok(judged.length > 80);
-      for (const { address, allowed } of judged) assert.equal(allows(address), allowed, address);
+      assert.ok(judged.length > 80, `only ${judged.length} addresses`);
+      for (const { address, isPublic } of judged) assert.equal(allows(address), isPublic, address);
     });
   });
 }
 
 test("kubernetes, embedded: one replica, on a volume that one pod may use", () => {
-  const [set] = kindsOf("embedded", "StatefulSet");
-  assert.equal(set?.["spec"]["replicas"], 1);
-  assert.deepEqual(set?.["spec"]["volumeClaimTemplates"][0]?.["spec"]["accessModes"], ["ReadWriteOncePod"]);
+  const [set] = kindsOf(embedded, "StatefulSet");
+  assert.ok(set !== undefined);
+  assert.equal(set.at("spec", "replicas").value, 1);
+  const modes = set.at("spec", "volumeClaimTemplates", 0, "spec", "accessModes");
+  assert.deepEqual(modes.texts, ["ReadWriteOncePod"]);
 });
 
-test("kubernetes, postgres: workers are scaled by a metric that the program has", () => {
-  const [autoscaler] = kindsOf("postgres", "HorizontalPodAutoscaler");
-  const [external, resource] = autoscaler?.["spec"]["metrics"] ?? [];
-  assert.equal(resource?.["resource"]["name"], "cpu");
-  const metric = external?.["external"]["metric"]["name"] ?? "";
+test("kubernetes, PostgreSQL: workers are scaled by metrics that the program has", () => {
+  const [autoscaler] = kindsOf(shared, "HorizontalPodAutoscaler");
+  assert.ok(autoscaler !== undefined);
+  const metrics = autoscaler.at("spec", "metrics");
+  assert.equal(metrics.at(1, "resource", "name").text, "cpu");
+  const rule = readText(`${shared}/autoscaling.yaml`);
+  assert.ok(rule.includes(`name: { as: ${metrics.at(0, "external", "metric", "name").text} }`));
   const gauges = readText("src/adapters/telemetry/prometheus/gauges.ts");
-  const rule = readText("deploy/kubernetes/postgres/autoscaling.yaml");
-  assert.ok(rule.includes(`name: { as: ${metric} }`));
   for (const [name] of rule.matchAll(/webhook_[a-z_]+/g)) assert.ok(gauges.includes(`"${name}"`), name);
-  const { kind, name } = autoscaler?.["spec"]["scaleTargetRef"] ?? {};
-  const target = manifestsOf("postgres").find(
-    (each) => each["kind"] === kind && each["metadata"]["name"] === name,
+  const target = autoscaler.at("spec", "scaleTargetRef");
+  const found = kindsOf(shared, target.at("kind").text).find(
+    (each) => each.at("metadata", "name").text === target.at("name").text,
   );
-  assert.ok(target !== undefined && target["spec"]["replicas"] === undefined);
+  assert.ok(found !== undefined);
+  assert.ok(!found.at("spec", "replicas").isThere, "applying it again must not undo what the autoscaler did");
 });
 
-test("kubernetes, postgres: the template of the secret is complete, and refused as it stands", () => {
+test("kubernetes, PostgreSQL: the template of the secret is complete, and refused as it stands", () => {
   using secrets = new SecretFiles();
-  const [template] = readYaml(`${folderOf("postgres")}/secret.template.yaml`);
-  const values = Object.entries(template?.["stringData"] ?? {});
-  const wanted = Object.values(readEnvFile(`${folderOf("postgres")}/posthorn.env`)).filter((value) =>
-    value.startsWith("/run/secrets/"),
-  );
-  assert.deepEqual(values.map(([name]) => name).toSorted(), wanted.map((path) => basename(path)).toSorted());
-  for (const [name, value] of values) {
-    assert.equal(value, "REPLACE");
-    assert.ok(secrets.names().includes(name));
-  }
-  assert.ok("REPLACE".length < 24, "too short for an admin key");
+  const settings = readEnvFile(`${shared}/posthorn.env`);
+  const wanted = Object.values(settings).filter((value) => value.startsWith("/run/secrets/"));
+  const template = readOnlyYaml(`${shared}/secret.template.yaml`).at("stringData");
+  assert.deepEqual(template.names.toSorted(), wanted.map((path) => basename(path)).toSorted());
+  for (const name of template.names) assert.ok(secrets.names().includes(name), name);
+  const readFile = (path: string): string => template.at(basename(path)).text;
+  const resolution = resolveSettings({ flags: {}, env: settings, readFile });
+  assert.ok(resolution.kind === "refused", "nobody runs with the key that everybody knows");
+  assert.match(resolution.problems.join(), /POSTHORN_ADMIN_KEY_FILE.*at least 24/);
 });
 
-function claimsOf(spec: Yaml): readonly Yaml[] | undefined {
-  return spec["volumeClaimTemplates"];
+/** By label or by expression; none when all pods are meant. */
+function selectedComponents(policy: YamlNode): readonly string[] {
+  const selectors = ["podSelector", "selector"].map((name) => policy.at("spec", name));
+  const labels = selectors.map((selector) => componentOf(selector.at("matchLabels")));
+  const values = selectors.flatMap((selector) => selector.at("matchExpressions", 0, "values").texts);
+  return [...labels.filter((label) => label !== ""), ...values];
 }
 
-function isIn(cidr: string, address: string): boolean {
-  const family = isIPv6(address) ? "ipv6" : "ipv4";
+function isIn({ address, cidr }: { readonly address: string; readonly cidr: string }): boolean {
   const [network = "", bits = ""] = cidr.split("/");
-  if ((isIPv6(network) ? "ipv6" : "ipv4") !== family) return false;
+  const family = isIPv6(address) ? "ipv6" : "ipv4";
+  if (isIPv6(network) !== isIPv6(address)) return false;
   const list = new BlockList();
   list.addSubnet(network, Number(bits), family);
   return list.check(address, family);

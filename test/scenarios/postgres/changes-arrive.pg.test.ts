@@ -119,4 +119,55 @@ suite("what one process changes reaches the others", () => {
       withinMs: within,
     });
   });
+
+  test("a bulk operation is cancelled through a process that does not run it", async (t) => {
+    const cluster = await Cluster.open();
+    t.after(() => cluster.close());
+    const [api, other] = await cluster.start("api", "api");
+    assert.ok(api !== undefined && other !== undefined);
+    const id = await cluster.addWebhook(api, { url: "http://127.0.0.1:9/", events: ["order.*"] });
+    await cluster.call(api, `POST /v1/webhooks/${id}/disable`, {});
+    await cluster.publish(
+      api,
+      "order.paid",
+      Array.from({ length: 100 }, (_, n) => ({ n })),
+    );
+    assert.equal((await cluster.call(api, `POST /v1/webhooks/${id}/enable`, {})).status, 200);
+    const started = await cluster.call(api, `POST /v1/webhooks/${id}/recover`, {
+      since: new Date(Date.now() - 60_000).toISOString(),
+      rate_limit: { requests_per_second: 5 },
+    });
+    assert.equal(started.status, 202, JSON.stringify(started.body));
+    const path = `/v1/dlq/batch-operations/${textOf(started.body["batch_operation_id"])}`;
+    const requeued = () => cluster.count("SELECT count(*) FROM posthorn.queue");
+    await eventually("it is under way", { ask: requeued, holds: (count) => count >= 3 });
+    assert.ok((await cluster.call(other, `DELETE ${path}`)).status < 300);
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    const stoppedAt = await requeued();
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    assert.equal(await requeued(), stoppedAt);
+    assert.ok(stoppedAt < 50);
+    for (const process of [api, other])
+      assert.match(JSON.stringify((await cluster.call(process, `GET ${path}`)).body), /"cancelled"/);
+  });
+
+  test("where nothing can be announced, a worker finds new events by looking", async (t) => {
+    const cluster = await Cluster.open({ POSTHORN_DATABASE_DIRECT_URL: "none" });
+    t.after(() => cluster.close());
+    const receiver = await startReceiver();
+    t.after(() => receiver.close());
+    const [api] = await cluster.start("api", "worker");
+    assert.ok(api !== undefined);
+    for (const ordering of ["none", "strict"] as const) {
+      const url = receiver.url(`/${ordering}`);
+      await cluster.addWebhook(api, { url, events: [`${ordering}.a`], ordering_guarantee: ordering });
+      for (let event = 0; event < 3; event += 1) {
+        const startedMs = performance.now();
+        const before = receiver.requestCount;
+        await cluster.publish(api, `${ordering}.a`, [{ event }]);
+        await receiver.waitForRequests(before + 1, 5_000);
+        assert.ok(performance.now() - startedMs < 3_000);
+      }
+    }
+  });
 });

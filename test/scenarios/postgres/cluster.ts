@@ -66,12 +66,15 @@ export class Cluster {
   readonly #dataDir = mkdtempSync(join(tmpdir(), "posthorn-cluster-"));
   readonly #processes: ClusterProcess[] = [];
 
-  private constructor(database: TestDatabase) {
+  readonly #env: Readonly<Record<string, string>>;
+
+  private constructor(database: TestDatabase, env: Readonly<Record<string, string>>) {
     this.database = database;
+    this.#env = env;
   }
 
-  static async open(): Promise<Cluster> {
-    return new Cluster(await createTestDatabase());
+  static async open(env: Readonly<Record<string, string>> = {}): Promise<Cluster> {
+    return new Cluster(await createTestDatabase(), env);
   }
 
   /** Starts a process for each list of roles, such as `api` or `scheduler,worker`, all at once. */
@@ -153,6 +156,7 @@ export class Cluster {
         POSTHORN_LOG_LEVEL: "info",
         POSTHORN_LOG_FORMAT: "json",
         POSTHORN_SHUTDOWN_GRACE_MS: "5000",
+        ...this.#env,
       },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -1,0 +1,46 @@
+/** A place in a YAML file. What is not there is an empty node, so that a test can say what it misses. */
+export class YamlNode {
+  readonly value: unknown;
+
+  constructor(value: unknown) {
+    this.value = value;
+  }
+
+  at(...keys: readonly (string | number)[]): YamlNode {
+    return keys.reduce<YamlNode>(
+      ({ value }, key) =>
+        new YamlNode(
+          typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined,
+        ),
+      this,
+    );
+  }
+
+  get isThere(): boolean {
+    return this.value !== undefined;
+  }
+
+  /** Empty for anything but one word or number. */
+  get text(): string {
+    const { value } = this;
+    return typeof value === "string" || typeof value === "number" ? String(value) : "";
+  }
+
+  get items(): readonly YamlNode[] {
+    return Array.isArray(this.value) ? this.value.map((each) => new YamlNode(each)) : [];
+  }
+
+  get texts(): readonly string[] {
+    return this.items.map(({ text }) => text);
+  }
+
+  get entries(): readonly (readonly [name: string, node: YamlNode])[] {
+    const { value } = this;
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return [];
+    return Object.entries(value).map(([name, each]) => [name, new YamlNode(each)] as const);
+  }
+
+  get names(): readonly string[] {
+    return this.entries.map(([name]) => name);
+  }
+}
