@@ -94,14 +94,18 @@ test("a flood of high priority goes first, and lower ones get a turn among every
   const high = [endpoint("a"), endpoint("b")];
   const normal = endpoint("normal");
   const low = endpoint("low");
-  for (const one of high) tenancy.enqueue(one, 0);
-  tenancy.enqueue(normal, 1);
-  tenancy.enqueue(low, 2);
+  const tiers = new Map([
+    [high[0] as Endpoint, 0],
+    [high[1] as Endpoint, 0],
+    [normal, 1],
+    [low, 2],
+  ]);
+  for (const [one, tier] of tiers) tenancy.enqueue(one, tier);
   const served: unknown[] = [];
   for (let turn = 0; turn < 16; turn += 1) {
     const next = tenancy.next() as Endpoint;
     served.push(high.includes(next) ? "high" : (next as unknown as { name: string }).name);
-    tenancy.enqueue(next, high.includes(next) ? 0 : next === normal ? 1 : 2);
+    tenancy.enqueue(next, tiers.get(next) ?? 0);
   }
   assert.equal(served.filter((name) => name === "high").length, 12);
   assert.equal(served.filter((name) => name === "normal").length, 2);

@@ -31,37 +31,7 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
         body: secretJson(await services.webhooks.secret(scope, params.id)),
       }),
     }),
-    defineRoute({
-      method: "POST",
-      path: "/v1/webhooks/{id}/secret/rotate",
-      operationId: "rotateWebhookSecret",
-      tag: "Webhooks",
-      summary: "Replace the signing secret",
-      access: "manage",
-      params: webhookParams,
-      body: rotateInputSchema,
-      bodyOptional: true,
-      answers: {
-        200: {
-          description:
-            "The new secret, and the old one while both are used. Of a webhook that signs with a key pair alone, the pair " +
-            "is replaced by one of its own, and `secret` is null: get the new public key.",
-          schema: secretSchema,
-        },
-      },
-      errors: ["not_found", "rotation_in_progress", "secret_in_use"],
-      answerIsSecret: true,
-      handle: async ({ scope, params, body }) => {
-        const view = await services.webhooks.rotateSecret(scope, {
-          id: params.id,
-          mode: body.mode ?? "graceful",
-          overlapSeconds: body.overlap_seconds ?? overlapSecondsDefault,
-          secret: body.secret ?? null,
-          force: body.force ?? false,
-        });
-        return { status: 200, headers: uncached, body: secretJson(view) };
-      },
-    }),
+    rotateRoute(services),
     defineRoute({
       method: "GET",
       path: "/v1/webhooks/{id}/public-key",
@@ -80,4 +50,38 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
       },
     }),
   ];
+}
+
+function rotateRoute(services: ApiOptions["services"]): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks/{id}/secret/rotate",
+    operationId: "rotateWebhookSecret",
+    tag: "Webhooks",
+    summary: "Replace the signing secret",
+    access: "manage",
+    params: webhookParams,
+    body: rotateInputSchema,
+    bodyOptional: true,
+    answers: {
+      200: {
+        description:
+          "The new secret, and the old one while both are used. Of a webhook that signs with a key pair alone, the pair " +
+          "is replaced by one of its own, and `secret` is null: get the new public key.",
+        schema: secretSchema,
+      },
+    },
+    errors: ["not_found", "rotation_in_progress", "secret_in_use"],
+    answerIsSecret: true,
+    handle: async ({ scope, params, body }) => {
+      const view = await services.webhooks.rotateSecret(scope, {
+        id: params.id,
+        mode: body.mode ?? "graceful",
+        overlapSeconds: body.overlap_seconds ?? overlapSecondsDefault,
+        secret: body.secret ?? null,
+        force: body.force ?? false,
+      });
+      return { status: 200, headers: uncached, body: secretJson(view) };
+    },
+  });
 }

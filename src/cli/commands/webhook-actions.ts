@@ -56,6 +56,12 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
     },
   );
 
+  addRotateCommand(webhooks, invocation);
+  addCircuitCommand(webhooks, invocation);
+  addRecoverCommand(webhooks, invocation);
+}
+
+function addRotateCommand(webhooks: Command, invocation: Invocation): void {
   const rotate = webhooks
     .command("rotate")
     .description("replace the signing key; old and new are used for a while, unless revoked")
@@ -76,9 +82,6 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
     const { public_key: publicKey } = await client.get(`${path}/public-key`);
     terminal.note(`it signs with a key pair of its own now; its public key is ${String(publicKey)}`);
   });
-
-  addCircuitCommand(webhooks, invocation);
-  addRecoverCommand(webhooks, invocation);
 }
 
 function addCircuitCommand(webhooks: Command, invocation: Invocation): void {

@@ -32,8 +32,9 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
       secret: options.text("secret"),
       tenant_id: options.text("tenant"),
     };
-    printOne(terminal, await client.post("/v1/webhooks", { body }));
-    terminal.note("the secret is shown in full this once; later: posthorn webhooks secret ID");
+    const webhook = await client.post("/v1/webhooks", { body });
+    printOne(terminal, webhook);
+    await explainNew(webhook, { client, terminal });
   });
 
   const list = addPageOptions(webhooks.command("list").description("list webhooks"))
@@ -98,6 +99,21 @@ function addWebhookOptions(command: Command): Command {
       "--set <json>",
       'any other field of the API, such as {"retry_config":{"schedule_ms":[5000,60000]}}',
     );
+}
+
+/** What a person needs next: why nothing is sent yet, and what receivers verify with. */
+async function explainNew(
+  webhook: Json,
+  { client, terminal }: Pick<ClientCall, "client" | "terminal">,
+): Promise<void> {
+  const { state, detail } = webhook["verification"] as Json;
+  if (state === "pending") terminal.note(`nothing is sent yet, verification is pending: ${String(detail)}`);
+  if (typeof webhook["secret"] === "string") {
+    terminal.note("the secret is shown in full this once; later: posthorn webhooks secret ID");
+    return;
+  }
+  const { public_key: publicKey } = await client.get(`/v1/webhooks/${String(webhook["id"])}/public-key`);
+  terminal.note(`it has no secret: receivers verify with the public key ${String(publicKey)}`);
 }
 
 function webhookBody(options: OptionValues): Record<string, unknown> {

@@ -61,7 +61,7 @@ function isUriReference(text: string): boolean {
 
 /** Space, quote, percent and everything outside printable ASCII, as percent-encoded UTF-8. */
 function encodeHeaderValue(value: string): string {
-  return value.replace(/[^\x21\x23\x24\x26-\x7e]+/gu, (part) =>
+  return value.replaceAll(/[^\x21\x23\x24\x26-\x7e]+/gu, (part) =>
     [...Buffer.from(part, "utf8")]
       .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`)
       .join(""),

@@ -21,6 +21,9 @@ export function endOfJsonValue(bytes: Uint8Array, start: number): number {
         break;
       case comma:
         if (depth === 0) return index;
+        break;
+      default:
+        break;
     }
   }
   return bytes.length;

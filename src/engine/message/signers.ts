@@ -33,7 +33,9 @@ export function prepareSigners(
   const httpKeys = [
     ...(uses("rfc9421-ed25519") ? keys.ed25519 : []),
     // The receiver finds the secret by the webhook that it was made for (C-18).
-    ...(uses("rfc9421-hmac-sha256") ? symmetric.map((key) => ({ ...key, keyId: webhook.id })) : []),
+    ...(uses("rfc9421-hmac-sha256")
+      ? symmetric.map(({ kind, bytes }) => ({ kind, bytes, keyId: webhook.id }))
+      : []),
   ];
   return {
     standard: uses("v1a") || uses("v1") ? prepareSigner(standardKeys) : null,

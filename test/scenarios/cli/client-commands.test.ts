@@ -52,6 +52,16 @@ suite("client commands against a running server", () => {
       ...["--verification", "cloudevents"],
     ]);
     assert.equal(made["status"], "unverified");
+    const dns = await run([
+      "webhooks",
+      "create",
+      "https://example.invalid/",
+      "--events",
+      "a.b",
+      "--verification",
+      "dns",
+    ]);
+    assert.match(dns.stderr, /nothing is sent yet, verification is pending: /);
     const { status, stdout, stderr } = await run(["webhooks", "verify", String(made["id"])]);
     assert.equal(status, 0, stderr);
     assert.match(stdout, /status +unverified/);
@@ -61,11 +71,11 @@ suite("client commands against a running server", () => {
     assert.equal(refused.status, 1);
   });
 
-  test("rotating a webhook without a shared secret shows its new public key", async () => {
-    const made = await object([
-      ...["webhooks", "create", "https://example.com/hooks", "--events", "never.sent"],
-      ...["--profile", "ts-16a"],
-    ]);
+  test("a webhook without a shared secret is made and rotated with its public key in sight", async () => {
+    const create = ["webhooks", "create", "https://example.com/hooks", "--events", "never.sent"];
+    const { stdout, stderr: told } = await run([...create, "--profile", "ts-16a", "--json"]);
+    assert.match(told, /no secret: receivers verify with the public key whpk_/);
+    const made = JSON.parse(stdout) as Record<string, unknown>;
     const { status, stderr } = await run(["webhooks", "rotate", String(made["id"])]);
     assert.equal(status, 0, stderr);
     assert.match(stderr, /key pair of its own now; its public key is whpk_/);

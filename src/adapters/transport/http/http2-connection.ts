@@ -104,7 +104,7 @@ export class Http2Connection implements Connection {
     );
     stream.once("response", (fields) => {
       if (exchange.settled) return;
-      exchange.onResponseStart(null, fields[":status"] ?? 0, fields as RawFields);
+      exchange.onResponseStart(null, fields[":status"] ?? 0, fields);
       // Not before: Node may hand out the body first.
       stream.on("data", (chunk: Buffer) => exchange.onResponseData(null, chunk));
     });
