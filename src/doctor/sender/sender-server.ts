@@ -36,6 +36,7 @@ export async function startSenderServer(options: {
 }): Promise<SenderServer> {
   const notebook = new Notebook();
   const server = createServer((incoming, outgoing) => {
+    if (incoming.method === "OPTIONS") return permit(incoming, outgoing);
     outgoing.on("finish", options.arrived);
     receive(incoming).then(
       (request) => answer(outgoing, notebook.note(request)),
@@ -103,6 +104,16 @@ function answer(outgoing: ServerResponse, { status, retryAfterSeconds: seconds }
     ...(status === redirected.status ? { Location: redirectTarget } : {}),
   };
   outgoing.writeHead(status, headers).end();
+}
+
+/** A sender of CloudEvents asks before it delivers (CEW-4.1); the question is no delivery. */
+function permit({ headers }: IncomingMessage, outgoing: ServerResponse): void {
+  outgoing.writeHead(200, {
+    Allow: "POST",
+    "WebHook-Allowed-Origin": headers["webhook-request-origin"] ?? "*",
+    "WebHook-Allowed-Rate": headers["webhook-request-rate"] ?? "*",
+  });
+  outgoing.end();
 }
 
 function listen(server: Server, port: number): Promise<void> {
