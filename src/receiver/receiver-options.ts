@@ -47,6 +47,11 @@ export interface ReceiverOptions<Transaction = undefined> {
   readonly endpoint?: string;
   /** Answers OPTIONS (CEW-4). Without it OPTIONS is 405. */
   readonly handshake?: HandshakeOptions;
+  /**
+   * True echoes the challenge with which Posthorn asks at registration (`verify_url`). It is not signed, so anybody who
+   * asks learns that deliveries are wanted here; switch it on while a webhook is being registered.
+   */
+  readonly echoesChallenges?: boolean;
   /** 429 above it, for each producer apart. */
   readonly rateLimit?: RateLimit;
   /** 503 while there is too much to do. */

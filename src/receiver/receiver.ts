@@ -1,5 +1,6 @@
 import { admit, checkLoad, checkPath, createRateGate } from "./admission.ts";
 import { startBudget, type Budget } from "./budget.ts";
+import { echoChallenge } from "./challenge.ts";
 import { createDeduplication, type DeduplicatedAnswer, type Deduplication } from "./deduplication.ts";
 import { storedToAnswer, type StoredAnswer } from "./handler-answer.ts";
 import { answerHandshake } from "./handshake.ts";
@@ -104,6 +105,8 @@ class Endpoint<Transaction> implements Receiver {
     if (overload !== undefined) checkLoad(this.#inFlight - 1, overload);
     const { contentTypes } = this.#options;
     admit(message, { bodyBytesMax: this.bodyBytesMax, contentTypes });
+    const echo = this.#options.echoesChallenges === true ? echoChallenge(message.body) : null;
+    if (echo !== null) return echo;
     const authentic = await this.#authenticate(message);
     const { facts } = authentic;
     await this.#authorize(facts, budget);

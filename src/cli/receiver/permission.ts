@@ -1,3 +1,4 @@
+import { echoChallenge } from "../../receiver/challenge.ts";
 import { answerHandshake } from "../../receiver/handshake.ts";
 import { ReceiverError } from "../../receiver/receiver-error.ts";
 import type { ReceivedDelivery, ReceiverAnswer } from "./local-receiver.ts";
@@ -14,8 +15,9 @@ export interface Permission {
  */
 export async function permissionFor(delivery: ReceivedDelivery): Promise<Permission | null> {
   if (delivery.method === "OPTIONS") return handshake(delivery);
-  const challenge = challengeOf(delivery);
-  return challenge === null ? null : { question: "challenge", answer: { status: 200, body: challenge } };
+  const echo = echoChallenge(delivery.body);
+  if (echo === null) return null;
+  return { question: "challenge", answer: { ...echo, body: echo.body ?? "" } };
 }
 
 async function handshake({ method, path, headers, body }: ReceivedDelivery): Promise<Permission> {
@@ -26,16 +28,5 @@ async function handshake({ method, path, headers, body }: ReceivedDelivery): Pro
   } catch (error) {
     if (!(error instanceof ReceiverError)) throw error;
     return { question: "handshake", answer: { status: 400, body: error.message } };
-  }
-}
-
-function challengeOf({ body }: ReceivedDelivery): string | null {
-  try {
-    const message: unknown = JSON.parse(Buffer.from(body).toString("utf8"));
-    if (typeof message !== "object" || message === null) return null;
-    const { type, challenge } = message as { readonly type?: unknown; readonly challenge?: unknown };
-    return type === "posthorn.webhook.verification" && typeof challenge === "string" ? challenge : null;
-  } catch {
-    return null;
   }
 }
