@@ -39,10 +39,13 @@ test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is 
   assert.equal(webhook["active"], false);
   assert.equal(webhook["status_reason"], "gone");
 
-  await receiver.waitUntil(() => requestsTo("/told").length > 0);
-  const told = JSON.parse(requestsTo("/told")[0]?.text ?? "") as Json;
-  assert.equal(told["type"], "posthorn.webhook.suspended");
-  assert.equal(told["data"]?.["webhook_id"], id);
+  // Told of the answer that needs attention and of its consequence, in either order.
+  await receiver.waitUntil(() => requestsTo("/told").length === 2);
+  const told = requestsTo("/told").map(({ text }) => JSON.parse(text) as Json);
+  assert.deepEqual(told.map((event) => [event["type"], event["data"]?.["webhook_id"]]).toSorted(), [
+    ["posthorn.webhook.attention", id],
+    ["posthorn.webhook.suspended", id],
+  ]);
 
   const missed = await publish(`${word}.second`);
   assert.equal(await deliveryStatus(missed), "skipped");
