@@ -42,10 +42,11 @@ test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is 
   // Told of the answer that needs attention and of its consequence, in either order.
   await receiver.waitUntil(() => requestsTo("/told").length === 2);
   const told = requestsTo("/told").map(({ text }) => JSON.parse(text) as Json);
-  assert.deepEqual(told.map((event) => [event["type"], event["data"]?.["webhook_id"]]).toSorted(), [
-    ["posthorn.webhook.attention", id],
-    ["posthorn.webhook.suspended", id],
-  ]);
+  for (const event of told) assert.equal(event["data"]?.["webhook_id"], id);
+  assert.deepEqual(
+    new Set(told.map((event): unknown => event["type"])),
+    new Set(["posthorn.webhook.attention", "posthorn.webhook.suspended"]),
+  );
 
   const missed = await publish(`${word}.second`);
   assert.equal(await deliveryStatus(missed), "skipped");
