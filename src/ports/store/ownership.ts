@@ -1,3 +1,4 @@
+import type { Priority } from "../../core/delivery.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { WebhookRuntimeState } from "./deliveries.ts";
 
@@ -15,14 +16,25 @@ import type { WebhookRuntimeState } from "./deliveries.ts";
  * - each call is one statement, whatever the number of webhooks.
  */
 export interface OwnershipStore {
-  /** Registers a worker, which is alive for `aliveMs` from now on. Numbers are never used again. */
-  join(life: { readonly aliveMs: number }): Promise<number>;
+  /** Registers a worker of a pool, which is alive for `aliveMs` from now on. Numbers are never used again. */
+  join(life: { readonly aliveMs: number; readonly pool: string }): Promise<number>;
   /** Prolongs the life of a worker and reaps those that are dead. Null when it was reaped itself. */
   beat(life: { readonly worker: number; readonly aliveMs: number }): Promise<Beat | null>;
-  /** Takes webhooks that nobody owns. Nothing for a worker that was reaped. */
+  /** Takes webhooks that nobody owns and that its pool serves (WDS-220). Nothing for a worker that was reaped. */
   acquire(request: AcquireRequest): Promise<Acquisition>;
   /** Gives webhooks back, with what is known of their endpoints. Those that the worker does not own are left alone. */
   release(command: { readonly worker: number; readonly webhooks: readonly Handover[] }): Promise<void>;
+  /**
+   * Gives back whatever the worker owns beside these webhooks, as it was before it was taken: the worker never served it,
+   * because it did not hear that it was given it, or could not read it.
+   */
+  keepOnly(command: { readonly worker: number; readonly webhookIds: readonly string[] }): Promise<void>;
+  /** The worker takes nothing more and counts no more among those of its pool. What it owns stays its own. */
+  retire(worker: number): Promise<void>;
+  /** Which of these lanes still have work, and who may do it. */
+  left(lanes: readonly LaneKey[]): Promise<readonly LaneLeft[]>;
+  /** Lanes with work whose webhook nobody owns, a page of all lanes with work at a time. */
+  unserved(page: { readonly after: string | null; readonly limit: number }): Promise<LaneLeftPage>;
   /** Ends a worker. What it owns is free at once. */
   leave(worker: number): Promise<void>;
   /** Leaves an order for whoever owns the webhook, now or next. Opaque JSON. */
@@ -31,6 +43,10 @@ export interface OwnershipStore {
   orders(
     query: { readonly worker: number } | { readonly webhookIds: readonly string[] },
   ): Promise<readonly RuntimeOrder[]>;
+  /** Keeps what owners tell of their endpoints, for others to read. May be lost in a crash of the store. */
+  report(rows: readonly EndpointReportRow[]): Promise<void>;
+  /** What the present owners of these webhooks told last; nothing of a former owner, and no empty documents. */
+  reports(webhookIds: readonly string[]): Promise<readonly EndpointReportRow[]>;
   /** Forgets orders that were followed and whose effect is stored. */
   followed(refs: readonly number[]): Promise<void>;
   /**
@@ -40,7 +56,7 @@ export interface OwnershipStore {
   lead(duty: { readonly name: string; readonly holder: string; readonly forMs: number }): Promise<boolean>;
 }
 
-/** What a worker hears with its beat. */
+/** What a worker hears of its pool with its beat. */
 export interface Beat {
   /** Workers alive, itself included. */
   readonly workers: number;
@@ -55,13 +71,30 @@ export interface AcquireRequest {
     | { readonly kind: "webhooks"; readonly ids: readonly string[] }
     | { readonly kind: "work"; readonly after: string | null; readonly except: readonly string[] };
   readonly limit: number;
-  /** How far above an equal share of all workers this one may come. */
+  /** How far above an equal share of the workers in its pool this one may come. */
   readonly slack: number;
 }
 
 /** What was taken; `next` is the `after` of the next page of lanes, null at the end. */
 export interface Acquisition {
   readonly webhooks: readonly AcquiredWebhook[];
+  readonly next: string | null;
+}
+
+/** A lane in which deliveries wait that nobody has claimed, or that a dead owner had. */
+export interface LaneLeft {
+  readonly lane: LaneKey;
+  /** The owner of its webhook; null without one. */
+  readonly worker: number | null;
+  /** The pool that serves its tenant. */
+  readonly pool: string;
+  /** Of what comes first. */
+  readonly priority: Priority;
+}
+
+/** `next` is the `after` of the next page, null at the end; a page may be empty before that. */
+export interface LaneLeftPage {
+  readonly left: readonly LaneLeft[];
   readonly next: string | null;
 }
 
@@ -87,6 +120,13 @@ export type RateHandover =
 export interface Handover {
   readonly state: WebhookRuntimeState;
   readonly rateFullAt: number | null;
+}
+
+/** What an owner tells of an endpoint: opaque JSON, empty when there is nothing to tell. */
+export interface EndpointReportRow {
+  readonly webhookId: string;
+  readonly fence: number;
+  readonly document: string;
 }
 
 /** Something that a person asked of a running endpoint, in a process that does not own it. */

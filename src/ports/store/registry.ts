@@ -13,6 +13,9 @@ export interface RegistryStore {
   eventTypes(): Promise<readonly EventType[]>;
 }
 
+/** The pool of workers that serves whoever has no other (WDS-220). */
+export const defaultWorkerPool = "default";
+
 /** Whose webhooks and events these are. `default` always exists. */
 export interface Tenant {
   readonly id: string;
@@ -20,6 +23,8 @@ export interface Tenant {
   /** Requests per minute over all webhooks of the tenant; null is unlimited (design, decision 4). */
   readonly rateLimit: { readonly requestsPerMinute: number; readonly burst: number } | null;
   readonly webhooksMax: number | null;
+  /** The workers that serve this tenant (WDS-220); `default` unless an administrator gave it others. */
+  readonly workerPool: string;
   readonly notificationTargets: readonly NotificationTarget[];
   readonly createdAt: number;
   readonly updatedAt: number;

@@ -1,0 +1,90 @@
+import type { Options } from "amqplib";
+import { WorkQueueSetupError } from "./errors.ts";
+
+/** Where the broker is, and who we are. */
+export interface Address {
+  /** `host:port/vhost`, for messages: neither user nor password. */
+  readonly at: string;
+  readonly connect: Options.Connect;
+  readonly tlsFiles: TlsFiles;
+}
+
+/** Paths of PEM files, with the names of RabbitMQ's URI query parameters. */
+export interface TlsFiles {
+  readonly cacertfile: string | null;
+  readonly certfile: string | null;
+  readonly keyfile: string | null;
+}
+
+/**
+ * Seconds, unless the address says otherwise. Short enough to notice a dead broker within half a minute, long enough for a busy one; set here, because the
+ * broker's own default is a minute.
+ */
+const heartbeatSDefault = 10;
+const heartbeatSMax = 300;
+/** What RabbitMQ 4.1 and later insist on being at least 8 KiB; the default of all versions. */
+const frameBytesMax = 131_072;
+
+const defaultPorts = { amqp: 5672, amqps: 5671 } as const;
+const example = "amqp://user:password@host:5672/vhost";
+const parameters: ReadonlySet<string> = new Set(["heartbeat", "cacertfile", "certfile", "keyfile"]);
+
+/** Checks the form of the URL. Never shows it: it holds the password. */
+export function parseAddress(url: string): Address {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || !/^amqps?:$/.test(parsed.protocol) || parsed.hostname === "") {
+    throw invalid(`the address of RabbitMQ is not a URL like ${example}`);
+  }
+  const unknown = [...parsed.searchParams.keys()].find((name) => !parameters.has(name));
+  if (unknown !== undefined) {
+    throw invalid(
+      `the address of RabbitMQ has a parameter ${JSON.stringify(unknown)}: there is ${[...parameters].join(", ")}`,
+    );
+  }
+  const protocol = parsed.protocol === "amqps:" ? "amqps" : "amqp";
+  const hostname = parsed.hostname.replace(/^\[(.+)\]$/, "$1");
+  const port = parsed.port === "" ? defaultPorts[protocol] : Number(parsed.port);
+  const path = parsed.pathname.replace(/^\//, "");
+  const vhost = decoded(path === "" ? "/" : path);
+  const hasUser = parsed.username !== "" || parsed.password !== "";
+  return {
+    at: `${parsed.hostname}:${port}/${vhost === "/" ? "" : vhost}`,
+    connect: {
+      protocol,
+      hostname,
+      port,
+      username: hasUser ? decoded(parsed.username) : "guest",
+      password: hasUser ? decoded(parsed.password) : "guest",
+      // The client decodes it once more.
+      vhost: encodeURIComponent(vhost),
+      heartbeat: heartbeatOf(parsed),
+      frameMax: frameBytesMax,
+    },
+    tlsFiles: {
+      cacertfile: parsed.searchParams.get("cacertfile"),
+      certfile: parsed.searchParams.get("certfile"),
+      keyfile: parsed.searchParams.get("keyfile"),
+    },
+  };
+}
+
+/** Without one a dead connection would be believed in for a quarter of an hour. */
+function heartbeatOf({ searchParams }: URL): number {
+  const seconds = Number(searchParams.get("heartbeat") ?? heartbeatSDefault);
+  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= heartbeatSMax) return seconds;
+  throw invalid(`heartbeat in the address of RabbitMQ is not a number of seconds from 1 to ${heartbeatSMax}`);
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw invalid(
+      "user, password or virtual host in the address of RabbitMQ have a % that is not written as %25",
+    );
+  }
+}
+
+function invalid(text: string): WorkQueueSetupError {
+  return new WorkQueueSetupError("invalid_url", text);
+}

@@ -1,0 +1,140 @@
+import type { Clock, Timer } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { Logger } from "../../../ports/telemetry.ts";
+import { Backoff } from "./backoff.ts";
+
+export interface ConnectionOptions<Session extends Losable> {
+  /** One attempt. Rejects within its own time limit, and soon after `signal`. */
+  readonly connect: (signal: AbortSignal) => Promise<Session>;
+  /** Sets everything up that lives in a session; what fails in part is its own concern. */
+  readonly up: (session: Session) => Promise<void>;
+  readonly down: () => void;
+  readonly clock: Clock;
+  readonly random: Pick<Random, "uniform">;
+  readonly log: Logger;
+  /** The address without credentials, for log lines. */
+  readonly at: string;
+}
+
+/** Something that ends by itself, or is ended. */
+export interface Losable {
+  onLost(listener: (reason: string) => void): void;
+  end(): Promise<void>;
+}
+
+/** WDS-212: after so many failed attempts in a row somebody should look. */
+const failuresUntilAlert = 3;
+
+/** Keeps one session alive: when it is lost it is made again, after pauses that grow (WDS-210). */
+export class Connection<Session extends Losable> {
+  readonly #options: ConnectionOptions<Session>;
+  readonly #backoff: Backoff;
+  readonly #closing = new AbortController();
+  #session: Session | null = null;
+  #isUp = false;
+  #upSince = 0;
+  #awaySince = 0;
+  #timer: Timer | null = null;
+  #attempt: Promise<void> | null = null;
+  #losses = 0;
+
+  constructor(options: ConnectionOptions<Session>) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.random);
+  }
+
+  /** While everything in it is set up. */
+  get session(): Session | null {
+    return this.#isUp ? this.#session : null;
+  }
+
+  /** Attempts in a row that failed, or brought a connection that did not last. */
+  get failedAttempts(): number {
+    return this.#backoff.failures;
+  }
+
+  /** Connections that were lost since the start. */
+  get losses(): number {
+    return this.#losses;
+  }
+
+  /** The first connection. Throws, unlike all later attempts. */
+  async open(): Promise<void> {
+    await this.#adopt(await this.#options.connect(this.#closing.signal));
+  }
+
+  /** Safe to call twice. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#timer?.cancel();
+    // Also one that is being set up, which would not end by itself.
+    await this.#end();
+    await this.#attempt;
+    await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    const session = this.#session;
+    this.#session = null;
+    this.#isUp = false;
+    if (session === null) return;
+    this.#options.down();
+    await session.end();
+  }
+
+  async #adopt(session: Session): Promise<void> {
+    const { clock, up } = this.#options;
+    this.#session = session;
+    this.#upSince = clock.monotonicMs();
+    session.onLost((reason) => this.#lost(session, reason));
+    await up(session);
+    this.#isUp = this.#session === session;
+  }
+
+  #lost(session: Session, reason: string): void {
+    if (this.#session !== session) return;
+    const { clock, log, at, down } = this.#options;
+    this.#session = null;
+    this.#isUp = false;
+    this.#losses += 1;
+    const now = clock.monotonicMs();
+    this.#awaySince = now;
+    down();
+    log.warn({ at, reason }, "the connection to RabbitMQ was lost");
+    this.#later(this.#backoff.ended(now - this.#upSince), reason);
+  }
+
+  #later(delayMs: number, reason: string): void {
+    const { clock, log, at } = this.#options;
+    if (this.#closing.signal.aborted) return;
+    if (this.#backoff.failures === failuresUntilAlert) {
+      log.error(
+        {
+          at,
+          reason,
+          failedAttempts: failuresUntilAlert,
+          awayMs: Math.round(clock.monotonicMs() - this.#awaySince),
+        },
+        "RabbitMQ cannot be reached, or not for long: three attempts in a row failed. Work is found in the store meanwhile",
+      );
+    }
+    this.#timer = clock.schedule(delayMs, () => {
+      this.#attempt = this.#again();
+    });
+  }
+
+  async #again(): Promise<void> {
+    const { connect, clock, log, at } = this.#options;
+    try {
+      const session = await connect(this.#closing.signal);
+      await this.#adopt(session);
+      if (this.#session !== session) return;
+      const awayMs = Math.round(clock.monotonicMs() - this.#awaySince);
+      log.info({ at, awayMs, failedAttempts: this.#backoff.failures }, "connected to RabbitMQ again");
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.debug({ at, reason }, "RabbitMQ cannot be reached");
+      this.#later(this.#backoff.failed(), reason);
+    }
+  }
+}

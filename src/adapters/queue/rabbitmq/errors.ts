@@ -1,0 +1,124 @@
+/** What keeps a broker from being used at all; each has a remedy in the message. */
+export type WorkQueueProblem =
+  | "invalid_url"
+  | "unreachable"
+  | "no_answer"
+  | "login_refused"
+  | "virtual_host"
+  | "tls"
+  | "too_old"
+  | "no_permission"
+  | "mismatch"
+  | "refused";
+
+/** The broker of `POSTHORN_QUEUE_URL` cannot be used. Says why and what to do; holds no credentials. */
+export class WorkQueueSetupError extends Error {
+  override readonly name = "WorkQueueSetupError";
+  readonly problem: WorkQueueProblem;
+
+  constructor(problem: WorkQueueProblem, text: string) {
+    super(`${text} (setting POSTHORN_QUEUE_URL)`);
+    this.problem = problem;
+  }
+}
+
+/** Our own deadline for a connection. */
+export class ConnectTimeout extends Error {
+  override readonly name = "ConnectTimeout";
+}
+
+const networkReasons: ReadonlyMap<string, string> = new Map([
+  ["ECONNREFUSED", "nothing listens there"],
+  ["ECONNRESET", "the connection was cut"],
+  ["EPIPE", "the connection was cut"],
+  ["ETIMEDOUT", "no answer"],
+  ["EHOSTUNREACH", "there is no way to the host"],
+  ["ENETUNREACH", "there is no way to the network"],
+  ["ENOTFOUND", "the host name is unknown"],
+  ["EAI_AGAIN", "the host name cannot be looked up"],
+]);
+
+/** What an error while connecting says about the setting; `at` is the address without credentials. */
+export function connectError(error: unknown, at: string): WorkQueueSetupError {
+  if (error instanceof WorkQueueSetupError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  const code = codeOf(error);
+  if (error instanceof ConnectTimeout) {
+    return new WorkQueueSetupError(
+      "no_answer",
+      `${at} accepts connections or drops them, but no RabbitMQ answers in time: check host, port and firewall`,
+    );
+  }
+  if (/ACCESS.REFUSED|Login was refused|SASL mechanism/i.test(text)) {
+    return new WorkQueueSetupError(
+      "login_refused",
+      `RabbitMQ at ${at} refuses the login: check user and password (guest is let in from the same machine only)`,
+    );
+  }
+  // The client does not pass on why the broker closed at this step, so the causes stand side by side.
+  if (/Expected ConnectionOpenOk/.test(text)) {
+    return new WorkQueueSetupError(
+      "virtual_host",
+      `RabbitMQ refuses the virtual host of ${at}: create it (rabbitmqctl add_vhost), give the user access ` +
+        `(rabbitmqctl set_permissions -p vhost user ".*" ".*" ".*"), and check limits of connections`,
+    );
+  }
+  if (/certificate|\bSSL|\bTLS|CERT/.test(`${code} ${text}`)) {
+    return new WorkQueueSetupError(
+      "tls",
+      `no encrypted connection to RabbitMQ at ${at} (${code ?? text}): check that the port speaks TLS, the certificate, ` +
+        "and cacertfile in the URL",
+    );
+  }
+  const reason = networkReasons.get(code ?? "");
+  if (reason !== undefined) {
+    return new WorkQueueSetupError(
+      "unreachable",
+      `RabbitMQ at ${at} cannot be reached (${reason}): check host and port, and that the server runs`,
+    );
+  }
+  return new WorkQueueSetupError(
+    "no_answer",
+    `what listens at ${at} does not speak as RabbitMQ does (${text}): check host and port, and amqp or amqps`,
+  );
+}
+
+/** What the broker's refusal of a queue or exchange means. */
+export function declareError(error: unknown, what: string): WorkQueueSetupError {
+  if (error instanceof WorkQueueSetupError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  switch (replyCodeOf(error)) {
+    case replyCodes.preconditionFailed:
+      return new WorkQueueSetupError(
+        "mismatch",
+        `${what} exists with other properties (${reasonIn(text)}): delete it, which loses no event, or choose another ` +
+          "POSTHORN_QUEUE_PREFIX",
+      );
+    case replyCodes.accessRefused:
+      return new WorkQueueSetupError(
+        "no_permission",
+        `the user may not use ${what} (${reasonIn(text)}): give configure, write and read permission for all names ` +
+          "that begin with POSTHORN_QUEUE_PREFIX (rabbitmqctl set_permissions)",
+      );
+    default:
+      return new WorkQueueSetupError("refused", `RabbitMQ does not give us ${what} (${reasonIn(text)})`);
+  }
+}
+
+/** AMQP 0-9-1 reply codes (specification, 1.2 constants). */
+const replyCodes = { accessRefused: 403, preconditionFailed: 406 } as const;
+
+/** Text of the broker, such as `inequivalent arg 'x-max-length' for queue …`; it shows no credentials. */
+function reasonIn(text: string): string {
+  return /with message "(?:[A-Z_]+ - )?(.+)"$/s.exec(text)?.[1] ?? text;
+}
+
+function replyCodeOf(error: unknown): number | null {
+  if (!(error instanceof Error) || !("code" in error)) return null;
+  return typeof error.code === "number" ? error.code : null;
+}
+
+function codeOf(error: unknown): string | null {
+  if (!(error instanceof Error) || !("code" in error)) return null;
+  return typeof error.code === "string" ? error.code : null;
+}

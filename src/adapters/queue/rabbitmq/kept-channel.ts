@@ -1,0 +1,136 @@
+import type { Channel, ChannelModel } from "amqplib";
+import type { Clock, Timer } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { Logger } from "../../../ports/telemetry.ts";
+import { Backoff } from "./backoff.ts";
+import { settlesWithin } from "./time-limit.ts";
+
+export interface KeptChannelOptions<Kind extends Channel> {
+  /** For log lines. */
+  readonly name: string;
+  readonly open: (connection: ChannelModel) => Promise<Kind>;
+  /** Declares, binds, consumes. The channel counts as open when this is done. */
+  readonly setUp: (channel: Kind) => Promise<void>;
+  readonly clock: Clock;
+  readonly random: Pick<Random, "uniform">;
+  readonly log: Logger;
+}
+
+/** A queue whose nodes have no majority answers nothing, and the connection lives on. */
+const setUpMsMax = 10_000;
+
+/**
+ * One channel that is opened again when it closes while its connection lives. The broker closes a channel for whatever
+ * it does not like of what is done there, so each has one purpose.
+ */
+export class KeptChannel<Kind extends Channel> {
+  readonly #options: KeptChannelOptions<Kind>;
+  readonly #backoff: Backoff;
+  #connection: ChannelModel | null = null;
+  /** What is open, or being set up. */
+  #latest: Kind | null = null;
+  #isReady = false;
+  #openedAt = 0;
+  #timer: Timer | null = null;
+
+  constructor(options: KeptChannelOptions<Kind>) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.random);
+  }
+
+  /** The channel when it can be used. */
+  get channel(): Kind | null {
+    return this.#isReady ? this.#latest : null;
+  }
+
+  /** Whether it is this one, open or being set up. What a former one was given has been given to others. */
+  isCurrent(channel: Kind): boolean {
+    return this.#latest === channel;
+  }
+
+  /** It should be there and is not, and that is not because it was just asked for. */
+  get isTroubled(): boolean {
+    return !this.#isReady && this.#backoff.failures > 0;
+  }
+
+  /** Resolves after the first attempt, also when it failed and another one will follow. */
+  attach(connection: ChannelModel): Promise<void> {
+    this.detach();
+    this.#connection = connection;
+    return this.#open(connection);
+  }
+
+  /** The connection is gone, or the channel is not wanted any more. Returns the channel, to be closed. */
+  detach(): Kind | null {
+    const latest = this.#latest;
+    this.#connection = null;
+    this.#latest = null;
+    this.#isReady = false;
+    this.#timer?.cancel();
+    return latest;
+  }
+
+  async #open(connection: ChannelModel): Promise<void> {
+    const { name, open, setUp, clock, log } = this.#options;
+    try {
+      const channel = await open(connection);
+      if (this.#connection !== connection) return await closeQuietly(channel);
+      this.#latest = channel;
+      this.#openedAt = clock.monotonicMs();
+      let reason = "closed";
+      channel.on("error", (error) => (reason = error.message));
+      channel.on("close", () => this.#closed(channel, reason));
+      const isSetUp = await settlesWithin(
+        setUp(channel).then(() => true),
+        { timeoutMs: setUpMsMax, clock },
+      );
+      if (isSetUp === null) throw new Error("RabbitMQ does not answer in time");
+      if (this.#latest !== channel) throw new Error(reason);
+      this.#isReady = true;
+    } catch (error) {
+      // When the connection is lost, or the channel is closed already, somebody else begins anew.
+      if (this.#connection !== connection) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      const failures = this.#backoff.failures;
+      const level = failures === 0 ? "error" : "debug";
+      log[level]({ channel: name, reason }, "a channel to RabbitMQ cannot be set up; trying again");
+      this.#again(connection, this.#backoff.failed());
+    }
+  }
+
+  #closed(channel: Kind, reason: string): void {
+    if (this.#latest !== channel) return;
+    const wasReady = this.#isReady;
+    this.#latest = null;
+    this.#isReady = false;
+    // An attempt that is still under way fails by itself.
+    if (!wasReady) return;
+    const { name, clock, log } = this.#options;
+    const connection = this.#connection;
+    // The channels of a connection that is lost close a moment before it does.
+    clock.defer(() => {
+      if (connection === null || this.#connection !== connection) return;
+      log.warn({ channel: name, reason }, "RabbitMQ closed a channel; opening it again");
+      this.#again(connection, this.#backoff.ended(clock.monotonicMs() - this.#openedAt));
+    });
+  }
+
+  #again(connection: ChannelModel, delayMs: number): void {
+    // A channel whose set-up failed halfway may still be open.
+    const halfOpen = this.#latest;
+    this.#latest = null;
+    if (halfOpen !== null) void closeQuietly(halfOpen);
+    this.#timer = this.#options.clock.schedule(delayMs, () => {
+      if (this.#connection === connection) void this.#open(connection);
+    });
+  }
+}
+
+/** Whatever was not acknowledged goes back to its queue. */
+export async function closeQuietly(channel: Channel): Promise<void> {
+  try {
+    await channel.close();
+  } catch {
+    // It was closed already.
+  }
+}

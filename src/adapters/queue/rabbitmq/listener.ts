@@ -1,0 +1,90 @@
+import type { Channel, ChannelModel } from "amqplib";
+import type { LaneKey } from "../../../core/webhook.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { Logger } from "../../../ports/telemetry.ts";
+import { closeQuietly, KeptChannel } from "./kept-channel.ts";
+import { decodeLanes } from "./message.ts";
+import type { Topology } from "./topology.ts";
+
+export interface ListenerOptions {
+  readonly topology: Topology;
+  readonly told: (lanes: readonly LaneKey[]) => void;
+  readonly missed: () => void;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** Hears what is told to the worker whose number this process has, over a queue that ends with it. */
+export class Listener {
+  readonly #options: ListenerOptions;
+  #connection: ChannelModel | null = null;
+  #worker: number | null = null;
+  #wasDeleted = false;
+  #kept: KeptChannel<Channel> | null = null;
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+  }
+
+  async attach(connection: ChannelModel): Promise<void> {
+    this.#connection = connection;
+    await this.#kept?.attach(connection);
+  }
+
+  detach(): void {
+    this.#connection = null;
+    this.#kept?.detach();
+  }
+
+  listenAs(worker: number | null): void {
+    if (worker === this.#worker) return;
+    this.#worker = worker;
+    const open = this.#kept?.detach() ?? null;
+    // Its queue ends with it.
+    if (open !== null) void closeQuietly(open);
+    this.#kept = worker === null ? null : this.#channelFor(worker);
+    if (this.#connection !== null) void this.#kept?.attach(this.#connection);
+  }
+
+  #channelFor(worker: number): KeptChannel<Channel> {
+    return new KeptChannel({
+      ...this.#options,
+      name: `worker ${worker}`,
+      open: (connection) => connection.createChannel(),
+      setUp: async (channel) => {
+        const { topology, random } = this.#options;
+        const queue = topology.workerQueue(worker, Buffer.from(random.bytes(4)).toString("hex"));
+        await topology.declareCommon(channel);
+        await topology.declareWorkerQueue(channel, { worker, queue });
+        // What is told may be lost, so it needs no acknowledgement.
+        await channel.consume(
+          queue,
+          (message) => this.#heard(channel, { worker, body: message?.content ?? null }),
+          {
+            noAck: true,
+          },
+        );
+        if (this.#wasDeleted) this.#options.missed();
+        this.#wasDeleted = false;
+      },
+    });
+  }
+
+  #heard(
+    channel: Channel,
+    { worker, body }: { readonly worker: number; readonly body: Buffer | null },
+  ): void {
+    if (worker !== this.#worker) return;
+    if (body === null) {
+      // The broker ended the consumer: somebody deleted the queue. The next channel brings another one.
+      this.#wasDeleted = true;
+      void closeQuietly(channel);
+      return;
+    }
+    const decoded = decodeLanes(body);
+    if (decoded.kind === "lanes") this.#options.told(decoded.lanes);
+    else this.#options.log.warn({ worker, reason: decoded.reason }, "what was told cannot be read");
+  }
+}

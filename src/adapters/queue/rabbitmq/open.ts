@@ -1,0 +1,86 @@
+import type { Priority } from "../../../core/delivery.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { Telemetry } from "../../../ports/telemetry.ts";
+import { parseAddress } from "./address.ts";
+import { loadDriver } from "./driver.ts";
+import { type RabbitMqQueue, RabbitMqWorkQueue } from "./queue.ts";
+import { openSession, type Session } from "./session.ts";
+import { settlesWithin } from "./time-limit.ts";
+import { Topology, withChannel } from "./topology.ts";
+import { WorkQueueSetupError } from "./errors.ts";
+
+export interface RabbitMqQueueOptions {
+  /** `amqp://user:password@host:5672/vhost` or `amqps://…`, with the parameters of address.ts. */
+  readonly url: string;
+  /** Begins the names of all queues. */
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Pick<Telemetry, "log">;
+  /** For each attempt to connect. */
+  readonly connectTimeoutMs?: number;
+  /** Messages under way at most. More than that in one call are refused, always. */
+  readonly unconfirmedMax?: number;
+  /** Notices in hand at most, for each priority. */
+  readonly prefetch?: Readonly<Record<Priority, number>>;
+}
+
+const connectTimeoutMsDefault = 6_000;
+/** Together with the above under ten seconds, so that whoever starts the program is told soon. */
+const setupMsMax = 3_000;
+/** A few hundred bytes each. */
+const unconfirmedMaxDefault = 5_000;
+const prefetchDefault: Readonly<Record<Priority, number>> = { high: 32, normal: 16, low: 8 };
+
+/**
+ * Opens the work queue of RabbitMQ 3.10 or later. Throws WorkQueueSetupError within ten seconds when the broker cannot be
+ * used; what happens to the connection later never throws.
+ */
+export async function openRabbitMqQueue(options: RabbitMqQueueOptions): Promise<RabbitMqQueue> {
+  const { url, prefix, clock, random, telemetry } = options;
+  const address = parseAddress(url);
+  const driver = await loadDriver();
+  const connectTimeoutMs = options.connectTimeoutMs ?? connectTimeoutMsDefault;
+  const topology = new Topology({ prefix, clock, log: telemetry.log });
+  let isFirst = true;
+  const connect = async (signal: AbortSignal): Promise<Session> => {
+    const session = await openSession({ driver, address, connectTimeoutMs, clock }, signal);
+    if (isFirst) await proveRights(session, { topology, at: address.at, clock });
+    isFirst = false;
+    return session;
+  };
+  const queue = new RabbitMqWorkQueue({
+    at: address.at,
+    topology,
+    connect,
+    clock,
+    random,
+    log: telemetry.log,
+    unconfirmedMax: options.unconfirmedMax ?? unconfirmedMaxDefault,
+    prefetch: options.prefetch ?? prefetchDefault,
+  });
+  await queue.open();
+  return queue;
+}
+
+/** Whether we may declare, which shows only when it is done. */
+async function proveRights(
+  session: Session,
+  { topology, at, clock }: { readonly topology: Topology; readonly at: string; readonly clock: Clock },
+): Promise<void> {
+  try {
+    const declared = withChannel(session.receiving, async (channel) => {
+      await topology.declareCommon(channel);
+      return true;
+    });
+    if ((await settlesWithin(declared, { timeoutMs: setupMsMax, clock })) === true) return;
+    throw new WorkQueueSetupError(
+      "no_answer",
+      `RabbitMQ at ${at} does not declare a queue in time: check that a majority of its nodes runs and that no alarm is on`,
+    );
+  } catch (error) {
+    await session.end();
+    throw error;
+  }
+}

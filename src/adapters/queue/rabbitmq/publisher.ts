@@ -1,0 +1,229 @@
+import type { ChannelModel, ConfirmChannel, Message, Options } from "amqplib";
+import type { LaneKey } from "../../../core/webhook.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { Logger } from "../../../ports/telemetry.ts";
+import type { WorkNotice } from "../../../ports/work-queue.ts";
+import { KeptChannel } from "./kept-channel.ts";
+import { decodeLanes, encodeLanes, lanesPerMessageMax } from "./message.ts";
+import { Outbox } from "./outbox.ts";
+import type { Tally } from "./tally.ts";
+import type { Topology } from "./topology.ts";
+
+export interface PublisherOptions {
+  readonly topology: Topology;
+  readonly tally: Tally;
+  /** Notices and messages under way at most, sent or waiting to be sent. */
+  readonly unconfirmedMax: number;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** Bytes of an unreadable message that are kept. */
+const parkedBytesMax = 65_536;
+const contentType = "application/json";
+
+/**
+ * Sends over one channel with publisher confirms. What is under way is bounded: beyond that, and while the broker is
+ * away, everything is refused at once, so that memory stays flat and callers can go another way.
+ */
+export class Publisher {
+  readonly #options: PublisherOptions;
+  readonly #kept: KeptChannel<ConfirmChannel>;
+  readonly #outbox = new Outbox();
+  /** Begins the ids of this process's messages, by which a parked one can be traced. */
+  readonly #origin: string;
+  #sequence = 0;
+  #unconfirmed = 0;
+  #isFlushDue = false;
+  #emptied: (() => void) | null = null;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#origin = Buffer.from(options.random.bytes(6)).toString("hex");
+    this.#kept = new KeptChannel({
+      ...options,
+      name: "publisher",
+      open: (connection) => connection.createConfirmChannel(),
+      setUp: async (channel) => {
+        channel.on("return", (message) => this.#returned(message));
+        await options.topology.declareCommon(channel);
+      },
+    });
+  }
+
+  get isReady(): boolean {
+    return this.#kept.channel !== null;
+  }
+
+  /** Messages that the broker has not taken yet, waiting ones included. */
+  get underWay(): number {
+    return this.#unconfirmed + this.#outbox.size;
+  }
+
+  attach(connection: ChannelModel): Promise<void> {
+    return this.#kept.attach(connection);
+  }
+
+  detach(): void {
+    this.#kept.detach();
+    this.#drop(this.#outbox.clear());
+  }
+
+  /** All of them or none. Notices of one lane that wait in the same turn become one. */
+  send(notices: readonly WorkNotice[]): boolean {
+    const { topology, unconfirmedMax, clock } = this.#options;
+    if (!this.isReady || this.underWay + notices.length > unconfirmedMax) return false;
+    if (notices.some(({ pool }) => topology.isRefused(pool))) return false;
+    for (const notice of notices) this.#outbox.add(notice);
+    if (this.#isFlushDue) return true;
+    this.#isFlushDue = true;
+    clock.defer(() => this.#flush());
+    return true;
+  }
+
+  tell({ worker, lanes }: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+    const messages = Math.ceil(lanes.length / lanesPerMessageMax);
+    if (!this.isReady || this.underWay + messages > this.#options.unconfirmedMax) return false;
+    for (let from = 0; from < lanes.length; from += lanesPerMessageMax) {
+      this.#publish({
+        exchange: this.#options.topology.tellExchange,
+        key: String(worker),
+        body: encodeLanes(lanes.slice(from, from + lanesPerMessageMax)),
+        options: { persistent: false },
+        onConfirm: (isTaken) => this.#drop(isTaken ? 0 : 1),
+      });
+    }
+    return true;
+  }
+
+  /** To the end of its queue, beyond the bound, because whoever asks holds one notice less after it. */
+  sendAgain(notice: WorkNotice): Promise<boolean> {
+    return new Promise((resolve) => this.#sendNotice(notice, resolve));
+  }
+
+  /** Puts what could not be read where people can look at it. */
+  park({ content, properties, fields }: Message, reason: string): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#publish({
+        exchange: "",
+        key: this.#options.topology.parkedQueue,
+        body: content.subarray(0, parkedBytesMax),
+        options: {
+          persistent: true,
+          contentType: "application/octet-stream",
+          ...(typeof properties.messageId === "string" ? { correlationId: properties.messageId } : {}),
+          headers: {
+            "x-posthorn-reason": reason,
+            "x-posthorn-queue": fields.routingKey,
+            "x-posthorn-bytes": content.length,
+          },
+        },
+        onConfirm: resolve,
+      });
+    });
+  }
+
+  /** Sends what waits and waits until the broker has it. The caller sets the limit. */
+  async flushed(): Promise<void> {
+    this.#flush();
+    if (this.underWay === 0 || !this.isReady) return;
+    const { promise, resolve } = Promise.withResolvers<null>();
+    this.#emptied = () => resolve(null);
+    await promise;
+  }
+
+  #flush(): void {
+    this.#isFlushDue = false;
+    if (!this.isReady) this.#drop(this.#outbox.clear());
+    const { topology } = this.#options;
+    for (const pool of this.#outbox.pools) {
+      if (topology.isDeclared(pool)) {
+        for (const notice of this.#outbox.take(pool)) {
+          this.#sendNotice(notice, (isTaken) => this.#drop(isTaken ? 0 : 1));
+        }
+      } else {
+        topology.ensure(pool).then(
+          () => this.#flush(),
+          () => this.#drop(this.#outbox.take(pool).length),
+        );
+      }
+    }
+  }
+
+  #sendNotice(notice: WorkNotice, onConfirm: (isTaken: boolean) => void): void {
+    this.#publish({
+      exchange: "",
+      key: this.#options.topology.workQueue(notice.pool, notice.priority),
+      body: encodeLanes([notice.lane]),
+      options: { persistent: true },
+      onConfirm,
+    });
+  }
+
+  #publish({ exchange, key, body, options, onConfirm }: Publish): void {
+    const channel = this.#kept.channel;
+    if (channel === null) return onConfirm(false);
+    const confirmed = (isTaken: boolean): void => {
+      this.#unconfirmed -= 1;
+      onConfirm(isTaken);
+      this.#checkEmpty();
+    };
+    const stamped = {
+      contentType,
+      messageId: this.#nextId(),
+      timestamp: Math.floor(this.#options.clock.now() / 1_000),
+      ...options,
+      // Without a queue there we want it back.
+      mandatory: true,
+    };
+    this.#unconfirmed += 1;
+    try {
+      channel.publish(exchange, key, body, stamped, (error) => confirmed(error === null));
+    } catch {
+      // It is closing, which nobody has told us yet.
+      confirmed(false);
+    }
+  }
+
+  #nextId(): string {
+    this.#sequence += 1;
+    return `${this.#origin}-${this.#sequence}`;
+  }
+
+  /** Nothing is there to take it. A confirm follows all the same. */
+  #returned(message: Message): void {
+    const { topology, tally, log } = this.#options;
+    const { exchange, routingKey } = message.fields;
+    if (exchange === topology.tellExchange) {
+      tally.unheard += 1;
+      log.debug({ worker: routingKey }, "nobody listens as this worker");
+      return;
+    }
+    const work = topology.workOf(routingKey);
+    const decoded = decodeLanes(message.content);
+    if (work === null || decoded.kind === "unreadable") return;
+    // Its queue was deleted: it is declared again, and the notice goes out once more.
+    if (topology.isDeclared(work.pool)) topology.forget(work.pool);
+    for (const lane of decoded.lanes) this.#outbox.add({ lane, ...work });
+    this.#options.clock.defer(() => this.#flush());
+  }
+
+  #drop(count: number): void {
+    this.#options.tally.dropped += count;
+    this.#checkEmpty();
+  }
+
+  #checkEmpty(): void {
+    if (this.underWay === 0) this.#emptied?.();
+  }
+}
+
+interface Publish {
+  readonly exchange: string;
+  readonly key: string;
+  readonly body: Buffer;
+  readonly options: Options.Publish;
+  readonly onConfirm: (isTaken: boolean) => void;
+}

@@ -1,0 +1,180 @@
+import type { ChannelModel } from "amqplib";
+import type { Priority } from "../../../core/delivery.ts";
+import type { LaneKey } from "../../../core/webhook.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { Logger } from "../../../ports/telemetry.ts";
+import {
+  type WorkConsumer,
+  type WorkNotice,
+  type WorkQueue,
+  type WorkQueueDepth,
+  WorkQueueUnavailableError,
+} from "../../../ports/work-queue.ts";
+import { Connection } from "./connection.ts";
+import { Consumer } from "./consumer.ts";
+import { readDepth } from "./depth.ts";
+import { Listener } from "./listener.ts";
+import { Publisher } from "./publisher.ts";
+import type { Session } from "./session.ts";
+import type { Tally } from "./tally.ts";
+import { settlesWithin } from "./time-limit.ts";
+import type { Topology } from "./topology.ts";
+
+/** How the connection does, for metrics and people. Numbers without another word count since the start. */
+export interface RabbitMqStatus extends Readonly<Tally> {
+  readonly isConnected: boolean;
+  /** The broker is short of memory or disk and asks to send nothing. */
+  readonly isBlocked: boolean;
+  /** Attempts in a row that failed, now (WDS-212). */
+  readonly failedAttempts: number;
+  readonly lostConnections: number;
+  /** Messages that the broker has not taken yet, now. */
+  readonly underWay: number;
+}
+
+/** The queue, with what is not part of the port. */
+export interface RabbitMqQueue extends WorkQueue {
+  readonly status: RabbitMqStatus;
+}
+
+export interface QueueSettings {
+  /** The address without credentials. */
+  readonly at: string;
+  readonly topology: Topology;
+  readonly prefetch: Readonly<Record<Priority, number>>;
+  readonly unconfirmedMax: number;
+  readonly connect: (signal: AbortSignal) => Promise<Session>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** Asking for numbers is for metrics, which do not wait. */
+const depthMsMax = 3_000;
+const flushMsMax = 2_000;
+
+/** Puts the parts together; each of them does its own work. */
+export class RabbitMqWorkQueue implements RabbitMqQueue {
+  readonly #settings: QueueSettings;
+  readonly #tally: Tally = { dropped: 0, parked: 0, unheard: 0 };
+  readonly #publisher: Publisher;
+  readonly #listener: Listener;
+  readonly #connection: Connection<Session>;
+  /** The connection to take from, as soon as there is one. */
+  #receiving: ChannelModel | null = null;
+  #work: WorkConsumer | null = null;
+  #consumer: Consumer | null = null;
+  #depth: Promise<WorkQueueDepth> | null = null;
+  #closed: Promise<void> | null = null;
+
+  constructor(settings: QueueSettings) {
+    this.#settings = settings;
+    const tally = this.#tally;
+    this.#publisher = new Publisher({ ...settings, tally });
+    this.#listener = new Listener({
+      ...settings,
+      told: (lanes) => this.#work?.told(lanes),
+      missed: () => this.#work?.missed(),
+    });
+    this.#connection = new Connection({
+      ...settings,
+      up: (session) => this.#up(session),
+      down: () => this.#down(),
+    });
+  }
+
+  /** Throws WorkQueueSetupError when there is no connection in time. Later ones come by themselves. */
+  open(): Promise<void> {
+    return this.#connection.open();
+  }
+
+  get isConnected(): boolean {
+    return this.#canSend && this.#consumer?.isTroubled !== true;
+  }
+
+  get status(): RabbitMqStatus {
+    return {
+      ...this.#tally,
+      isConnected: this.isConnected,
+      isBlocked: this.#connection.session?.isBlocked === true,
+      failedAttempts: this.#connection.session === null ? this.#connection.failedAttempts : 0,
+      lostConnections: this.#connection.losses,
+      underWay: this.#publisher.underWay,
+    };
+  }
+
+  send(notices: readonly WorkNotice[]): boolean {
+    return this.#canSend && this.#publisher.send(notices);
+  }
+
+  tell(message: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+    return this.#canSend && this.#publisher.tell(message);
+  }
+
+  consume(consumer: WorkConsumer): void {
+    if (this.#work !== null) throw new Error("this queue has a consumer");
+    this.#work = consumer;
+    this.#consumer = new Consumer(consumer, {
+      ...this.#settings,
+      publisher: this.#publisher,
+      tally: this.#tally,
+    });
+    if (this.#receiving !== null) void this.#consumer.attach(this.#receiving);
+  }
+
+  async stopConsuming(): Promise<void> {
+    await this.#consumer?.stop();
+  }
+
+  listenAs(worker: number | null): void {
+    this.#listener.listenAs(worker);
+  }
+
+  async depth(): Promise<WorkQueueDepth> {
+    const session = this.#closed === null ? this.#connection.session : null;
+    if (session === null) throw new WorkQueueUnavailableError("not connected to RabbitMQ");
+    this.#depth ??= readDepth(session.receiving, this.#settings.topology).finally(() => (this.#depth = null));
+    try {
+      const limit = { timeoutMs: depthMsMax, clock: this.#settings.clock };
+      const depth = await settlesWithin(this.#depth, limit);
+      if (depth !== null) return depth;
+    } catch (error) {
+      throw new WorkQueueUnavailableError("RabbitMQ does not tell what waits", { cause: error });
+    }
+    throw new WorkQueueUnavailableError("RabbitMQ did not tell in time what waits");
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    await this.stopConsuming();
+    this.#listener.listenAs(null);
+    await settlesWithin(this.#publisher.flushed(), { timeoutMs: flushMsMax, clock: this.#settings.clock });
+    await this.#connection.close();
+  }
+
+  get #canSend(): boolean {
+    const session = this.#closed === null ? this.#connection.session : null;
+    return session !== null && !session.isBlocked && this.#publisher.isReady;
+  }
+
+  async #up(session: Session): Promise<void> {
+    // The other one is not read from while the broker is blocked.
+    this.#settings.topology.attach(session.receiving);
+    await this.#publisher.attach(session.sending);
+    this.#receiving = session.receiving;
+    await Promise.all([this.#consumer?.attach(session.receiving), this.#listener.attach(session.receiving)]);
+  }
+
+  #down(): void {
+    this.#receiving = null;
+    this.#settings.topology.detach();
+    this.#publisher.detach();
+    this.#consumer?.detach();
+    this.#listener.detach();
+  }
+}

@@ -1,0 +1,190 @@
+import { readFile } from "node:fs/promises";
+import type { ChannelModel } from "amqplib";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Address, TlsFiles } from "./address.ts";
+import type { Driver } from "./driver.ts";
+import { ConnectTimeout, connectError, WorkQueueSetupError } from "./errors.ts";
+import { settlesWithin } from "./time-limit.ts";
+
+export interface SessionOptions {
+  readonly driver: Driver;
+  readonly address: Address;
+  readonly connectTimeoutMs: number;
+  readonly clock: Clock;
+}
+
+/**
+ * Two connections that live and die together: when the broker is short of memory or disk it stops reading from
+ * connections that publish, and on one connection the acknowledgements that would relieve it would be stuck behind
+ * what it does not want to read.
+ */
+export interface Session {
+  readonly sending: ChannelModel;
+  readonly receiving: ChannelModel;
+  /** The broker asks to send nothing for now. */
+  readonly isBlocked: boolean;
+  /** Calls back once, when the session ends for another reason than `end`. */
+  onLost(listener: (reason: string) => void): void;
+  end(): Promise<void>;
+}
+
+/** How long a polite goodbye may take. */
+const goodbyeMsMax = 1_000;
+/** Quorum queues with all that we ask of them exist since this version. */
+const oldestVersion = { major: 3, minor: 10 } as const;
+
+/** Throws WorkQueueSetupError within the time to connect. `signal` gives the attempt up. */
+export async function openSession(options: SessionOptions, signal: AbortSignal): Promise<Session> {
+  const sockets = new Sockets();
+  const giveUp = (): void => sockets.end();
+  signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    const connections = await connectBoth(options, sockets);
+    signal.throwIfAborted();
+    return new OpenSession(connections, { sockets, clock: options.clock });
+  } catch (error) {
+    sockets.end();
+    throw connectError(error, options.address.at);
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
+/** The sockets of a session: when one is lost all are ended, which also gives back what their channels held. */
+class Sockets {
+  readonly #abort = new AbortController();
+  #lostBecause: string | null = null;
+  #listener: ((reason: string) => void) | null = null;
+  #isExpected = false;
+
+  /** The client leaves the socket of a dead connection to the system; with this we can end it. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** From the first moment, because an error that nobody listens to would end the process. */
+  watch(connection: ChannelModel): void {
+    connection.on("error", (error) => this.#lost(error.message));
+    connection.on("close", (error) => this.#lost(error?.message ?? "closed"));
+  }
+
+  onLost(listener: (reason: string) => void): void {
+    this.#listener = listener;
+    if (this.#lostBecause !== null) listener(this.#lostBecause);
+  }
+
+  /** From now on the end of a connection is what was asked for, and no reason to end the other one. */
+  expectEnd(): void {
+    this.#isExpected = true;
+  }
+
+  end(): void {
+    this.#abort.abort();
+  }
+
+  #lost(reason: string): void {
+    if (this.#isExpected || this.#lostBecause !== null) return;
+    this.#lostBecause = reason;
+    this.end();
+    this.#listener?.(reason);
+  }
+}
+
+interface Connections {
+  readonly sending: ChannelModel;
+  readonly receiving: ChannelModel;
+}
+
+async function connectBoth(options: SessionOptions, sockets: Sockets): Promise<Connections> {
+  const { driver, address, connectTimeoutMs, clock } = options;
+  const tls = await readTlsFiles(address.tlsFiles);
+  const connect = async (what: string): Promise<ChannelModel> => {
+    const socket = { ...tls, signal: sockets.signal, noDelay: true };
+    const clientProperties = { connection_name: `posthorn ${what}` };
+    const connection = await driver.connect(address.connect, { ...socket, clientProperties });
+    sockets.watch(connection);
+    return connection;
+  };
+  const both = Promise.all([connect("sending"), connect("receiving")]);
+  // When the time is up the sockets are ended, and what was still under way fails unheard.
+  both.catch(() => undefined);
+  const connected = await settlesWithin(both, { timeoutMs: connectTimeoutMs, clock });
+  if (connected === null) throw new ConnectTimeout("no answer in time");
+  const [sending, receiving] = connected;
+  judgeVersion(sending.connection.serverProperties, address.at);
+  return { sending, receiving };
+}
+
+/** Other products speak AMQP too, and count differently; what they cannot do shows when queues are declared. */
+function judgeVersion(
+  { product, version }: { readonly product?: unknown; readonly version?: unknown },
+  at: string,
+): void {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(String(version)) ?? [];
+  if (product !== "RabbitMQ" || major === undefined || minor === undefined) return;
+  const isOlder =
+    Number(major) < oldestVersion.major ||
+    (Number(major) === oldestVersion.major && Number(minor) < oldestVersion.minor);
+  if (!isOlder) return;
+  throw new WorkQueueSetupError(
+    "too_old",
+    `RabbitMQ at ${at} has version ${String(version)}: 3.10 or later is needed`,
+  );
+}
+
+interface TlsMaterial {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+/** Read for each connection, so that a renewed certificate needs no restart. */
+async function readTlsFiles({ cacertfile, certfile, keyfile }: TlsFiles): Promise<TlsMaterial> {
+  const read = async (path: string): Promise<Buffer> => {
+    try {
+      return await readFile(path);
+    } catch {
+      throw new WorkQueueSetupError("tls", `cannot read ${path}, which the address of RabbitMQ names`);
+    }
+  };
+  return {
+    ...(cacertfile === null ? {} : { ca: await read(cacertfile) }),
+    ...(certfile === null ? {} : { cert: await read(certfile) }),
+    ...(keyfile === null ? {} : { key: await read(keyfile) }),
+  };
+}
+
+class OpenSession implements Session {
+  readonly sending: ChannelModel;
+  readonly receiving: ChannelModel;
+  readonly #sockets: Sockets;
+  readonly #clock: Clock;
+  #isBlocked = false;
+
+  constructor(
+    { sending, receiving }: Connections,
+    { sockets, clock }: { readonly sockets: Sockets; readonly clock: Clock },
+  ) {
+    this.sending = sending;
+    this.receiving = receiving;
+    this.#sockets = sockets;
+    this.#clock = clock;
+    sending.on("blocked", () => (this.#isBlocked = true));
+    sending.on("unblocked", () => (this.#isBlocked = false));
+  }
+
+  get isBlocked(): boolean {
+    return this.#isBlocked;
+  }
+
+  onLost(listener: (reason: string) => void): void {
+    this.#sockets.onLost(listener);
+  }
+
+  async end(): Promise<void> {
+    this.#sockets.expectEnd();
+    const goodbyes = Promise.allSettled([this.sending.close(), this.receiving.close()]);
+    await settlesWithin(goodbyes, { timeoutMs: goodbyeMsMax, clock: this.#clock });
+    this.#sockets.end();
+  }
+}

@@ -1,0 +1,15 @@
+import type { Clock } from "../../../ports/clock.ts";
+
+/** The result, or null when it is not there in time. Throws what `promise` throws in time. */
+export async function settlesWithin<Result>(
+  promise: Promise<Result>,
+  { timeoutMs, clock }: { readonly timeoutMs: number; readonly clock: Pick<Clock, "schedule"> },
+): Promise<Result | null> {
+  const { promise: late, resolve } = Promise.withResolvers<null>();
+  const timer = clock.schedule(timeoutMs, () => resolve(null));
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timer.cancel();
+  }
+}

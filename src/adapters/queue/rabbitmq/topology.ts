@@ -1,0 +1,242 @@
+import type { Channel, ChannelModel, Options } from "amqplib";
+import { priorities, type Priority } from "../../../core/delivery.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Logger } from "../../../ports/telemetry.ts";
+import { declareError } from "./errors.ts";
+import { closeQuietly } from "./kept-channel.ts";
+import { settlesWithin } from "./time-limit.ts";
+
+/**
+ * Notices that one queue of a pool holds. More are refused, so that a pool without workers cannot fill the broker, where
+ * the sweeper announces the same lanes again and again.
+ */
+const noticesMax = 100_000;
+/** A notice whose worker was lost so often with it in hand is parked. Each worker that dies counts for all it had. */
+const deliveriesMax = 10;
+/** The oldest go first. */
+const parkedMax = 10_000;
+const parkedBytesMax = 67_108_864;
+/** Parked notices are there to be looked at, and looking may count as a delivery; later versions default to 20. */
+const parkedDeliveriesMax = 1_000_000;
+/** What was told to a worker and not taken after this time, or beyond this number, is of no use any more. */
+const toldTtlMs = 60_000;
+const toldMax = 1_000;
+/** After a pool's queues could not be declared nothing is taken for it for this long. */
+const refusedMs = 30_000;
+const declareMsMax = 10_000;
+
+export interface TopologyOptions {
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/**
+ * The queues, their names and how they are declared. The arguments are those that every version from 3.10 to 4.x takes,
+ * each one set, because defaults differ; a queue that exists with other arguments is refused by the broker, so they
+ * must not change while the prefix stays.
+ *
+ *   <prefix>.work.<pool>.<high|normal|low>   quorum; for any worker of the pool; through the default exchange
+ *   <prefix>.parked                          quorum; what could not be read or was handed out too often
+ *   <prefix>.tell                            direct exchange; the routing key is the number of a worker
+ *   <prefix>.worker.<number>.<random>        exclusive; bound to it. The random part lets a process that comes back begin
+ *                                            while the broker still believes in its old connection
+ */
+export class Topology {
+  readonly #options: TopologyOptions;
+  readonly #pools = new Map<string, PoolState>();
+  readonly #workOf = new Map<string, WorkOfQueue>();
+  #connection: ChannelModel | null = null;
+
+  constructor(options: TopologyOptions) {
+    this.#options = options;
+  }
+
+  get parkedQueue(): string {
+    return `${this.#options.prefix}.parked`;
+  }
+
+  get tellExchange(): string {
+    return `${this.#options.prefix}.tell`;
+  }
+
+  /** Pools that this process sends to or takes from. */
+  get pools(): readonly string[] {
+    return [...this.#pools.keys()];
+  }
+
+  workQueue(pool: string, priority: Priority): string {
+    return `${this.#options.prefix}.work.${pool}.${priority}`;
+  }
+
+  workerQueue(worker: number, random: string): string {
+    return `${this.#options.prefix}.worker.${worker}.${random}`;
+  }
+
+  /** What a queue is for that `ensure` was called for. */
+  workOf(queue: string): WorkOfQueue | null {
+    return this.#workOf.get(queue) ?? null;
+  }
+
+  attach(connection: ChannelModel): void {
+    this.#connection = connection;
+    // While we were away anything may have been deleted.
+    for (const pool of this.#pools.keys()) this.forget(pool);
+  }
+
+  detach(): void {
+    this.#connection = null;
+  }
+
+  isDeclared(pool: string): boolean {
+    return this.#pools.get(pool)?.kind === "declared";
+  }
+
+  /** Whether its queues could not be declared a moment ago. */
+  isRefused(pool: string): boolean {
+    const state = this.#pools.get(pool);
+    return state?.kind === "refused" && state.until > this.#options.clock.monotonicMs();
+  }
+
+  /** Its queues are gone, or may be. */
+  forget(pool: string): void {
+    this.#pools.set(pool, { kind: "unknown" });
+  }
+
+  /** Declares the queues of a pool, once for each connection. Throws WorkQueueSetupError, or what the client throws. */
+  async ensure(pool: string): Promise<void> {
+    const state = this.#pools.get(pool);
+    if (state?.kind === "declared") return;
+    if (state?.kind === "declaring") return state.done;
+    const done = this.#declare(pool);
+    this.#pools.set(pool, { kind: "declaring", done });
+    return done;
+  }
+
+  /** What there is once. Throws WorkQueueSetupError. */
+  async declareCommon(channel: Channel): Promise<void> {
+    await declared(
+      `the queue ${this.parkedQueue}`,
+      channel.assertQueue(this.parkedQueue, parkedQueueOptions),
+    );
+    const exchange = channel.assertExchange(this.tellExchange, "direct", {
+      durable: true,
+      autoDelete: false,
+    });
+    await declared(`the exchange ${this.tellExchange}`, exchange);
+  }
+
+  /** How many messages wait there. Declares what is missing. */
+  async count(queue: string, channel: Channel): Promise<number> {
+    const options = queue === this.parkedQueue ? parkedQueueOptions : this.#workQueueOptions();
+    const { messageCount } = await declared(`the queue ${queue}`, channel.assertQueue(queue, options));
+    return messageCount;
+  }
+
+  /** A queue that only this connection sees, and that ends with its consumer. */
+  async declareWorkerQueue(
+    channel: Channel,
+    { worker, queue }: { readonly worker: number; readonly queue: string },
+  ): Promise<void> {
+    await declared(`the queue ${queue}`, channel.assertQueue(queue, workerQueueOptions));
+    await channel.bindQueue(queue, this.tellExchange, String(worker));
+  }
+
+  async #declare(pool: string): Promise<void> {
+    const { clock, log } = this.#options;
+    const connection = this.#connection;
+    try {
+      if (connection === null) throw new Error("not connected");
+      // A channel of its own: a refusal closes it, and nothing else shall end with it.
+      const declaring = withChannel(connection, async (channel) => {
+        for (const priority of priorities) {
+          const queue = this.workQueue(pool, priority);
+          this.#workOf.set(queue, { pool, priority });
+          await declared(`the queue ${queue}`, channel.assertQueue(queue, this.#workQueueOptions()));
+        }
+        return true;
+      });
+      const isDeclared = await settlesWithin(declaring, { timeoutMs: declareMsMax, clock });
+      if (isDeclared === null) throw new Error("RabbitMQ does not answer in time");
+      if (this.#connection === connection) this.#pools.set(pool, { kind: "declared" });
+    } catch (error) {
+      if (this.#connection === connection && connection !== null) {
+        const reason = error instanceof Error ? error.message : String(error);
+        log.error({ pool, reason }, "the queues of a worker pool cannot be used");
+        this.#pools.set(pool, { kind: "refused", until: clock.monotonicMs() + refusedMs });
+      }
+      throw error;
+    }
+  }
+
+  #workQueueOptions(): Options.AssertQueue {
+    return {
+      durable: true,
+      arguments: {
+        "x-queue-type": "quorum",
+        "x-delivery-limit": deliveriesMax,
+        "x-max-length": noticesMax,
+        "x-overflow": "reject-publish",
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": this.parkedQueue,
+      },
+    };
+  }
+}
+
+export interface WorkOfQueue {
+  readonly pool: string;
+  readonly priority: Priority;
+}
+
+type PoolState =
+  | { readonly kind: "unknown" | "declared" }
+  | { readonly kind: "declaring"; readonly done: Promise<void> }
+  | { readonly kind: "refused"; readonly until: number };
+
+const parkedQueueOptions: Options.AssertQueue = {
+  durable: true,
+  arguments: {
+    "x-queue-type": "quorum",
+    "x-delivery-limit": parkedDeliveriesMax,
+    "x-max-length": parkedMax,
+    "x-max-length-bytes": parkedBytesMax,
+    "x-overflow": "drop-head",
+  },
+};
+
+const workerQueueOptions: Options.AssertQueue = {
+  durable: false,
+  exclusive: true,
+  autoDelete: true,
+  arguments: {
+    // Named, because a virtual host may have another default, which cannot be exclusive.
+    "x-queue-type": "classic",
+    "x-message-ttl": toldTtlMs,
+    "x-max-length": toldMax,
+    "x-overflow": "drop-head",
+  },
+};
+
+async function declared<Reply>(what: string, reply: Promise<Reply>): Promise<Reply> {
+  try {
+    return await reply;
+  } catch (error) {
+    throw declareError(error, what);
+  }
+}
+
+/** Runs `work` with a channel of its own. */
+export async function withChannel<Result>(
+  connection: ChannelModel,
+  work: (channel: Channel) => Promise<Result>,
+): Promise<Result> {
+  const channel = await connection.createChannel();
+  // What the broker says with it rejects the call that caused it.
+  channel.on("error", () => undefined);
+  try {
+    return await work(channel);
+  } finally {
+    void closeQuietly(channel);
+  }
+}

@@ -1,0 +1,39 @@
+import { SharedStateSetupError } from "./errors.ts";
+
+export interface Address {
+  readonly url: string;
+  /** `host:port`, or the path of a socket, for messages: neither user nor password. */
+  readonly at: string;
+  readonly isEncrypted: boolean;
+}
+
+/** Checks the form of the URL. Never shows it: it holds the password. */
+export function parseAddress(url: string): Address {
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  const isValid =
+    parsed !== null &&
+    /^(rediss?|unix):$/.test(parsed.protocol) &&
+    (parsed.protocol === "unix:" ? parsed.pathname.length > 1 : /^(\/\d{0,5})?$/.test(parsed.pathname)) &&
+    isDecodable(parsed.username) &&
+    isDecodable(parsed.password);
+  if (!isValid) {
+    throw new SharedStateSetupError(
+      "invalid_url",
+      "the address of Redis is not a URL like redis://user:password@host:6379/0, with special characters of the " +
+        "password percent-encoded",
+    );
+  }
+  const isEncrypted = parsed.protocol === "rediss:";
+  if (parsed.protocol === "unix:") return { url, at: parsed.pathname, isEncrypted };
+  const host = parsed.hostname === "" ? "localhost" : parsed.hostname;
+  return { url, at: `${host}:${parsed.port === "" ? "6379" : parsed.port}`, isEncrypted };
+}
+
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
+  }
+}

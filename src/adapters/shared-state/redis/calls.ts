@@ -1,0 +1,91 @@
+import type { Clock } from "../../../ports/clock.ts";
+import { SharedStateUnavailableError } from "../../../ports/shared-state.ts";
+import type { Logger } from "../../../ports/telemetry.ts";
+import type { RedisClient } from "./client.ts";
+import type { Connection } from "./connection.ts";
+import { within } from "./deadline.ts";
+import { awayReason, callError } from "./errors.ts";
+
+export interface CallsOptions {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly log: Logger;
+}
+
+/** So many entries are one call, with one deadline: a takeover of many endpoints must not look like an outage. */
+const entriesPerCall = 100;
+/** A refusal that concerns one key is not worth a line each time. */
+const complaintGapMs = 60_000;
+
+/** Asks Redis, within a time limit, or says that it cannot. */
+export class Calls {
+  made = 0;
+  failed = 0;
+  readonly #options: CallsOptions;
+  readonly #underway = new Set<Promise<unknown>>();
+  #complainedAt = -Infinity;
+
+  constructor(options: CallsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws SharedStateUnavailableError. */
+  async call<Answer>(work: (client: RedisClient) => Promise<Answer>): Promise<Answer> {
+    this.made += 1;
+    const { connection, clock, timeoutMs } = this.#options;
+    const { client } = connection;
+    if (client === null) {
+      this.failed += 1;
+      throw new SharedStateUnavailableError("Redis is away");
+    }
+    const answer = within(work(client), { clock, timeoutMs });
+    this.#underway.add(answer);
+    try {
+      return await answer;
+    } catch (error) {
+      this.failed += 1;
+      const known = callError(error);
+      if (awayReason(error) !== null) connection.lose(client, error);
+      else if (known !== error) this.#complain(error);
+      throw known;
+    } finally {
+      this.#underway.delete(answer);
+    }
+  }
+
+  /** One command for each entry, written together; answers in their order. */
+  async each<Entry, Answer>(
+    entries: readonly Entry[],
+    work: (client: RedisClient, entry: Entry) => Promise<Answer>,
+  ): Promise<readonly Answer[]> {
+    if (entries.length <= entriesPerCall) return this.#batch(entries, work);
+    const answers: Answer[] = [];
+    for (let from = 0; from < entries.length; from += entriesPerCall) {
+      answers.push(...(await this.#batch(entries.slice(from, from + entriesPerCall), work)));
+    }
+    return answers;
+  }
+
+  /** Resolves when nothing is under way any more, which the deadline of each call bounds. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#underway);
+  }
+
+  async #batch<Entry, Answer>(
+    entries: readonly Entry[],
+    work: (client: RedisClient, entry: Entry) => Promise<Answer>,
+  ): Promise<readonly Answer[]> {
+    if (entries.length === 0) return [];
+    return this.call((client) => Promise.all(entries.map((entry) => work(client, entry))));
+  }
+
+  #complain(error: unknown): void {
+    const { clock, log } = this.#options;
+    const now = clock.monotonicMs();
+    if (now - this.#complainedAt < complaintGapMs) return;
+    this.#complainedAt = now;
+    const reply = error instanceof Error ? error.message : String(error);
+    log.error({ reply }, "Redis refused a command; the prefix may be in use by another program");
+  }
+}

@@ -1,0 +1,88 @@
+import type { StoreChange } from "../../../ports/store/changes.ts";
+import type { ConfigChange } from "../../../ports/store/config-changes.ts";
+import type { ConfigNews } from "../../../ports/shared-state.ts";
+import type { Calls } from "./calls.ts";
+
+/** Published beside every announcement, so that nobody hears himself. */
+export interface NewsOptions {
+  readonly calls: Calls;
+  readonly channel: string;
+  /** Who this process is among the subscribers. */
+  readonly self: string;
+}
+
+export class RedisConfigNews implements ConfigNews {
+  readonly #options: NewsOptions;
+  readonly #listeners = new Set<(change: StoreChange) => void>();
+
+  constructor(options: NewsOptions) {
+    this.#options = options;
+  }
+
+  subscribe(listener: (change: StoreChange) => void): () => void {
+    // A function of its own, so that one who subscribes twice ends each by itself.
+    const entry = (change: StoreChange): void => listener(change);
+    this.#listeners.add(entry);
+    return () => this.#listeners.delete(entry);
+  }
+
+  async announce(change: ConfigChange): Promise<void> {
+    const { calls, channel, self } = this.#options;
+    await calls.call((client) => client.publish(channel, JSON.stringify({ from: self, change })));
+  }
+
+  /** For every message of the channel. Whatever is not an announcement of somebody else is ignored. */
+  heard(payload: string): void {
+    const change = announced({ payload, self: this.#options.self });
+    if (change !== null) this.tell({ kind: "config", change });
+  }
+
+  tell(change: StoreChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  close(): void {
+    this.#listeners.clear();
+  }
+}
+
+function announced({
+  payload,
+  self,
+}: {
+  readonly payload: string;
+  readonly self: string;
+}): ConfigChange | null {
+  const message = parsed(payload);
+  if (!isRecord(message) || message["from"] === self || !isRecord(message["change"])) return null;
+  const { kind, webhookIds, tenantIds } = message["change"];
+  switch (kind) {
+    case "tenants":
+    case "api_keys":
+    case "event_types":
+      return { kind };
+    case "webhooks":
+    case "orders":
+      return areTexts(webhookIds) ? { kind, webhookIds } : null;
+    case "tenant_keys":
+      return areTexts(tenantIds) ? { kind, tenantIds } : null;
+    default:
+      return null;
+  }
+}
+
+function parsed(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    return null;
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function areTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}

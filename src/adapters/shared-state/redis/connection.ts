@@ -1,0 +1,131 @@
+import type { Clock, Timer } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import { discard, type RedisClient } from "./client.ts";
+import { within } from "./deadline.ts";
+
+export interface ConnectionOptions {
+  readonly newClient: (timeouts: { readonly connectTimeoutMs: number }) => RedisClient;
+  /** Makes sure that the server can serve, or rejects. The connection counts only afterwards. */
+  readonly prepare: (client: RedisClient) => Promise<void>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly lost: (error: unknown) => void;
+  readonly restored: () => void;
+}
+
+/** Being back soon matters more than a few connects to a server that is away. */
+const againMsMin = 100;
+const againMsMax = 2_000;
+/** For one attempt to connect and prepare, and for an answer to the heartbeat. */
+const attemptTimeoutMs = 2_000;
+/** How often to make sure that the other side still lives; a firewall may have forgotten the connection. */
+const heartbeatMs = 5_000;
+
+/** One connection, made again whenever it is lost, and until then not there: nobody waits for it. */
+export class Connection {
+  readonly #options: ConnectionOptions;
+  #client: RedisClient | null = null;
+  #timer: Timer | null = null;
+  #attempts = 0;
+  /** Rejects with the end of it all, so that nothing waits beyond. */
+  readonly #closed = Promise.withResolvers<never>();
+  #isClosed = false;
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options;
+    this.#closed.promise.catch(() => undefined);
+  }
+
+  /** Null while the connection is away. */
+  get client(): RedisClient | null {
+    return this.#client;
+  }
+
+  /** The first connection. Rejects with what went wrong, and does not try again. */
+  async open({ timeoutMs }: { readonly timeoutMs: number }): Promise<void> {
+    this.#adopt(await this.#connect(timeoutMs));
+  }
+
+  /** Gives up a client that does not serve. Does nothing when it is not the present one. */
+  lose(client: RedisClient, error: unknown): void {
+    if (this.#client !== client || this.#isClosed) return;
+    this.#client = null;
+    this.#attempts = 0;
+    this.#again();
+    discard(client);
+    this.#options.lost(error);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#closed.reject(new Error("the connection is closed"));
+    this.#timer?.cancel();
+    if (this.#client !== null) discard(this.#client);
+    this.#client = null;
+  }
+
+  async #connect(timeoutMs: number): Promise<RedisClient> {
+    const { newClient, prepare, clock } = this.#options;
+    const client = newClient({ connectTimeoutMs: timeoutMs });
+    const broken = Promise.withResolvers<never>();
+    client.on("error", (error) => {
+      broken.reject(error);
+      this.lose(client, error);
+    });
+    const ready = client.connect().then(async () => prepare(client));
+    try {
+      const outcome = Promise.race([ready, broken.promise, this.#closed.promise]);
+      await within(outcome, { clock, timeoutMs });
+      return client;
+    } catch (error) {
+      discard(client);
+      // A client that is given up while it dials goes on dialling.
+      void ready.catch(() => undefined).finally(() => discard(client));
+      throw error;
+    }
+  }
+
+  #adopt(client: RedisClient): void {
+    if (this.#isClosed) {
+      discard(client);
+      return;
+    }
+    this.#client = client;
+    this.#later(heartbeatMs, () => void this.#beat(client));
+  }
+
+  async #beat(client: RedisClient): Promise<void> {
+    const { clock } = this.#options;
+    try {
+      await within(client.ping(), { clock, timeoutMs: attemptTimeoutMs });
+      if (this.#client === client) this.#later(heartbeatMs, () => void this.#beat(client));
+    } catch (error) {
+      this.lose(client, error);
+    }
+  }
+
+  #again(): void {
+    const { random } = this.#options;
+    const delayMs = Math.min(againMsMax, againMsMin * 2 ** this.#attempts);
+    this.#attempts += 1;
+    // Between half of it and all of it, so that workers that lost it together do not come back together.
+    this.#later((delayMs * (1 + random.uniform())) / 2, () => void this.#reconnect());
+  }
+
+  async #reconnect(): Promise<void> {
+    let client: RedisClient;
+    try {
+      client = await this.#connect(attemptTimeoutMs);
+    } catch {
+      if (!this.#isClosed) this.#again();
+      return;
+    }
+    this.#adopt(client);
+    if (this.#client === client) this.#options.restored();
+  }
+
+  #later(delayMs: number, work: () => void): void {
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.schedule(delayMs, work);
+  }
+}

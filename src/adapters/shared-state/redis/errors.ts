@@ -1,0 +1,193 @@
+import { SharedStateUnavailableError } from "../../../ports/shared-state.ts";
+
+/** What keeps a Redis from being used at all; each has a remedy in the message. */
+export type RedisProblem =
+  | "invalid_url"
+  | "unreachable"
+  | "no_answer"
+  | "tls"
+  | "login_refused"
+  | "no_permission"
+  | "too_old"
+  | "cluster"
+  | "missing"
+  | "refuses_writes";
+
+/** The Redis of `POSTHORN_REDIS_URL` cannot be used. Says why and what to do; holds no credentials. */
+export class SharedStateSetupError extends Error {
+  override readonly name = "SharedStateSetupError";
+  readonly problem: RedisProblem;
+
+  constructor(problem: RedisProblem, text: string) {
+    super(`${text} (setting POSTHORN_REDIS_URL)`);
+    this.problem = problem;
+  }
+}
+
+/** Nothing came back in time. */
+export class NoAnswerError extends Error {
+  override readonly name = "NoAnswerError";
+  constructor() {
+    super("no answer in time");
+  }
+}
+
+/** First words of error replies that concern the server as a whole: the next call would hear the same. */
+const refusals: ReadonlyMap<string, string> = new Map([
+  ["LOADING", "Redis is still loading its data"],
+  ["READONLY", "this Redis is a read-only replica"],
+  ["OOM", "Redis has no memory left (maxmemory)"],
+  ["MISCONF", "Redis cannot save its data and refuses writes"],
+  ["NOREPLICAS", "Redis has too few replicas and refuses writes"],
+  ["MASTERDOWN", "this Redis is a replica that has lost its primary"],
+  ["BUSY", "Redis is busy with somebody's script"],
+  ["NOAUTH", "Redis asks for a login"],
+  ["WRONGPASS", "Redis refuses the login"],
+  ["NOPERM", "the user lacks permissions"],
+  ["CLUSTERDOWN", "the Redis cluster is down"],
+  ["MOVED", "Redis has become a cluster of several nodes"],
+  ["ASK", "Redis has become a cluster of several nodes"],
+]);
+
+/** Up to 7.0 what a command in a script hears is wrapped into the error of the script. */
+const replyCode = /(?:^|[\s-])([A-Z]{3,12})\b/g;
+const deniedInScript = /ACL failure in script|The user executing the script can't/;
+
+/** Of Node's sockets, and what the client says when there is no connection any more. */
+const lossCodes =
+  /^(E(CONNREFUSED|CONNRESET|CONNABORTED|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN|NOENT|ACCES)|ERR_STREAM.*)$/;
+const lossNames: ReadonlySet<string> = new Set([
+  "ClientClosedError",
+  "ClientOfflineError",
+  "DisconnectsClientError",
+  "SocketClosedUnexpectedlyError",
+  "ConnectionTimeoutError",
+  "SocketTimeoutError",
+]);
+
+/** What an error says about the server as a whole: why nobody can use it now; null when it says nothing of the kind. */
+export function awayReason(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  if (error instanceof NoAnswerError) return "Redis does not answer";
+  const refusal = refusals.get(refusalOf(error) ?? "");
+  if (refusal !== undefined) return refusal;
+  const code = codeOf(error);
+  if (code !== null && lossCodes.test(code)) return `the connection to Redis was lost (${code})`;
+  return lossNames.has(error.constructor.name) ? "the connection to Redis was lost" : null;
+}
+
+/** Turns what a call hears into the port's error; a bug of ours passes through. */
+export function callError(error: unknown): unknown {
+  const reason = awayReason(error);
+  if (reason !== null) return new SharedStateUnavailableError(reason, { cause: error });
+  if (isErrorReply(error)) {
+    return new SharedStateUnavailableError("Redis refused a command", { cause: error });
+  }
+  return error;
+}
+
+/** Whether waiting a little may help: a server that has just been started reads its data first. */
+export function isLoading(error: unknown): boolean {
+  return error instanceof Error && refusalOf(error) === "LOADING";
+}
+
+/** What an error at opening says about the setting; the error itself when it is none of those. */
+export function setupError(
+  error: unknown,
+  { at, isEncrypted }: { readonly at: string; readonly isEncrypted: boolean },
+): unknown {
+  if (!(error instanceof Error) || error instanceof SharedStateSetupError) return error;
+  const code = codeOf(error);
+  const isLate = error instanceof NoAnswerError || error.constructor.name === "ConnectionTimeoutError";
+  // A server without TLS waits for the end of what it takes for a command.
+  if (isEncrypted && (isLate || isTlsFailure(error))) {
+    return new SharedStateSetupError(
+      "tls",
+      `no encrypted connection to Redis at ${at} (${code ?? error.message}): check the port and the certificate, name ` +
+        "its authority in NODE_EXTRA_CA_CERTS, or use redis:// for a server without TLS",
+    );
+  }
+  const refusal = refusalOf(error);
+  if (refusal !== null) return refusedSetup({ refusal, at });
+  if (/DB index is out of range|SELECT is not allowed/.test(error.message)) {
+    return new SharedStateSetupError("missing", `Redis at ${at} has no database of that number: use /0`);
+  }
+  if (isLate) {
+    return new SharedStateSetupError(
+      "no_answer",
+      `nothing answers as Redis at ${at} in time: check host and port, firewalls, and that the server is Redis`,
+    );
+  }
+  if (awayReason(error) !== null) {
+    return new SharedStateSetupError(
+      "unreachable",
+      `Redis at ${at} cannot be reached (${code ?? "the connection was closed"}): check host and port, that the ` +
+        "server runs, and rediss:// if it wants TLS",
+    );
+  }
+  // Its words are not repeated: an unknown command is often answered with its arguments, and ours hold the password.
+  return isErrorReply(error) || /Unknown RESP type/.test(error.message)
+    ? new SharedStateSetupError(
+        "no_answer",
+        `what answers at ${at} does not behave like Redis 6.2 or Valkey: check host and port`,
+      )
+    : error;
+}
+
+function refusedSetup({
+  refusal,
+  at,
+}: {
+  readonly refusal: string;
+  readonly at: string;
+}): SharedStateSetupError {
+  switch (refusal) {
+    case "NOAUTH":
+    case "WRONGPASS":
+      return new SharedStateSetupError(
+        "login_refused",
+        `Redis at ${at} refuses the login: check user and password in the URL`,
+      );
+    case "NOPERM":
+      return new SharedStateSetupError(
+        "no_permission",
+        `the user may not do at ${at} what Posthorn needs: allow it +@read +@write +@scripting +@pubsub +@connection ` +
+          "+time +info on the keys and channels of POSTHORN_REDIS_PREFIX",
+      );
+    case "MOVED":
+    case "ASK":
+      return clusterError(at);
+    default:
+      return new SharedStateSetupError(
+        "refuses_writes",
+        `Redis at ${at} cannot be used now: ${refusals.get(refusal) ?? refusal}`,
+      );
+  }
+}
+
+export function clusterError(at: string): SharedStateSetupError {
+  return new SharedStateSetupError(
+    "cluster",
+    `Redis at ${at} is a cluster of several nodes: name a single server, or a proxy that hides the cluster`,
+  );
+}
+
+function refusalOf(error: Error): string | null {
+  if (!isErrorReply(error)) return null;
+  if (deniedInScript.test(error.message)) return "NOPERM";
+  for (const [, code = ""] of error.message.matchAll(replyCode)) if (refusals.has(code)) return code;
+  return /invalid password|AUTH .*without any password/i.test(error.message) ? "WRONGPASS" : null;
+}
+
+/** The client's class; its package is loaded only where a connection is opened. */
+function isErrorReply(error: unknown): boolean {
+  return error instanceof Error && /^(ErrorReply|SimpleError|BlobError)$/.test(error.constructor.name);
+}
+
+function isTlsFailure(error: Error): boolean {
+  return /certificate|CERT|SSL|TLS|EPROTO|ECONNRESET/.test(`${codeOf(error)} ${error.message}`);
+}
+
+function codeOf(error: Error): string | null {
+  return "code" in error && typeof error.code === "string" ? error.code : null;
+}

@@ -1,0 +1,46 @@
+import { createBucket } from "../../../core/rate-limit.ts";
+import type { SharedLimits, TokenDraw, TokenGrant } from "../../../ports/shared-state.ts";
+import type { Calls } from "./calls.ts";
+import type { Keys } from "./keys.ts";
+
+/** Ticks of the scripts in a millisecond; the core's intervals are whole numbers of them. */
+const ticksPerMs = 1_024;
+
+export class RedisLimits implements SharedLimits {
+  readonly #calls: Calls;
+  readonly #keys: Keys;
+
+  constructor({ calls, keys }: { readonly calls: Calls; readonly keys: Keys }) {
+    this.#calls = calls;
+    this.#keys = keys;
+  }
+
+  async draw(draws: readonly TokenDraw[]): Promise<readonly TokenGrant[]> {
+    return this.#calls.each(this.#entries(draws), async (client, { key, values }) => {
+      const [granted = 0, waitMs = 0] = await client.draw(key, values);
+      return { granted, waitMs };
+    });
+  }
+
+  async giveBack(draws: readonly TokenDraw[]): Promise<void> {
+    await this.#calls.each(this.#entries(draws), (client, { key, values }) => client.giveBack(key, values));
+  }
+
+  /** Throws RangeError before anything is sent, as the core does for what is not a limit. */
+  #entries(draws: readonly TokenDraw[]): readonly Entry[] {
+    return draws.map(({ key, limit, tokens }) => {
+      const { intervalMs, toleranceMs } = createBucket(limit);
+      if (!Number.isSafeInteger(tokens) || tokens < 0) {
+        throw new RangeError(`not a number of tokens: ${tokens}`);
+      }
+      const values = [intervalMs * ticksPerMs, toleranceMs * ticksPerMs, tokens];
+      return { key: this.#keys.limit(key), values };
+    });
+  }
+}
+
+interface Entry {
+  readonly key: string;
+  /** Interval and tolerance in ticks, and how many tokens. */
+  readonly values: readonly number[];
+}

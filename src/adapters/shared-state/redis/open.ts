@@ -1,0 +1,59 @@
+import type { Clock } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { Telemetry } from "../../../ports/telemetry.ts";
+import { parseAddress } from "./address.ts";
+import { loadDriver, newClient } from "./client.ts";
+import { isLoading, setupError } from "./errors.ts";
+import { RedisSharedState } from "./shared-state.ts";
+
+export interface RedisSharedStateOptions {
+  /** `redis://…`, `rediss://…` for TLS, or `unix:///path`. */
+  readonly url: string;
+  /** Begins every key and channel, so that several deployments may use one server. */
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Pick<Telemetry, "log">;
+  /** For opening. */
+  readonly connectTimeoutMs?: number;
+  /** For a call, or 100 entries of a large batch. */
+  readonly callTimeoutMs?: number;
+}
+
+const connectTimeoutMsDefault = 5_000;
+const callTimeoutMsDefault = 250;
+const loadingPauseMs = 100;
+
+/**
+ * Opens the state that workers share in a Redis (6.2 or later) or Valkey (7.2 or later). The server has to be there and to
+ * let us do everything that calls will do, because a mistake in the setting should show at once; later it may go away
+ * (C-35).
+ *
+ * Throws SharedStateSetupError, within the time to connect.
+ */
+export async function openRedisSharedState(options: RedisSharedStateOptions): Promise<RedisSharedState> {
+  const { clock, connectTimeoutMs = connectTimeoutMsDefault } = options;
+  const address = parseAddress(options.url);
+  const driver = await loadDriver();
+  let loading: unknown;
+  const deadline = clock.monotonicMs() + connectTimeoutMs;
+  for (;;) {
+    const state = new RedisSharedState({
+      ...options,
+      at: address.at,
+      newClient: (timeouts) => newClient(driver, { ...timeouts, address }),
+      callTimeoutMs: options.callTimeoutMs ?? callTimeoutMsDefault,
+    });
+    try {
+      await state.open({ timeoutMs: Math.max(1, deadline - clock.monotonicMs()) });
+      return state;
+    } catch (error) {
+      await state.close();
+      if (isLoading(error)) loading = error;
+      const isTimeUp = clock.monotonicMs() + loadingPauseMs > deadline;
+      // The last attempt may have been too short to hear anything.
+      if (isTimeUp || loading === undefined) throw setupError(loading ?? error, address);
+      await new Promise<void>((resolve) => void clock.schedule(loadingPauseMs, resolve));
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import type { CommandParser } from "redis";
+
+/**
+ * Each script works on one key, which is one entity, and so runs in a cluster as well. Its time is that of the server,
+ * in 1/1024 ms where tokens are counted: whole numbers below 2^53, of which sums and differences are exact, as in
+ * core/rate-limit.ts. Numbers are written with 17 digits, because Lua alone would keep 14.
+ *
+ * Nothing here needs a module, a flag or a command that Redis 6.2 or Valkey 7.2 lacks.
+ */
+const bucketTime = `
+local time = redis.call('TIME')
+local now = time[1] * 1024000 + math.floor(time[2] * 1024 / 1000)
+local interval, tolerance, tokens = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local known = tonumber(redis.call('GET', KEYS[1]) or nil)
+local function save(fullAt)
+  local expiresAt = math.min(math.ceil(fullAt / 1024), 9007199254740991)
+  redis.call('SET', KEYS[1], string.format('%.17g', fullAt), 'PXAT', string.format('%.0f', expiresAt))
+end
+`;
+
+/**
+ * A bucket is the time at which it is full again; without a key it is full. Takes as many tokens as there are. As in the
+ * core, a time that is too far away (another limit, a clock set back) is brought near once and kept.
+ */
+const draw = `${bucketTime}
+local fullAt = math.min(known or now, now + tolerance + interval)
+local from = math.max(fullAt, now)
+local granted = 0
+if from <= now + tolerance then
+  granted = math.min(tokens, math.floor((now + tolerance - from) / interval) + 1)
+end
+if granted > 0 then fullAt = from + granted * interval end
+if fullAt ~= known and fullAt > now then save(fullAt) end
+local wait = 0
+if granted < tokens then wait = math.max(0, math.ceil((fullAt - tolerance - now) / 1024)) end
+return {granted, wait}
+`;
+
+/** A bucket that is full has no key, so that none ever holds more than its burst. */
+const giveBack = `${bucketTime}
+if known then
+  local fullAt = known - tokens * interval
+  if fullAt > now then save(fullAt) else redis.call('DEL', KEYS[1]) end
+end
+return 0
+`;
+
+/**
+ * An endpoint is a hash: length of its window, the time at which its rate is full, and per slice the successes and the
+ * failures. With 60 slices these are 122 fields; beyond that, those are removed that are a window away.
+ */
+const note = `
+local key, window, cleared, fullAt = KEYS[1], ARGV[1], ARGV[2] == '1', ARGV[3]
+local known = redis.call('HMGET', key, 'window', 'fullAt')
+if known[2] and (fullAt == '' or tonumber(known[2]) > tonumber(fullAt)) then fullAt = known[2] end
+if cleared or known[1] ~= window then redis.call('DEL', key) end
+redis.call('HSET', key, 'window', window)
+if fullAt ~= '' then redis.call('HSET', key, 'fullAt', fullAt) end
+local head = -math.huge
+for at = 4, #ARGV, 3 do
+  head = math.max(head, tonumber(ARGV[at]))
+  if ARGV[at + 1] ~= '0' then redis.call('HINCRBY', key, 's' .. ARGV[at], ARGV[at + 1]) end
+  if ARGV[at + 2] ~= '0' then redis.call('HINCRBY', key, 'f' .. ARGV[at], ARGV[at + 2]) end
+end
+local fields = redis.call('HLEN', key)
+if fields == 1 then
+  redis.call('DEL', key)
+  return 0
+end
+if fields > 122 and #ARGV > 3 then
+  for _, field in ipairs(redis.call('HKEYS', key)) do
+    local slice = tonumber(string.match(field, '^[sf](%d+)$') or nil)
+    if slice and math.abs(slice - head) >= 60 then redis.call('HDEL', key, field) end
+  end
+end
+local time = redis.call('TIME')
+local expiresAt = time[1] * 1000 + math.ceil(time[2] / 1000) + tonumber(window)
+if fullAt ~= '' then expiresAt = math.max(expiresAt, tonumber(fullAt)) end
+expiresAt = math.min(math.ceil(expiresAt), 9007199254740991)
+redis.call('PEXPIREAT', key, string.format('%.0f', expiresAt))
+return 0
+`;
+
+/** What the client has beside Redis' own commands. */
+export const scripts = {
+  draw: script(draw, (reply): readonly number[] => reply as readonly number[]),
+  giveBack: script(giveBack, (): void => undefined),
+  note: script(note, (): void => undefined),
+};
+
+function script<Answer>(text: string, transformReply: (reply: unknown) => Answer) {
+  return {
+    SCRIPT: text,
+    NUMBER_OF_KEYS: 1,
+    parseCommand(parser: CommandParser, key: string, values: readonly (string | number)[]): void {
+      parser.pushKey(key);
+      parser.push(...values.map(String));
+    },
+    transformReply,
+  };
+}

@@ -1,0 +1,62 @@
+import type { Clock } from "../../../ports/clock.ts";
+import type { RedisClient } from "./client.ts";
+import { awayReason, clusterError, SharedStateSetupError } from "./errors.ts";
+import type { Keys } from "./keys.ts";
+
+/** Redis 6.2: times of expiry as Unix ms (PXAT). Valkey calls itself Redis 7.2.4 in this field. */
+const versionMin = [6, 2] as const;
+
+/** Throws SharedStateSetupError for a server that is too old, or a cluster that one connection cannot serve. */
+export async function checkServer(client: RedisClient, at: string): Promise<void> {
+  judgeVersion({ info: await told(client.info("server")), at });
+  if (!/^cluster_enabled:1\s*$/m.test(await told(client.info("cluster")))) return;
+  const shape = await told(client.clusterInfo());
+  if (!/^cluster_size:1\s*$/m.test(shape)) throw clusterError(at);
+}
+
+/** Nothing is said about a version that cannot be read: some services hide it. */
+export function judgeVersion({ info, at }: { readonly info: string; readonly at: string }): void {
+  const [, version, major, minor] = /^redis_version:((\d+)\.(\d+)\S*)/m.exec(info) ?? [];
+  if (version === undefined) return;
+  const [majorMin, minorMin] = versionMin;
+  if (Number(major) > majorMin || (Number(major) === majorMin && Number(minor) >= minorMin)) return;
+  throw new SharedStateSetupError(
+    "too_old",
+    `the server at ${at} is Redis ${version}, and Posthorn needs Redis 6.2 or Valkey 7.2 or later: upgrade it`,
+  );
+}
+
+/** Empty when the user may not ask: it is good to know and not needed. */
+async function told(answer: Promise<string>): Promise<string> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (awayReason(error) === "the user lacks permissions") return "";
+    throw error;
+  }
+}
+
+/** Does once what calls will do, on keys that are gone in a second: what is not permitted shows here. */
+export async function rehearse(
+  client: RedisClient,
+  { keys, clock }: { readonly keys: Keys; readonly clock: Clock },
+): Promise<void> {
+  const [limit, endpoint, publish] = [
+    keys.rehearsal("limit"),
+    keys.rehearsal("endpoint"),
+    keys.rehearsal("publish"),
+  ];
+  await Promise.all([
+    client.draw(limit, [1_024, 0, 1]),
+    client.giveBack(limit, [1_024, 0, 1]),
+    client.note(endpoint, [1_000, 0, "", 1, 1, 1]),
+    client.hGetAll(endpoint),
+    client.set(publish, "", {
+      condition: "NX",
+      expiration: { type: "PXAT", value: Math.ceil(clock.now()) + 1_000 },
+    }),
+    client.get(publish),
+    client.publish(keys.config, ""),
+    client.ping(),
+  ]);
+}

@@ -1,0 +1,152 @@
+import type {
+  ConfigNews,
+  EndpointMemory,
+  PublishMemory,
+  SharedLimits,
+  SharedState,
+} from "../../../ports/shared-state.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { Telemetry } from "../../../ports/telemetry.ts";
+import { Calls } from "./calls.ts";
+import type { RedisClient } from "./client.ts";
+import { RedisConfigNews } from "./config-news.ts";
+import { Connection } from "./connection.ts";
+import { RedisEndpoints } from "./endpoints.ts";
+import { awayReason } from "./errors.ts";
+import { Keys } from "./keys.ts";
+import { RedisLimits } from "./limits.ts";
+import { RedisPublishes } from "./publishes.ts";
+import { checkServer, rehearse } from "./server-check.ts";
+
+interface Parts {
+  /** Where the server is, for messages. */
+  readonly at: string;
+  readonly newClient: (timeouts: { readonly connectTimeoutMs: number }) => RedisClient;
+  readonly prefix: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Pick<Telemetry, "log">;
+  readonly callTimeoutMs: number;
+}
+
+/** For metrics. A batch of more than 100 entries counts once for each 100. */
+export interface SharedStateStatus {
+  readonly isAvailable: boolean;
+  readonly callsMade: number;
+  readonly callsFailed: number;
+}
+
+/**
+ * Two connections: one for calls, one that listens to the news. Only the first decides whether the shared state is
+ * available; when the second was away, listeners hear `unknown`.
+ */
+export class RedisSharedState implements SharedState {
+  readonly limits: SharedLimits;
+  readonly endpoints: EndpointMemory;
+  readonly publishes: PublishMemory;
+  readonly news: ConfigNews;
+  readonly #parts: Parts;
+  readonly #calls: Calls;
+  readonly #commands: Connection;
+  readonly #listening: Connection;
+  readonly #watchers = new Set<(isAvailable: boolean) => void>();
+  #closing: Promise<void> | null = null;
+  #awaySince = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    const { at, clock, telemetry, random } = parts;
+    const keys = new Keys(parts.prefix);
+    this.#commands = new Connection({
+      ...parts,
+      prepare: async (client) => {
+        await checkServer(client, at);
+        await rehearse(client, { keys, clock });
+      },
+      lost: (error) => this.#went(error),
+      restored: () => this.#cameBack(),
+    });
+    this.#calls = new Calls({
+      connection: this.#commands,
+      clock,
+      timeoutMs: parts.callTimeoutMs,
+      log: telemetry.log,
+    });
+    const context = { calls: this.#calls, keys };
+    this.limits = new RedisLimits(context);
+    this.endpoints = new RedisEndpoints(context);
+    this.publishes = new RedisPublishes(context);
+    const self = Buffer.from(random.bytes(9)).toString("base64url");
+    const news = new RedisConfigNews({ calls: this.#calls, channel: keys.config, self });
+    this.news = news;
+    this.#listening = new Connection({
+      ...parts,
+      prepare: async (client) => {
+        await client.subscribe(keys.config, (payload) => news.heard(payload));
+        await client.ping();
+      },
+      // The other connection warns; this one alone is at most late.
+      lost: (error) => telemetry.log.debug({ at, reason: reasonOf(error) }, "configuration news are cut off"),
+      restored: () => news.tell({ kind: "unknown" }),
+    });
+  }
+
+  get isAvailable(): boolean {
+    return this.#commands.client !== null;
+  }
+
+  get status(): SharedStateStatus {
+    const { made, failed } = this.#calls;
+    return { isAvailable: this.isAvailable, callsMade: made, callsFailed: failed };
+  }
+
+  /** Rejects with whatever the client says; the connection for calls is asked more, so it has the first word. */
+  async open(timeouts: { readonly timeoutMs: number }): Promise<void> {
+    const listening = this.#listening.open(timeouts);
+    listening.catch(() => undefined);
+    await this.#commands.open(timeouts);
+    await listening;
+  }
+
+  watch(listener: (isAvailable: boolean) => void): () => void {
+    // A function of its own, so that one who watches twice ends each by itself.
+    const entry = (isAvailable: boolean): void => listener(isAvailable);
+    this.#watchers.add(entry);
+    return () => this.#watchers.delete(entry);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#listening.close();
+    await this.#calls.settled();
+    this.#commands.close();
+  }
+
+  #went(error: unknown): void {
+    if (this.#closing !== null) return;
+    const { at, clock, telemetry } = this.#parts;
+    this.#awaySince = clock.monotonicMs();
+    telemetry.log.warn({ at, reason: reasonOf(error) }, "the shared state is away, going on without it");
+    this.#tell(false);
+  }
+
+  #cameBack(): void {
+    const { at, clock, telemetry } = this.#parts;
+    const awayMs = Math.round(clock.monotonicMs() - this.#awaySince);
+    telemetry.log.info({ at, away_ms: awayMs }, "the shared state is back");
+    this.#tell(true);
+  }
+
+  #tell(isAvailable: boolean): void {
+    for (const watcher of this.#watchers) watcher(isAvailable);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return awayReason(error) ?? "the connection to Redis was lost";
+}

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { heldHandler, lane, notice, notices, sent, toldUntilHeard, until, Worker } from "./scene.ts";
+import type { QueueTheme } from "./suite.ts";
+
+export const closing: QueueTheme = (check) => {
+  check("closing waits for what is being handled, and what was handled stays handled", async (broker) => {
+    const sender = await broker.join();
+    const held = heldHandler();
+    const worker = new Worker(await broker.join(), { handle: held.handle });
+    await sent(sender, [notice("slow")]);
+    await until("it is in hand", () => worker.begun.length === 1);
+    let isClosed = false;
+    const closed = worker.queue.close().then(() => (isClosed = true));
+    const other = new Worker(await broker.join());
+    await sent(sender, [notice("next")]);
+    await until("the other one goes on", () => other.doneIds.includes("next"));
+    assert.equal(isClosed, false);
+    held.release();
+    await closed;
+    await sent(sender, [notice("last")]);
+    await until("the other one goes on", () => other.doneIds.includes("last"));
+    assert.ok(!other.begunIds.includes("slow"));
+  });
+
+  check(
+    "WDS-196 nothing is handed over after closing began, and what waits goes to others",
+    async (broker) => {
+      const sender = await broker.join();
+      const held = heldHandler();
+      const worker = new Worker(await broker.join(), { handle: held.handle });
+      await sent(sender, notices("lane", { count: 300 }));
+      await until("its hands are full", () => worker.begun.length >= 8);
+      const closed = worker.queue.close();
+      const begun = worker.begun.length;
+      const other = new Worker(await broker.join());
+      held.release();
+      await closed;
+      await until(
+        "the other one handles the rest",
+        () => new Set([...worker.doneIds, ...other.doneIds]).size === 300,
+      );
+      assert.equal(worker.begun.length, begun);
+    },
+  );
+
+  check("a notice that is passed on while closing reaches another one", async (broker) => {
+    const sender = await broker.join();
+    const { promise, resolve } = Promise.withResolvers<"pass_on">();
+    const worker = new Worker(await broker.join(), { handle: () => promise });
+    await sent(sender, [notice("handed-back")]);
+    await until("it is in hand", () => worker.begun.length === 1);
+    const closed = worker.queue.close();
+    resolve("pass_on");
+    await closed;
+    const other = new Worker(await broker.join());
+    await until("the other one handles it", () => other.doneIds.includes("handed-back"));
+  });
+
+  check("after the end of consuming others are served, and sending and telling go on", async (broker) => {
+    const queue = await broker.join();
+    const held = heldHandler();
+    const first = new Worker(queue, { handle: held.handle });
+    await sent(queue, [notice("in-hand")]);
+    await until("it is in hand", () => first.begun.length === 1);
+    let isStopped = false;
+    const stopped = queue.stopConsuming().then(() => (isStopped = true));
+    const second = new Worker(await broker.join());
+    second.queue.listenAs(2);
+    await sent(queue, notices("lane", { count: 50 }));
+    await until("the other one is served", () => second.done.length === 50);
+    await toldUntilHeard(queue, { to: second, worker: 2, webhookId: "told" });
+    assert.equal(isStopped, false);
+    held.release();
+    await Promise.all([stopped, queue.stopConsuming()]);
+    assert.deepEqual(first.doneIds, ["in-hand"]);
+    assert.equal(queue.isConnected, true);
+  });
+
+  check("closing twice is one closing, and a closed queue refuses", async (broker) => {
+    const queue = await broker.join();
+    await Promise.all([queue.close(), queue.close()]);
+    await queue.close();
+    assert.equal(queue.isConnected, false);
+    assert.equal(queue.send([notice("late")]), false);
+    assert.equal(queue.tell({ worker: 1, lanes: [lane("late")] }), false);
+    await assert.rejects(queue.depth());
+  });
+
+  check("a queue that is away can be closed", async (broker) => {
+    const queue = await broker.join();
+    broker.cut(queue);
+    await until("it is away", () => !queue.isConnected);
+    await queue.close();
+    assert.equal(queue.isConnected, false);
+  });
+
+  check("what was accepted just before closing is carried", async (broker) => {
+    const sender = await broker.join();
+    const worker = new Worker(await broker.join());
+    await sent(sender, [notice("first")]);
+    await until("it consumes", () => worker.doneIds.includes("first"));
+    assert.equal(sender.send(notices("last", { count: 50 })), true);
+    await sender.close();
+    await until("all arrive", () => worker.done.length === 51);
+  });
+};

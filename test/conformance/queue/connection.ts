@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { WorkQueueUnavailableError } from "../../../src/ports/work-queue.ts";
+import { lane, notice, notices, sent, until, Worker } from "./scene.ts";
+import type { QueueTheme } from "./suite.ts";
+
+export const connection: QueueTheme = (check) => {
+  check("sending and telling return at once, also far more than can be carried", async (broker) => {
+    const sender = await broker.join();
+    const startedAt = performance.now();
+    const answers = new Set<unknown>();
+    for (let round = 0; round < 200; round += 1) {
+      answers.add(sender.send(notices(`round-${round}`, { count: 100 })));
+      answers.add(sender.tell({ worker: 1, lanes: [lane("a")] }));
+    }
+    const tookMs = performance.now() - startedAt;
+    assert.ok(tookMs < 2_000, `took ${tookMs} ms`);
+    assert.ok([...answers].every((answer) => typeof answer === "boolean"));
+  });
+
+  check("while the connection is away, sending answers false and depth rejects", async (broker) => {
+    const sender = await broker.join();
+    broker.cut(sender);
+    await until("it is away", () => !sender.isConnected);
+    assert.equal(sender.send([notice("refused")]), false);
+    assert.equal(sender.tell({ worker: 1, lanes: [lane("refused")] }), false);
+    await assert.rejects(sender.depth(), WorkQueueUnavailableError);
+    broker.mend(sender);
+    await until("it is back", () => sender.isConnected);
+    const worker = new Worker(await broker.join());
+    await sent(sender, [notice("accepted")]);
+    await until("what was accepted is handled", () => worker.doneIds.includes("accepted"));
+    assert.ok(!worker.doneIds.includes("refused"));
+  });
+
+  check(
+    "a consumer that was away goes on by itself and hears that it may have missed something",
+    async (broker) => {
+      const sender = await broker.join();
+      const worker = new Worker(await broker.join());
+      await sent(sender, [notice("before")]);
+      await until("it consumes", () => worker.doneIds.includes("before"));
+      assert.equal(worker.missed, 0);
+      broker.cut(worker.queue);
+      await until("it is away", () => !worker.queue.isConnected);
+      await sent(sender, [notice("meanwhile")]);
+      broker.mend(worker.queue);
+      await until("it handles what came meanwhile", () => worker.doneIds.includes("meanwhile"));
+      await until("it heard of the gap", () => worker.missed === 1);
+      await sent(sender, [notice("after")]);
+      await until("it goes on", () => worker.doneIds.includes("after"));
+    },
+  );
+
+  check(
+    "a consumer that is asked for while the connection is away begins when it is back",
+    async (broker) => {
+      const sender = await broker.join();
+      const queue = await broker.join();
+      broker.cut(queue);
+      await until("it is away", () => !queue.isConnected);
+      const worker = new Worker(queue);
+      queue.listenAs(4);
+      await sent(sender, [notice("waiting")]);
+      broker.mend(queue);
+      await until("it is handled", () => worker.doneIds.includes("waiting"));
+    },
+  );
+
+  check("lost queues come back: consumers hear of it and go on, senders are heard", async (broker) => {
+    const sender = await broker.join();
+    const worker = new Worker(await broker.join());
+    await sent(sender, [notice("before")]);
+    await until("it consumes", () => worker.doneIds.includes("before"));
+    await broker.lose();
+    await until("it heard of the loss", () => worker.missed >= 1);
+    await sent(sender, [notice("after"), notice("urgent", { priority: "high" })]);
+    await until("it goes on", () => worker.doneIds.includes("after") && worker.doneIds.includes("urgent"));
+  });
+};

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { eventually } from "../../scenarios/eventually.ts";
+import { heldHandler, notices, sent, until, Worker } from "./scene.ts";
+import type { QueueTheme } from "./suite.ts";
+
+export const depth: QueueTheme = (check) => {
+  check("WDS-34 WDS-221 what waits is counted for each pool and priority", async (broker) => {
+    const sender = await broker.join();
+    await sent(sender, [
+      ...notices("a", { count: 3, priority: "high" }),
+      ...notices("b", { count: 2, priority: "low" }),
+      ...notices("c", { count: 4, pool: "other" }),
+    ]);
+    const counted = await eventually("all are counted", {
+      ask: () => sender.depth(),
+      holds: ({ waiting }) => waiting.reduce((sum, each) => sum + each.notices, 0) >= 9,
+    });
+    assert.deepEqual(
+      new Map(counted.waiting.map((each) => [`${each.pool} ${each.priority}`, each.notices])),
+      new Map([
+        ["default high", 3],
+        ["default normal", 0],
+        ["default low", 2],
+        ["other high", 0],
+        ["other normal", 4],
+        ["other low", 0],
+      ]),
+    );
+    assert.equal(counted.parked, 0);
+  });
+
+  check("what a consumer has in hand does not wait", async (broker) => {
+    const queue = await broker.join();
+    const held = heldHandler();
+    const worker = new Worker(queue, { handle: held.handle });
+    await sent(queue, notices("lane", { count: 3 }));
+    await until("all are in hand", () => worker.begun.length === 3);
+    const { waiting } = await queue.depth();
+    assert.deepEqual(
+      waiting.map((each) => each.notices),
+      [0, 0, 0],
+    );
+    held.release();
+  });
+};

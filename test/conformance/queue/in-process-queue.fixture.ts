@@ -1,0 +1,277 @@
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { priorities, type Priority } from "../../../src/core/delivery.ts";
+import type { LaneKey } from "../../../src/core/webhook.ts";
+import type { Clock } from "../../../src/ports/clock.ts";
+import {
+  type WorkConsumer,
+  type WorkNotice,
+  type WorkQueue,
+  type WorkQueueDepth,
+  WorkQueueUnavailableError,
+} from "../../../src/ports/work-queue.ts";
+
+export interface BrokerOptions {
+  /** For the pause before a notice that was passed on goes back. */
+  readonly clock?: Clock;
+  readonly passOnMs?: number;
+  /** How many notices a consumer has in hand at most. */
+  readonly inHandMax?: Readonly<Record<Priority, number>>;
+  /** A notice whose consumers were lost more often than this is parked. */
+  readonly lossesMax?: number;
+}
+
+/**
+ * A broker in memory that several work queues share, for tests of what stands on the port:
+ *
+ *   const broker = new Broker();
+ *   const api = broker.open();
+ *   const worker = broker.open();
+ *   worker.consume({ pool: "default", handle, told, missed });
+ *   api.send([notice]);
+ *   broker.disconnect(worker);    its unhandled notices go to others; without an argument: everybody's connection
+ *   broker.reconnect(worker);     it consumes again and hears `missed`
+ *   broker.lose();                every notice is gone, and consumers hear `missed`
+ *
+ * Hands over in microtasks, so a test that drives a clock by hand needs no real time.
+ */
+export class Broker {
+  readonly #options: Required<BrokerOptions>;
+  readonly #queues = new Map<string, Held[]>();
+  readonly #members = new Set<Member>();
+  #parked = 0;
+  #isPumping = false;
+
+  constructor(options: BrokerOptions = {}) {
+    this.#options = {
+      clock: systemClock,
+      passOnMs: 20,
+      inHandMax: { high: 32, normal: 16, low: 8 },
+      lossesMax: 10,
+      ...options,
+    };
+  }
+
+  /** One more process at this broker. */
+  open(): WorkQueue {
+    const member = new Member({
+      options: this.#options,
+      put: (held, end) => this.#put(held, end),
+      pump: () => this.#pump(),
+      tell: (worker, lanes) => this.#tell(worker, lanes),
+      depth: (pools) => this.#depth(pools),
+      leave: (leaving) => this.#members.delete(leaving),
+    });
+    this.#members.add(member);
+    return member;
+  }
+
+  /** Drops all notices, also those in hand, as if somebody had deleted the queues. */
+  lose(): void {
+    this.#queues.clear();
+    this.#parked = 0;
+    for (const member of this.#members) member.lose();
+  }
+
+  disconnect(queue?: WorkQueue): void {
+    for (const member of this.#chosen(queue)) member.disconnect();
+  }
+
+  reconnect(queue?: WorkQueue): void {
+    for (const member of this.#chosen(queue)) member.reconnect();
+  }
+
+  /** What no consumer has been given yet, of all pools, in order. */
+  get waiting(): readonly WorkNotice[] {
+    return [...this.#queues.values()].flatMap((queue) => queue.map(({ notice }) => notice));
+  }
+
+  #chosen(queue: WorkQueue | undefined): readonly Member[] {
+    return [...this.#members].filter((member) => queue === undefined || member === queue);
+  }
+
+  #put(held: Held, end: "head" | "tail"): void {
+    if (held.losses > this.#options.lossesMax) {
+      this.#parked += 1;
+      return;
+    }
+    const queue = this.#queue(held.notice);
+    if (end === "head") queue.unshift(held);
+    else queue.push(held);
+    this.#pump();
+  }
+
+  #queue({ pool, priority }: Pick<WorkNotice, "pool" | "priority">): Held[] {
+    const name = `${pool}.${priority}`;
+    const queue = this.#queues.get(name) ?? [];
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  /** Hands over what waits, soon; consumers take turns. */
+  #pump(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    queueMicrotask(() => {
+      this.#isPumping = false;
+      for (const priority of priorities) {
+        for (const queue of [...this.#queues.values()]) this.#handOver(queue, priority);
+      }
+    });
+  }
+
+  #handOver(queue: Held[], priority: Priority): void {
+    for (;;) {
+      const [held] = queue;
+      if (held === undefined || held.notice.priority !== priority) return;
+      const taker = [...this.#members].find((member) => member.canTake(held.notice));
+      if (taker === undefined) return;
+      queue.shift();
+      this.#members.delete(taker);
+      this.#members.add(taker);
+      taker.take(held);
+    }
+  }
+
+  #tell(worker: number, lanes: readonly LaneKey[]): void {
+    queueMicrotask(() => {
+      for (const member of this.#members) member.hear(worker, lanes);
+    });
+  }
+
+  #depth(pools: ReadonlySet<string>): WorkQueueDepth {
+    return {
+      waiting: [...pools].flatMap((pool) =>
+        priorities.map((priority) => ({ pool, priority, notices: this.#queue({ pool, priority }).length })),
+      ),
+      parked: this.#parked,
+    };
+  }
+}
+
+interface Held {
+  readonly notice: WorkNotice;
+  /** Consumers that were lost with it in hand. */
+  readonly losses: number;
+}
+
+/** What a member needs of its broker. */
+interface BrokerSide {
+  readonly options: Required<BrokerOptions>;
+  readonly put: (held: Held, end: "head" | "tail") => void;
+  readonly pump: () => void;
+  readonly tell: (worker: number, lanes: readonly LaneKey[]) => void;
+  readonly depth: (pools: ReadonlySet<string>) => WorkQueueDepth;
+  readonly leave: (member: Member) => void;
+}
+
+class Member implements WorkQueue {
+  readonly #broker: BrokerSide;
+  readonly #pools = new Set<string>();
+  /** What the broker waits for an answer to. */
+  readonly #inHand = new Set<Held>();
+  /** Handlers at work, also for notices that the broker has given to others since. */
+  readonly #handling = new Set<Promise<void>>();
+  #consumer: WorkConsumer | null = null;
+  #worker: number | null = null;
+  #isConnected = true;
+  #isStopping = false;
+  #isClosed = false;
+
+  constructor(broker: BrokerSide) {
+    this.#broker = broker;
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected && !this.#isClosed;
+  }
+
+  send(notices: readonly WorkNotice[]): boolean {
+    if (!this.isConnected) return false;
+    for (const notice of notices) {
+      this.#pools.add(notice.pool);
+      this.#broker.put({ notice, losses: 0 }, "tail");
+    }
+    return true;
+  }
+
+  tell({ worker, lanes }: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+    if (!this.isConnected) return false;
+    this.#broker.tell(worker, lanes);
+    return true;
+  }
+
+  consume(consumer: WorkConsumer): void {
+    if (this.#consumer !== null) throw new Error("this queue has a consumer");
+    this.#consumer = consumer;
+    this.#pools.add(consumer.pool);
+    this.#broker.pump();
+  }
+
+  listenAs(worker: number | null): void {
+    this.#worker = worker;
+  }
+
+  depth(): Promise<WorkQueueDepth> {
+    if (!this.isConnected) return Promise.reject(new WorkQueueUnavailableError("not connected"));
+    return Promise.resolve(this.#broker.depth(this.#pools));
+  }
+
+  async stopConsuming(): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all(this.#handling);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.stopConsuming();
+    this.#broker.leave(this);
+  }
+
+  canTake({ pool, priority }: WorkNotice): boolean {
+    if (!this.isConnected || this.#isStopping || this.#consumer?.pool !== pool) return false;
+    const inHand = [...this.#inHand].filter(({ notice }) => notice.priority === priority).length;
+    return inHand < this.#broker.options.inHandMax[priority];
+  }
+
+  take(held: Held): void {
+    this.#inHand.add(held);
+    const handling = this.#handle(held).finally(() => this.#handling.delete(handling));
+    this.#handling.add(handling);
+  }
+
+  hear(worker: number, lanes: readonly LaneKey[]): void {
+    if (this.isConnected && this.#worker === worker) this.#consumer?.told(lanes);
+  }
+
+  lose(): void {
+    this.#inHand.clear();
+    if (this.isConnected) this.#consumer?.missed();
+  }
+
+  disconnect(): void {
+    this.#isConnected = false;
+    const unhandled = [...this.#inHand].toReversed();
+    this.#inHand.clear();
+    for (const { notice, losses } of unhandled) this.#broker.put({ notice, losses: losses + 1 }, "head");
+  }
+
+  reconnect(): void {
+    if (this.#isConnected || this.#isClosed) return;
+    this.#isConnected = true;
+    this.#broker.pump();
+    this.#consumer?.missed();
+  }
+
+  async #handle(held: Held): Promise<void> {
+    const answer = await this.#consumer?.handle(held.notice);
+    if (answer === "pass_on" && this.#inHand.has(held) && !this.#isStopping) await this.#pause();
+    if (!this.#inHand.delete(held)) return;
+    if (answer === "pass_on") this.#broker.put({ notice: held.notice, losses: 0 }, "tail");
+    this.#broker.pump();
+  }
+
+  #pause(): Promise<void> {
+    const { clock, passOnMs } = this.#broker.options;
+    return new Promise((resolve) => clock.schedule(passOnMs, resolve));
+  }
+}

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { eventually } from "../../scenarios/eventually.ts";
+import { heldHandler, notice, sent, until, Worker } from "./scene.ts";
+import type { QueueTheme } from "./suite.ts";
+
+/** More than any adapter hands a notice out after its consumers were lost. */
+const lossesMany = 30;
+
+export const handedOutTooOften: QueueTheme = (check) => {
+  check("a notice whose consumers are lost again and again is parked, and others go on", async (broker) => {
+    const sender = await broker.join();
+    await sent(sender, [notice("deadly")]);
+    let losses = 0;
+    for (; losses < lossesMany; losses += 1) {
+      const held = heldHandler();
+      const victim = new Worker(await broker.join(), { handle: held.handle });
+      const end = await eventually("it is handed over, or parked", {
+        ask: async () => {
+          if (victim.begun.length > 0) return "handed over";
+          return (await sender.depth()).parked > 0 ? "parked" : "neither";
+        },
+        holds: (answer) => answer !== "neither",
+      });
+      if (end === "handed over") broker.cut(victim.queue);
+      else await victim.queue.stopConsuming();
+      held.release();
+      if (end === "parked") break;
+    }
+    assert.ok(losses >= 3 && losses < lossesMany, `parked after ${losses} losses`);
+    const worker = new Worker(await broker.join());
+    await sent(sender, [notice("harmless")]);
+    await until("others are handled", () => worker.doneIds.includes("harmless"));
+    assert.ok(!worker.begunIds.includes("deadly"));
+  });
+};
+
+export const unreadable: QueueTheme = (check) => {
+  check("what cannot be read is parked and counted, and what comes behind it is handled", async (broker) => {
+    const sender = await broker.join();
+    const worker = new Worker(await broker.join());
+    await sent(sender, [notice("before")]);
+    await until("it consumes", () => worker.doneIds.includes("before"));
+    await broker.putUnreadable?.("default");
+    await sent(sender, [notice("behind")]);
+    await until("it goes on", () => worker.doneIds.includes("behind"));
+    await eventually("it is counted", {
+      ask: () => sender.depth(),
+      holds: (depth) => depth.parked === 1,
+    });
+    assert.deepEqual(worker.doneIds, ["before", "behind"]);
+  });
+};

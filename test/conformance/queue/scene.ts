@@ -1,0 +1,99 @@
+import type { Priority } from "../../../src/core/delivery.ts";
+import type { LaneKey } from "../../../src/core/webhook.ts";
+import type { WorkConsumer, WorkNotice, WorkQueue } from "../../../src/ports/work-queue.ts";
+import { eventually } from "../../scenarios/eventually.ts";
+
+export function lane(webhookId: string): LaneKey {
+  return { webhookId, ordering: "none", eventType: null };
+}
+
+export function notice(webhookId: string, more: Partial<WorkNotice> = {}): WorkNotice {
+  return { lane: lane(webhookId), pool: "default", priority: "normal", ...more };
+}
+
+/** Notices of webhooks `name-0`, `name-1`, … */
+export function notices(name: string, { count, ...more }: Several): WorkNotice[] {
+  return Array.from({ length: count }, (_, index) => notice(`${name}-${index}`, more));
+}
+
+interface Several {
+  readonly count: number;
+  readonly priority?: Priority;
+  readonly pool?: string;
+}
+
+export type Handler = WorkConsumer["handle"];
+
+/** Does nothing until it is told to. */
+export interface HeldHandler {
+  readonly handle: Handler;
+  /** Lets everything that is in hand, and whatever comes, be done. */
+  release(): void;
+}
+
+export function heldHandler(): HeldHandler {
+  const { promise, resolve } = Promise.withResolvers<"done">();
+  return { handle: () => promise, release: () => resolve("done") };
+}
+
+/** A consumer that remembers what it was given. */
+export class Worker {
+  readonly queue: WorkQueue;
+  readonly begun: WorkNotice[] = [];
+  readonly done: WorkNotice[] = [];
+  readonly told: LaneKey[] = [];
+  missed = 0;
+
+  constructor(queue: WorkQueue, options: { readonly pool?: string; readonly handle?: Handler } = {}) {
+    const { pool = "default", handle = () => Promise.resolve("done" as const) } = options;
+    this.queue = queue;
+    queue.consume({
+      pool,
+      handle: async (given) => {
+        this.begun.push(given);
+        const answer = await handle(given);
+        if (answer === "done") this.done.push(given);
+        return answer;
+      },
+      told: (lanes) => void this.told.push(...lanes),
+      missed: () => void (this.missed += 1),
+    });
+  }
+
+  get begunIds(): string[] {
+    return idsOf(this.begun);
+  }
+
+  get doneIds(): string[] {
+    return idsOf(this.done);
+  }
+
+  get toldIds(): string[] {
+    return this.told.map(({ webhookId }) => webhookId);
+  }
+}
+
+export function idsOf(list: readonly WorkNotice[]): string[] {
+  return list.map((each) => each.lane.webhookId);
+}
+
+/** Waits until it is so. */
+export async function until(what: string, holds: () => boolean): Promise<void> {
+  await eventually(what, { ask: () => Promise.resolve(holds()), holds: (answer) => answer });
+}
+
+/** Sends until it is accepted, which a queue that was away for a moment may refuse at first. */
+export async function sent(queue: WorkQueue, list: readonly WorkNotice[]): Promise<void> {
+  await until("sending is accepted", () => queue.send(list));
+}
+
+/** Tells until it is heard, because a worker that begins to listen is not there at once. */
+export async function toldUntilHeard(
+  from: WorkQueue,
+  { to, worker, webhookId }: { readonly to: Worker; readonly worker: number; readonly webhookId: string },
+): Promise<void> {
+  await until(`worker ${worker} hears ${webhookId}`, () => {
+    from.tell({ worker, lanes: [lane(webhookId)] });
+    return to.toldIds.includes(webhookId);
+  });
+}

@@ -1,0 +1,213 @@
+import { createServer, connect, type Server, type Socket } from "node:net";
+import { freePort } from "./own-process.ts";
+
+/**
+ * The network between a client and a server, which a test can break: `cut` resets what is connected and refuses what
+ * comes, `stall` lets packets vanish without a word, `loseAnswers` those of one direction, `delay` makes the way longer. `restore` ends all of it; what was
+ * stalled goes on, as after lost packets that are sent again.
+ */
+export class CuttingProxy {
+  readonly port: number;
+  readonly #target: number;
+  readonly #roads = new Set<Road>();
+  readonly #state: NetworkState = { isStalled: false, losesAnswers: false, delayMs: 0 };
+  #server: Server | null = null;
+
+  private constructor(port: number, target: number) {
+    this.port = port;
+    this.#target = target;
+  }
+
+  /** A way to `target` on this machine. */
+  static async to(target: number): Promise<CuttingProxy> {
+    const proxy = new CuttingProxy(await freePort(), target);
+    await proxy.#listen();
+    return proxy;
+  }
+
+  /** The same address with the port of the proxy. */
+  addressOf(url: string): string {
+    const through = new URL(url);
+    through.port = String(this.port);
+    return through.href;
+  }
+
+  get connectionsOpen(): number {
+    return this.#roads.size;
+  }
+
+  async cut(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    const closed = new Promise((resolve) => (server === null ? resolve(null) : server.close(resolve)));
+    for (const road of this.#roads) road.reset();
+    await closed;
+  }
+
+  stall(): void {
+    this.#state.isStalled = true;
+    for (const road of this.#roads) road.look();
+  }
+
+  /** What clients say arrives, and what servers answer does not. */
+  loseAnswers(): void {
+    this.#state.losesAnswers = true;
+    for (const road of this.#roads) road.look();
+  }
+
+  /** Each way takes so much longer. */
+  delay(delayMs: number): void {
+    this.#state.delayMs = delayMs;
+  }
+
+  async restore(): Promise<void> {
+    this.#state.isStalled = false;
+    this.#state.losesAnswers = false;
+    this.#state.delayMs = 0;
+    for (const road of this.#roads) road.look();
+    if (this.#server === null) await this.#listen();
+  }
+
+  async close(): Promise<void> {
+    await this.cut();
+  }
+
+  async #listen(): Promise<void> {
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
+      const road = new Road(client, { target: this.#target, state: this.#state });
+      this.#roads.add(road);
+      road.ended = () => this.#roads.delete(road);
+    });
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(this.port, "127.0.0.1", resolve);
+    });
+  }
+}
+
+interface NetworkState {
+  isStalled: boolean;
+  losesAnswers: boolean;
+  delayMs: number;
+}
+
+/** One connection through the proxy. */
+class Road {
+  readonly #client: Socket;
+  readonly #target: number;
+  readonly #state: NetworkState;
+  #upstream: Socket | null = null;
+  #lanes: readonly Way[] = [];
+  ended: () => void = () => undefined;
+
+  constructor(client: Socket, { target, state }: { readonly target: number; readonly state: NetworkState }) {
+    this.#client = client;
+    this.#target = target;
+    this.#state = state;
+    client.on("error", () => undefined);
+    client.once("close", () => this.#oneClosed());
+    this.look();
+  }
+
+  /** The network is another now. */
+  look(): void {
+    if (this.#upstream === null && !this.#state.isStalled && !this.#client.destroyed) this.#connect();
+    for (const way of this.#lanes) way.move();
+  }
+
+  reset(): void {
+    reset(this.#client);
+    if (this.#upstream !== null) reset(this.#upstream);
+    if (this.#upstream === null) this.ended();
+  }
+
+  #connect(): void {
+    const upstream = connect({ host: "127.0.0.1", port: this.#target, allowHalfOpen: true });
+    this.#upstream = upstream;
+    upstream.setNoDelay(true);
+    this.#client.setNoDelay(true);
+    upstream.on("error", () => undefined);
+    upstream.once("close", () => this.#oneClosed());
+    upstream.once("connect", () => {
+      this.#lanes = [
+        new Way({ from: this.#client, to: upstream, isAnswer: false }, this.#state),
+        new Way({ from: upstream, to: this.#client, isAnswer: true }, this.#state),
+      ];
+    });
+  }
+
+  /** Nobody hears of a closed connection while packets vanish. */
+  #oneClosed(): void {
+    const upstream = this.#upstream;
+    if (upstream?.destroyed === true && !this.#client.destroyed && this.#lanes.length === 0)
+      reset(this.#client);
+    if (this.#client.destroyed && (upstream === null || upstream.destroyed)) this.ended();
+  }
+}
+
+interface WayParts {
+  readonly from: Socket;
+  readonly to: Socket;
+  readonly isAnswer: boolean;
+}
+
+/** One direction of a connection. */
+class Way {
+  readonly #isAnswer: boolean;
+  readonly #from: Socket;
+  readonly #to: Socket;
+  readonly #state: NetworkState;
+  readonly #waiting: { readonly what: Buffer | "end" | "reset"; readonly dueMs: number }[] = [];
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor({ from, to, isAnswer }: WayParts, state: NetworkState) {
+    this.#isAnswer = isAnswer;
+    this.#from = from;
+    this.#to = to;
+    this.#state = state;
+    from.on("data", (chunk: Buffer) => this.#take(chunk));
+    from.once("end", () => this.#take("end"));
+    from.once("close", (hadError) => this.#take(hadError || !from.readableEnded ? "reset" : "end"));
+    to.on("drain", () => this.move());
+    this.move();
+  }
+
+  #take(what: Buffer | "end" | "reset"): void {
+    this.#waiting.push({ what, dueMs: performance.now() + this.#state.delayMs });
+    this.move();
+  }
+
+  move(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#state.isStalled || (this.#isAnswer && this.#state.losesAnswers)) {
+      this.#from.pause();
+      return;
+    }
+    for (let [next] = this.#waiting; next !== undefined; [next] = this.#waiting) {
+      const earlyMs = this.#state.delayMs === 0 ? 0 : next.dueMs - performance.now();
+      if (earlyMs > 0) {
+        this.#timer = setTimeout(() => this.move(), earlyMs);
+        break;
+      }
+      this.#waiting.shift();
+      this.#pass(next.what);
+    }
+    if (this.#to.writableNeedDrain) this.#from.pause();
+    else this.#from.resume();
+  }
+
+  #pass(what: Buffer | "end" | "reset"): void {
+    if (this.#to.destroyed) return;
+    if (what === "end") this.#to.end();
+    else if (what === "reset") reset(this.#to);
+    else this.#to.write(what);
+  }
+}
+
+/** With a reset, unless this side has said its end: such a socket cannot be reset, and its handle would stay open. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
+}

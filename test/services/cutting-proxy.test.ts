@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { type TestContext, test } from "node:test";
+import { eventually } from "../scenarios/eventually.ts";
+import { CuttingProxy } from "./cutting-proxy.fixture.ts";
+
+/** A proxy before a server that answers with what it heard, and a client that keeps what it is answered. */
+async function openScene(t: TestContext) {
+  const heard: string[] = [];
+  const server = createServer((socket) => {
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk: Buffer) => {
+      heard.push(chunk.toString());
+      socket.write(chunk);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const proxy = await CuttingProxy.to((server.address() as AddressInfo).port);
+  t.after(() => proxy.close());
+  const client = async () => {
+    const socket = connect(proxy.port, "127.0.0.1");
+    t.after(() => socket.destroy());
+    const answers: string[] = [];
+    socket.on("data", (chunk: Buffer) => answers.push(chunk.toString()));
+    await once(socket, "connect");
+    return { socket, text: () => answers.join("") };
+  };
+  return { proxy, heard, client };
+}
+
+function reads(client: { readonly text: () => string }, text: string): Promise<string> {
+  return eventually(`the client reads ${text}`, {
+    ask: async () => client.text(),
+    holds: (seen) => seen === text,
+  });
+}
+
+/** How a connection ends: with the code of its error, or without one. */
+async function endOf(socket: Socket): Promise<string> {
+  let code = "no error";
+  socket.once("error", (error: NodeJS.ErrnoException) => {
+    code = error.code ?? error.message;
+  });
+  await new Promise((resolve) => socket.once("close", resolve));
+  return code;
+}
+
+test("a cut resets what is connected and refuses what comes, until it is restored", async (t) => {
+  const { proxy, client } = await openScene(t);
+  const before = await client();
+  before.socket.write("a");
+  await reads(before, "a");
+  const ended = endOf(before.socket);
+  await proxy.cut();
+  assert.equal(await ended, "ECONNRESET");
+  assert.equal(await endOf(connect(proxy.port, "127.0.0.1")), "ECONNREFUSED");
+  await proxy.restore();
+  const after = await client();
+  after.socket.write("b");
+  await reads(after, "b");
+});
+
+test("packets that vanish arrive after the restoration, in their order, on old connections and new ones", async (t) => {
+  const { proxy, heard, client } = await openScene(t);
+  const old = await client();
+  old.socket.write("a");
+  await reads(old, "a");
+  proxy.stall();
+  old.socket.write("b");
+  const young = await client();
+  young.socket.write("c");
+  // Something else comes through meanwhile, so that there was time for what must not.
+  const { proxy: other, client: otherClient } = await openScene(t);
+  assert.ok(other.port !== proxy.port);
+  const witness = await otherClient();
+  witness.socket.write("d");
+  await reads(witness, "d");
+  assert.deepEqual(heard, ["a"]);
+  await proxy.restore();
+  await reads(old, "ab");
+  await reads(young, "c");
+});
+
+test("answers can be lost alone: the server hears what the client says", async (t) => {
+  const { proxy, heard, client } = await openScene(t);
+  const one = await client();
+  one.socket.write("a");
+  await reads(one, "a");
+  proxy.loseAnswers();
+  one.socket.write("b");
+  await eventually("the server hears it", {
+    ask: async () => heard.join(""),
+    holds: (seen) => seen === "ab",
+  });
+  assert.equal(one.text(), "a");
+  const ended = endOf(one.socket);
+  await proxy.cut();
+  assert.equal(await ended, "ECONNRESET");
+  assert.equal(one.text(), "a");
+});
+
+test("a delay holds for each way", async (t) => {
+  const { proxy, client } = await openScene(t);
+  const one = await client();
+  one.socket.write("a");
+  await reads(one, "a");
+  proxy.delay(100);
+  const sentMs = performance.now();
+  one.socket.write("b");
+  await reads(one, "ab");
+  assert.ok(performance.now() - sentMs >= 195, "it came too early");
+});

@@ -1,0 +1,149 @@
+import { randomBytes } from "node:crypto";
+import { chownSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { leftovers } from "./leftovers.ts";
+import { accepts, type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.ts";
+
+const startMsMax = 90_000;
+
+interface Ports {
+  readonly amqp: number;
+  readonly distribution: number;
+}
+
+/**
+ * A RabbitMQ node of a test's own with its name, ports and folder, without plugins. Stopping it ends the operating system
+ * process; what its queues hold is there again after a start. The port mapper `epmd` is shared with other nodes of the
+ * machine, as always.
+ */
+export class RabbitmqServer {
+  readonly url: string;
+  readonly port: number;
+  readonly #ports: Ports;
+  readonly #name = `posthorn_${randomBytes(6).toString("hex")}@localhost`;
+  readonly #folder: string;
+  readonly #account: Account | null;
+  #process: OwnProcess | null = null;
+  #node: number | null = null;
+
+  private constructor(ports: Ports, { folder, account }: { folder: string; account: Account | null }) {
+    this.#ports = ports;
+    this.port = ports.amqp;
+    this.#folder = folder;
+    this.#account = account;
+    this.url = `amqp://guest:guest@127.0.0.1:${ports.amqp}`;
+  }
+
+  static async start(): Promise<RabbitmqServer> {
+    const account = accountOf("rabbitmq");
+    const ports = { amqp: await freePort(), distribution: await freePort() };
+    const server = new RabbitmqServer(ports, { folder: ownFolder("rabbitmq", account), account });
+    server.#write("enabled_plugins", "[].\n");
+    server.#write("rabbitmq.conf", "loopback_users = none\n");
+    try {
+      await server.start();
+    } catch (error) {
+      await server.remove();
+      throw error;
+    }
+    return server;
+  }
+
+  /** Resolves once it accepts connections, which is when its queues can be used. */
+  async start(): Promise<void> {
+    const process = new OwnProcess([program()], {
+      ...{ env: this.#environment(), account: this.#account, cwd: this.#folder },
+    });
+    this.#process = process;
+    const isUp = async () => (this.#readNode() === null ? false : accepts(this.port));
+    await process.until(isUp, { what: "RabbitMQ starts", withinMs: startMsMax });
+    this.#node = this.#readNode();
+    if (this.#node !== null) leftovers.process(this.#node, "SIGKILL");
+  }
+
+  /** In good order: connections are closed, queues written out. */
+  async stop(): Promise<void> {
+    await this.#end("SIGTERM");
+  }
+
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL");
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    leftovers.removeFolder(this.#folder);
+  }
+
+  /** The signal goes to the node itself: the script around it would run a slow command to stop it. */
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const [script, node] = [this.#process, this.#node];
+    if (script === null || !script.isRunning) return;
+    if (node === null) {
+      await script.end("SIGKILL");
+      return;
+    }
+    process.kill(node, signal);
+    // The script ends after the node.
+    await script.end("SIGCONT");
+    leftovers.processEnded(node);
+    this.#node = null;
+  }
+
+  /** The node's process; null before it has told, and for one that is a leftover of the last run. */
+  #readNode(): number | null {
+    try {
+      const pid = Number(readFileSync(join(this.#folder, "pid"), "utf8"));
+      return Number.isInteger(pid) && pid > 0 ? pid : null;
+    } catch {
+      return null;
+    }
+  }
+
+  #environment(): Readonly<Record<string, string>> {
+    const path = (name: string): string => join(this.#folder, name);
+    return {
+      HOME: this.#folder,
+      LANG: "C.UTF-8",
+      RABBITMQ_NODENAME: this.#name,
+      RABBITMQ_NODE_IP_ADDRESS: "127.0.0.1",
+      RABBITMQ_NODE_PORT: String(this.#ports.amqp),
+      RABBITMQ_DIST_PORT: String(this.#ports.distribution),
+      RABBITMQ_MNESIA_BASE: path("mnesia"),
+      RABBITMQ_LOG_BASE: path("log"),
+      RABBITMQ_ENABLED_PLUGINS_FILE: path("enabled_plugins"),
+      RABBITMQ_CONFIG_FILE: path("rabbitmq"),
+      RABBITMQ_CONF_ENV_FILE: path("no-such-file"),
+      RABBITMQ_PID_FILE: path("pid"),
+      // One scheduler and no busy waiting, because others need the processors too.
+      RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS:
+        "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none",
+    };
+  }
+
+  #write(name: string, text: string): void {
+    const path = join(this.#folder, name);
+    writeFileSync(path, text);
+    if (this.#account !== null) chownSync(path, this.#account.uid, this.#account.gid);
+  }
+}
+
+/** The script of the installation itself: Debian's in the path runs as its own user alone. */
+function program(): string {
+  const versions = "/usr/lib/rabbitmq/lib";
+  try {
+    const newest = readdirSync(versions)
+      .filter((name) => name.startsWith("rabbitmq_server-"))
+      .toSorted()
+      .at(-1);
+    if (newest !== undefined) return join(versions, newest, "sbin/rabbitmq-server");
+  } catch {
+    // Not Debian.
+  }
+  return "rabbitmq-server";
+}

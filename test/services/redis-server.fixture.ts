@@ -1,0 +1,87 @@
+import { execFileSync } from "node:child_process";
+import { leftovers } from "./leftovers.ts";
+import { freePort, OwnProcess, ownFolder } from "./own-process.ts";
+
+const startMsMax = 20_000;
+
+/** A Redis, or a Valkey where there is no Redis, of a test's own. It keeps nothing on disk: a start finds it empty. */
+export class RedisServer {
+  readonly url: string;
+  readonly port: number;
+  readonly #folder = ownFolder("redis", null);
+  readonly #settings: readonly string[];
+  #process: OwnProcess | null = null;
+
+  private constructor(port: number, settings: readonly string[]) {
+    this.port = port;
+    this.url = `redis://127.0.0.1:${port}`;
+    this.#settings = settings;
+  }
+
+  /** With settings as on its command line: `["--requirepass", "secret"]`. */
+  static async start(settings: readonly string[] = []): Promise<RedisServer> {
+    const server = new RedisServer(await freePort(), settings);
+    try {
+      await server.start();
+    } catch (error) {
+      await server.remove();
+      throw error;
+    }
+    return server;
+  }
+
+  /** Resolves once it accepts connections, which may be before it has loaded what `--dir` of the settings holds. */
+  async start(): Promise<void> {
+    const server = new OwnProcess([
+      program(),
+      ...["--port", String(this.port), "--bind", "127.0.0.1", "--dir", this.#folder, "--save", ""],
+      ...this.#settings,
+    ]);
+    this.#process = server;
+    await server.until(() => /ready to accept connections/i.test(server.output), {
+      what: "Redis starts",
+      withinMs: startMsMax,
+    });
+  }
+
+  /** In good order: connections are closed. */
+  async stop(): Promise<void> {
+    await this.#process?.end("SIGTERM");
+  }
+
+  /** As a machine that loses power. */
+  async kill(): Promise<void> {
+    await this.#process?.end("SIGKILL");
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start();
+  }
+
+  /** It still accepts connections, because the system does, and answers nothing. */
+  pause(): void {
+    this.#process?.signal("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#process?.signal("SIGCONT");
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    leftovers.removeFolder(this.#folder);
+  }
+}
+
+function program(): string {
+  for (const name of ["redis-server", "valkey-server"]) {
+    try {
+      execFileSync(name, ["--version"], { stdio: "ignore", timeout: 10_000 });
+      return name;
+    } catch {
+      // Not on this machine.
+    }
+  }
+  throw new Error("neither redis-server nor valkey-server is on this machine");
+}
