@@ -6,6 +6,7 @@ import {
   giveBack,
   peekWaitMs,
   reconfigureBucket,
+  spend,
   strictestLimit,
   tryTake,
   tryTakeAll,
@@ -51,6 +52,15 @@ test("all buckets or none: the tenant's token is not spent on a webhook that has
   assert.equal(tryTakeAll([webhook, tenant], start), 0);
   assert.equal(tryTakeAll([webhook, tenant], start), 1_000);
   assert.equal(tryTake(tenant, start), 0);
+});
+
+test("what goes by another permission is counted, and leaves a bucket empty at most", () => {
+  const bucket = createBucket({ requestsPerMinute: 60, burst: 2 });
+  spend(bucket, start);
+  assert.equal(peekWaitMs(bucket, start), 0);
+  for (let count = 0; count < 10; count += 1) spend(bucket, start);
+  assert.equal(peekWaitMs(bucket, start), 1_000);
+  assert.equal(bucket.fullAt, start + 2_000);
 });
 
 test("a new limit is no way around the old one", () => {

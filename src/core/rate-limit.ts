@@ -58,6 +58,12 @@ export function tryTakeAll(buckets: readonly RateBucket[], now: number): number 
   return waitMs;
 }
 
+/** Counts a request that something else let through, such as a bucket that processes share. An empty one stays empty. */
+export function spend(bucket: RateBucket, now: number): void {
+  take(bucket, now);
+  bucket.fullAt = Math.min(bucket.fullAt, fullAtMax(bucket, now));
+}
+
 /** Gives back a token for a request that was never sent. */
 export function giveBack(bucket: RateBucket): void {
   bucket.fullAt -= bucket.intervalMs;

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { advanceWindow, countResult, createWindow, resizeWindow, windowStart } from "./rolling-window.ts";
+import {
+  addResults,
+  advanceWindow,
+  clearWindow,
+  countResult,
+  createWindow,
+  resizeWindow,
+  type RollingWindow,
+  windowStart,
+} from "./rolling-window.ts";
 
 const start = 1_800_000_000_000;
 const sizeMs = 60_000;
@@ -54,4 +63,75 @@ test("another length starts anew", () => {
   assert.equal(window.successes, 1);
   advanceWindow(window, start + 10_000);
   assert.equal(window.successes, 0);
+});
+
+/** What somebody who only sees each result, as it is counted, knows of the slices. */
+function seen(window: RollingWindow, into: Map<number, [successes: number, failures: number]>) {
+  return (now: number, accepted: boolean): void => {
+    countResult(window, now, accepted);
+    const counts = into.get(window.head) ?? [0, 0];
+    counts[accepted ? 0 : 1] += 1;
+    into.set(window.head, counts);
+  };
+}
+
+const slicesOf = (counts: ReadonlyMap<number, [number, number]>) =>
+  [...counts].map(([slice, [successes, failures]]) => ({ slice, successes, failures }));
+
+test("property: results that were counted elsewhere count as if they had been counted here", () => {
+  fc.assert(
+    fc.property(results, results, fc.integer({ min: 0, max: 90_000 }), (before, after, pauseMs) => {
+      const [whole, taken] = [createWindow(sizeMs), createWindow(sizeMs)];
+      const known = new Map<number, [number, number]>();
+      const count = seen(whole, known);
+      let now = start;
+      for (const [elapsedMs, accepted] of before) count((now += elapsedMs), accepted);
+      now += pauseMs;
+      addResults(taken, slicesOf(known), now);
+      for (const [elapsedMs, accepted] of after) {
+        now += elapsedMs;
+        countResult(whole, now, accepted);
+        countResult(taken, now, accepted);
+      }
+      for (const window of [whole, taken]) advanceWindow(window, now);
+      assert.deepEqual([taken.successes, taken.failures], [whole.successes, whole.failures]);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("results of a clock that is a little ahead are new ones, and those of another time are none", () => {
+  const window = createWindow(sizeMs);
+  const slice = Math.floor(start / 1_000);
+  const one = { successes: 0, failures: 1 };
+  addResults(window, [{ slice: slice + 3, ...one }], start);
+  assert.equal(window.failures, 1);
+  addResults(
+    window,
+    [
+      { slice: slice + 60, ...one },
+      { slice: slice - 60, ...one },
+    ],
+    start,
+  );
+  assert.equal(window.failures, 1);
+  advanceWindow(window, start + 59_000);
+  assert.equal(window.failures, 1);
+  advanceWindow(window, start + 60_000);
+  assert.equal(window.failures, 0);
+});
+
+test("whoever keeps a copy can see that results were forgotten before their time", () => {
+  const window = createWindow(sizeMs);
+  countResult(window, start, true);
+  countResult(window, start + 59_000, true);
+  countResult(window, start + 3_600_000, true);
+  assert.equal(window.clearings, 0);
+  clearWindow(window);
+  assert.equal(window.clearings, 1);
+  resizeWindow(window, 10_000);
+  assert.equal(window.clearings, 2);
+  countResult(window, start, true);
+  countResult(window, start - 3_600_000, true);
+  assert.equal(window.clearings, 3);
 });

@@ -12,20 +12,28 @@ export interface RollingWindow {
   head: number;
   /** Successes, then failures, by slice number modulo 60. Made with the first result: most webhooks are idle. */
   slices: Uint32Array | null;
+  /** How often its results were forgotten before their time, so that a copy kept elsewhere can forget them too. */
+  clearings: number;
+}
+
+/** Results of one slice: its number as in `RollingWindow.head`. */
+export interface SliceResults {
+  readonly slice: number;
+  readonly successes: number;
+  readonly failures: number;
 }
 
 const sliceCount = 60;
 
 /** An empty window of this length in ms. */
 export function createWindow(sizeMs: number): RollingWindow {
-  return { successes: 0, failures: 0, sizeMs, head: 0, slices: null };
+  return { successes: 0, failures: 0, sizeMs, head: 0, slices: null, clearings: 0 };
 }
 
 /** Forgets every result. */
 export function clearWindow(window: RollingWindow): void {
-  window.successes = 0;
-  window.failures = 0;
-  window.slices?.fill(0);
+  emptyAll(window);
+  window.clearings += 1;
 }
 
 /** Gives the window another length in ms. It then starts empty, because its slices meant other times. */
@@ -46,13 +54,31 @@ export function countResult(window: RollingWindow, now: number, accepted: boolea
   else window.failures += 1;
 }
 
+/**
+ * Counts results that were counted elsewhere in a window of the same length, as far as they are not too old at `now`
+ * (Unix ms). What comes from ahead of this clock, by less than a window, counts into the newest slice.
+ */
+export function addResults(window: RollingWindow, results: readonly SliceResults[], now: number): void {
+  advanceWindow(window, now);
+  for (const { slice, successes, failures } of results) {
+    if (Math.abs(slice - window.head) >= sliceCount) continue;
+    window.slices ??= new Uint32Array(2 * sliceCount);
+    const index = Math.min(slice, window.head) % sliceCount;
+    window.slices[index] = (window.slices[index] ?? 0) + successes;
+    window.slices[sliceCount + index] = (window.slices[sliceCount + index] ?? 0) + failures;
+    window.successes += successes;
+    window.failures += failures;
+  }
+}
+
 /** Drops the results that are too old at `now` (Unix ms). */
 export function advanceWindow(window: RollingWindow, now: number): void {
   const slice = Math.floor((now * sliceCount) / window.sizeMs);
   const passed = slice - window.head;
   // A clock set back by less than a window counts into the newest slice; by more, and nothing kept makes sense.
   if (passed <= 0 && passed > -sliceCount) return;
-  if (passed < 0 || passed >= sliceCount) clearWindow(window);
+  if (passed < 0) clearWindow(window);
+  else if (passed >= sliceCount) emptyAll(window);
   else for (let next = window.head + 1; next <= slice; next += 1) emptySlice(window, next % sliceCount);
   window.head = slice;
 }
@@ -60,6 +86,12 @@ export function advanceWindow(window: RollingWindow, now: number): void {
 /** Start of the time that the counts cover, Unix ms. */
 export function windowStart(window: RollingWindow): number {
   return Math.max(0, ((window.head - sliceCount + 1) * window.sizeMs) / sliceCount);
+}
+
+function emptyAll(window: RollingWindow): void {
+  window.successes = 0;
+  window.failures = 0;
+  window.slices?.fill(0);
 }
 
 function emptySlice(window: RollingWindow, index: number): void {

@@ -70,8 +70,8 @@ export const ownership: StoreTheme = (check) => {
     const other = await another(open);
     const id = await webhookWithWork(store);
     const [mine, theirs] = [
-      await ownershipOf(store).join({ aliveMs: longMs }),
-      await ownershipOf(other).join({ aliveMs: longMs }),
+      await ownershipOf(store).join({ aliveMs: longMs, pool: "default" }),
+      await ownershipOf(other).join({ aliveMs: longMs, pool: "default" }),
     ];
     assert.notEqual(mine, theirs);
     const taken = only((await acquire(store, mine)).webhooks);
@@ -94,7 +94,7 @@ export const ownership: StoreTheme = (check) => {
     const other = await another(open);
     const workers = [store, other].map(async (each) => ({
       each,
-      worker: await ownershipOf(each).join({ aliveMs: longMs }),
+      worker: await ownershipOf(each).join({ aliveMs: longMs, pool: "default" }),
     }));
     const both = await Promise.all(workers);
     for (let round = 0; round < 10; round += 1) {
@@ -111,7 +111,7 @@ export const ownership: StoreTheme = (check) => {
       await webhookWithWork(store),
       await webhookWithWork(store),
     ];
-    const worker = await ownershipOf(store).join({ aliveMs: longMs });
+    const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
     const named = await acquire(store, worker, { from: { kind: "webhooks", ids: [first, "never seen"] } });
     assert.deepEqual(idsIn(named), [first]);
     const rest = await acquire(store, worker, { from: { kind: "work", after: null, except: [second] } });
@@ -125,7 +125,7 @@ export const ownership: StoreTheme = (check) => {
       return { lane: lane(ids.at(-1) ?? "") };
     });
     await publish(store, { deliveries });
-    const worker = await ownershipOf(store).join({ aliveMs: longMs });
+    const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
     const found: string[] = [];
     let pages = 0;
     for (let after: string | null = null; pages < 5; ) {
@@ -145,8 +145,8 @@ export const ownership: StoreTheme = (check) => {
   check("a worker takes an equal share and the slack", async (store, open) => {
     const other = await another(open);
     for (let count = 0; count < 20; count += 1) await webhookWithWork(store);
-    const mine = await ownershipOf(store).join({ aliveMs: longMs });
-    const theirs = await ownershipOf(other).join({ aliveMs: longMs });
+    const mine = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
+    const theirs = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
     assert.equal((await acquire(store, mine, { slack: 1 })).webhooks.length, 11);
     assert.equal((await acquire(store, mine, { slack: 1 })).webhooks.length, 0);
     assert.equal((await acquire(other, theirs, { slack: 1, limit: 4 })).webhooks.length, 4);
@@ -156,7 +156,7 @@ export const ownership: StoreTheme = (check) => {
   check("what was given back goes to the next owner with its state and its lanes", async (store, open) => {
     const other = await another(open);
     const id = await webhookWithWork(store);
-    const mine = await ownershipOf(store).join({ aliveMs: longMs });
+    const mine = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
     const { fence } = only((await acquire(store, mine)).webhooks);
     const state = {
       ...blank(id),
@@ -166,7 +166,7 @@ export const ownership: StoreTheme = (check) => {
       circuit: "{}",
       health: "[]",
     };
-    const theirs = await ownershipOf(other).join({ aliveMs: longMs });
+    const theirs = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
     const handover = { state, rateFullAt: start + 0.5 };
     await ownershipOf(other).release({ worker: theirs, webhooks: [{ state: blank(id), rateFullAt: null }] });
     await ownershipOf(store).release({ worker: mine, webhooks: [handover] });
@@ -180,9 +180,9 @@ export const ownership: StoreTheme = (check) => {
   check("a worker that is silent for too long is reaped, and hears of it", async (store, open) => {
     const other = await another(open);
     const id = await webhookWithWork(store);
-    const dying = await ownershipOf(store).join({ aliveMs: 40 });
+    const dying = await ownershipOf(store).join({ aliveMs: 40, pool: "default" });
     await acquire(store, dying);
-    const living = await ownershipOf(other).join({ aliveMs: longMs });
+    const living = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
     assert.deepEqual(idsIn(await acquire(other, living)), []);
     await sleep(80);
     await ownershipOf(other).beat({ worker: living, aliveMs: longMs });
@@ -195,7 +195,7 @@ export const ownership: StoreTheme = (check) => {
 
   check("a late beat that comes before anybody reaped keeps everything", async (store) => {
     const id = await webhookWithWork(store);
-    const worker = await ownershipOf(store).join({ aliveMs: 20 });
+    const worker = await ownershipOf(store).join({ aliveMs: 20, pool: "default" });
     assert.deepEqual(idsIn(await acquire(store, worker)), [id]);
     await sleep(40);
     const beat = await ownershipOf(store).beat({ worker, aliveMs: longMs });
@@ -205,11 +205,11 @@ export const ownership: StoreTheme = (check) => {
   check("a former owner can neither settle nor write what it knew", async (store, open) => {
     const other = await another(open);
     const id = await webhookWithWork(store, 2);
-    const first = await ownershipOf(store).join({ aliveMs: 20 });
+    const first = await ownershipOf(store).join({ aliveMs: 20, pool: "default" });
     const { fence } = only((await acquire(store, first)).webhooks);
     const held = await claim(store, lane(id));
     await sleep(40);
-    const second = await ownershipOf(other).join({ aliveMs: longMs });
+    const second = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
     await ownershipOf(other).beat({ worker: second, aliveMs: longMs });
     const taken = only((await acquire(other, second)).webhooks);
     const states = [{ ...blank(id), lastSuccessAt: start, fence }];
@@ -225,10 +225,10 @@ export const ownership: StoreTheme = (check) => {
     const other = await another(open);
     const key = lane("webhook-1", "strict");
     const { deliveries } = await publish(store, { deliveries: [{ lane: key }, { lane: key }] });
-    const first = await ownershipOf(store).join({ aliveMs: longMs });
+    const first = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
     await acquire(store, first);
     await claim(store, key, { limit: 1 });
-    const second = await ownershipOf(other).join({ aliveMs: longMs });
+    const second = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
     assert.deepEqual(await claim(other, key, { now: start + 1 }), {
       deliveries: [],
       more: nothingMore,
@@ -239,14 +239,90 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual(claimedIds(await claim(other, key)), idsOf(deliveries));
   });
 
+  check("what a worker never served goes back as it was, and nothing else", async (store, open) => {
+    const other = await another(open);
+    const [kept, used, fresh] = [
+      await webhookWithWork(store),
+      await webhookWithWork(store),
+      await webhookWithWork(store),
+    ];
+    const before = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
+    const state = { ...blank(used), circuit: "{}" };
+    await acquire(other, before, { from: { kind: "webhooks", ids: [used] } });
+    await ownershipOf(other).release({ worker: before, webhooks: [{ state, rateFullAt: start }] });
+    const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
+    assert.deepEqual(idsIn(await acquire(store, worker)), [kept, used, fresh].toSorted());
+    await ownershipOf(other).keepOnly({ worker: before, webhookIds: [] });
+    await ownershipOf(store).keepOnly({ worker, webhookIds: [kept, "never seen"] });
+    const { webhooks } = await acquire(other, before);
+    const handed = new Map(webhooks.map(({ webhookId, ...rest }) => [webhookId, rest]));
+    assert.deepEqual([...handed.keys()].toSorted(), [used, fresh].toSorted());
+    assert.deepEqual(handed.get(used)?.runtime, state);
+    assert.deepEqual(handed.get(used)?.rate, { kind: "full_at", fullAt: start });
+    assert.deepEqual(handed.get(fresh)?.rate, { kind: "unused" });
+    await ownershipOf(store).keepOnly({ worker, webhookIds: [] });
+    assert.deepEqual(idsIn(await acquire(other, before)), [kept]);
+  });
+
+  check(
+    "a worker that retires leaves its share to the others, and keeps what it owns",
+    async (store, open) => {
+      const other = await another(open);
+      for (let count = 0; count < 4; count += 1) await webhookWithWork(store);
+      const [retired, staying] = [
+        await ownershipOf(store).join({ aliveMs: longMs, pool: "default" }),
+        await ownershipOf(other).join({ aliveMs: longMs, pool: "default" }),
+      ];
+      const mine = idsIn(await acquire(store, retired, { slack: 0 }));
+      assert.equal(mine.length, 2);
+      assert.equal((await acquire(other, staying, { slack: 0 })).webhooks.length, 2);
+      await ownershipOf(store).retire(retired);
+      assert.deepEqual(await ownershipOf(other).beat({ worker: staying, aliveMs: longMs }), {
+        workers: 1,
+        owned: 2,
+      });
+      assert.notEqual(await ownershipOf(store).beat({ worker: retired, aliveMs: longMs }), null);
+      await webhookWithWork(store);
+      assert.deepEqual(idsIn(await acquire(store, retired)), []);
+      assert.equal((await acquire(other, staying, { slack: 0 })).webhooks.length, 1);
+      for (const id of mine)
+        await ownershipOf(store).release({
+          worker: retired,
+          webhooks: [{ state: blank(id), rateFullAt: null }],
+        });
+      assert.deepEqual(idsIn(await acquire(other, staying, { slack: 0 })), mine);
+    },
+  );
+
   check("a webhook without waiting deliveries is nobody's", async (store) => {
     const key = lane("webhook-1");
     const { leases } = await publish(store, { deliveries: [{ lane: key, claim: true }] });
     await settle(store, only(leases), { progress: progressed() });
-    const worker = await ownershipOf(store).join({ aliveMs: longMs });
+    const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
     assert.deepEqual(idsIn(await acquire(store, worker)), []);
     const named = await acquire(store, worker, { from: { kind: "webhooks", ids: ["webhook-1"] } });
     assert.deepEqual(only(named.webhooks).lanes, []);
+  });
+
+  check("others read what the present owner tells, and nothing of a former one", async (store, open) => {
+    const other = await another(open);
+    const [id, silent] = [await webhookWithWork(store), await webhookWithWork(store)];
+    const first = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
+    const [fence = 0, silentFence = 0] = (await acquire(store, first)).webhooks.map((taken) => taken.fence);
+    const report = { webhookId: id, fence, document: '{"a":"\\"}' };
+    await ownershipOf(store).report([report, { webhookId: silent, fence: silentFence, document: "" }]);
+    assert.deepEqual(await ownershipOf(other).reports([id, silent, "never seen"]), [report]);
+    await ownershipOf(store).report([{ ...report, document: "2" }]);
+    assert.deepEqual(await ownershipOf(other).reports([id]), [{ ...report, document: "2" }]);
+    await ownershipOf(store).leave(first);
+    assert.deepEqual(await ownershipOf(other).reports([id]), [], "nobody owns it");
+    const second = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
+    const taken = (await acquire(other, second)).webhooks.find(({ webhookId }) => webhookId === id);
+    assert.deepEqual(await ownershipOf(store).reports([id]), [], "of a former owner");
+    const newest = { webhookId: id, fence: taken?.fence ?? 0, document: "3" };
+    await ownershipOf(other).report([newest]);
+    await ownershipOf(store).report([report]);
+    assert.deepEqual(await ownershipOf(store).reports([id]), [newest], "a late word changes nothing");
   });
 
   check("orders wait for the owner, oldest first, until they were followed", async (store, open) => {
@@ -254,7 +330,7 @@ export const ownership: StoreTheme = (check) => {
     const id = await webhookWithWork(store);
     await ownershipOf(other).order({ webhookId: id, order: "1" });
     await ownershipOf(other).order({ webhookId: id, order: "2" });
-    const worker = await ownershipOf(store).join({ aliveMs: longMs });
+    const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
     assert.deepEqual(await ownershipOf(store).orders({ worker }), []);
     await acquire(store, worker);
     const orders = await ownershipOf(store).orders({ worker });

@@ -8,6 +8,7 @@ const tenant: Tenant = {
   name: "Acme",
   rateLimit: { requestsPerMinute: 1_000, burst: 10 },
   webhooksMax: 5,
+  workerPool: "default",
   notificationTargets: [{ kind: "email", address: "ops@example.com" }],
   createdAt: start,
   updatedAt: start,
@@ -36,7 +37,7 @@ const eventType: EventType = {
 export const registry: StoreTheme = (check) => {
   check("tenants are saved, replaced and listed", async (store) => {
     await store.registry.saveTenant(tenant);
-    const other: Tenant = { ...tenant, id: "beta", rateLimit: null, webhooksMax: null };
+    const other: Tenant = { ...tenant, id: "beta", rateLimit: null, webhooksMax: null, workerPool: "large" };
     await store.registry.saveTenant(other);
     await store.registry.saveTenant({ ...tenant, name: "Acme Inc" });
     assert.deepEqual(await store.registry.tenants(), [{ ...tenant, name: "Acme Inc" }, other]);

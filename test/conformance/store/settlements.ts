@@ -95,17 +95,20 @@ export const settlements: StoreTheme = (check) => {
     assert.deepEqual(await store.history.listAttempts(only(deliveries).id), []);
   });
 
-  check("refuses a second attempt with the same number, and the whole batch with it", async (store) => {
-    const { leases, deliveries } = await publish(store, { deliveries: [{ claim: true }] });
-    await settle(store, only(leases), { attempt: newAttempt(), progress: progressed({ state: "failed" }) });
-    const { lease } = only((await claim(store, lane("webhook-1"))).deliveries);
-    const before = await store.deliveries.depth();
-    await assert.rejects(settle(store, lease, { attempt: newAttempt() }));
-    assert.deepEqual(await store.deliveries.depth(), before);
-    const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
-    assert.equal(stored?.progress.state, "failed");
-    assert.equal(await settle(store, lease, { attempt: newAttempt({ number: 2 }) }), true);
-  });
+  check(
+    "WDS-217 refuses a second attempt with the same number, and the whole batch with it",
+    async (store) => {
+      const { leases, deliveries } = await publish(store, { deliveries: [{ claim: true }] });
+      await settle(store, only(leases), { attempt: newAttempt(), progress: progressed({ state: "failed" }) });
+      const { lease } = only((await claim(store, lane("webhook-1"))).deliveries);
+      const before = await store.deliveries.depth();
+      await assert.rejects(settle(store, lease, { attempt: newAttempt() }));
+      assert.deepEqual(await store.deliveries.depth(), before);
+      const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+      assert.equal(stored?.progress.state, "failed");
+      assert.equal(await settle(store, lease, { attempt: newAttempt({ number: 2 }) }), true);
+    },
+  );
 
   check("keeps what is remembered of webhooks", async (store) => {
     const webhook = newWebhook();

@@ -113,7 +113,7 @@ export const sharing: StoreTheme = (check) => {
     assert.deepEqual(claimedIds(await claim(store, strict)), idsOf(deliveries).slice(1));
   });
 
-  check("WDS-198 a failed head of an ordered lane stays the head for the other", async (store, open) => {
+  check("WDS-199 a failed head of an ordered lane stays the head for the other", async (store, open) => {
     const other = await another(open);
     const { deliveries } = await publish(store, { deliveries: [{ lane: strict }, { lane: strict }] });
     const head = only((await claim(store, strict, { limit: 1 })).deliveries);

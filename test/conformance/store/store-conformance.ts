@@ -9,6 +9,7 @@ import { model } from "./model.ts";
 import { operations } from "./operations.ts";
 import { orderedLanes } from "./ordered-lanes.ts";
 import { ownership } from "./ownership.ts";
+import { workerPools } from "./worker-pools.ts";
 import { publishing } from "./publishing.ts";
 import { registry } from "./registry.ts";
 import { requeues } from "./requeues.ts";
@@ -41,5 +42,6 @@ export function storeConformance(subject: StoreSubject): void {
     ["model", model],
     ["several processes", sharing, "shared"],
     ["ownership of webhooks", ownership, "shared"],
+    ["pools of workers", workerPools, "shared"],
   ]);
 }

@@ -1,59 +1,105 @@
-import type { Database } from "./database.ts";
+import type { LaneLeft } from "../../../ports/store/ownership.ts";
+import type { StoreState } from "./state.ts";
+import { workLeftIn } from "./work-left.ts";
 
 /** Where work is announced; `LISTEN posthorn_work` hears it. */
 export const workChannel = "posthorn_work";
 
-/** Work of this many milliseconds is announced together: a notification takes a lock that all databases share. */
+/**
+ * Least time between two announcements. What a busy process leaves meanwhile goes together, because a notification takes
+ * a lock that all databases share.
+ */
 const gatherMs = 20;
+/** After the database could not be asked. */
+const againMs = 1_000;
+/** More than that is left for those who look by themselves. */
+const againLanesMax = 10_000;
 /** PostgreSQL refuses payloads of 8,000 bytes. */
 const payloadBytesMax = 7_900;
 
 /**
- * Tells other processes in which lanes this one has left work. After the commit and not within, because a notification
- * makes the commits of all transactions that send one wait for each other. What is lost in a crash, polling finds.
+ * Tells other processes in which lanes this one has left work: through a queue, or by notification where there is none or
+ * it carries nothing now. After the commit and not within, because a notification makes the commits of all transactions
+ * that send one wait for each other. What is lost in a crash, polling finds.
+ *
+ * What this process owns it tells nobody: it knows what it left there, and a word to itself would make it look, claim and
+ * give back, which is a reason for the next word.
  */
 export class Announcer {
-  readonly #database: Database;
-  readonly #owner: number;
+  readonly #state: Pick<StoreState, "database" | "lanes" | "owner">;
+  readonly #queue: WorkLeftQueue | null;
   readonly #lanes = new Set<number>();
+  /** The worker that this process is; null before it joined. */
+  worker: number | null = null;
   #timer: NodeJS.Timeout | null = null;
+  #sending: Promise<void> = Promise.resolve();
+  #sentAtMs = Number.NEGATIVE_INFINITY;
   #closed = false;
 
-  constructor(database: Database, owner: number) {
-    this.#database = database;
-    this.#owner = owner;
+  constructor(state: Pick<StoreState, "database" | "lanes" | "owner">, queue: WorkLeftQueue | null) {
+    this.#state = state;
+    this.#queue = queue;
   }
 
   announce(lanes: Iterable<number>): void {
     for (const lane of lanes) this.#lanes.add(lane);
-    if (this.#lanes.size === 0 || this.#timer !== null || this.#closed) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
-      void this.#send();
-    }, gatherMs);
+    if (this.#lanes.size > 0) this.#later(gatherMs - (performance.now() - this.#sentAtMs));
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#sending;
     await this.#send();
+  }
+
+  #later(delayMs: number): void {
+    if (this.#timer !== null || this.#closed) return;
+    this.#timer = setTimeout(
+      () => {
+        this.#timer = null;
+        this.#sentAtMs = performance.now();
+        const before = this.#sending;
+        this.#sending = this.#send().then(() => before);
+      },
+      Math.max(0, delayMs),
+    );
   }
 
   async #send(): Promise<void> {
     if (this.#lanes.size === 0) return;
-    const payload = payloadOf(this.#owner, this.#lanes);
+    const lanes = [...this.#lanes];
     this.#lanes.clear();
+    const { database, owner } = this.#state;
     try {
-      await this.#database.rows("SELECT FROM pg_notify($1, $2)", [workChannel, payload]);
+      if (await this.#queued(lanes)) return;
+      await database.rows("SELECT FROM pg_notify($1, $2)", [workChannel, payloadOf(owner, lanes)]);
     } catch {
-      // The database is away; processes that come back look everywhere.
+      // One connection may have been lost, while all others work: owners would not look by themselves for half a minute.
+      if (lanes.length > againLanesMax) return;
+      for (const lane of lanes) this.#lanes.add(lane);
+      this.#later(againMs);
     }
+  }
+
+  async #queued(lanes: readonly number[]): Promise<boolean> {
+    if (this.#queue?.isOpen() !== true) return false;
+    const left = await workLeftIn(this.#state, lanes);
+    return this.#queue.left(left.filter(({ worker }) => worker === null || worker !== this.worker));
   }
 }
 
-function payloadOf(owner: number, lanes: ReadonlySet<number>): string {
-  const whole = `${owner}:${[...lanes].join(",")}`;
+/** Another way to tell workers where work is. */
+export interface WorkLeftQueue {
+  /** False when nothing would be carried now, which saves the look into the lanes. */
+  isOpen(): boolean;
+  /** False when something was not carried. */
+  left(lanes: readonly LaneLeft[]): boolean;
+}
+
+function payloadOf(owner: number, lanes: readonly number[]): string {
+  const whole = `${owner}:${lanes.join(",")}`;
   return whole.length <= payloadBytesMax ? whole : `${owner}:*`;
 }
 

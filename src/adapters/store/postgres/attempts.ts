@@ -2,23 +2,11 @@ import type { AttemptRecord } from "../../../core/delivery.ts";
 import type { FailureCategory, Outcome } from "../../../core/outcome.ts";
 import type { AttemptStats } from "../../../ports/store/history.ts";
 import { categoryCodes, decode, decodeOrNull, outcomeCodes } from "../codes.ts";
+import { toAttempt } from "../history-rows.ts";
+import type { AttemptRow } from "../history-rows.ts";
 import { isStoredId } from "./columns.ts";
 import type { StoreState } from "./state.ts";
 
-type AttemptRow = [
-  number: number,
-  id: string,
-  outcome: number,
-  unknown: boolean,
-  category: number | null,
-  statusCode: number | null,
-  responseSample: string | null,
-  errorMessage: string | null,
-  durationMs: number,
-  scheduledAt: number,
-  executedAt: number,
-  nextRetryAt: number | null,
-];
 /** One row for each outcome and category, and one for all with `outcome` null. */
 type StatRow = [
   outcome: number | null,
@@ -78,22 +66,5 @@ function summaryOf(rows: readonly StatRow[]): AttemptStats {
     durationMsP50: all?.[3] ?? null,
     durationMsP95: all?.[4] ?? null,
     lastAttemptAt: all?.[5] ?? null,
-  };
-}
-
-function toAttempt(row: AttemptRow): AttemptRecord {
-  return {
-    number: row[0],
-    id: row[1],
-    outcome: decode(outcomeCodes, row[2]),
-    receiverStateUnknown: row[3],
-    category: decodeOrNull(categoryCodes, row[4]),
-    statusCode: row[5],
-    responseSample: row[6],
-    errorMessage: row[7],
-    durationMs: row[8],
-    scheduledAt: row[9],
-    executedAt: row[10],
-    nextRetryAt: row[11],
   };
 }

@@ -37,7 +37,7 @@ const othersLeaseEnd = `(SELECT min(q.lease_until) FROM posthorn.queue q
  * - In an ordered lane nothing is taken while another process holds a lease. The caller has locked the lane.
  * - `more` and `later` look behind the last one taken; what others hold is only asked for when nothing is left to take.
  *
- * One row for each lane and each delivery, at least one for each lane.
+ * One row for each lane, and one for each delivery, in no order: sorting them would mean sorting bodies.
  */
 export const claimSql = `WITH wanted AS MATERIALIZED (
     SELECT g.*, CASE WHEN g.ordered THEN ${othersLeaseEnd.replaceAll("w.", "g.")} END AS blocked_until,
@@ -85,12 +85,16 @@ export const claimSql = `WITH wanted AS MATERIALIZED (
   SELECT s.at::int, s.stale, s.blocked_until, s.head_priority, s.head_due, s.more0, s.more1, s.more2, s.later,
     CASE WHEN NOT (s.more0 OR s.more1 OR s.more2 OR s.ordered)
       THEN (SELECT ${othersLeaseEnd} FROM wanted w WHERE w.at = s.at) END,
+    NULL::bigint, NULL::int, NULL::int, NULL::uuid, NULL::int, NULL::uuid, NULL::int, NULL::smallint, NULL::smallint,
+    NULL::int, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::smallint, NULL::bigint, NULL::text,
+    NULL::text, NULL::bigint, NULL::int, NULL::boolean, NULL::smallint, NULL::bytea, NULL::bigint
+  FROM summary s
+  UNION ALL
+  SELECT c.at::int, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     c.delivery, c.fence, c.attempts, d.id, d.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count,
     d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, e.occurred_at, e.source, e.idempotency_key,
-    e.sequence_number, e.content_type, e.raw, e.priority, e.body
-  FROM summary s LEFT JOIN (leased c JOIN posthorn.deliveries d ON d.seq = c.delivery
-    JOIN posthorn.events e ON e.seq = d.event) ON c.at = s.at
-  ORDER BY s.at, c.rank, c.delivery`;
+    e.sequence_number, e.content_type, e.raw, e.priority, e.body, c.rank
+  FROM leased c JOIN posthorn.deliveries d ON d.seq = c.delivery JOIN posthorn.events e ON e.seq = d.event`;
 
 export type ClaimRow = [
   at: number,
@@ -126,6 +130,7 @@ export type ClaimRow = [
   raw: boolean,
   eventPriority: number,
   body: Uint8Array | null,
+  rank: number,
 ];
 
 /** Leases that ran out become free again. Their fences stay, so that a late settlement counts if nobody was faster. */

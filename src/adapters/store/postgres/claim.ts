@@ -2,6 +2,7 @@ import type { Priority } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult, Lease } from "../../../ports/store/deliveries.ts";
 import { decode, formatCodes, priorityCodes, stateCodes } from "../codes.ts";
 import { type ClaimRow, claimSql, freeExpiredSql } from "./claim-sql.ts";
+import { LostClaims } from "./lost-claims.ts";
 import { booleans, numbers } from "./columns.ts";
 import type { Runner } from "./database.ts";
 import type { StoreState } from "./state.ts";
@@ -23,6 +24,7 @@ const againMs = 100;
 export class Claimer {
   readonly #state: StoreState;
   readonly #release: (leases: readonly Lease[]) => Promise<void>;
+  readonly #lost = new LostClaims();
 
   constructor(state: StoreState, release: (leases: readonly Lease[]) => Promise<void>) {
     this.#state = state;
@@ -57,6 +59,17 @@ export class Claimer {
 
   /** Fills in the results; returns what has to be asked again after leases that ran out were freed. */
   async #attempt(wanted: readonly Wanted[], results: ClaimResult[]): Promise<readonly Wanted[]> {
+    try {
+      return await this.#ask(wanted, results);
+    } catch (error) {
+      this.#lost.note(
+        wanted.map(({ lane, request }) => ({ lane: lane.ref, leaseUntil: request.leaseUntil })),
+      );
+      throw error;
+    }
+  }
+
+  async #ask(wanted: readonly Wanted[], results: ClaimResult[]): Promise<readonly Wanted[]> {
     const ordered = wanted.some(({ lane }) => lane.ordered);
     const { database } = this.#state;
     const claimable: Wanted[] = [];
@@ -83,8 +96,10 @@ export class Claimer {
   }
 
   async #query(runner: Runner, wanted: readonly Wanted[]): Promise<readonly ClaimRow[]> {
+    const refs = wanted.map(({ lane }) => lane.ref);
+    await this.#lost.free(runner, { lanes: refs, owner: this.#state.owner });
     return runner.rows<ClaimRow>(claimSql, [
-      numbers(wanted.map(({ lane }) => lane.ref)),
+      numbers(refs),
       booleans(wanted.map(({ lane }) => lane.ordered)),
       numbers(wanted.map(({ request }) => request.limit)),
       numbers(wanted.map(({ request }) => Math.ceil(request.bodyBytesMax))),
@@ -99,23 +114,20 @@ export class Claimer {
     rows: readonly ClaimRow[],
     { asked, results }: { readonly asked: readonly Wanted[]; readonly results: ClaimResult[] },
   ): Promise<readonly Wanted[]> {
-    const leases = rows.flatMap((row) => (row[10] === null ? [] : [{ ref: row[10], fence: row[11] }]));
+    const taken = rows.filter((row) => row[10] !== null);
+    const leases = taken.map((row) => ({ ref: row[10] ?? 0, fence: row[11] }));
     try {
-      await this.#state.words.load(
-        rows.flatMap((row) => (row[10] === null ? [] : [row[14], row[16], row[29]])),
-      );
+      await this.#state.words.load(taken.flatMap((row) => [row[14], row[16], row[29]]));
     } catch (error) {
-      // Nobody would know of these leases. When they cannot be given back either, they run out.
+      // Nobody would know of these leases. When they cannot be given back either, the next claim frees them.
       await this.#release(leases).catch(() => undefined);
       throw error;
     }
-    await this.#release(
-      leases.filter((_, index) => isOutdated(rows.filter((row) => row[10] !== null)[index])),
-    );
+    await this.#release(leases.filter((_, index) => isOutdated(taken[index])));
     const stale: Wanted[] = [];
     for (const [at, lanes] of Map.groupBy(rows, (row) => row[0])) {
       const wanted = asked[at - 1];
-      const [first] = lanes;
+      const first = lanes.find((row) => row[10] === null);
       if (wanted === undefined || first === undefined) continue;
       if (first[1]) stale.push(wanted);
       else results[wanted.place] = this.#result(first, { lanes, wanted });
@@ -130,6 +142,7 @@ export class Claimer {
     const { lane, request } = wanted;
     const deliveries = lanes
       .filter((row) => row[10] !== null && !isOutdated(row))
+      .toSorted((left, right) => left[33] - right[33] || (left[10] ?? 0) - (right[10] ?? 0))
       .map((row) => this.#delivery(row, request));
     if (lane.ordered) return { deliveries, ...orderedRest(summary, request.now) };
     const [high, normal, low] = [summary[5], summary[6], summary[7]];

@@ -8,18 +8,25 @@ export const configChannel = "posthorn_config";
 
 /**
  * Tells other processes that configuration was changed: after the commit, so that whoever hears it reads the new state.
- * What is lost, the periodic reload finds.
+ * Where there is another way for such news, both are used, because each may be away. What is lost, the periodic reload
+ * finds.
  */
 export class ConfigAnnouncer {
   readonly #database: Database;
   readonly #owner: number;
+  readonly #alsoTell: (change: ConfigChange) => void;
 
-  constructor(database: Database, owner: number) {
+  constructor(
+    database: Database,
+    more: { readonly owner: number; readonly alsoTell: (change: ConfigChange) => void },
+  ) {
     this.#database = database;
-    this.#owner = owner;
+    this.#owner = more.owner;
+    this.#alsoTell = more.alsoTell;
   }
 
   async announce(change: ConfigChange): Promise<void> {
+    this.#alsoTell(change);
     const payload = `${this.#owner}:${JSON.stringify(change)}`;
     try {
       await this.#database.rows("SELECT FROM pg_notify($1, $2)", [configChannel, payload]);

@@ -30,8 +30,8 @@ export interface DatabaseOptions {
 
 /** Conflicts between transactions resolve themselves; this many in a row mean something else. */
 const triesMax = 4;
-/** How long to ask what became of a transaction whose connection was lost while it committed. */
-const resolveTriesMax = 20;
+/** How long to ask what became of a transaction whose connection was lost while it committed: callers wait. */
+const resolveMsMax = 10_000;
 const resolvePauseMs = 500;
 
 /**
@@ -161,7 +161,9 @@ export class Database implements Runner {
 
   /** Asks the server over a new connection. Throws when it cannot be told. */
   async #wasCommitted(xid: string): Promise<boolean> {
-    for (let tries = 1; ; tries += 1) {
+    const deadlineMs = performance.now() + resolveMsMax;
+    for (;;) {
+      const isLast = performance.now() >= deadlineMs;
       try {
         const [row] = await this.#withClient((client) =>
           this.#run<[status: string | null]>(client, {
@@ -172,9 +174,9 @@ export class Database implements Runner {
         if (row?.[0] === "committed") return true;
         if (row?.[0] !== "in progress") return false;
       } catch (error) {
-        if (tries === resolveTriesMax) throw error;
+        if (isLast) throw error;
       }
-      if (tries === resolveTriesMax) {
+      if (isLast) {
         throw new StoreUnavailableError(
           "the connection was lost during a commit, and its outcome is unknown",
         );

@@ -6,6 +6,7 @@ import type {
   DeliveryStore,
   LanePage,
   Lease,
+  Settlement,
   StoreDepth,
 } from "../../../ports/store/deliveries.ts";
 import { Claimer } from "./claim.ts";
@@ -16,7 +17,7 @@ import { DeliveryRows } from "./delivery-rows.ts";
 import { drawNumbers } from "./positions.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
-import { writeSettlements, writeWebhookStates } from "./settle.ts";
+import { type SettleBatch, writeSettlements, writeWebhookStates } from "./settle.ts";
 import type { StoreState } from "./state.ts";
 
 /** What a transaction did, and the lanes in which it left work for others. */
@@ -29,6 +30,8 @@ interface Committed {
 export class PostgresDeliveries implements DeliveryStore {
   readonly #state: StoreState;
   readonly #claimer: Claimer;
+  /** Settlements of commits that failed with the connection: they may have been written. */
+  readonly #inDoubt = new WeakSet<Settlement>();
 
   constructor(state: StoreState) {
     this.#state = state;
@@ -40,11 +43,16 @@ export class PostgresDeliveries implements DeliveryStore {
     const { publishes, requeues, webhookStates } = batch;
     await this.#internWords(batch);
     const onlySettles = publishes.length + requeues.length + webhookStates.length === 0;
-    const { result, lanes } = onlySettles
-      ? await this.#settleAlone(batch)
-      : await database.transaction((transaction) => this.#write(transaction, batch));
-    announcer.announce(lanes);
-    return result;
+    try {
+      const { result, lanes } = onlySettles
+        ? await this.#settleAlone(batch)
+        : await database.transaction((transaction) => this.#write(transaction, batch));
+      announcer.announce(lanes);
+      return result;
+    } catch (error) {
+      for (const settlement of batch.settlements) this.#inDoubt.add(settlement);
+      throw error;
+    }
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
@@ -104,8 +112,8 @@ export class PostgresDeliveries implements DeliveryStore {
 
   /** The most frequent commit under load needs no transaction around its one statement. */
   async #settleAlone({ settlements }: CommitBatch): Promise<Committed> {
-    const { database, owner } = this.#state;
-    const { settled, lanesLeft } = await writeSettlements(database, { settlements, owner });
+    const { database } = this.#state;
+    const { settled, lanesLeft } = await writeSettlements(database, this.#settleBatch(settlements));
     return { result: { publishes: [], requeues: [], settled }, lanes: lanesLeft };
   }
 
@@ -118,13 +126,17 @@ export class PostgresDeliveries implements DeliveryStore {
     const publishes = await new PublishBatch(this.#state, context).run(batch.publishes);
     const requeues = await new RequeueBatch(this.#state, context).run(batch.requeues);
     if (batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
-    const { settlements } = batch;
-    const { settled, lanesLeft } = await writeSettlements(transaction, { settlements, owner });
+    const { settled, lanesLeft } = await writeSettlements(transaction, this.#settleBatch(batch.settlements));
     await writeWebhookStates(transaction, batch.webhookStates);
     return {
       result: { publishes, requeues, settled },
       lanes: [...deliveries.lanesWithFree, ...lanesLeft],
     };
+  }
+
+  #settleBatch(settlements: readonly Settlement[]): SettleBatch {
+    const isInDoubt = (settlement: Settlement): boolean => this.#inDoubt.has(settlement);
+    return { settlements, owner: this.#state.owner, isInDoubt };
   }
 
   #needOf(batch: CommitBatch): { eventsByTenant: Map<number, number>; deliveries: number } {

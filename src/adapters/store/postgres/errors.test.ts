@@ -25,7 +25,7 @@ for (const { code, text } of [
   { code: "ECONNRESET", text: /cannot be reached/ },
   { code: "ENOTFOUND", text: /cannot be reached/ },
 ]) {
-  test(`WDS-204 the engine may try again after ${code}`, () => {
+  test(`the engine may try again after ${code}`, () => {
     const error = storeError(failure(code));
     assert.ok(error instanceof StoreUnavailableError);
     assert.match(error.message, text);

@@ -9,16 +9,11 @@ import type {
   StoredDelivery,
   StoredEvent,
 } from "../../../ports/store/history.ts";
+import type { DeliveryRow, EventRow } from "../history-rows.ts";
 import { attemptStats, attemptsOf } from "./attempts.ts";
 import { isStoredId } from "./columns.ts";
 import { deadLetterFilter, deliveryFilter, eventFilter, type Filter } from "./filters.ts";
-import {
-  type DeliveryRow,
-  deliveryColumns,
-  type EventRow,
-  eventColumns,
-  HistoryRows,
-} from "./history-rows.ts";
+import { deliveryColumns, eventColumns, HistoryRows } from "./history-rows.ts";
 import type { StoreState } from "./state.ts";
 
 /** What is listed: its columns, its tables, and the column that holds the position. */

@@ -8,6 +8,8 @@ import {
 import type { Database, Runner, Transaction } from "./database.ts";
 import { initialSchema } from "./migrations/0001-initial.ts";
 import { ownership } from "./migrations/0002-ownership.ts";
+import { pools } from "./migrations/0003-pools.ts";
+import { endpointReports } from "./migrations/0004-endpoint-reports.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -20,7 +22,7 @@ export interface PostgresMigration extends Migration {
 }
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
-export const migrations: readonly PostgresMigration[] = [initialSchema, ownership];
+export const migrations: readonly PostgresMigration[] = [initialSchema, ownership, pools, endpointReports];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */
 const migrationLock = "5787800397498404430";

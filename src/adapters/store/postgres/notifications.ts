@@ -15,7 +15,8 @@ export interface NotificationsOptions {
 }
 
 const againMsMin = 250;
-const againMsMax = 30_000;
+/** While nothing is heard, new work of owned webhooks is found late, so that the server is not waited for any longer. */
+const againMsMax = 2_000;
 /** How often to make sure that the connection still lives; a firewall may have forgotten it. */
 const probeMs = 30_000;
 

@@ -1,7 +1,8 @@
 import type pg from "pg";
+import type { ConfigChange } from "../../../ports/store/config-changes.ts";
 import { type Store, StoreUnavailableError } from "../../../ports/store.ts";
 import type { MigrationPlan } from "../migrations.ts";
-import { Announcer } from "./announcer.ts";
+import { Announcer, type WorkLeftQueue } from "./announcer.ts";
 import { announcedRegistry, announcedWebhooks, ConfigAnnouncer } from "./config-changes.ts";
 import { Database } from "./database.ts";
 import { PostgresDeliveries } from "./deliveries.ts";
@@ -43,12 +44,19 @@ export interface PostgresStoreOptions {
   /** How long opening may take to reach the server, and later a caller waits for a connection. */
   readonly connectTimeoutMs?: number;
   readonly statementTimeoutMs?: number;
+  /** Carries to workers what notifications would; those are used while it does not. */
+  readonly workQueue?: WorkLeftQueue;
+  /** Is told of every change of the configuration by this process, after it was stored. Must not throw. */
+  readonly configChanged?: (change: ConfigChange) => void;
 }
 
 const connectTimeoutMsDefault = 5_000;
 /** Together with the above under ten seconds, so that whoever starts the program is told soon. */
 const setupTimeoutMs = 4_000;
-const statementTimeoutMsDefault = 30_000;
+/** Publishers wait for these statements, so that a server which fell silent is noticed soon. */
+const statementTimeoutMsDefault = 10_000;
+/** Upkeep and listings may take longer. */
+const patientTimeoutMsDefault = 30_000;
 /** Enough for the few calls an engine makes at once. */
 const connectionsMaxDefault = 8;
 /** For people and upkeep. */
@@ -80,7 +88,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await withSetup(driver, patient, (database) => migrate(database, { now }));
   }
   const database = newDatabase(driver, { connectionsMax: connectionsMaxDefault, ...options });
-  const aside = newDatabase(driver, { ...options, connectionsMax: connectionsAside });
+  const aside = newDatabase(driver, {
+    ...{ statementTimeoutMs: patientTimeoutMsDefault, ...options },
+    connectionsMax: connectionsAside,
+  });
   try {
     await checkMasterKey(database, options.masterKeyIds);
     return await assemble({ database, aside }, { driver, options });
@@ -161,9 +172,10 @@ async function assemble(
   });
   const words = new Words(database);
   const lanes = new Lanes(database, words);
-  const announcer = new Announcer(database, owner);
+  const announcer = new Announcer({ database, lanes, owner }, options.workQueue ?? null);
   const state: StoreState = { database, aside, words, lanes, owner, announcer };
-  const config = new ConfigAnnouncer(database, owner);
+  const alsoTell = options.configChanged ?? (() => undefined);
+  const config = new ConfigAnnouncer(database, { owner, alsoTell });
   const connectTimeoutMs = options.connectTimeoutMs ?? connectTimeoutMsDefault;
   const listening = { driver, owner, lanes, connectTimeoutMs };
   const changes =

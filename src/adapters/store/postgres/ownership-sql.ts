@@ -3,16 +3,24 @@ const hasWork = (lane: string): string =>
   `(EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NULL)
     OR EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NOT NULL))`;
 
-const nextLane = (after: string): string =>
+export const nextLane = (after: string): string =>
   `least((SELECT lane FROM posthorn.queue WHERE owner IS NULL AND lane > ${after} ORDER BY lane LIMIT 1),
     (SELECT lane FROM posthorn.queue WHERE owner IS NOT NULL AND lane > ${after} ORDER BY lane LIMIT 1))`;
+
+/** The pool that serves a webhook, named by its number: that of its tenant (WDS-220). */
+export const poolOf = (webhook: string): string =>
+  `coalesce((SELECT t.pool FROM posthorn.words d JOIN posthorn.webhooks w ON w.id = d.word
+    JOIN posthorn.tenants t ON t.id = w.tenant WHERE d.ref = ${webhook}), 'default')`;
 
 /** Lanes looked at for one page of work. */
 export const lanesPerPage = 1_000;
 
+const ownedInPool = `(SELECT count(*) FROM posthorn.ownership o JOIN posthorn.workers w USING (worker)
+        WHERE w.pool = (SELECT pool FROM me))`;
+
 /**
- * Takes free webhooks for worker $1: at most $2, and no more than an equal share of what is owned or asks to be, plus
- * $3. `candidates` names one column `webhook` and one `lane` that was looked at last.
+ * Takes free webhooks of its pool for worker $1: at most $2, and no more than an equal share of what the workers of that
+ * pool own or may take, plus $3. Pools of webhooks are looked up only where there are any. `candidates` names one column `webhook` and one `lane` that was looked at last.
  *
  * A row of `ownership` says by itself whether it is free, so the newest version of it decides, however many workers try
  * at once. The reference to `workers` refuses one that was reaped meanwhile. In an order that all share, so that no two
@@ -21,12 +29,15 @@ export const lanesPerPage = 1_000;
  * Whatever is leased in the lanes of a webhook with a new owner is a leftover: the owner has nothing in flight.
  */
 const acquire = (candidates: string): string => `WITH RECURSIVE ${candidates},
+  me AS MATERIALIZED (SELECT pool FROM posthorn.workers WHERE worker = $1),
   free AS MATERIALIZED (
     SELECT DISTINCT c.webhook FROM candidates c LEFT JOIN posthorn.ownership o ON o.webhook = c.webhook
-    WHERE o.worker IS NULL AND c.webhook IS NOT NULL),
+    WHERE o.worker IS NULL AND c.webhook IS NOT NULL
+      AND CASE WHEN EXISTS (SELECT FROM posthorn.tenants WHERE pool <> 'default')
+        THEN ${poolOf("c.webhook")} ELSE 'default' END = (SELECT pool FROM me)),
   facts AS MATERIALIZED (
-    SELECT (SELECT count(*) FROM posthorn.workers) AS workers,
-      (SELECT count(*) FROM posthorn.ownership WHERE worker IS NOT NULL) AS owned,
+    SELECT (SELECT count(*) FROM posthorn.workers WHERE pool = (SELECT pool FROM me)) AS workers,
+      ${ownedInPool} AS owned,
       (SELECT count(*) FROM posthorn.ownership WHERE worker = $1) AS mine, (SELECT count(*) FROM free) AS free),
   chosen AS MATERIALIZED (
     SELECT webhook FROM free ORDER BY random() LIMIT (
@@ -79,18 +90,19 @@ export type AcquireRow = [
   looked: number,
 ];
 
-/** Prolongs worker $1 for $2 ms and reaps the others whose time is over. Their references go with them. */
+/** Prolongs worker $1 for $2 ms, and reaps all others whose time is over: their references go with them. Counts its pool. */
 export const beatSql = `WITH reaped AS (
     DELETE FROM posthorn.workers WHERE worker <> $1 AND alive_until <= clock_timestamp()),
   me AS (
     UPDATE posthorn.workers SET alive_until = clock_timestamp() + $2 * interval '1 millisecond'
-    WHERE worker = $1 RETURNING worker)
-  SELECT (SELECT count(*) FROM posthorn.workers WHERE worker = $1 OR alive_until > clock_timestamp()),
-    (SELECT count(*) FROM posthorn.ownership WHERE worker IS NOT NULL)
+    WHERE worker = $1 RETURNING pool)
+  SELECT (SELECT count(*) FROM posthorn.workers w
+      WHERE w.pool = me.pool AND (worker = $1 OR alive_until > clock_timestamp())),
+    ${ownedInPool}
   FROM me`;
 
-export const joinSql = `INSERT INTO posthorn.workers (alive_until)
-  VALUES (clock_timestamp() + $1 * interval '1 millisecond') RETURNING worker`;
+export const joinSql = `INSERT INTO posthorn.workers (alive_until, pool)
+  VALUES (clock_timestamp() + $1 * interval '1 millisecond', $2) RETURNING worker`;
 
 /** Frees the webhooks of worker $1 that it still owns, and keeps what it knew. Tells the lanes that have work. */
 export const releaseSql = `WITH given AS (
@@ -109,6 +121,18 @@ export const releaseSql = `WITH given AS (
       last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
+/**
+ * Frees what worker $1 owns beside the webhooks $2, which it never served: what is left of a limit is what it found. Tells
+ * the lanes that have work.
+ */
+export const keepOnlySql = `WITH freed AS (
+    UPDATE posthorn.ownership SET worker = NULL, rate_full_at = rate_handed
+    WHERE worker = $1 AND NOT webhook = ANY ($2::int[]) RETURNING webhook)
+  SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
+
+/** Worker $1 belongs to no pool any more: no webhook has this one. */
+export const retireSql = "UPDATE posthorn.workers SET pool = '' WHERE worker = $1";
+
 /** Ends worker $1. Tells the lanes that have work. */
 export const leaveSql = `WITH gone AS (DELETE FROM posthorn.workers WHERE worker = $1)
   SELECT l.ref FROM posthorn.ownership o JOIN posthorn.lanes l ON l.webhook = o.webhook
@@ -120,6 +144,16 @@ export const ordersForWorkerSql = `${orderColumns} JOIN posthorn.words word ON w
   JOIN posthorn.ownership o ON o.webhook = word.ref WHERE o.worker = $1 ORDER BY r.ref`;
 
 export const ordersForWebhooksSql = `${orderColumns} WHERE r.webhook = ANY ($1::text[]) ORDER BY r.ref`;
+
+/** Webhooks $1 with fences $2 and documents $3, in an order that all share. */
+export const reportSql = `INSERT INTO posthorn.endpoint_reports AS r (webhook, fence, document)
+  SELECT * FROM unnest($1::int[], $2::bigint[], $3::text[]) ORDER BY 1
+  ON CONFLICT (webhook) DO UPDATE SET fence = excluded.fence, document = excluded.document WHERE r.fence <= excluded.fence`;
+
+export const reportsSql = `SELECT d.word, r.fence, r.document FROM posthorn.words d
+  JOIN posthorn.ownership o ON o.webhook = d.ref AND o.worker IS NOT NULL
+  JOIN posthorn.endpoint_reports r ON r.webhook = d.ref AND r.fence = o.fence
+  WHERE d.word = ANY ($1::text[]) AND r.document <> ''`;
 
 /** Duty $1 for holder $2, for $3 ms. */
 export const leadSql = `INSERT INTO posthorn.duties AS d VALUES ($1, $2, clock_timestamp() + $3 * interval '1 millisecond')

@@ -1,14 +1,19 @@
+import type { LaneKey } from "../../../core/webhook.ts";
 import type {
   AcquiredWebhook,
   AcquireRequest,
   Acquisition,
   Beat,
+  EndpointReportRow,
   Handover,
+  LaneLeft,
+  LaneLeftPage,
   OwnershipStore,
   RateHandover,
   RuntimeOrder,
 } from "../../../ports/store/ownership.ts";
 import { numbers, texts } from "./columns.ts";
+import { workLeftAfter, workLeftIn } from "./work-left.ts";
 import type { ConfigAnnouncer } from "./config-changes.ts";
 import {
   acquireNamedSql,
@@ -16,12 +21,16 @@ import {
   acquireWorkSql,
   beatSql,
   joinSql,
+  keepOnlySql,
   lanesPerPage,
   leadSql,
   leaveSql,
   ordersForWebhooksSql,
   ordersForWorkerSql,
   releaseSql,
+  reportsSql,
+  reportSql,
+  retireSql,
 } from "./ownership-sql.ts";
 import type { StoreState } from "./state.ts";
 
@@ -35,10 +44,12 @@ export class PostgresOwnership implements OwnershipStore {
     this.#config = config;
   }
 
-  async join({ aliveMs }: { readonly aliveMs: number }): Promise<number> {
-    const [row] = await this.#state.database.rows<[worker: number]>(joinSql, [aliveMs]);
+  async join({ aliveMs, pool }: { readonly aliveMs: number; readonly pool: string }): Promise<number> {
+    const [row] = await this.#state.database.rows<[worker: number]>(joinSql, [aliveMs, pool]);
     if (row === undefined) throw new Error("the database gave no number to a worker");
-    return row[0];
+    const [worker] = row;
+    this.#state.announcer.worker = worker;
+    return worker;
   }
 
   async beat(life: { readonly worker: number; readonly aliveMs: number }): Promise<Beat | null> {
@@ -66,6 +77,22 @@ export class PostgresOwnership implements OwnershipStore {
     return { webhooks, next: looked < lanesPerPage || lastLane === null ? null : String(lastLane) };
   }
 
+  async left(keys: readonly LaneKey[]): Promise<readonly LaneLeft[]> {
+    const { lanes } = this.#state;
+    await lanes.look(keys);
+    const refs = keys.flatMap((key) => lanes.find(key)?.ref ?? []);
+    return refs.length === 0 ? [] : workLeftIn(this.#state, refs);
+  }
+
+  async unserved(page: { readonly after: string | null; readonly limit: number }): Promise<LaneLeftPage> {
+    const after = page.after === null ? 0 : Number(page.after);
+    const { left, next } = await workLeftAfter(this.#state, { after, limit: page.limit });
+    return {
+      left: left.filter(({ worker }) => worker === null),
+      next: next === null ? null : String(next),
+    };
+  }
+
   async release(command: { readonly worker: number; readonly webhooks: readonly Handover[] }): Promise<void> {
     const { words, database, announcer } = this.#state;
     await words.look(command.webhooks.map(({ state }) => state.webhookId));
@@ -83,6 +110,20 @@ export class PostgresOwnership implements OwnershipStore {
       texts(states.map(({ health }) => health)),
     ]);
     announcer.announce(rows.map(([lane]) => lane));
+  }
+
+  async keepOnly(command: {
+    readonly worker: number;
+    readonly webhookIds: readonly string[];
+  }): Promise<void> {
+    const { database, announcer } = this.#state;
+    const kept = numbers(await this.#refs(command.webhookIds));
+    const rows = await database.rows<[lane: number]>(keepOnlySql, [command.worker, kept]);
+    announcer.announce(rows.map(([lane]) => lane));
+  }
+
+  async retire(worker: number): Promise<void> {
+    await this.#state.database.rows(retireSql, [worker]);
   }
 
   async leave(worker: number): Promise<void> {
@@ -108,6 +149,26 @@ export class PostgresOwnership implements OwnershipStore {
         ? await database.rows<Row>(ordersForWorkerSql, [query.worker])
         : await database.rows<Row>(ordersForWebhooksSql, [texts(query.webhookIds)]);
     return rows.map(([ref, webhookId, order]) => ({ ref, webhookId, order }));
+  }
+
+  async report(rows: readonly EndpointReportRow[]): Promise<void> {
+    const { words, aside } = this.#state;
+    await words.look(rows.map(({ webhookId }) => webhookId));
+    const known = rows.filter(({ webhookId }) => words.find(webhookId) !== null);
+    if (known.length === 0) return;
+    await aside.rows(reportSql, [
+      numbers(known.map(({ webhookId }) => words.ref(webhookId))),
+      numbers(known.map(({ fence }) => fence)),
+      texts(known.map(({ document }) => document)),
+    ]);
+  }
+
+  async reports(webhookIds: readonly string[]): Promise<readonly EndpointReportRow[]> {
+    const rows = await this.#state.database.rows<[webhookId: string, fence: number, document: string]>(
+      reportsSql,
+      [texts(webhookIds)],
+    );
+    return rows.map(([webhookId, fence, document]) => ({ webhookId, fence, document }));
   }
 
   async followed(refs: readonly number[]): Promise<void> {

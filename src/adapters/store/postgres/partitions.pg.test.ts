@@ -36,7 +36,7 @@ async function partitions(database: TestDatabase): Promise<readonly unknown[]> {
   return rows.map(({ relname }) => relname);
 }
 
-test("WDS-222 attempts are partitioned by month, some months ahead", async (t) => {
+test("WDS-35 WDS-222 attempts are partitioned by month, some months ahead", async (t) => {
   const { database, store } = await openHere(t);
   const first = ["attempts_2025_12", "attempts_2026_01", "attempts_2026_02", "attempts_2026_03"];
   assert.deepEqual(await partitions(database), [...first, "attempts_rest"]);

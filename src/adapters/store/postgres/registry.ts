@@ -1,4 +1,5 @@
 import type { ApiKey, EventType, RegistryStore, Tenant } from "../../../ports/store/registry.ts";
+import { toTenant } from "../registry-rows.ts";
 import type { Database } from "./database.ts";
 
 /** Small tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
@@ -11,14 +12,18 @@ export class PostgresRegistry implements RegistryStore {
 
   async saveTenant(tenant: Tenant): Promise<void> {
     await this.#database.rows(
-      `INSERT INTO posthorn.tenants VALUES ($1, $2)
-       ON CONFLICT (id) DO UPDATE SET document = excluded.document`,
-      [tenant.id, JSON.stringify(tenant)],
+      `INSERT INTO posthorn.tenants (id, document, pool) VALUES ($1, $2, $3)
+       ON CONFLICT (id) DO UPDATE SET document = excluded.document, pool = excluded.pool`,
+      [tenant.id, JSON.stringify(tenant), tenant.workerPool],
     );
   }
 
+  /** The pool is that of its column, which ownership goes by: a version that knows no pools leaves it out of documents. */
   async tenants(): Promise<readonly Tenant[]> {
-    return this.#documents<Tenant>("SELECT document FROM posthorn.tenants ORDER BY id");
+    const rows = await this.#database.rows<[document: string, workerPool: string]>(
+      "SELECT document, pool FROM posthorn.tenants ORDER BY id",
+    );
+    return rows.map(([document, workerPool]) => Object.assign(toTenant(document), { workerPool }));
   }
 
   async saveApiKey(key: ApiKey): Promise<void> {
@@ -60,7 +65,12 @@ export class PostgresRegistry implements RegistryStore {
 
   /** What was saved as `Document` comes back as one. */
   async #documents<Document>(sql: string): Promise<readonly Document[]> {
+    const documents = await this.#texts(sql);
+    return documents.map((document) => JSON.parse(document) as Document);
+  }
+
+  async #texts(sql: string): Promise<readonly string[]> {
     const rows = await this.#database.rows<[document: string]>(sql);
-    return rows.map(([document]) => JSON.parse(document) as Document);
+    return rows.map(([document]) => document);
   }
 }

@@ -64,10 +64,14 @@ export interface SettleResult {
   readonly lanesLeft: readonly number[];
 }
 
-export async function writeSettlements(
-  runner: Runner,
-  batch: { readonly settlements: readonly Settlement[]; readonly owner: number },
-): Promise<SettleResult> {
+export interface SettleBatch {
+  readonly settlements: readonly Settlement[];
+  readonly owner: number;
+  /** Whether it was tried before and nobody knows what became of that: the connection was lost. */
+  readonly isInDoubt: (settlement: Settlement) => boolean;
+}
+
+export async function writeSettlements(runner: Runner, batch: SettleBatch): Promise<SettleResult> {
   const settled = batch.settlements.map(() => false);
   const given = firstOfEachLease(batch.settlements);
   if (given.length === 0) return { settled, lanesLeft: [] };
@@ -77,6 +81,8 @@ export async function writeSettlements(
     batch.owner,
   ]);
   for (const [at] of rows) settled[at] = true;
+  const doubtful = given.filter(({ at, settlement }) => settled[at] !== true && batch.isInDoubt(settlement));
+  for (const at of await writtenBefore(runner, doubtful)) settled[at] = true;
   return { settled, lanesLeft: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
 }
 
@@ -110,8 +116,32 @@ export async function writeWebhookStates(
   );
 }
 
+/** Which of these were written by the try whose answer was lost. An attempt's id is given once. */
+async function writtenBefore(runner: Runner, doubtful: readonly Placed[]): Promise<readonly number[]> {
+  if (doubtful.length === 0) return [];
+  const rows = await runner.rows<[at: number]>(
+    `SELECT g.at FROM unnest($1::int[], $2::bigint[], $3::smallint[], $4::bigint[], $5::int[], $6::uuid[])
+       AS g (at, ref, state, settled_at, number, id)
+     WHERE CASE WHEN g.id IS NULL
+       THEN EXISTS (SELECT FROM posthorn.deliveries d
+         WHERE d.seq = g.ref AND d.state = g.state AND d.completed_at = g.settled_at)
+       ELSE EXISTS (SELECT FROM posthorn.attempts a
+         WHERE a.delivery = g.ref AND a.number = g.number AND a.id = g.id) END`,
+    [
+      numbers(doubtful.map(({ at }) => at)),
+      numbers(doubtful.map(({ lease }) => lease.ref)),
+      numbers(doubtful.map(({ progress }) => stateCodes.encode[progress.state])),
+      numbers(doubtful.map(({ settledAt }) => settledAt)),
+      numbers(doubtful.map(({ attempt }) => attempt?.number ?? null)),
+      plainWords(doubtful.map(({ attempt }) => attempt?.id ?? null)),
+    ],
+  );
+  return rows.map(([at]) => at);
+}
+
 interface Placed extends Settlement {
   readonly at: number;
+  readonly settlement: Settlement;
 }
 
 /** The first settlement ends its lease, so a second one with the same lease has lost it. Fence 0 is no lease. */
@@ -120,7 +150,7 @@ function firstOfEachLease(settlements: readonly Settlement[]): readonly Placed[]
   for (const [at, settlement] of settlements.entries()) {
     const { ref, fence } = settlement.lease;
     const name = `${ref} ${fence}`;
-    if (fence > 0 && !first.has(name)) first.set(name, { ...settlement, at });
+    if (fence > 0 && !first.has(name)) first.set(name, { ...settlement, at, settlement });
   }
   return [...first.values()];
 }

@@ -1,26 +1,10 @@
 import { type Webhook, webhookFromDocument } from "../../../core/webhook.ts";
-import type { WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
 import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
+import { secretOwners, toRuntimeState } from "../webhook-rows.ts";
+import type { SecretOwner, WebhookRow } from "../webhook-rows.ts";
 import { texts } from "./columns.ts";
 import type { Database, Runner } from "./database.ts";
 
-const secretOwners = { webhook: 0, tenant: 1 } as const;
-
-interface SecretOwner {
-  readonly kind: 0 | 1;
-  readonly id: string;
-}
-
-type WebhookRow = [
-  id: string,
-  document: string,
-  stateOf: string | null,
-  pausedUntil: number | null,
-  pauseReason: string | null,
-  lastSuccessAt: number | null,
-  circuit: string | null,
-  health: string | null,
-];
 type SecretRow = [
   owner: string,
   kind: StoredSecret["kind"],
@@ -175,16 +159,4 @@ async function replaceSecrets(
 
 function toSecret([, kind, ciphertext, digest, createdAt, expiresAt]: SecretRow): StoredSecret {
   return { kind, ciphertext, digest, createdAt, expiresAt };
-}
-
-function toRuntimeState(row: WebhookRow): WebhookRuntimeState | null {
-  if (row[2] === null) return null;
-  return {
-    webhookId: row[0],
-    pausedUntil: row[3],
-    pauseReason: row[4],
-    lastSuccessAt: row[5],
-    circuit: row[6],
-    health: row[7],
-  };
 }

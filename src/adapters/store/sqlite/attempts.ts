@@ -5,22 +5,10 @@ import type { FailureCategory, Outcome } from "../../../core/outcome.ts";
 import type { AttemptStats } from "../../../ports/store/history.ts";
 import { chunkKinds, chunkOf, chunkStart } from "./chunks.ts";
 import { categoryCodes, decode, decodeOrNull, outcomeCodes } from "../codes.ts";
+import { toAttempt } from "../history-rows.ts";
+import type { AttemptRow } from "../history-rows.ts";
 import type { StoreState } from "./state.ts";
 
-type AttemptRow = [
-  number: number,
-  id: string,
-  outcome: number,
-  unknown: number,
-  category: number | null,
-  statusCode: number | null,
-  responseSample: string | null,
-  errorMessage: string | null,
-  durationMs: number,
-  scheduledAt: number,
-  executedAt: number,
-  nextRetryAt: number | null,
-];
 type StatRow = [outcome: number, category: number | null, durationMs: number, executedAt: number];
 
 /** As the port promises: statistics look at no more than this many attempts. */
@@ -132,21 +120,4 @@ class AttemptSummary {
 /** Nearest rank. */
 function percentile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.ceil(sorted.length * share) - 1] ?? null;
-}
-
-function toAttempt(row: AttemptRow): AttemptRecord {
-  return {
-    number: row[0],
-    id: row[1],
-    outcome: decode(outcomeCodes, row[2]),
-    receiverStateUnknown: row[3] === 1,
-    category: decodeOrNull(categoryCodes, row[4]),
-    statusCode: row[5],
-    responseSample: row[6],
-    errorMessage: row[7],
-    durationMs: row[8],
-    scheduledAt: row[9],
-    executedAt: row[10],
-    nextRetryAt: row[11],
-  };
 }

@@ -1,5 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import type { ApiKey, EventType, RegistryStore, Tenant } from "../../../ports/store/registry.ts";
+import { toTenant } from "../registry-rows.ts";
 import type { Connection } from "./connection.ts";
 
 /** Small tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
@@ -31,7 +32,7 @@ export class SqliteRegistry implements RegistryStore {
   }
 
   async tenants(): Promise<readonly Tenant[]> {
-    return this.#documents<Tenant>(this.#tenants);
+    return this.#texts(this.#tenants).map(toTenant);
   }
 
   async saveApiKey(key: ApiKey): Promise<void> {
@@ -64,7 +65,11 @@ export class SqliteRegistry implements RegistryStore {
 
   /** What was saved as `Document` comes back as one. */
   #documents<Document>(statement: StatementSync): readonly Document[] {
+    return this.#texts(statement).map((document) => JSON.parse(document) as Document);
+  }
+
+  #texts(statement: StatementSync): readonly string[] {
     const rows = this.#connection.read(() => statement.all()) as unknown as [document: string][];
-    return rows.map(([document]) => JSON.parse(document) as Document);
+    return rows.map(([document]) => document);
   }
 }

@@ -1,21 +1,10 @@
 import type { StatementSync } from "node:sqlite";
 import { type Webhook, webhookFromDocument } from "../../../core/webhook.ts";
-import type { WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
 import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
+import { secretOwners, toRuntimeState } from "../webhook-rows.ts";
+import type { SecretOwner, WebhookRow } from "../webhook-rows.ts";
 import type { StoreState } from "./state.ts";
 
-const secretOwners = { webhook: 0, tenant: 1 } as const;
-
-type WebhookRow = [
-  id: string,
-  document: string,
-  stateOf: string | null,
-  pausedUntil: number | null,
-  pauseReason: string | null,
-  lastSuccessAt: number | null,
-  circuit: string | null,
-  health: string | null,
-];
 type SecretRow = [
   kind: StoredSecret["kind"],
   ciphertext: Uint8Array,
@@ -23,11 +12,6 @@ type SecretRow = [
   createdAt: number,
   expiresAt: number | null,
 ];
-
-interface SecretOwner {
-  readonly kind: 0 | 1;
-  readonly id: string;
-}
 
 const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit,
     s.health FROM webhooks w LEFT JOIN webhook_states s ON s.webhook = w.id WHERE w.deleted_at IS NULL`;
@@ -167,16 +151,4 @@ export class SqliteWebhooks implements WebhookStore {
       expiresAt,
     }));
   }
-}
-
-function toRuntimeState(row: WebhookRow): WebhookRuntimeState | null {
-  if (row[2] === null) return null;
-  return {
-    webhookId: row[0],
-    pausedUntil: row[3],
-    pauseReason: row[4],
-    lastSuccessAt: row[5],
-    circuit: row[6],
-    health: row[7],
-  };
 }

@@ -1,0 +1,137 @@
+import type { AttemptRecord } from "../../core/delivery.ts";
+import type { LaneKey } from "../../core/webhook.ts";
+import type { StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
+import {
+  categoryCodes,
+  decode,
+  decodeOrNull,
+  originCodes,
+  outcomeCodes,
+  priorityCodes,
+  stateCodes,
+} from "./codes.ts";
+
+/** An event as both stores select it; SQLite has no booleans. */
+export type EventRow = [
+  seq: number,
+  id: string,
+  tenant: number,
+  eventType: number,
+  sequenceNumber: number,
+  timestamp: number,
+  source: string | null,
+  idempotencyKey: string | null,
+  priority: number,
+  createdAt: number,
+  contentType: number,
+  deliveries: number,
+  body: Uint8Array | null,
+  raw: boolean | number,
+];
+/** A delivery as both stores select it. */
+export type DeliveryRow = [
+  seq: number,
+  id: string,
+  tenant: number,
+  webhook: number,
+  eventId: string,
+  eventType: number,
+  priority: number,
+  lane: number,
+  origin: number,
+  state: number,
+  attemptCount: number,
+  createdAt: number,
+  firstAttemptAt: number | null,
+  dueAt: number,
+  reason: string | null,
+  category: number | null,
+  completedAt: number | null,
+  supersededBy: string | null,
+];
+
+/** An attempt as both stores select it. */
+export type AttemptRow = [
+  number: number,
+  id: string,
+  outcome: number,
+  unknown: boolean | number,
+  category: number | null,
+  statusCode: number | null,
+  responseSample: string | null,
+  errorMessage: string | null,
+  durationMs: number,
+  scheduledAt: number,
+  executedAt: number,
+  nextRetryAt: number | null,
+];
+
+/** Words and lanes by the numbers that rows hold in their place. */
+export interface StoredNames {
+  text(ref: number): string;
+  lane(ref: number): LaneKey;
+}
+
+/** An event as the port shows it. */
+export function toStoredEvent(row: EventRow, names: StoredNames): StoredEvent {
+  return {
+    position: row[0],
+    id: row[1],
+    tenantId: names.text(row[2]),
+    eventType: names.text(row[3]),
+    sequenceNumber: row[4],
+    timestamp: row[5],
+    source: row[6],
+    idempotencyKey: row[7],
+    priority: decode(priorityCodes, row[8]),
+    createdAt: row[9],
+    contentType: names.text(row[10]),
+    deliveries: row[11],
+    body: row[12],
+    raw: Boolean(row[13]),
+  };
+}
+
+/** A delivery as the port shows it. */
+export function toStoredDelivery(row: DeliveryRow, names: StoredNames): StoredDelivery {
+  return {
+    position: row[0],
+    id: row[1],
+    tenantId: names.text(row[2]),
+    webhookId: names.text(row[3]),
+    eventId: row[4],
+    eventType: names.text(row[5]),
+    priority: decode(priorityCodes, row[6]),
+    lane: names.lane(row[7]),
+    origin: decode(originCodes, row[8]),
+    progress: {
+      state: decode(stateCodes, row[9]),
+      attemptCount: row[10],
+      createdAt: row[11],
+      firstAttemptAt: row[12],
+      dueAt: row[13],
+      reason: row[14],
+    },
+    category: decodeOrNull(categoryCodes, row[15]),
+    completedAt: row[16],
+    supersededBy: row[17],
+  };
+}
+
+/** An attempt as the port shows it. */
+export function toAttempt(row: AttemptRow): AttemptRecord {
+  return {
+    number: row[0],
+    id: row[1],
+    outcome: decode(outcomeCodes, row[2]),
+    receiverStateUnknown: Boolean(row[3]),
+    category: decodeOrNull(categoryCodes, row[4]),
+    statusCode: row[5],
+    responseSample: row[6],
+    errorMessage: row[7],
+    durationMs: row[8],
+    scheduledAt: row[9],
+    executedAt: row[10],
+    nextRetryAt: row[11],
+  };
+}

@@ -1,0 +1,35 @@
+import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
+
+/** Whose a row of the table of secrets is; part of the stored form. */
+export const secretOwners = { webhook: 0, tenant: 1 } as const;
+
+/** The owner of some secrets. */
+export interface SecretOwner {
+  readonly kind: (typeof secretOwners)[keyof typeof secretOwners];
+  readonly id: string;
+}
+
+/** A webhook with what is remembered of its endpoint, as both stores select it; `stateOf` is null without any. */
+export type WebhookRow = [
+  id: string,
+  document: string,
+  stateOf: string | null,
+  pausedUntil: number | null,
+  pauseReason: string | null,
+  lastSuccessAt: number | null,
+  circuit: string | null,
+  health: string | null,
+];
+
+/** What is remembered of a webhook between restarts; null when nothing is. */
+export function toRuntimeState(row: WebhookRow): WebhookRuntimeState | null {
+  if (row[2] === null) return null;
+  return {
+    webhookId: row[0],
+    pausedUntil: row[3],
+    pauseReason: row[4],
+    lastSuccessAt: row[5],
+    circuit: row[6],
+    health: row[7],
+  };
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import type { Priority } from "../../../src/core/delivery.ts";
+import type { AcquireRequest, LaneLeft, OwnershipStore } from "../../../src/ports/store/ownership.ts";
+import type { Tenant } from "../../../src/ports/store/registry.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import { claim, lane, newWebhook, only, publish, settle, start } from "./scene.ts";
+import type { StoreTheme } from "./suite.ts";
+
+const longMs = 60_000;
+const anyWork = { kind: "work", after: null, except: [] } as const;
+
+function ownershipOf(store: Store): OwnershipStore {
+  if (store.ownership === undefined) throw new Error("a store that can be shared has ownership");
+  return store.ownership;
+}
+
+async function saveTenant(store: Store, id: string, workerPool: string): Promise<void> {
+  const tenant: Tenant = {
+    ...{ id, name: id, rateLimit: null, webhooksMax: null, workerPool },
+    ...{ notificationTargets: [], createdAt: start, updatedAt: start },
+  };
+  await store.registry.saveTenant(tenant);
+}
+
+/** A webhook of the tenant with a delivery of each of these priorities. */
+async function webhookWithWork(
+  store: Store,
+  { tenantId = "default", priorities = ["normal"] }: { tenantId?: string; priorities?: readonly Priority[] },
+): Promise<string> {
+  const webhook = newWebhook({ tenantId });
+  await store.webhooks.save(webhook);
+  const deliveries = priorities.map((priority) => ({ lane: lane(webhook.id), priority }));
+  await publish(store, { deliveries });
+  return webhook.id;
+}
+
+async function taken(store: Store, request: Pick<AcquireRequest, "worker"> & Partial<AcquireRequest>) {
+  const { webhooks } = await ownershipOf(store).acquire({
+    from: anyWork,
+    limit: 100,
+    slack: 100,
+    ...request,
+  });
+  return webhooks.map(({ webhookId }) => webhookId).toSorted();
+}
+
+async function unserved(store: Store, pageSize: number): Promise<readonly LaneLeft[]> {
+  const found: LaneLeft[] = [];
+  for (let after: string | null = null; ; ) {
+    const page = await ownershipOf(store).unserved({ after, limit: pageSize });
+    found.push(...page.left);
+    if (page.next === null) return found;
+    after = page.next;
+  }
+}
+
+/** Pools of workers (WDS-220), and what is left to do by whom. */
+export const workerPools: StoreTheme = (check) => {
+  check("WDS-220 a worker takes what its pool serves and nothing else", async (store) => {
+    await saveTenant(store, "acme", "big");
+    const [plain, big] = [
+      await webhookWithWork(store, {}),
+      await webhookWithWork(store, { tenantId: "acme" }),
+    ];
+    const joined = async (pool: string) => ownershipOf(store).join({ aliveMs: longMs, pool });
+    const [usual, dedicated, other] = [await joined("default"), await joined("big"), await joined("third")];
+    const named = { from: { kind: "webhooks", ids: [plain, big] } } as const;
+    assert.deepEqual(await taken(store, { worker: other, ...named }), []);
+    assert.deepEqual(await taken(store, { worker: usual, ...named }), [plain]);
+    assert.deepEqual(await taken(store, { worker: other }), []);
+    assert.deepEqual(await taken(store, { worker: dedicated }), [big]);
+  });
+
+  check("WDS-220 a tenant that moves to another pool is served there from then on", async (store) => {
+    await saveTenant(store, "acme", "big");
+    const id = await webhookWithWork(store, { tenantId: "acme" });
+    const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
+    assert.deepEqual(await taken(store, { worker }), []);
+    await saveTenant(store, "acme", "default");
+    assert.deepEqual(await taken(store, { worker }), [id]);
+  });
+
+  check("shares are counted within a pool", async (store) => {
+    await saveTenant(store, "acme", "big");
+    for (let count = 0; count < 8; count += 1) {
+      await webhookWithWork(store, {});
+      await webhookWithWork(store, { tenantId: "acme" });
+    }
+    const join = async (pool: string) => ownershipOf(store).join({ aliveMs: longMs, pool });
+    const [first, second, dedicated] = [await join("default"), await join("default"), await join("big")];
+    assert.equal((await taken(store, { worker: first, slack: 0 })).length, 4);
+    assert.equal((await taken(store, { worker: dedicated, slack: 0 })).length, 8);
+    assert.equal((await taken(store, { worker: second, slack: 0 })).length, 4);
+    const beat = async (worker: number) => ownershipOf(store).beat({ worker, aliveMs: longMs });
+    assert.deepEqual(await beat(first), { workers: 2, owned: 8 });
+    assert.deepEqual(await beat(dedicated), { workers: 1, owned: 8 });
+  });
+
+  check("tells what is left in a lane: whose it is, for which pool, how urgent", async (store) => {
+    await saveTenant(store, "acme", "big");
+    const id = await webhookWithWork(store, { tenantId: "acme", priorities: ["low", "high", "normal"] });
+    const key = lane(id);
+    const left = { lane: key, worker: null, pool: "big", priority: "high" };
+    assert.deepEqual(await ownershipOf(store).left([key, lane("never seen")]), [left]);
+    const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "big" });
+    await taken(store, { worker });
+    assert.deepEqual(await ownershipOf(store).left([key]), [{ ...left, worker }]);
+    await claim(store, key, { limit: 1 });
+    assert.deepEqual(await ownershipOf(store).left([key]), [{ ...left, worker, priority: "normal" }]);
+    await claim(store, key);
+    assert.deepEqual(await ownershipOf(store).left([key]), [], "the owner has all of it");
+  });
+
+  check(
+    "what nobody serves is found a page at a time, what a dead worker had claimed included",
+    async (store) => {
+      const ids: string[] = [];
+      for (let count = 0; count < 5; count += 1) ids.push(await webhookWithWork(store, {}));
+      const found = async () =>
+        (await unserved(store, 2)).map(({ lane: { webhookId } }) => webhookId).toSorted();
+      assert.deepEqual(await found(), ids.toSorted());
+      const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
+      const [claimed = "", ...rest] = ids;
+      await taken(store, { worker, from: { kind: "webhooks", ids: [claimed] } });
+      const { deliveries } = await claim(store, lane(claimed));
+      assert.deepEqual(await found(), rest.toSorted());
+      await ownershipOf(store).leave(worker);
+      assert.deepEqual(await found(), ids.toSorted());
+      await settle(store, only(deliveries).lease);
+      assert.deepEqual(await found(), rest.toSorted());
+    },
+  );
+};
