@@ -33,7 +33,10 @@ export interface ApiLimits {
 
 export interface Readiness {
   readonly ready: boolean;
-  /** Why not: `migrating`, `draining`, `store_unavailable`, `worker_suspended`. */
+  /**
+   * Why not: `starting`, `draining`, `store_unavailable`, `worker_suspended`. `queue_unavailable` and
+   * `shared_state_unavailable` may stand here although it is ready.
+   */
   readonly reasons: readonly string[];
 }
 

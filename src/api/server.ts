@@ -1,4 +1,4 @@
-/** The HTTP server: Fastify with the routes of route-table.ts. */
+/** The HTTP server: Fastify with the routes of route-table.ts, or with the probes alone. */
 import { maxHeaderSize } from "node:http";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -20,6 +20,7 @@ import { dropBody, readBody } from "./request-body.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { Access, RawForm, Route } from "./route.ts";
 import { createRoutes } from "./route-table.ts";
+import { systemRoutes } from "./routes/system.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -32,6 +33,8 @@ export type { ApiOptions, Readiness } from "./context.ts";
 export interface Api {
   /** Port 0 takes a free one. */
   listen(address: { readonly host: string; readonly port: number }): Promise<{ readonly url: string }>;
+  /** From now on each answer ends its connection, so that callers come back over another one. */
+  drain(): void;
   /** Takes no new connections, lets running requests finish for `graceMs`, then cuts them. Safe to call twice. */
   close(graceMs: number): Promise<void>;
 }
@@ -48,17 +51,34 @@ const timeouts = {
 
 const pathParameterLengthMax = 512;
 
-export async function createApi(options: ApiOptions): Promise<Api> {
-  const routes = createRoutes(options);
+export function createApi(options: ApiOptions): Promise<Api> {
+  return createFrom(options, createRoutes(options));
+}
+
+/** Health and metrics, for a process that does not serve the API. Nobody needs a key, and nothing else is there. */
+export function createProbes(options: ApiOptions): Promise<Api> {
+  return createFrom(options, systemRoutes(options));
+}
+
+async function createFrom(options: ApiOptions, routes: readonly Route[]): Promise<Api> {
   const app = createServer(options, routes);
   for (const route of routes) {
     if (route.bodyIgnored === true) registerWithoutBody(app, route, options);
     else register(app, route, options);
   }
+  let isDraining = false;
+  app.addHook("onRequest", (_request, reply, done) => {
+    // Answers are written past Fastify (dispatch.ts).
+    if (isDraining) reply.raw.setHeader("connection", "close");
+    done();
+  });
   await app.ready();
   let closing: Promise<void> | undefined;
   return {
     listen: async ({ host, port }) => ({ url: await app.listen({ host, port }) }),
+    drain: () => {
+      isDraining = true;
+    },
     close: (graceMs) => {
       closing ??= closeWithin(app, graceMs, options);
       return closing;

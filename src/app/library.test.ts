@@ -106,6 +106,20 @@ suite("library", () => {
       assert.match(await posthorn.metrics(), /^posthorn_webhooks 1$/m);
     }));
 
+  test("WDS-200 WDS-201 the largest payload is a setting, and what is larger is told both sizes", async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "posthorn-library-"));
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => rmSync(dataDir, { recursive: true, force: true }));
+    const posthorn = await openPosthorn({ dataDir, dev: true, payloadBytesMax: 2_000 });
+    stack.defer(() => posthorn.close());
+    const dataOf = (bytes: number) => ({ text: "x".repeat(bytes - '{"text":""}'.length) });
+    await posthorn.publish({ eventType: "order.big", data: dataOf(2_000) });
+    await assert.rejects(posthorn.publish({ eventType: "order.big", data: dataOf(2_001) }), {
+      code: "payload_too_large",
+      message: /2001.*2000/,
+    });
+  });
+
   test("options are checked like settings", async () => {
     await assert.rejects(openPosthorn({ port: 99_999, prot: 1 } as object), (error: unknown) => {
       assert.ok(error instanceof SettingsError);

@@ -7,6 +7,7 @@ import type { Settings } from "../config/options.ts";
 import type { Store } from "../ports/store.ts";
 import type { DataFolder } from "./data-folder.ts";
 import type { MasterKeys } from "./keys.ts";
+import { type Companions, storeHooks } from "./open-companions.ts";
 
 /** The store of the settings, and where the key of digests lies: beside it, for all who share it. */
 export interface OpenedStore {
@@ -17,9 +18,15 @@ export interface OpenedStore {
 /** PostgreSQL when there is a URL, else SQLite in the data folder. */
 export async function openStore(
   settings: Pick<Settings, "databaseUrl" | "databaseDirectUrl">,
-  { folder, masterKeys }: { readonly folder: DataFolder; readonly masterKeys: () => MasterKeys },
+  parts: {
+    readonly folder: DataFolder;
+    readonly masterKeys: () => MasterKeys;
+    /** Of use with PostgreSQL only. */
+    readonly companions?: Companions;
+  },
 ): Promise<OpenedStore> {
   const { databaseUrl } = settings;
+  const { folder, masterKeys, companions } = parts;
   const now = systemClock.now();
   if (databaseUrl === null) {
     const store = await openSqliteStore({ dataDir: folder.path, now, pid: process.pid });
@@ -31,6 +38,7 @@ export async function openStore(
   const store = await openPostgresStore({
     ...{ url: databaseUrl, now, masterKeyIds, connectTimeoutMs },
     ...direct,
+    ...(companions === undefined ? {} : storeHooks(companions)),
   });
   return { store, digestKeyHolder: store.digestKey };
 }

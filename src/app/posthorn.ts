@@ -2,10 +2,8 @@ import { systemClock } from "../adapters/system/clock.ts";
 import { createSystemRandom } from "../adapters/system/random.ts";
 import { createPrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
 import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
-import { createApi } from "../api/server.ts";
-import type { Api, Readiness } from "../api/server.ts";
+import type { Readiness } from "../api/server.ts";
 import type { Settings } from "../config/options.ts";
-import { profiles } from "../core/profiles/index.ts";
 import type { Services } from "../engine/services.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Store } from "../ports/store.ts";
@@ -13,8 +11,9 @@ import type { Logger } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
 import { loadKeys, needsFolder, readMasterKeys } from "./keys.ts";
-import type { Keys } from "./keys.ts";
+import { openApi, openProbes } from "./listeners.ts";
 import { createLog } from "./logging.ts";
+import { type Companions, companionSources, openCompanions } from "./open-companions.ts";
 import { openStore } from "./open-store.ts";
 import { Readings } from "./readings.ts";
 import { assembleEngine } from "./running-engine.ts";
@@ -33,8 +32,10 @@ export interface RunningPosthorn {
   readonly settings: Settings;
   readonly services: Services;
   readonly log: Logger;
-  /** Of the HTTP server; null without one. */
+  /** Of the API; null without the role, and when nothing was to listen. */
   readonly url: string | null;
+  /** Of `/livez`, `/readyz` and `/metrics` in a process without the API; null also when the port was taken. */
+  readonly probesUrl: string | null;
   readonly dataDir: string;
   readonly adminKey: string;
   /** Where the admin key lies; null when it came from a setting. */
@@ -58,42 +59,45 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     : { folder: dataFolderAt(settings.dataDir), warnings: [] };
   await using started = new AsyncDisposableStack();
   const master = readMasterKeys(settings, { folder, random });
-  const { store, digestKeyHolder: holder } = await openStore(settings, {
-    folder,
-    masterKeys: () => master,
-  });
-  started.defer(() => store.close());
-  const keys = await loadKeys(settings, { master, holder, folder, random });
-  for (const warning of [...warnings, ...keys.warnings]) log.warn({}, warning);
   const metrics = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
   started.defer(() => metrics.stop());
   const telemetry = { log, metrics: metrics.metrics };
+  const companions = await openCompanions(settings, { random, telemetry });
+  started.defer(() => companions.close());
+  const masterKeys = () => master;
+  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys, companions });
+  started.defer(() => store.close());
+  const keys = await loadKeys(settings, { master, holder, folder, random });
+  for (const warning of [...warnings, ...keys.warnings]) log.warn({}, warning);
   const { transport, names } = overrides;
   const assembled = await assembleEngine({
-    ...{ settings, store, keys, random, telemetry },
+    ...{ settings, store, companions, keys, random, telemetry },
     ...(transport !== undefined && { transport }),
     ...(names !== undefined && { names }),
   });
   const { engine, lifecycle, services } = assembled;
-  observe(metrics, { store, assembled });
+  observe(metrics, { store, companions, assembled });
   const grace = new Grace(settings.shutdownGraceMs);
+  const readings = new Readings({ engine, store, companions, settings });
+  started.defer(() => readings.stop());
+  const readiness = (): Readiness => readings.readiness();
+  const listening = { settings, services, store, keys, log, readiness, metrics };
+  const listens = overrides.listens !== false;
+  const hasApi = settings.roles.includes("api");
+  // First to open and last to close, so that they tell how the start and the shutdown get on.
+  const probes = listens && !hasApi ? await openProbes(listening) : null;
+  started.defer(async () => probes?.close(probesGraceMs));
   started.defer(() => engine.stop({ graceMs: grace.remainingMs() }));
   await engine.start();
   started.defer(() => lifecycle.stop());
   await lifecycle.start();
-  const readings = new Readings({ engine, store, settings });
-  started.defer(() => readings.stop());
-  const readiness = (): Readiness => readings.readiness();
-  let url: string | null = null;
-  if (settings.roles.includes("api") && overrides.listens !== false) {
-    const api = await openApi({ settings, services, store, keys, log, readiness, metrics });
-    // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
-    started.defer(() => api.close(grace.remainingMs() / 2));
-    ({ url } = await api.listen({ host: settings.host, port: settings.port }));
-  }
+  const api = listens && hasApi ? await openApi(listening) : null;
+  // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
+  started.defer(async () => api?.close(grace.remainingMs() / 2));
+  readings.phase = "running";
   const running = started.move();
   const stopOnce = once(async () => {
-    readings.isDraining = true;
+    readings.phase = "draining";
     grace.begin();
     await running.disposeAsync();
   });
@@ -101,7 +105,8 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     settings,
     services,
     log,
-    url,
+    url: api?.url ?? null,
+    probesUrl: probes?.url ?? null,
     dataDir: folder.path,
     adminKey: keys.adminKey,
     adminKeyFile: keys.adminKeyFile,
@@ -111,36 +116,11 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   };
 }
 
-function openApi(parts: {
-  readonly settings: Settings;
-  readonly services: Services;
-  readonly store: Store;
-  readonly keys: Keys;
-  readonly log: Logger;
-  readonly readiness: () => Readiness;
-  readonly metrics: PrometheusMetrics;
-}): Promise<Api> {
-  const { settings, services, store, keys, log, readiness, metrics } = parts;
-  return createApi({
-    services,
-    idempotency: store.idempotency,
-    secretBox: keys.secretBox,
-    clock: systemClock,
-    log,
-    limits: { payloadBytesMax: settings.payloadBytesMax },
-    readiness,
-    metricsText: () => metrics.text(),
-    profiles,
-    cursorKey: keys.cursorKey,
-    dev: settings.dev,
-    logRequests: settings.logLevel === "debug",
-  });
-}
-
 function observe(
   metrics: PrometheusMetrics,
-  { store, assembled }: { readonly store: Store; readonly assembled: AssembledEngine },
+  of: { readonly store: Store; readonly companions: Companions; readonly assembled: AssembledEngine },
 ): void {
+  const { store, companions, assembled } = of;
   const { engine, transport } = assembled;
   metrics.observe({
     depth: () => store.deliveries.depth(),
@@ -151,8 +131,12 @@ function observe(
       })),
     activity: () => engine.activity(),
     openSockets: () => transport.openSockets(),
+    ...companionSources(companions),
   });
 }
+
+/** For answers that are being written when everything else has stopped. */
+const probesGraceMs = 500;
 
 /** One grace time for all steps of a shutdown together. Whole until it begins, which is when a failed start is undone. */
 class Grace {

@@ -32,15 +32,29 @@ test("readiness names each dependency and role that is missing", () => {
   const store = {} as never;
   const activity = { storeHealthy: true, holds: true };
   const engine = { activity: () => activity } as never;
-  const readings = (roles: readonly ("api" | "worker")[]) =>
-    new Readings({ engine, store, settings: { roles, databaseUrl: null } });
+  const workQueue = { isConnected: true };
+  const sharedState = { isAvailable: true };
+  const companions = { workQueue, sharedState };
+  const readings = (roles: readonly ("api" | "worker")[], phase: Readings["phase"] = "running") => {
+    const settings = { roles, databaseUrl: null };
+    const made = new Readings({ engine, store, companions, settings });
+    made.phase = phase;
+    return made;
+  };
   assert.deepEqual(readings(["api", "worker"]).readiness(), { ready: true, reasons: [] });
+  workQueue.isConnected = false;
+  sharedState.isAvailable = false;
+  const poorer = ["queue_unavailable", "shared_state_unavailable"];
+  assert.deepEqual(readings(["worker"]).readiness(), { ready: true, reasons: poorer });
   activity.holds = false;
+  // It has not joined the others yet, which is no news.
+  const starting = { ready: false, reasons: ["starting", ...poorer] };
+  assert.deepEqual(readings(["worker"], "starting").readiness(), starting);
+  workQueue.isConnected = true;
+  sharedState.isAvailable = true;
   assert.deepEqual(readings(["api"]).readiness(), { ready: true, reasons: [] });
   activity.storeHealthy = false;
-  const draining = readings(["api", "worker"]);
-  draining.isDraining = true;
-  assert.deepEqual(draining.readiness(), {
+  assert.deepEqual(readings(["api", "worker"], "draining").readiness(), {
     ready: false,
     reasons: ["draining", "store_unavailable", "worker_suspended"],
   });

@@ -20,6 +20,7 @@ import type { Store } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Keys } from "./keys.ts";
+import type { Companions } from "./open-companions.ts";
 import { requestOriginOf } from "./request-origin.ts";
 import { version } from "./version.ts";
 
@@ -34,6 +35,8 @@ export interface AssembledEngine {
 export interface EngineParts {
   readonly settings: Settings;
   readonly store: Store;
+  /** Of use with PostgreSQL only. */
+  readonly companions?: Companions;
   readonly keys: Keys;
   readonly random: Random;
   readonly telemetry: Telemetry;
@@ -54,7 +57,7 @@ const userAgent = `Posthorn/${version}`;
 
 /** Wires the engine to its adapters. */
 export async function assembleEngine(parts: EngineParts): Promise<AssembledEngine> {
-  const { settings, store, keys, random, telemetry } = parts;
+  const { settings, store, companions, keys, random, telemetry } = parts;
   const policy = createAddressPolicy({ allow: settings.egressAllow, allowLoopback: settings.dev });
   const transport = parts.transport ?? openTransport(settings, policy);
   const urlRules = {
@@ -66,8 +69,13 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
   const schemaCompiler = createSchemaCompiler();
   const tenants = await loadTenantDirectory({ registry: store.registry, clock: systemClock });
   const schemas = await loadSchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
+  const { workQueue = null, sharedState = null } = companions ?? {};
   const engine = new Engine({
     store,
+    ...(workQueue !== null && { workQueue }),
+    ...(sharedState !== null && { sharedState }),
+    pool: settings.workerPool,
+    poolOf: (tenantId) => tenants.get(tenantId)?.workerPool ?? "default",
     transport,
     secretBox: keys.secretBox,
     clock: systemClock,
@@ -89,6 +97,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
   const { lifecycle, ...management } = createServices({
     access: engine,
     store,
+    ...(sharedState !== null && { news: sharedState.news }),
     secretBox: keys.secretBox,
     schemaCompiler,
     clock: systemClock,

@@ -13,7 +13,7 @@ export function addSettingsOptions(command: Command): Command {
   command.option("--config <file>", "settings in YAML");
   for (const group of optionGroups) {
     for (const [, option] of optionsOf(group)) {
-      if (option.secret === true || option.refused !== undefined) continue;
+      if (option.secret === true) continue;
       const { fallback, kind, description } = option;
       const text = description
         .replaceAll("`", "")

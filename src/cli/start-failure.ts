@@ -11,7 +11,9 @@ const advice: Readonly<Record<string, readonly string[]>> = {
   KeyFileError: [],
   KeySettingError: [],
   DatabaseSetupError: [],
+  WorkQueueSetupError: [],
   DifferentMasterKeyError: [],
+  SharedStateSetupError: [],
 };
 
 /** What to tell a person about a failed start; anything unknown stays what it is, with its stack. */
@@ -38,5 +40,6 @@ function portTaken(error: Error): CommandFailure {
   const port = "port" in error ? String(error.port) : "?";
   return new CommandFailure(`port ${port} is taken by another program, perhaps by another Posthorn`, [
     "Stop that one, or use another port: npm start -- --port 9000",
+    "A worker or scheduler of this machine may have it for its probes; start that one with POSTHORN_PORT=0.",
   ]);
 }

@@ -18,8 +18,6 @@ export interface Option<Value = unknown> {
   readonly fallbackText?: string;
   /** Masked wherever it is shown, readable from a file through `NAME_FILE`, and never a flag: those show in `ps`. */
   readonly secret?: true;
-  /** Named by the contract, but not part of this version: setting it is refused with this sentence. */
-  readonly refused?: string;
 }
 
 /** Headings of docs/configuration.md, in this order. */

@@ -7,8 +7,15 @@ const roles = ["api", "scheduler", "worker"] as const;
 /** A part that a process may run. */
 export type Role = (typeof roles)[number];
 
-const notYet = (what: string): string =>
-  `is not available in this version. Unset it; ${what} comes with a later version`;
+/** What begins names that others share a namespace with, or is one. */
+const name: ValueKind<string> = {
+  ...text,
+  title: "name",
+  read: (raw) =>
+    /^[a-z0-9][a-z0-9_-]{0,62}$/.test(String(raw))
+      ? { kind: "value", value: String(raw) }
+      : { kind: "problem", problem: "must have 1 to 63 characters of a to z, 0 to 9, - and _" },
+};
 
 const cidr = listOf<string>({
   title: "CIDR blocks",
@@ -89,7 +96,9 @@ const server = {
   port: option({
     env: "POSTHORN_PORT",
     group: "Server",
-    description: "Port to listen on; 0 takes a free one.",
+    description:
+      "Port to listen on; 0 takes a free one. A process without the role `api` answers its probes and metrics there, " +
+      "and goes without them when the port is taken.",
     kind: integer({ min: 0, max: 65_535, unit: null }),
     fallback: 8080,
   }),
@@ -118,9 +127,18 @@ const server = {
       "Which parts this process runs: `api` serves HTTP, `worker` delivers, `scheduler` expires and cleans up. With " +
       "PostgreSQL any number of processes run any of them. Embedded there is one process, and `scheduler` and " +
       "`worker` go together: with `api` alone events are accepted and kept, with `scheduler,worker` alone the " +
-      "backlog is delivered without an HTTP server.",
+      "backlog is delivered without an API.",
     kind: roleList,
     fallback: roles,
+  }),
+  workerPool: option({
+    env: "POSTHORN_WORKER_POOL",
+    group: "Server",
+    description:
+      "The pool that a `worker` of this process belongs to. It serves the tenants whose `worker_pool` is this one, and " +
+      "no others; `default` serves all that have none.",
+    kind: name,
+    fallback: "default",
   }),
   dev: option({
     env: "POSTHORN_DEV",
@@ -173,22 +191,40 @@ const storage = {
   queueUrl: option({
     env: "POSTHORN_QUEUE_URL",
     group: "Storage",
-    description: "RabbitMQ. Not available in this version.",
+    description:
+      "RabbitMQ (3.10 or later), such as `amqp://user:password@host:5672/vhost` or `amqps://…`: tells workers where work " +
+      "is. Needs `POSTHORN_DATABASE_URL`, which holds the work; what the broker loses is announced again. Parameters " +
+      "`cacertfile`, `certfile` and `keyfile` name files for TLS.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: the store",
     secret: true,
-    refused: notYet("RabbitMQ"),
+  }),
+  queuePrefix: option({
+    env: "POSTHORN_QUEUE_PREFIX",
+    group: "Storage",
+    description:
+      "Begins the names of all queues and exchanges, so that deployments can share a virtual host.",
+    kind: name,
+    fallback: "posthorn",
   }),
   redisUrl: option({
     env: "POSTHORN_REDIS_URL",
     group: "Storage",
-    description: "Redis. Not available in this version.",
+    description:
+      "Redis (6.2 or later) or Valkey, such as `redis://user:password@host:6379/0` or `rediss://…`: what workers share " +
+      "beside the store and may be lost, such as the limits of tenants. Needs `POSTHORN_DATABASE_URL`.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: in process",
     secret: true,
-    refused: notYet("Redis"),
+  }),
+  redisPrefix: option({
+    env: "POSTHORN_REDIS_PREFIX",
+    group: "Storage",
+    description: "Begins the names of all keys and channels, so that deployments can share a server.",
+    kind: name,
+    fallback: "posthorn",
   }),
 } as const;
 

@@ -56,26 +56,51 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
       problem: "the buffer must hold at least one payload",
     },
     settings.roles.length === 0 && { options: ["roles"], problem: "must name at least one role" },
-    settings.databaseUrl !== null &&
+    settings.adminKey !== null &&
+      settings.adminKey.length < adminKeyLengthMin && {
+        options: ["adminKey"],
+        problem: `must have at least ${adminKeyLengthMin} characters; make one with: openssl rand -hex 24`,
+      },
+  ];
+  return [...found.filter((entry) => entry !== false), ...contradictoryServices(settings)];
+}
+
+/** Embedded there is one process, and with PostgreSQL there may be several. */
+function contradictoryServices(settings: Settings): readonly Contradiction[] {
+  const isEmbedded = settings.databaseUrl === null;
+  const found: (Contradiction | false)[] = [
+    !isEmbedded &&
       settings.masterKey === null && {
         options: ["masterKey"],
         problem:
           "is required with PostgreSQL, because all processes must read the same secrets; make one with: openssl rand -base64 32",
       },
-    settings.databaseUrl === null &&
+    isEmbedded &&
       settings.databaseDirectUrl !== null && {
         options: ["databaseDirectUrl", "databaseUrl"],
         problem: "the way past a pooler is of use only with the database behind it",
       },
-    settings.databaseUrl === null &&
+    isEmbedded &&
+      settings.queueUrl !== null && {
+        options: ["queueUrl", "databaseUrl"],
+        problem:
+          "RabbitMQ carries work that PostgreSQL holds: set POSTHORN_DATABASE_URL too, or unset the queue",
+      },
+    isEmbedded &&
+      settings.redisUrl !== null && {
+        options: ["redisUrl", "databaseUrl"],
+        problem:
+          "Redis holds what several processes share, and embedded there is one: set POSTHORN_DATABASE_URL too, or unset Redis",
+      },
+    isEmbedded &&
+      settings.workerPool !== "default" && {
+        options: ["workerPool", "databaseUrl"],
+        problem: "embedded there is one worker, which serves all tenants; leave it at default",
+      },
+    isEmbedded &&
       settings.roles.includes("scheduler") !== settings.roles.includes("worker") && {
         options: ["roles"],
         problem: "embedded, scheduler and worker are one part: name both or neither",
-      },
-    settings.adminKey !== null &&
-      settings.adminKey.length < adminKeyLengthMin && {
-        options: ["adminKey"],
-        problem: `must have at least ${adminKeyLengthMin} characters; make one with: openssl rand -hex 24`,
       },
   ];
   return found.filter((entry) => entry !== false);

@@ -32,6 +32,10 @@ suite("settings", () => {
     assert.equal(resolved({}).settings.retentionPayloadDays, 30);
   });
 
+  test("WDS-224 history is kept for 90 days unless said otherwise", () => {
+    assert.equal(resolved({}).settings.retentionHistoryDays, 90);
+  });
+
   test("flag wins over environment, environment over file, file over default", () => {
     const file = fileWith("port: 1\nconcurrency: 2\nshutdown_grace_ms: 3\n");
     const { settings, sources } = resolved({
@@ -90,6 +94,35 @@ suite("settings", () => {
     assert.equal(resolved({ env }).settings.port, 8080);
   });
 
+  test("what Kubernetes says of services whose names begin with posthorn is ignored, a misspelt setting is not", () => {
+    const env: Record<string, string> = {};
+    for (const service of ["POSTHORN", "POSTHORN_API", "POSTHORN_WORKER_POOL_2", "POSTHORN_REDIS"]) {
+      env[`${service}_SERVICE_HOST`] = "10.0.0.1";
+      env[`${service}_SERVICE_PORT`] = "8080";
+      env[`${service}_SERVICE_PORT_METRICS_TLS`] = "8080";
+      env[`${service}_PORT`] = "tcp://10.0.0.1:8080";
+      for (const protocol of ["TCP", "UDP", "SCTP"]) {
+        env[`${service}_PORT_8080_${protocol}`] = `${protocol.toLowerCase()}://10.0.0.1:8080`;
+        env[`${service}_PORT_8080_${protocol}_PROTO`] = protocol.toLowerCase();
+        env[`${service}_PORT_8080_${protocol}_PORT`] = "8080";
+        env[`${service}_PORT_8080_${protocol}_ADDR`] = "10.0.0.1";
+      }
+    }
+    assert.equal(resolved({ env }).settings.port, 8080);
+    for (const [name, value] of [
+      ["POSTHORN_PROT", "9000"],
+      ["POSTHORN_PROT", "tcp://10.0.0.1:8080"],
+      ["POSTHORN_API_PORT", "9000"],
+      ["POSTHORN_SERVICE_HOTS", "10.0.0.1"],
+      ["POSTHORN_PORT_TCP", "tcp://10.0.0.1:8080"],
+      ["POSTHORN_PORT_8080_TCP_HOST", "10.0.0.1"],
+    ] as const) {
+      const said = problems({ env: { [name]: value } }).join();
+      assert.match(said, new RegExp(`^${name} \\(environment\\) is not a setting`), `${name}=${value}`);
+    }
+    assert.match(problems({ env: { POSTHORN_PORT: "udp:8080" } }).join(), /POSTHORN_PORT/);
+  });
+
   test("a secret can come from a file, and its name never is its value", () => {
     const readFile = () => "0123456789abcdef0123456789abcdef\n";
     const { settings, sources } = resolved({
@@ -111,12 +144,24 @@ suite("settings", () => {
     );
   });
 
-  test("what is not part of this version says so", () => {
-    for (const name of ["POSTHORN_QUEUE_URL", "POSTHORN_REDIS_URL"]) {
-      const [problem = "", ...more] = problems({ env: { [name]: "postgres://user:canary@host/db" } });
-      assert.match(problem, new RegExp(`^${name} \\(environment\\) is not available in this version`));
+  test("what several processes share needs the database that holds the work", () => {
+    const lone = {
+      POSTHORN_QUEUE_URL: "amqp://user:canary@host",
+      POSTHORN_REDIS_URL: "redis://:canary@host",
+      POSTHORN_WORKER_POOL: "big",
+    };
+    for (const [name, value] of Object.entries(lone)) {
+      const [problem = "", ...more] = problems({ env: { [name]: value } });
+      assert.match(problem, new RegExp(`^${name} \\(environment\\) and POSTHORN_DATABASE_URL`));
       assert.doesNotMatch(problem, /canary/);
       assert.deepEqual(more, []);
+    }
+  });
+
+  test("prefixes and pools are names", () => {
+    for (const name of ["POSTHORN_QUEUE_PREFIX", "POSTHORN_REDIS_PREFIX", "POSTHORN_WORKER_POOL"]) {
+      const [problem = ""] = problems({ env: { [name]: "Has Spaces" } });
+      assert.match(problem, /must have 1 to 63 characters of a to z/);
     }
   });
 

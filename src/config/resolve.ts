@@ -89,8 +89,6 @@ function choose(option: Option, given: Given | undefined): Chosen {
     return { kind: "value", value: option.fallback, source: { kind: "default", name: "default" } };
   }
   const { source, raw } = given;
-  if (option.refused !== undefined)
-    return { kind: "problem", problem: `${shown(source)} ${option.refused}`, source };
   const reading = option.kind.read(raw);
   if (reading.kind === "value") return { ...reading, source };
   // What was given for a secret is never repeated, not even when it is wrong.

@@ -30,10 +30,14 @@ export type ReadFile = (path: string) => string;
 /** Names with our prefix that are no settings: the client's, the tests', and the file's own. */
 const otherVariables = new Set(["POSTHORN_URL", "POSTHORN_KEY", "POSTHORN_CONFIG"]);
 
-/** Kubernetes adds these to every container beside a service called `posthorn`. */
-const kubernetesVariable =
-  /^POSTHORN_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
-const kubernetesValue = /^(tcp|udp|sctp):\/\//;
+/**
+ * Kubernetes adds these to every container beside a service whose name begins with `posthorn`, `posthorn-api` say. A
+ * name that ends in `PORT` could be a setting misspelt, and is told from one by its value.
+ */
+const serviceLink =
+  /^POSTHORN_([A-Z0-9_]+_)?(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$/;
+const servicePort = /^POSTHORN_([A-Z0-9_]+_)?PORT$/;
+const servicePortValue = /^(tcp|udp|sctp):\/\//;
 
 /** Flags as the command line parsed them, by name of the setting. */
 export function gatherFlags(flags: Readonly<Partial<Record<OptionName, string | boolean>>>): Gathered {
@@ -67,12 +71,13 @@ export function gatherEnvironment(
   const problems: string[] = [];
   const present = new Map(
     Object.entries(env).filter(
-      ([name, value]) => name.startsWith(envPrefix) && value !== undefined && value !== "",
+      (pair): pair is [string, string] =>
+        pair[0].startsWith(envPrefix) && pair[1] !== undefined && pair[1] !== "",
     ),
   );
   for (const [name, option] of optionEntries) {
     const raw = present.get(option.env);
-    if (raw !== undefined && !isFromKubernetes({ name: option.env, raw })) {
+    if (raw !== undefined && !isServiceLink({ name: option.env, raw })) {
       given.push({ option: name, raw, source: { kind: "environment", name: option.env } });
     }
     if (option.secret !== true) continue;
@@ -84,16 +89,16 @@ export function gatherEnvironment(
     );
   }
   const known = optionEntries.flatMap(([, option]) => namesOf(option, (base) => option.env + base));
-  for (const name of present.keys()) {
+  for (const [name, raw] of present) {
     if (known.includes(name) || otherVariables.has(name) || name.startsWith("POSTHORN_TEST_")) continue;
-    if (kubernetesVariable.test(name)) continue;
+    if (isServiceLink({ name, raw })) continue;
     problems.push(`${name} (environment) is not a setting${didYouMean(name, known)}`);
   }
   return { given, problems };
 }
 
-function isFromKubernetes({ name, raw }: { readonly name: string; readonly raw: string }): boolean {
-  return name === "POSTHORN_PORT" && kubernetesValue.test(raw);
+function isServiceLink({ name, raw }: { readonly name: string; readonly raw: string }): boolean {
+  return serviceLink.test(name) || (servicePort.test(name) && servicePortValue.test(raw));
 }
 
 /** A YAML file: one key a setting, `max_payload_bytes: 100000`. */

@@ -144,6 +144,30 @@ test("while the store is down publishes are refused and settlements kept, then w
   assert.equal(commits.healthy, true);
 });
 
+test("WDS-205 each failure in a row is an error in the log that says how many there were, the fifth included", async (t) => {
+  const errors: unknown[] = [];
+  t.mock.method(telemetry.log, "error", (fields: { readonly failures?: number }) =>
+    errors.push(fields.failures),
+  );
+  const made = world();
+  const { clock, commits } = made;
+  made.fail = () => new StoreUnavailableError("away");
+  const settled = settle(commits, "s");
+  for (let failures = 1; failures <= 6; failures += 1) {
+    await turnsUntil(clock, () => errors.length === failures);
+    clock.advance(6_000);
+  }
+  made.fail = () => null;
+  clock.advance(6_000);
+  await turnsUntil(clock, () => commits.healthy);
+  assert.equal(await settled, true);
+  assert.deepEqual(errors.slice(0, 6), [1, 2, 3, 4, 5, 6]);
+  made.fail = () => new StoreUnavailableError("away again");
+  void settle(commits, "s");
+  await turnsUntil(clock, () => !commits.healthy);
+  assert.equal(errors.at(-1), 1, "a success in between begins the count anew");
+});
+
 test("one command that cannot be written does not take the others with it", async () => {
   const made = world();
   const { clock, commits, batches } = made;

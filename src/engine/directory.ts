@@ -12,6 +12,7 @@ import type { EndpointConfig } from "./endpoint-config.ts";
 import { Endpoint } from "./endpoint.ts";
 import type { EndpointWakes } from "./endpoint.ts";
 import { Subscriptions } from "./subscriptions.ts";
+import type { TenantAllowances } from "./shared/tenant-allowances.ts";
 import { Tenancy } from "./tenancy.ts";
 import type { Sleeper, Wakeups } from "./wakeups.ts";
 
@@ -26,6 +27,8 @@ export interface DirectoryOptions {
   readonly wakes: EndpointWakes;
   /** New endpoints are served by this process (ownership/). */
   readonly ownsAll: boolean;
+  /** Null where a tenant's limit is divided among the workers. */
+  readonly allowances: TenantAllowances | null;
 }
 
 /** Every webhook that is not deleted, as a running endpoint, with the tenants they belong to. */
@@ -94,12 +97,15 @@ export class Directory {
     const { tenantId, rateLimit } = change;
     if (rateLimit === null) this.#tenantLimits.delete(tenantId);
     else this.#tenantLimits.set(tenantId, rateLimit);
-    this.tenancy(tenantId).limit(rateLimit === null ? null : partOf(rateLimit, this.#workers));
+    const tenancy = this.tenancy(tenantId);
+    tenancy.limit(rateLimit === null ? null : partOf(rateLimit, this.#workers));
+    this.#options.allowances?.limit(tenancy, rateLimit);
   }
 
   /**
    * So many workers serve webhooks of each tenant. Its limit is over all of them, so each one has an equal part: together
-   * they never exceed it, and fall short of it while they have unequal work.
+   * they never exceed it, and fall short of it while they have unequal work. With a shared state it is what they keep to
+   * while that is away.
    */
   shareTenantLimits(workers: number): void {
     if (workers === this.#workers) return;

@@ -1,20 +1,17 @@
-import { allow } from "../core/circuit-breaker.ts";
-import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
-import { tryTake } from "../core/rate-limit.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ClaimedDelivery, DeliveryStore } from "../ports/store/deliveries.ts";
-import type { Telemetry } from "../ports/telemetry.ts";
 import { Capacity } from "./capacity.ts";
 import type { CapacityLimits } from "./capacity.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
-import { closedByRate, closedGate } from "./gates.ts";
+import { closedGate } from "./gates.ts";
 import { LaneBuffers } from "./lane-buffers.ts";
 import type { Lane } from "./lane.ts";
+import { type Permission, Permissions, type PermissionsOptions } from "./permissions.ts";
 import { Reservations } from "./reservations.ts";
 import type { Tenancy } from "./tenancy.ts";
-import type { Sleeper, Wakeups } from "./wakeups.ts";
+import type { Sleeper } from "./wakeups.ts";
 
 /** A delivery on its way. Made by the dispatcher, settled by settle, given back through `answered` and `settled`. */
 export interface Flight {
@@ -32,11 +29,9 @@ export interface Flight {
   accessToken: string | null;
 }
 
-export interface DispatcherOptions extends CapacityLimits {
+export interface DispatcherOptions extends CapacityLimits, Omit<PermissionsOptions, "close"> {
   readonly store: DeliveryStore;
   readonly clock: Clock;
-  readonly telemetry: Telemetry;
-  readonly wakeups: Wakeups;
   /** Longer than the longest request; checked at start. */
   readonly leaseMs: number;
   /** Body bytes held in memory for all lanes together. */
@@ -47,7 +42,6 @@ export interface DispatcherOptions extends CapacityLimits {
   readonly expire: (delivery: ClaimedDelivery, lane: Lane) => void;
   /** Its body is gone: dead-letter it. */
   readonly withoutBody: (delivery: ClaimedDelivery, lane: Lane) => void;
-  readonly circuitMoved: (endpoint: Endpoint, transition: CircuitTransition) => void;
   /** True while too much waits to be committed, so that nothing more is sent. */
   readonly congested: () => boolean;
   /** Every lane that had work when the process started is known. */
@@ -71,6 +65,7 @@ export class Dispatcher {
   readonly #round = new Fifo<Tenancy>();
   readonly #capacity: Capacity;
   readonly #buffers: LaneBuffers;
+  readonly #permissions: Permissions;
   /** What is published goes straight into memory where it may. */
   readonly reservations: Reservations;
   #pumpScheduled = false;
@@ -79,6 +74,8 @@ export class Dispatcher {
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#capacity = new Capacity(options);
+    const close: PermissionsOptions["close"] = (endpoint, gate) => this.#close(endpoint, gate);
+    this.#permissions = new Permissions({ ...options, close });
     this.#buffers = new LaneBuffers({
       ...options,
       refilled: (lane) => {
@@ -262,20 +259,32 @@ export class Dispatcher {
       this.#close(endpoint, { until: gate.until, now });
       return;
     }
+    const inFlightBefore = endpoint.inFlight;
     for (let taken = 0; taken < quantum && !this.#capacity.isExhausted; taken += 1) {
       if (this.#capacity.refuses(endpoint)) return;
       const lane = endpoint.nextLane();
       if (lane === undefined) return;
-      if (!this.#serveLane(lane, now)) return;
+      if (this.#serveLane(lane, now)) continue;
+      if (endpoint.tenancy.wakeAt !== null) this.#putBack(lane, endpoint.inFlight > inFlightBefore);
+      return;
     }
     this.#enlist(endpoint);
+  }
+
+  /** The tenant's limit is used up: lanes and endpoints keep their places in line, or some would never be served. */
+  #putBack(lane: Lane, wasServed: boolean): void {
+    const { endpoint } = lane;
+    endpoint.putBack(lane, lane.headTier());
+    if (wasServed) this.#enlist(endpoint);
+    else endpoint.tenancy.putBack(endpoint, endpoint.listedTier());
   }
 
   /** Sends one delivery of the lane. False when the endpoint must stop for now. */
   #serveLane(lane: Lane, now: number): boolean {
     if (lane.claimsFirst()) {
       this.#buffers.request(lane);
-      return true;
+      // What is here does not wait for the answer: news that come in while a claim runs would hold it up for ever.
+      if (lane.buffered === 0) return true;
     }
     const head = lane.peek();
     if (head === undefined) return true;
@@ -296,37 +305,16 @@ export class Dispatcher {
     if (now - head.progress.createdAt > endpoint.policy.ageMsMax)
       return this.#drop(lane, this.#options.expire);
     if (head.body === null) return this.#drop(lane, this.#options.withoutBody);
-    const permission = this.#permission(endpoint, now);
+    const permission = this.#permissions.ask(endpoint, now);
     if (permission === undefined) {
-      this.consider(lane);
+      if (endpoint.tenancy.wakeAt === null) this.consider(lane);
       return false;
     }
     this.#start(lane, permission, now);
     return true;
   }
 
-  /** Asks the gates that take something: circuit probe, rate. Undefined when closed. */
-  #permission(endpoint: Endpoint, now: number): { readonly probe: number | null } | undefined {
-    const rate = closedByRate(endpoint, now);
-    if (rate !== null) {
-      this.#options.telemetry.metrics.rateLimited(endpoint.webhook.id);
-      if (rate.waitingFor === "tenant_rate_limit") this.#options.wakeups.at(endpoint.tenancy, rate.until);
-      else this.#close(endpoint, { until: rate.until, now });
-      return undefined;
-    }
-    const permission = allow(endpoint.circuit, endpoint.policy.circuitBreaker, now);
-    if (permission.kind === "deny") {
-      this.#close(endpoint, { until: permission.until, now });
-      return undefined;
-    }
-    if (endpoint.bucket !== null) tryTake(endpoint.bucket, now);
-    if (endpoint.tenancy.bucket !== null) tryTake(endpoint.tenancy.bucket, now);
-    if (permission.kind === "allow") return noProbe;
-    if (permission.transition !== null) this.#options.circuitMoved(endpoint, permission.transition);
-    return { probe: permission.lease };
-  }
-
-  #start(lane: Lane, permission: { readonly probe: number | null }, now: number): void {
+  #start(lane: Lane, { probe }: Permission, now: number): void {
     const delivery = this.#buffers.take(lane);
     if (delivery === undefined) return;
     const { endpoint } = lane;
@@ -334,7 +322,6 @@ export class Dispatcher {
     lane.inFlight += 1;
     if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
     this.consider(lane);
-    const { probe } = permission;
     const { url } = endpoint.webhook;
     this.#options.send({ delivery, lane, endpoint, startedAt: now, url, probe, cautious, accessToken: null });
   }
@@ -388,7 +375,6 @@ export class Dispatcher {
 
 /** A delivery is sent only while its lease outlasts the longest request. */
 const leaseReserveMs = attemptTimeoutMsMax + 10_000;
-const noProbe = { probe: null } as const;
 /** Deliveries taken from one endpoint before the next tenant's turn. */
 const quantum = 4;
 const laneRefillBelow = 8;

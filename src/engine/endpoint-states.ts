@@ -4,11 +4,14 @@ import type { WebhookRuntimeState } from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { EndpointNotes } from "./shared/endpoint-notes.ts";
 import { markUnwrittenSuccesses, takeChangedStates } from "./runtime-state.ts";
 
 export interface EndpointStatesOptions {
   readonly telemetry: Telemetry;
   readonly directory: Directory;
+  /** What other processes are told of endpoints; null when nobody is. */
+  readonly notes: EndpointNotes | null;
   /** There are states to write, though nothing else may come. */
   readonly touch: () => void;
 }
@@ -24,6 +27,7 @@ export class EndpointStates {
 
   changed(endpoint: Endpoint): void {
     this.#dirty.add(endpoint);
+    this.#options.notes?.changed(endpoint);
   }
 
   forget(endpoint: Endpoint): void {
@@ -40,7 +44,7 @@ export class EndpointStates {
     const { id: webhookId, tenantId } = endpoint.webhook;
     metrics.circuitMoved({ webhookId, from: move.from, to: move.to });
     log.warn({ webhookId, tenantId, from: move.from, to: move.to }, "circuit breaker moved");
-    this.#dirty.add(endpoint);
+    this.changed(endpoint);
   }
 
   /** Somebody switched the webhook on again: what made it stop is forgotten. */

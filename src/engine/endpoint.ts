@@ -14,6 +14,7 @@ import type { EndpointConfig } from "./endpoint-config.ts";
 import { Fifo } from "./fifo.ts";
 import { Lane, laneId } from "./lane.ts";
 import type { LiveWebhook } from "./engine-access.ts";
+import type { EndpointReport } from "./ownership/endpoint-reports.ts";
 import type { Tenancy } from "./tenancy.ts";
 import type { Sleeper } from "./wakeups.ts";
 
@@ -42,6 +43,9 @@ export class Endpoint implements LiveWebhook, Sleeper {
   owned: boolean;
   /** Of the ownership, where there are several processes. */
   fence: number | null = null;
+
+  /** What its owner said of it a moment ago; null where this process is the owner, or nothing was said. */
+  report: EndpointReport | null = null;
 
   /** Where access tokens come from; null for webhooks without an OAuth 2.0 client. */
   tokens: AccessTokens | null = null;
@@ -121,6 +125,24 @@ export class Endpoint implements LiveWebhook, Sleeper {
     if (lane.readyTier !== -1 && lane.readyTier <= tier) return;
     lane.readyTier = tier;
     this.#readyLanes[tier]?.push(lane);
+  }
+
+  /** Lists a lane that came with `nextLane` and sent nothing before all others of its tier. */
+  putBack(lane: Lane, tier: number): void {
+    lane.readyTier = tier;
+    this.#readyLanes[tier]?.unshift(lane);
+  }
+
+  /** How many deliveries are in memory in listed lanes, as far as `max`. An ordered lane sends one at a time. */
+  readyCount(max: number): number {
+    let count = 0;
+    for (const [tier, list] of this.#readyLanes.entries()) {
+      for (const lane of list) {
+        if (count >= max) return max;
+        if (lane.readyTier === tier) count += lane.ordered ? Math.min(lane.buffered, 1) : lane.buffered;
+      }
+    }
+    return Math.min(count, max);
   }
 
   /** The highest tier with a listed lane, -1 without one. A stale entry may make it too high. */

@@ -53,6 +53,8 @@ export interface LiveWebhook {
   readonly pauseReason: string | null;
   readonly lastSuccessAt: number | null;
   readonly inFlight: number;
+  /** What its owner said, where that is another process (ownership/endpoint-reports.ts). */
+  readonly report: { readonly inFlight: number } | null;
 }
 
 export interface SystemEvent {

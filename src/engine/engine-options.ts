@@ -3,9 +3,11 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { FieldProblem } from "../ports/schema-compiler.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
+import type { SharedState } from "../ports/shared-state.ts";
 import type { Store } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
+import type { WorkQueue } from "../ports/work-queue.ts";
 import type { RetentionOptions } from "./upkeep.ts";
 
 export interface EngineOptions {
@@ -19,6 +21,13 @@ export interface EngineOptions {
   readonly retention: RetentionOptions;
   /** False for a process that only publishes: deliveries stay in the store. */
   readonly delivers: boolean;
+  /** Tells workers where work is, beside a store that several processes share. Opened and closed by the caller. */
+  readonly workQueue?: WorkQueue;
+  /** What workers share beside the store. Opened and closed by the caller. */
+  readonly sharedState?: SharedState;
+  /** The pool of this worker, and the one that serves a tenant (WDS-220); `default` when left out. */
+  readonly pool?: string;
+  readonly poolOf?: (tenantId: string) => string;
   /** Whether this process does upkeep, as one of those that share the store; as `delivers` when left out. */
   readonly schedules?: boolean;
   readonly userAgent: string;

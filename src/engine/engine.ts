@@ -25,9 +25,11 @@ import { circuitOrder } from "./ownership/endpoint-orders.ts";
 import type { Ownership } from "./ownership/ownership.ts";
 import { Publisher } from "./publish.ts";
 import { BacklogReader, loadWebhooks } from "./recovery.ts";
+import { requeued } from "./requeued.ts";
 import type { DeliveryView, PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
 import { Settler } from "./settle.ts";
-import { Upkeep } from "./upkeep.ts";
+import { createSharedParts, type SharedParts, stopSharedParts } from "./shared/shared-parts.ts";
+import { Upkeep, upkeepDuty } from "./upkeep.ts";
 import { Wakeups } from "./wakeups.ts";
 import { WebhookLifecycle } from "./webhook-lifecycle.ts";
 
@@ -39,6 +41,7 @@ import { WebhookLifecycle } from "./webhook-lifecycle.ts";
 export class Engine implements EngineAccess {
   readonly #options: EngineOptions;
   readonly #wakeups: Wakeups;
+  readonly #shared: SharedParts;
   readonly #directory: Directory;
   readonly #commits: CommitGroup;
   readonly #dispatcher: Dispatcher;
@@ -60,9 +63,12 @@ export class Engine implements EngineAccess {
     const ids = createUuidV7Source({ now: () => clock.now(), randomBytes: (count) => random.bytes(count) });
     this.nextId = () => ids.next();
     this.#wakeups = new Wakeups(clock);
+    this.#shared = createSharedParts(options, {
+      woke: (tenancy) => this.#dispatcher.considerTenancy(tenancy),
+    });
     this.#directory = this.#makeDirectory();
     this.#states = new EndpointStates({
-      telemetry: options.telemetry,
+      ...this.#common(),
       directory: this.#directory,
       touch: () => this.#commits.touch(),
     });
@@ -84,9 +90,9 @@ export class Engine implements EngineAccess {
 
   // ---- the parts ----------------------------------------------------------------------------------------------
 
-  #common(): Pick<EngineOptions, "clock" | "random" | "telemetry"> {
+  #common(): Pick<EngineOptions, "clock" | "random" | "telemetry"> & SharedParts {
     const { clock, random, telemetry } = this.#options;
-    return { clock, random, telemetry };
+    return { clock, random, telemetry, ...this.#shared };
   }
 
   #makeDirectory(): Directory {
@@ -209,7 +215,7 @@ export class Engine implements EngineAccess {
       ageMsDefault: standard.ageMsMax,
       suspensionElapsed: (endpoint) => this.#lifecycle.suspensionElapsed(endpoint),
       writeStates: () => this.#states.write(),
-      leads: () => this.#ownership.leads("upkeep"),
+      leads: () => this.#ownership.leads(upkeepDuty),
       schedules: this.#options.schedules ?? this.#options.delivers,
       expired: () => {
         for (const endpoint of this.#directory.all()) this.#dispatcher.headsChanged(endpoint);
@@ -223,12 +229,14 @@ export class Engine implements EngineAccess {
       directory: this.#directory,
       dispatcher: this.#dispatcher,
       wakeups: this.#wakeups,
+      notes: this.#shared.notes,
       nextId: this.nextId,
       apply: (stored) => this.#apply(stored),
       remove: (id) => this.removeWebhook(id),
       circuitMoved: (endpoint, move) => this.#states.circuitMoved(endpoint, move),
       reenabled: (endpoint) => this.#states.reenabled(endpoint),
       written: () => this.#commits.written(),
+      flying: () => this.#flights.byEndpoint(),
     });
   }
 
@@ -252,8 +260,10 @@ export class Engine implements EngineAccess {
   }
 
   async #stop(graceMs: number): Promise<void> {
-    this.#ownership.pause();
+    this.#shared.knownPublishes?.pause();
+    await this.#ownership.pause();
     await this.#dispatcher.stop(this.#directory.all());
+    this.#ownership.retire();
     await this.#upkeep.stop();
     await this.#backlog.stop();
     await this.#flights.wait(graceMs);
@@ -264,6 +274,7 @@ export class Engine implements EngineAccess {
     this.#states.write();
     await this.#commits.drain();
     await this.#dispatcher.released();
+    await stopSharedParts(this.#shared);
     await this.#ownership.leave();
     this.#wakeups.stop();
   }
@@ -334,7 +345,8 @@ export class Engine implements EngineAccess {
         done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
       });
     });
-    if (result.kind === "accepted") this.#requeued(command);
+    const [directory, dispatcher] = [this.#directory, this.#dispatcher];
+    if (result.kind === "accepted") requeued(command, { directory, dispatcher });
     return result;
   }
 
@@ -376,18 +388,6 @@ export class Engine implements EngineAccess {
       owned: this.#ownership.owned(),
       holds: this.#ownership.holds(),
     };
-  }
-
-  #requeued({ deliveries, supersedes }: RequeueCommand): void {
-    for (const delivery of deliveries) {
-      const endpoint = this.#directory.get(delivery.lane.webhookId);
-      if (endpoint === undefined) continue;
-      // It may have been the head that a lane waited for, also of a lane from before the ordering was changed.
-      if (supersedes !== null) this.#dispatcher.headsChanged(endpoint);
-      if (delivery.state !== "pending") continue;
-      const lane = endpoint.lane(delivery.lane);
-      this.#dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
-    }
   }
 
   #applyStatus(webhook: Webhook): void {

@@ -2,6 +2,7 @@ import type { StoredDelivery } from "../ports/store/history.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { closedByRate, closedGate } from "./gates.ts";
 import { laneId } from "./lane.ts";
+import type { EndpointReport } from "./ownership/endpoint-reports.ts";
 import type { DeliveryView, WaitingFor } from "./services.ts";
 
 export interface ExplainInput {
@@ -40,16 +41,32 @@ interface Wait {
 function waitOf(input: ExplainInput): Wait {
   const { delivery, endpoint, now } = input;
   if (endpoint === undefined) return { waitingFor: "inactive", until: null };
-  if (input.inFlight) return { waitingFor: "in_flight", until: null };
+  const { report } = endpoint;
+  if (input.inFlight || report?.deliveries.includes(delivery.id) === true)
+    return { waitingFor: "in_flight", until: null };
   const { dueAt } = delivery.progress;
   const gate = closedGate(endpoint, now);
   if (gate !== null && (gate.until === null || gate.until > dueAt)) return gate;
   if (dueAt > now) return { waitingFor: "schedule", until: dueAt };
-  return orderWait(input, endpoint) ?? closedByRate(endpoint, now) ?? { waitingFor: "capacity", until: null };
+  const order = report === null ? orderWait(input, endpoint) : reportedOrderWait(input, report);
+  return order ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
+}
+
+function rateWait(endpoint: Endpoint, now: number): Wait | null {
+  const until = endpoint.report?.tenantLimitUntil ?? 0;
+  return closedByRate(endpoint, now) ?? (until > now ? { waitingFor: "tenant_rate_limit", until } : null);
+}
+
+/** As `orderWait`, where another process owns the endpoint. */
+function reportedOrderWait({ delivery }: ExplainInput, { heads }: EndpointReport): Wait | null {
+  const head = heads.find(([id]) => id === laneId(delivery.lane));
+  return head === undefined ? null : { waitingFor: "order", until: head[1] };
 }
 
 /** In an ordered lane everything but the head waits for the head. */
 function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
+  // What is left here of an earlier ownership says nothing.
+  if (!endpoint.owned && endpoint.fence === null) return null;
   const lane = endpoint.lanes.get(laneId(input.delivery.lane));
   if (lane === undefined || !lane.ordered) return null;
   const headWaits = lane.wakeAt !== null && lane.wakeAt > input.now;

@@ -34,6 +34,11 @@ export class Fifo<Item> {
     return this.#length === 0 ? undefined : this.#ring[this.#head];
   }
 
+  *[Symbol.iterator](): Iterator<Item> {
+    for (let index = 0; index < this.#length; index += 1)
+      yield this.#ring[(this.#head + index) & (this.#ring.length - 1)] as Item;
+  }
+
   /** Empties the queue and returns what it held, in order. */
   drain(): Item[] {
     const items: Item[] = [];

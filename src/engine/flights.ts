@@ -1,6 +1,7 @@
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Lease } from "../ports/store/deliveries.ts";
 import type { Flight } from "./dispatcher.ts";
+import type { Endpoint } from "./endpoint.ts";
 
 /** The requests on their way, by delivery. */
 export class Flights {
@@ -15,6 +16,14 @@ export class Flights {
 
   has(deliveryId: string): boolean {
     return this.#open.has(deliveryId);
+  }
+
+  /** The deliveries on their way, by endpoint. */
+  byEndpoint(): ReadonlyMap<Endpoint, readonly string[]> {
+    const flying = new Map<Endpoint, string[]>();
+    for (const { endpoint, delivery } of this.#open.values())
+      flying.set(endpoint, [...(flying.get(endpoint) ?? []), delivery.id]);
+    return flying;
   }
 
   add(flight: Flight): void {

@@ -36,8 +36,7 @@ export function closedByRate(
 ): (ClosedGate & { readonly until: number }) | null {
   const own = endpoint.bucket === null ? 0 : peekWaitMs(endpoint.bucket, now);
   if (own > 0) return { waitingFor: "rate_limit", until: now + own };
-  const { bucket } = endpoint.tenancy;
-  const shared = bucket === null ? 0 : peekWaitMs(bucket, now);
+  const shared = endpoint.tenancy.rateWaitMs(now);
   return shared > 0 ? { waitingFor: "tenant_rate_limit", until: now + shared } : null;
 }
 

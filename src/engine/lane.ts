@@ -40,6 +40,8 @@ export class Lane implements Sleeper {
   reservedBeforeEmptied = 0;
   claimedBeforeEmptied = false;
   inFlight = 0;
+  /** Attempts that have ended and are not committed yet. */
+  settling = 0;
   /** In which ready list of its endpoint it stands; -1 when in none. */
   readyTier = -1;
   wakeAt: number | null = null;

@@ -1,7 +1,7 @@
 import type { DeliveryOrigin, Priority } from "../core/delivery.ts";
-import { DuplicateEventError, PosthornError, UnavailableError } from "../core/errors.ts";
+import { PosthornError } from "../core/errors.ts";
+import type { PublishKey } from "../ports/shared-state.ts";
 import { renderStandardPayload, standardContentType } from "../core/payload-formats/standard.ts";
-import { StoreUnavailableError } from "../ports/store.ts";
 import type {
   ClaimedDelivery,
   NewDelivery,
@@ -16,7 +16,17 @@ import type { SystemEvent } from "./engine-access.ts";
 import { EventGate, fingerprint } from "./event-gate.ts";
 import type { AcceptedInput, EventGateOptions } from "./event-gate.ts";
 import type { Lane } from "./lane.ts";
+import {
+  answer,
+  dedupMs,
+  inProgress,
+  keyReused,
+  publishError,
+  rememberedEntry,
+  repeatReceipt,
+} from "./publish-answers.ts";
 import type { PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
+import type { KnownPublishes } from "./shared/known-publishes.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 
 export interface PublisherOptions extends EventGateOptions {
@@ -25,6 +35,8 @@ export interface PublisherOptions extends EventGateOptions {
   readonly subscriptions: Subscriptions;
   readonly nextId: () => string;
   readonly leaseMs: number;
+  /** What was published by key a while ago; null where only the store knows. */
+  readonly knownPublishes: KnownPublishes | null;
 }
 
 /** A delivery about to be committed. `claim` is decided when the batch is composed. */
@@ -59,7 +71,31 @@ export class Publisher {
   async publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
     const accepted = this.#gate.accept(scope, input);
     if (accepted instanceof PosthornError) throw accepted;
-    const endpoints = this.#options.subscriptions.of(accepted.tenantId, { type: input.eventType });
+    const { knownPublishes } = this.#options;
+    if (knownPublishes !== null && input.idempotencyKey !== undefined)
+      return this.#publishKeyed(accepted, { knownPublishes, idempotencyKey: input.idempotencyKey });
+    return this.#store(accepted);
+  }
+
+  /** Asks the memory of all processes first. Only a repeat is answered from it. */
+  async #publishKeyed(
+    accepted: AcceptedInput,
+    by: { readonly knownPublishes: KnownPublishes; readonly idempotencyKey: string },
+  ): Promise<PublishReceipt> {
+    const key = { tenantId: accepted.tenantId, idempotencyKey: by.idempotencyKey };
+    const runningKey = nameOf(key);
+    if (this.#running.has(runningKey)) throw inProgress();
+    this.#running.add(runningKey);
+    const known = await by.knownPublishes.recall(key);
+    this.#running.delete(runningKey);
+    if (known === null) return this.#store(accepted);
+    this.#options.telemetry.metrics.eventPublished({ duplicate: true });
+    if (known.fingerprint !== fingerprint(accepted)) throw keyReused(known.id);
+    return repeatReceipt(known, key);
+  }
+
+  #store(accepted: AcceptedInput): Promise<PublishReceipt> {
+    const endpoints = this.#options.subscriptions.of(accepted.tenantId, { type: accepted.input.eventType });
     return this.#commit(this.#draft(accepted, { endpoints, origin: "publish" }));
   }
 
@@ -154,8 +190,8 @@ export class Publisher {
   // ---- commit -------------------------------------------------------------------------------------------------
 
   #commit(draft: Draft): Promise<PublishReceipt> {
-    const { event } = draft.command;
-    const runningKey = event.idempotencyKey === null ? null : `${event.tenantId}\n${event.idempotencyKey}`;
+    const { tenantId, idempotencyKey } = draft.command.event;
+    const runningKey = idempotencyKey === null ? null : nameOf({ tenantId, idempotencyKey });
     if (runningKey !== null) {
       if (this.#running.has(runningKey)) return Promise.reject(inProgress());
       this.#running.add(runningKey);
@@ -167,6 +203,7 @@ export class Publisher {
         done: (result) => {
           if (runningKey !== null) this.#running.delete(runningKey);
           this.#committed(draft, result);
+          this.#remember(draft, result);
           if (result instanceof Error) reject(publishError(result));
           else answer(draft, result, { resolve, reject });
         },
@@ -184,6 +221,13 @@ export class Publisher {
       if (delivery.state !== "pending") continue;
       delivery.claim = reservations.reserve(lane, { tier: lane.tier(delivery.priority), bytes });
     }
+  }
+
+  #remember(draft: Draft, result: PublishResult | Error): void {
+    const { knownPublishes } = this.#options;
+    if (knownPublishes === null || result instanceof Error) return;
+    const entry = rememberedEntry(draft, result);
+    if (entry !== null) knownPublishes.remember(entry);
   }
 
   #committed(draft: Draft, result: PublishResult | Error): void {
@@ -264,46 +308,8 @@ function claimed(
   };
 }
 
-function answer(
-  draft: Draft,
-  result: PublishResult,
-  promise: { readonly resolve: (receipt: PublishReceipt) => void; readonly reject: (error: Error) => void },
-): void {
-  const { event } = draft.command;
-  if (result.kind === "key_conflict") {
-    const detail = `the idempotency key was used for event ${result.eventId} with another payload`;
-    promise.reject(new DuplicateEventError(result.eventId, { code: "event_key_reused", detail }));
-    return;
-  }
-  const original = result.kind === "duplicate" ? result.original : null;
-  promise.resolve({
-    id: original?.id ?? event.id,
-    eventType: original?.eventType ?? event.eventType,
-    tenantId: event.tenantId,
-    timestamp: original?.timestamp ?? event.timestamp,
-    idempotencyKey: event.idempotencyKey ?? event.id,
-    sequenceNumber: original?.sequenceNumber ?? (result.kind === "accepted" ? result.sequenceNumber : 0),
-    deliveries: original?.deliveries ?? draft.deliveries.length,
-    duplicate: original !== null,
-  });
-}
-
-function publishError(error: Error): Error {
-  if (!(error instanceof StoreUnavailableError)) return error;
-  return new UnavailableError("the store cannot write now; nothing was published, try again", error);
-}
-
-function inProgress(): PosthornError {
-  return new PosthornError(
-    "event_in_progress",
-    "an event with this idempotency key is being published; try again",
-    {
-      retryAfterSeconds: 1,
-    },
-  );
+function nameOf({ tenantId, idempotencyKey }: PublishKey): string {
+  return `${tenantId}\n${idempotencyKey}`;
 }
 
 const noLease = { ref: 0, fence: 0 } as const;
-
-/** WDS-115: a publisher's key is remembered this long. */
-const dedupMs = 86_400_000;

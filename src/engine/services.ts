@@ -314,7 +314,9 @@ export interface TenantService {
   ): Promise<{ readonly tenant: Tenant; readonly created: boolean }>;
 }
 
-export type TenantInput = Partial<Pick<Tenant, "name" | "rateLimit" | "webhooksMax" | "notificationTargets">>;
+export type TenantInput = Partial<
+  Pick<Tenant, "name" | "rateLimit" | "webhooksMax" | "workerPool" | "notificationTargets">
+>;
 
 export interface ApiKeyService {
   /** The key's holder, or null. Constant-time in the key. */

@@ -19,6 +19,7 @@ import { maskSecrets } from "./credentials/secret-mask.ts";
 import type { Dispatcher, Flight } from "./dispatcher.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Lane } from "./lane.ts";
+import type { EndpointNotes } from "./shared/endpoint-notes.ts";
 import type { PermanentRedirect } from "./webhook-lifecycle.ts";
 
 export interface SettleOptions {
@@ -33,6 +34,8 @@ export interface SettleOptions {
   /** What is remembered of the endpoint changed and has to be written. */
   readonly failed: (endpoint: Endpoint) => void;
   readonly notable: (endpoint: Endpoint, attempt: NotableAttempt) => void;
+  /** What other processes are told of endpoints; null when nobody is. */
+  readonly notes: EndpointNotes | null;
   /** A 308 that the webhook follows (EDS-9.2.4-3). */
   readonly movedPermanently: (endpoint: Endpoint, redirect: PermanentRedirect) => void;
 }
@@ -165,6 +168,7 @@ export class Settler {
       accepted: signal === "success",
       lease: probe,
     });
+    if (this.#options.notes !== null) this.#options.notes.counted(endpoint, signal === "success");
     if (move !== null) this.#options.circuitMoved(endpoint, move);
   }
 
@@ -205,9 +209,11 @@ export class Settler {
   #commit(flight: Flight, progress: DeliveryProgress, attempt: AttemptRecord): void {
     const retryAt = progress.state === "failed" ? progress.dueAt : null;
     if (progress.state === "exhausted") this.#logDeadLetter(flight.delivery, progress);
+    flight.lane.settling += 1;
     this.#options.commits.settle({
       settlement: { lease: flight.delivery.lease, progress, attempt, settledAt: this.#options.clock.now() },
       done: (written) => {
+        flight.lane.settling -= 1;
         if (written) this.#options.dispatcher().settled(flight, retryAt);
         else this.#lost(flight);
       },

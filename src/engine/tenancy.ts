@@ -1,8 +1,9 @@
-import { createBucket, reconfigureBucket } from "../core/rate-limit.ts";
+import { createBucket, peekWaitMs, reconfigureBucket, tryTake } from "../core/rate-limit.ts";
 import type { RateBucket } from "../core/rate-limit.ts";
 import type { RateLimitConfig } from "../core/profile.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
+import type { TenantAllowance } from "./shared/tenant-allowance.ts";
 import type { Sleeper } from "./wakeups.ts";
 
 /**
@@ -19,7 +20,10 @@ export class Tenancy implements Sleeper {
   /** Whether it stands in the dispatcher's round. */
   queued = false;
   wakeAt: number | null = null;
+  /** With this worker's part of the limit; null without one. */
   bucket: RateBucket | null = null;
+  /** What this worker may use of the limit over all workers, where that can be known; null elsewhere. */
+  allowance: TenantAllowance | null = null;
   #turns = 0;
   readonly #woke: (tenancy: Tenancy) => void;
 
@@ -36,6 +40,31 @@ export class Tenancy implements Sleeper {
     if (limit === null) this.bucket = null;
     else if (this.bucket === null) this.bucket = createBucket(limit);
     else reconfigureBucket(this.bucket, limit);
+  }
+
+  /** Ms until the limit lets a request through, as far as is known here. Takes nothing. */
+  rateWaitMs(now: number): number {
+    if (this.bucket === null) return 0;
+    return this.allowance === null ? peekWaitMs(this.bucket, now) : this.allowance.waitMs(this.bucket, now);
+  }
+
+  /** Counts a request, which the limit lets through. */
+  takeRate(now: number): void {
+    if (this.bucket === null) return;
+    if (this.allowance === null) tryTake(this.bucket, now);
+    else this.allowance.take(this.bucket, now);
+  }
+
+  /** How many deliveries in memory are ready, as far as `max`. */
+  readyCount(max: number): number {
+    let count = 0;
+    for (const [tier, list] of this.ready.entries()) {
+      for (const endpoint of list) {
+        if (count >= max) return max;
+        if (endpoint.readyTier === tier) count += endpoint.readyCount(max - count);
+      }
+    }
+    return Math.min(count, max);
   }
 
   /**
@@ -58,6 +87,14 @@ export class Tenancy implements Sleeper {
       return endpoint;
     }
     return undefined;
+  }
+
+  /** Gives an endpoint that came with `next` and sent nothing its place back, and the tenancy that turn. */
+  putBack(endpoint: Endpoint, tier: number): void {
+    if (endpoint.readyTier !== -1) return;
+    this.#turns = (this.#turns + firstTiers.length - 1) % firstTiers.length;
+    endpoint.readyTier = tier;
+    this.ready[tier]?.unshift(endpoint);
   }
 
   enqueue(endpoint: Endpoint, tier: number): void {

@@ -141,3 +141,5 @@ const stepRows = 500;
 const pauseMs = 20;
 const firstRoundMs = 5_000;
 const roundMs = 60_000;
+/** Longer than a pause of upkeep, so that it stays with one process while that one lives. */
+export const upkeepDuty = { name: "upkeep", forMs: 90_000 };

@@ -21,6 +21,7 @@ export function tenantJson(tenant: Tenant): Record<string, unknown> {
     name: tenant.name,
     rate_limit: rateLimit && { requests_per_minute: rateLimit.requestsPerMinute, burst: rateLimit.burst },
     webhooks_max: tenant.webhooksMax,
+    worker_pool: tenant.workerPool,
     notification_targets: tenant.notificationTargets,
     created_at: formatInstant(tenant.createdAt),
     updated_at: formatInstant(tenant.updatedAt),

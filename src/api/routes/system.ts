@@ -29,12 +29,13 @@ function readyRoute({ readiness }: ApiOptions): Route {
     path: "/readyz",
     operationId: "isReady",
     tag: "System",
-    summary: "Does it accept events?",
+    summary: "Can it do its work: accept events, deliver, or clean up?",
     access: "public",
     answers: {
       200: { description: "It does.", schema: readinessSchema },
       503: {
-        description: "Not now, and why: migrating, draining, or the store is away.",
+        description:
+          "Not now, and why: `starting`, `draining`, `store_unavailable`, or `worker_suspended` when it may not deliver.",
         schema: readinessSchema,
       },
     },

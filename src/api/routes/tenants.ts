@@ -67,6 +67,7 @@ export function tenantRoutes({ services }: ApiOptions, pager: Pager): readonly R
             limit && { requestsPerMinute: limit.requests_per_minute, burst: limit.burst },
           ),
           ...present("webhooksMax", body.webhooks_max),
+          ...present("workerPool", body.worker_pool),
           ...present("notificationTargets", body.notification_targets),
         };
         const { tenant, created } = await services.tenants.put(scope, { id, input });

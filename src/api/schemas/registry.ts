@@ -58,11 +58,17 @@ const notificationTarget = closed(
   { title: "NotificationTarget" },
 );
 
+const workerPool = Type.String({
+  pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
+  description: "The workers that serve this tenant; `default` unless given others.",
+});
+
 export const tenantInputSchema = closed(
   {
     name: Type.Optional(line(255)),
     rate_limit: Type.Optional(nullable(tenantRateLimit)),
     webhooks_max: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 1_000_000 }))),
+    worker_pool: Type.Optional(workerPool),
     notification_targets: Type.Optional(Type.Array(notificationTarget, { maxItems: 20 })),
   },
   {
@@ -77,6 +83,7 @@ export const tenantSchema = closed(
     name: Type.String(),
     rate_limit: nullable(tenantRateLimit),
     webhooks_max: nullable(Type.Integer()),
+    worker_pool: workerPool,
     notification_targets: Type.Array(notificationTarget),
     created_at: instant("When it was created."),
     updated_at: instant("When it was changed last."),

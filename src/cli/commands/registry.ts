@@ -19,6 +19,7 @@ const tenantColumns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },
   { title: "NAME", value: (row) => row["name"] },
   { title: "WEBHOOKS MAX", value: (row) => row["webhooks_max"] },
+  { title: "POOL", value: (row) => row["worker_pool"] },
   { title: "CREATED (UTC)", value: (row) => shortTime(row["created_at"]) },
 ];
 
@@ -139,7 +140,8 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
     .argument("<tenant-id>")
     .option("--name <name>", "for people")
     .option("--rate-limit <per-minute>", "requests per minute over all its webhooks; none to lift it")
-    .option("--webhooks-max <count>", "how many webhooks it may have");
+    .option("--webhooks-max <count>", "how many webhooks it may have")
+    .option("--worker-pool <name>", "the workers that serve it; default for those that serve all others");
   clientCommand(put, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const limit = options.text("rateLimit") === "none" ? null : options.number("rateLimit");
     const body = {
@@ -149,6 +151,7 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
           ? { requests_per_minute: limit, burst: Math.max(1, Math.ceil(limit / 5)) }
           : limit,
       webhooks_max: options.number("webhooksMax"),
+      worker_pool: options.text("workerPool"),
     };
     printOne(terminal, await client.call("PUT", { path: `/v1/tenants/${encodeURIComponent(id)}`, body }));
   });

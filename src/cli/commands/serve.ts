@@ -27,7 +27,13 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
     if (settings.dev) printWelcome(terminal, running);
     else
       running.log.info(
-        { url: running.url, dataDir: running.dataDir, roles: settings.roles, version },
+        {
+          url: running.url,
+          probesUrl: running.probesUrl,
+          dataDir: running.dataDir,
+          roles: settings.roles,
+          version,
+        },
         "posthorn is running",
       );
     const signal = await untilStopped(invocation);
@@ -51,7 +57,7 @@ function reportUnhandled({ log }: RunningPosthorn, invocation: Invocation): void
 }
 
 function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
-  const { url, adminKeyFile, dataDir, settings } = running;
+  const { url, probesUrl, adminKeyFile, dataDir, settings } = running;
   const strong = (text: string): string => terminal.errStyle("bold", text);
   const keyPlace = adminKeyFile === null ? "from POSTHORN_ADMIN_KEY" : shownPath(adminKeyFile);
   const flags = serverFlags(running);
@@ -59,7 +65,8 @@ function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
     "",
     `${strong("Posthorn")} ${version}, development mode: http URLs and targets on this machine are allowed`,
     "",
-    `  address    ${strong(url ?? "no HTTP server: the role api is off")}`,
+    `  address    ${strong(url ?? "none: the role api is off")}`,
+    ...(probesUrl === null ? [] : [`  probes     ${probesUrl}/readyz`]),
     `  admin key  ${keyPlace}`,
     ...(url === null ? [] : [`  API docs   ${url}/docs`]),
     `  data       ${shownPath(dataDir)}`,

@@ -3,6 +3,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
 import type { SecretBox } from "../../ports/secret-box.ts";
+import type { StoreChanges } from "../../ports/store/changes.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { EngineAccess } from "../engine-access.ts";
@@ -29,6 +30,8 @@ import { Webhooks } from "./webhook-service.ts";
 export interface ServicesOptions {
   readonly access: EngineAccess;
   readonly store: Store;
+  /** Another source of changes beside the store's own. */
+  readonly news?: StoreChanges;
   readonly secretBox: SecretBox;
   readonly schemaCompiler: SchemaCompiler;
   readonly clock: Clock;
@@ -81,7 +84,7 @@ export function createServices(options: ServicesOptions): ManagementServices {
   });
   const reload = new RegistryReload({
     ...{ registry, tenants, schemas, apiKeys, tenantKeys, access, clock, random },
-    ...(store.changes !== undefined && { changes: store.changes }),
+    changes: [store.changes, options.news].filter((source) => source !== undefined),
     isShared: shared !== null,
     log: telemetry.log,
   });

@@ -11,8 +11,8 @@ import type { TenantKeys } from "./tenant-keys.ts";
 
 export interface RegistryReloadOptions {
   readonly registry: RegistryStore;
-  /** Absent where nothing can be heard: then only the periodic reload finds changes. */
-  readonly changes?: StoreChanges;
+  /** Whatever tells of changes. Where nothing does, only the periodic reload finds them, which is more frequent then. */
+  readonly changes: readonly StoreChanges[];
   readonly isShared: boolean;
   readonly tenants: TenantDirectory;
   readonly schemas: SchemaRegistry;
@@ -35,7 +35,7 @@ type Table = (typeof tables)[number];
 export class RegistryReload {
   readonly #options: RegistryReloadOptions;
   readonly #due = new Set<Table>();
-  #unsubscribe: () => void = () => undefined;
+  readonly #unsubscribe: (() => void)[] = [];
   #timer: Timer | null = null;
   #periodic: Timer | null = null;
   #isReading = false;
@@ -48,20 +48,20 @@ export class RegistryReload {
   start(): void {
     const { changes, isShared } = this.#options;
     if (!isShared) return;
-    if (changes !== undefined) this.#unsubscribe = changes.subscribe((change) => this.#heard(change));
+    for (const source of changes) this.#unsubscribe.push(source.subscribe((change) => this.#heard(change)));
     this.#later();
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#unsubscribe();
+    for (const end of this.#unsubscribe) end();
     this.#timer?.cancel();
     this.#periodic?.cancel();
   }
 
   #later(): void {
     const { changes, clock, random } = this.#options;
-    const periodMs = changes === undefined ? deafMs : reloadMsMax;
+    const periodMs = changes.length === 0 ? deafMs : reloadMsMax;
     this.#periodic = clock.schedule(periodMs * (0.5 + random.uniform() / 2), () => {
       this.#readAgain(tables);
       this.#later();

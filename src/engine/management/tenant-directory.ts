@@ -1,4 +1,5 @@
 import type { Clock } from "../../ports/clock.ts";
+import { defaultWorkerPool } from "../../ports/store/registry.ts";
 import type { RegistryStore, Tenant } from "../../ports/store/registry.ts";
 
 /** The tenant that exists from the start, so that single-tenant users never meet the word. */
@@ -47,6 +48,7 @@ export function newTenant(id: string, now: number): Tenant {
     name: id,
     rateLimit: null,
     webhooksMax: null,
+    workerPool: defaultWorkerPool,
     notificationTargets: [],
     createdAt: now,
     updatedAt: now,

@@ -1,6 +1,7 @@
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import type { RateLimitConfig } from "../../core/profile.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { defaultWorkerPool } from "../../ports/store/registry.ts";
 import type { NotificationTarget, RegistryStore, Tenant } from "../../ports/store/registry.ts";
 import type { EngineAccess } from "../engine-access.ts";
 import type { Scope, TenantInput, TenantService } from "../services.ts";
@@ -16,6 +17,9 @@ export interface TenantServiceOptions {
 }
 
 const tenantId = /^[a-z0-9][a-z0-9_-]{0,62}$/;
+const poolName = tenantId;
+/** What a tenant cannot give itself. */
+const setByAdministrators = ["rateLimit", "webhooksMax", "workerPool"] as const;
 const nameLengthMax = 200;
 const limitMax = 1_000_000;
 const targetsMax = 20;
@@ -44,8 +48,11 @@ export class Tenants implements TenantService {
   async put(scope: Scope, command: Parameters<TenantService["put"]>[1]): ReturnType<TenantService["put"]> {
     const { id, input } = command;
     if (scope.tenantId !== null && scope.tenantId !== id) throw new NotFoundError("the tenant");
-    if (scope.tenantId !== null && (input.rateLimit !== undefined || input.webhooksMax !== undefined)) {
-      throw new PosthornError("forbidden", "only an administrator sets the limits of a tenant");
+    if (scope.tenantId !== null && setByAdministrators.some((field) => input[field] !== undefined)) {
+      throw new PosthornError(
+        "forbidden",
+        "only an administrator sets the limits and the worker pool of a tenant",
+      );
     }
     return this.#changes.run(id, () => this.#put(id, input));
   }
@@ -75,7 +82,7 @@ function mergeTenant(
   change: { readonly input: TenantInput; readonly problems: ProblemList },
 ): Tenant {
   const { input, problems } = change;
-  const { name, rateLimit, webhooksMax, notificationTargets } = input;
+  const { name, rateLimit, webhooksMax, workerPool, notificationTargets } = input;
   return {
     ...base,
     name:
@@ -84,6 +91,7 @@ function mergeTenant(
         : (problems.text("name", { value: name, lengthMin: 1, lengthMax: nameLengthMax }) ?? ""),
     rateLimit: rateLimit === undefined ? base.rateLimit : readRateLimit(rateLimit, problems),
     webhooksMax: webhooksMax === undefined ? base.webhooksMax : readWebhooksMax(webhooksMax, problems),
+    workerPool: workerPool === undefined ? base.workerPool : readWorkerPool(workerPool, problems),
     notificationTargets:
       notificationTargets === undefined
         ? base.notificationTargets
@@ -95,6 +103,16 @@ function readWebhooksMax(value: unknown, problems: ProblemList): number | null {
   return value === null
     ? null
     : problems.number("webhooks_max", { value, min: 0, max: limitMax, whole: true });
+}
+
+/** Whether workers of that name run is for operators to see: they come and go. */
+function readWorkerPool(value: unknown, problems: ProblemList): string {
+  if (typeof value === "string" && poolName.test(value)) return value;
+  problems.add({
+    field: "worker_pool",
+    message: "must be 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit",
+  });
+  return defaultWorkerPool;
 }
 
 function readRateLimit(value: unknown, problems: ProblemList): RateLimitConfig | null {

@@ -23,7 +23,7 @@ export async function webhookHealth(
     circuit: snapshotCircuit(live.circuit, policy.circuitBreaker, now),
     pausedUntil: isPaused ? pausedUntil : null,
     pauseReason: isPaused ? live.pauseReason : null,
-    inFlight: live.inFlight,
+    inFlight: live.report?.inFlight ?? live.inFlight,
     stats: await from.history.attemptStats({ webhookId: webhook.id, since: statsSince }),
     statsSince,
     lastSuccessAt: live.lastSuccessAt,

@@ -1,11 +1,13 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { OwnershipStore } from "../../ports/store/ownership.ts";
+import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Directory } from "../directory.ts";
+import type { Endpoint } from "../endpoint.ts";
 import { restoreRuntimeState } from "../runtime-state.ts";
 import { foresee } from "./endpoint-orders.ts";
+import { applyReport, parseReport } from "./endpoint-reports.ts";
 
 export interface ConfigSyncOptions {
   readonly webhooks: WebhookStore;
@@ -30,6 +32,8 @@ export interface ConfigSyncOptions {
 export class ConfigSync {
   readonly #options: ConfigSyncOptions;
   #timer: Timer | null = null;
+  #reloading: Promise<void> | null = null;
+  #isReloadDue = false;
   #stopped = false;
 
   constructor(options: ConfigSyncOptions) {
@@ -58,10 +62,14 @@ export class ConfigSync {
     for (let tries = 0; ids.length > 0 && tries < triesMax; tries += 1) {
       const before = new Map(ids.map((id) => [id, directory.get(id)?.config]));
       const found = await webhooks.some(ids);
-      const orders = await ownership.orders({ webhookIds: ids });
+      const [orders, reports] = await Promise.all([
+        ownership.orders({ webhookIds: ids }),
+        ownership.reports(ids),
+      ]);
       const changed = ids.filter((id) => directory.get(id)?.config !== before.get(id));
       const current = found.filter(({ webhook }) => !changed.includes(webhook.id));
       await this.#applyAll(current);
+      this.#applyReports(ids, reports);
       for (const order of orders) {
         const endpoint = directory.get(order.webhookId);
         if (endpoint !== undefined && !endpoint.owned) foresee(endpoint, order);
@@ -78,8 +86,23 @@ export class ConfigSync {
       directory.applyTenantKeys({ tenantId, keys: await webhooks.tenantKeys(tenantId) });
   }
 
-  /** Reads everything, a page at a time. Never rejects. */
-  async reloadAll(): Promise<void> {
+  /** Reads everything, a page at a time. Never rejects. Whoever asks meanwhile gets one more round after this one. */
+  reloadAll(): Promise<void> {
+    this.#isReloadDue = true;
+    this.#reloading ??= this.#reloadWhileDue().finally(() => {
+      this.#reloading = null;
+    });
+    return this.#reloading;
+  }
+
+  async #reloadWhileDue(): Promise<void> {
+    while (this.#isReloadDue && !this.#stopped) {
+      this.#isReloadDue = false;
+      await this.#reload();
+    }
+  }
+
+  async #reload(): Promise<void> {
     const { webhooks, directory, telemetry } = this.#options;
     try {
       const missing = new Set([...directory.all()].map(({ webhook }) => webhook.id));
@@ -108,8 +131,18 @@ export class ConfigSync {
       const isOlder = existing !== undefined && existing.webhook.updatedAt > each.webhook.updatedAt;
       if (!isOlder && this.#differs(each)) this.#options.apply(each);
       const endpoint = directory.get(each.webhook.id);
-      if (endpoint !== undefined && !endpoint.owned && each.runtime !== null)
+      if (endpoint !== undefined && isOthers(endpoint) && each.runtime !== null)
         restoreRuntimeState(endpoint, each.runtime);
+    }
+  }
+
+  #applyReports(ids: readonly string[], reports: readonly EndpointReportRow[]): void {
+    const { directory, clock } = this.#options;
+    const told = new Map(reports.map(({ webhookId, document }) => [webhookId, parseReport(document)]));
+    for (const id of ids) {
+      const endpoint = directory.get(id);
+      if (endpoint !== undefined && isOthers(endpoint))
+        applyReport(endpoint, told.get(id) ?? null, clock.now());
     }
   }
 
@@ -120,6 +153,11 @@ export class ConfigSync {
     const isSame = JSON.stringify(endpoint.webhook) === JSON.stringify(webhook);
     return !isSame || keysOf(endpoint.secrets) !== keysOf(secrets);
   }
+}
+
+/** While this process is about to give it back, nobody knows more of it. */
+function isOthers({ owned, fence }: Endpoint): boolean {
+  return !owned && fence === null;
 }
 
 function keysOf(secrets: StoredWebhook["secrets"]): string {

@@ -1,11 +1,14 @@
 import { createCircuit } from "../../core/circuit-breaker.ts";
 import { createHealth } from "../../core/endpoint-health.ts";
 import { createBucket } from "../../core/rate-limit.ts";
+import { addResults, resizeWindow } from "../../core/rolling-window.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { AcquiredWebhook, Handover } from "../../ports/store/ownership.ts";
+import type { EndpointRecollection } from "../../ports/shared-state.ts";
+import type { AcquiredWebhook, Handover, RateHandover } from "../../ports/store/ownership.ts";
 import type { Dispatcher } from "../dispatcher.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { restoreRuntimeState, runtimeStateOf } from "../runtime-state.ts";
+import type { EndpointNotes } from "../shared/endpoint-notes.ts";
 
 /** An endpoint that this process owns, and since when nothing has happened there. */
 interface Held {
@@ -16,6 +19,8 @@ interface Held {
 export interface HeldEndpointsOptions {
   readonly clock: Clock;
   readonly dispatcher: Pick<Dispatcher, "giveBack">;
+  /** What owners leave for the next one beside the store; null where they leave nothing. */
+  readonly notes: EndpointNotes | null;
 }
 
 /**
@@ -35,13 +40,23 @@ export class HeldEndpoints {
     return this.#held.size;
   }
 
+  /** What the last owners noted of endpoints that are about to be taken. Soon, and never rejects. */
+  recall(endpoints: readonly (Endpoint | undefined)[]): Promise<Recollections> {
+    const known = endpoints.filter((endpoint) => endpoint !== undefined);
+    return this.#options.notes?.recall(known) ?? nothingKnown;
+  }
+
   /** Takes an endpoint into service with what its last owner knew. It must be quiet. */
-  take(endpoint: Endpoint, acquired: AcquiredWebhook): void {
-    this.#inherit(endpoint, acquired);
+  take(endpoint: Endpoint, acquired: AcquiredWebhook, recollections: Recollections): void {
+    this.#inherit(endpoint, acquired, recollections.get(endpoint));
+    this.#options.notes?.taken(endpoint);
     for (const lane of endpoint.lanes.values()) lane.renew();
     endpoint.wakeAt = null;
     endpoint.responsive = false;
     endpoint.owned = true;
+    endpoint.report = null;
+    // The store had taken it back already, and only its answer was lost.
+    this.leaving.delete(endpoint);
     this.#held.set(endpoint, { idleSinceMs: null, lastSuccessAt: endpoint.lastSuccessAt });
     for (const key of acquired.lanes) endpoint.lane(key).markAllMore();
   }
@@ -53,6 +68,7 @@ export class HeldEndpoints {
     for (const lane of endpoint.lanes.values()) this.#options.dispatcher.giveBack(lane);
     endpoint.unlistLanes();
     this.leaving.add(endpoint);
+    this.#options.notes?.hurry();
   }
 
   /** Another process may own them all by now. */
@@ -69,6 +85,11 @@ export class HeldEndpoints {
 
   all(): readonly Endpoint[] {
     return [...this.#held.keys()];
+  }
+
+  /** Webhooks that the store has given to this worker, as far as is known here. */
+  ids(): readonly string[] {
+    return [...this.#held.keys(), ...this.leaving].map(({ webhook }) => webhook.id);
   }
 
   /** Endpoints where nothing waits and nothing has happened for so long. Looks at each, so not to be asked too often. */
@@ -93,8 +114,8 @@ export class HeldEndpoints {
     return [...this.#held.keys()].toSorted((left, right) => rank(left) - rank(right)).slice(0, count);
   }
 
-  /** A bucket that a dead owner may have emptied begins empty: the limit holds, and a burst comes a little later. */
-  #inherit(endpoint: Endpoint, { fence, runtime, rate }: AcquiredWebhook): void {
+  #inherit(endpoint: Endpoint, acquired: AcquiredWebhook, recollection?: EndpointRecollection): void {
+    const { fence, runtime } = acquired;
     const now = this.#options.clock.now();
     endpoint.fence = fence;
     endpoint.circuit = createCircuit(now);
@@ -102,13 +123,35 @@ export class HeldEndpoints {
     endpoint.pausedUntil = null;
     endpoint.pauseReason = null;
     if (runtime !== null) restoreRuntimeState(endpoint, runtime);
-    const limit = endpoint.policy.rateLimit;
-    if (limit === null) return;
-    const bucket = createBucket(limit);
-    if (rate.kind === "full_at") bucket.fullAt = rate.fullAt;
-    if (rate.kind === "unknown") bucket.fullAt = now + bucket.toleranceMs + bucket.intervalMs;
+    const { rateLimit, circuitBreaker } = endpoint.policy;
+    const { window } = endpoint.circuit;
+    resizeWindow(window, circuitBreaker.windowSizeMs);
+    if (recollection !== undefined) addResults(window, recollection.counts, now);
+    if (rateLimit === null) return;
+    const bucket = createBucket(rateLimit);
+    const emptyFullAt = now + bucket.toleranceMs + bucket.intervalMs;
+    bucket.fullAt = inheritedFullAt(acquired.rate, {
+      notedFullAt: recollection?.rateFullAt ?? null,
+      emptyFullAt,
+    });
     endpoint.bucket = bucket;
   }
+}
+
+type Recollections = ReadonlyMap<Endpoint, EndpointRecollection>;
+
+const nothingKnown: Promise<Recollections> = Promise.resolve(new Map());
+
+/**
+ * When a bucket is full again, the later of what the store and the notes say. One that a dead owner may have emptied and
+ * of which nothing was noted begins empty: the limit holds, and a burst comes a little later.
+ */
+function inheritedFullAt(
+  rate: RateHandover,
+  known: { readonly notedFullAt: number | null; readonly emptyFullAt: number },
+): number {
+  if (rate.kind === "unknown") return known.notedFullAt ?? known.emptyFullAt;
+  return Math.max(rate.kind === "full_at" ? rate.fullAt : 0, known.notedFullAt ?? 0);
 }
 
 /** What the next owner gets. */
@@ -120,7 +163,7 @@ export function handoverOf(endpoint: Endpoint): Handover {
 export function isQuiet(endpoint: Endpoint): boolean {
   if (endpoint.inFlight > 0) return false;
   for (const lane of endpoint.lanes.values()) {
-    if (lane.inFlight > 0 || lane.buffered > 0 || lane.reserved > 0) return false;
+    if (lane.inFlight > 0 || lane.settling > 0 || lane.buffered > 0 || lane.reserved > 0) return false;
     if (lane.claiming || lane.releasing > 0) return false;
   }
   return true;

@@ -17,10 +17,12 @@ export interface Ownership {
   order(endpoint: Endpoint, order: EndpointOrder): Promise<void>;
   /** Reads what other processes may have changed of these webhooks. */
   refresh(webhookIds: readonly string[]): Promise<void>;
-  /** Whether this process may do a duty that one of several does at a time. */
-  leads(duty: string): Promise<boolean>;
-  /** Takes nothing more. */
-  pause(): void;
+  /** Whether this process may do a duty that one of several does at a time. Others may after `forMs` without a word. */
+  leads(duty: { readonly name: string; readonly forMs: number }): Promise<boolean>;
+  /** Takes nothing more, and does no more duties. */
+  pause(): Promise<void>;
+  /** Others may serve what nothing is under way for. After `pause`, when nothing new is sent any more. */
+  retire(): void;
   /** Gives back what it owns, after the last commit. */
   leave(): Promise<void>;
 }
@@ -34,6 +36,7 @@ export const soleOwner: Ownership = {
   order: async () => undefined,
   refresh: async () => undefined,
   leads: async () => true,
-  pause: () => undefined,
+  pause: async () => undefined,
+  retire: () => undefined,
   leave: async () => undefined,
 };

@@ -1,9 +1,13 @@
 import { createCircuit } from "../../core/circuit-breaker.ts";
+import { standard } from "../../core/profiles/standard.ts";
 import type {
   AcquiredWebhook,
   AcquireRequest,
   Acquisition,
   Beat,
+  EndpointReportRow,
+  LaneLeft,
+  LaneLeftPage,
   OwnershipStore,
   RuntimeOrder,
 } from "../../ports/store/ownership.ts";
@@ -18,12 +22,16 @@ class ScriptedOwnership implements OwnershipStore {
   readonly calls: string[] = [];
   readonly requests: AcquireRequest[] = [];
   readonly released: string[] = [];
+  /** What this worker owns as far as the store knows. */
+  readonly given = new Set<string>();
   /** Free webhooks; taken ones are removed. */
   readonly free: string[] = [];
   pendingOrders: RuntimeOrder[] = [];
   beatAnswer: () => Promise<Beat | null> = async () => ({ workers: 1, owned: 0 });
   /** Held back until the test lets go. */
-  acquireGate: Promise<void> = Promise.resolve();
+  acquireGate: () => Promise<void> = async () => undefined;
+  releaseGate: () => Promise<void> = async () => undefined;
+  ordersGate: () => Promise<void> = async () => undefined;
   #joined = 0;
 
   async join(): Promise<number> {
@@ -45,12 +53,42 @@ class ScriptedOwnership implements OwnershipStore {
     );
     const taken = wanted.slice(0, request.limit);
     for (const id of taken) this.free.splice(this.free.indexOf(id), 1);
-    await this.acquireGate;
+    for (const id of taken) this.given.add(id);
+    await this.acquireGate();
     return { webhooks: taken.map(acquiredWebhook), next: null };
   }
 
+  async left(): Promise<readonly LaneLeft[]> {
+    return [];
+  }
+
+  async unserved(): Promise<LaneLeftPage> {
+    return { left: [], next: null };
+  }
+
+  async report(): Promise<void> {}
+
+  async reports(): Promise<readonly EndpointReportRow[]> {
+    return [];
+  }
+
   async release(command: Parameters<OwnershipStore["release"]>[0]): Promise<void> {
-    this.released.push(...command.webhooks.map(({ state }) => state.webhookId));
+    const ids = command.webhooks.map(({ state }) => state.webhookId);
+    this.released.push(...ids);
+    for (const id of ids) this.given.delete(id);
+    await this.releaseGate();
+  }
+
+  async keepOnly({ webhookIds }: Parameters<OwnershipStore["keepOnly"]>[0]): Promise<void> {
+    for (const id of this.given) {
+      if (webhookIds.includes(id)) continue;
+      this.given.delete(id);
+      this.free.push(id);
+    }
+  }
+
+  async retire(worker: number): Promise<void> {
+    this.calls.push(`retire ${worker}`);
   }
 
   async leave(worker: number): Promise<void> {
@@ -60,6 +98,7 @@ class ScriptedOwnership implements OwnershipStore {
   async order(): Promise<void> {}
 
   async orders(): Promise<readonly RuntimeOrder[]> {
+    await this.ordersGate();
     return this.pendingOrders;
   }
 
@@ -78,7 +117,7 @@ function acquiredWebhook(webhookId: string): AcquiredWebhook {
 function bareEndpoint(id: string): Endpoint {
   return {
     webhook: { id },
-    policy: { rateLimit: null },
+    policy: { rateLimit: null, circuitBreaker: standard.circuitBreaker },
     circuit: createCircuit(0),
     ...{ owned: false, fence: null, inFlight: 0, lastSuccessAt: null, bucket: null, pausedUntil: null },
     lanes: new Map(),
@@ -92,6 +131,10 @@ export class OwnershipScene {
   readonly endpoints = new Map<string, Endpoint>();
   readonly events: string[] = [];
   readonly warnings: string[] = [];
+  /** Under which it was known, in order. */
+  readonly numbers: (number | null)[] = [];
+  isBrought = false;
+  load: (ids: readonly string[]) => Promise<void> = async () => undefined;
   readonly ownership: SharedOwnership;
   readonly #clock: ManualClock;
 
@@ -103,18 +146,20 @@ export class OwnershipScene {
       warn: (_, message) => void this.warnings.push(message),
       error: () => undefined,
     };
-    const held = new HeldEndpoints({ clock, dispatcher: { giveBack: () => undefined } });
+    const held = new HeldEndpoints({ clock, dispatcher: { giveBack: () => undefined }, notes: null });
     this.ownership = new SharedOwnership({
       ...{ store: this.store, clock, held },
       random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
       telemetry: { log, metrics: {} as never },
       endpoint: (id) => this.endpoints.get(id),
       endpoints: () => this.endpoints.values(),
-      load: async () => undefined,
+      load: (ids) => this.load(ids),
       taken: (endpoint) => void this.events.push(`taken ${endpoint.webhook.id}`),
       follow: (orders) => void this.events.push(`follow ${orders.map(({ order }) => order).join()}`),
       resumed: () => void this.events.push("resumed"),
       workers: () => undefined,
+      ...{ pool: "default", poolOf: () => "default", isBrought: () => this.isBrought },
+      renamed: (worker) => void this.numbers.push(worker),
     });
   }
 
@@ -124,6 +169,10 @@ export class OwnershipScene {
     this.endpoints.set(id, endpoint);
     this.store.free.push(id);
     return endpoint;
+  }
+
+  bare(id: string): Endpoint {
+    return bareEndpoint(id);
   }
 
   /** Lets time pass in small steps, with everything that follows from each. */

@@ -77,7 +77,7 @@ suite("a worker among others", () => {
   test("what it was given as the worker it no longer is does not count", async () => {
     const { scene, store } = await started();
     const gate = Promise.withResolvers<undefined>();
-    store.acquireGate = gate.promise;
+    store.acquireGate = () => gate.promise;
     scene.add("late");
     await scene.pass(1_500);
     store.beatAnswer = async () => null;
@@ -119,7 +119,7 @@ suite("a worker among others", () => {
     const { scene, store, ownership } = await started("mine");
     for (const id of ["b", "c"]) scene.add(id);
     store.requests.length = 0;
-    for (const id of ["mine", "b", "c", "b"]) ownership.wanted(id);
+    for (const id of ["mine", "b", "c", "b"]) void ownership.wanted(id);
     await scene.pass(200);
     const named = store.requests.flatMap(({ from }) => (from.kind === "webhooks" ? [from.ids] : []));
     assert.deepEqual(named, [["b", "c"]]);
@@ -183,7 +183,7 @@ suite("giving webhooks back", () => {
     const { scene, store } = await started();
     store.free.push("deleted");
     await scene.pass(2_000);
-    assert.deepEqual(store.released, ["deleted"]);
+    assert.deepEqual(store.free, ["deleted"], "nothing of it was written");
     const { from } = store.requests.at(-1) ?? {};
     assert.deepEqual(from?.kind === "work" ? from.except : null, ["deleted"]);
   });
@@ -192,7 +192,7 @@ suite("giving webhooks back", () => {
     const { scene, store, ownership } = await started("a", "b");
     ownership.pause();
     scene.add("c");
-    ownership.wanted("c");
+    void ownership.wanted("c");
     await scene.pass(5_000);
     assert.equal(ownership.holds(), true, "requests under way may still be settled");
     await ownership.leave();
@@ -202,5 +202,93 @@ suite("giving webhooks back", () => {
     const calls = store.calls.length;
     await scene.pass(20_000);
     assert.equal(store.calls.length, calls);
+  });
+
+  test("before the end what is quiet, and the rest as soon as it is settled", async () => {
+    const { scene, store, ownership } = await started("quiet", "flying", "settling");
+    const [flying, settling] = [scene.endpoints.get("flying"), scene.endpoints.get("settling")];
+    assert.ok(flying !== undefined && settling !== undefined);
+    flying.inFlight = 1;
+    const lane = { settling: 1 };
+    settling.lanes.set("n", lane as never);
+    ownership.pause();
+    ownership.retire();
+    await scene.pass(1_000);
+    assert.deepEqual(store.released, ["quiet"]);
+    assert.equal(store.calls.at(-1), "retire 1");
+    assert.equal(ownership.holds(), true, "what is under way may still be settled");
+    lane.settling = 0;
+    await scene.pass(100);
+    assert.deepEqual(store.released, ["quiet", "settling"]);
+    await ownership.leave();
+    assert.deepEqual(store.released, ["quiet", "settling", "flying"], "the grace time is over");
+  });
+
+  test("one that is reaped while it stops does not join again", async () => {
+    const { scene, store, ownership } = await started("a");
+    ownership.pause();
+    store.beatAnswer = async () => null;
+    await scene.pass(10_000);
+    assert.equal(store.calls.filter((call) => call === "join").length, 1);
+    assert.equal(ownership.worker, null);
+  });
+
+  test("not again and again while the store does not take it", async () => {
+    const { scene, store } = await started("a");
+    let tries = 0;
+    store.releaseGate = async () => {
+      tries += 1;
+      throw new StoreUnavailableError("away");
+    };
+    scene.endpoints.delete("a");
+    await scene.pass(12_000);
+    assert.ok(tries >= 3 && tries <= 4, `${tries} tries in ten seconds`);
+  });
+
+  test("looks for work rarely while it is brought, and at once when it is not any more", async () => {
+    const clock = new ManualClock();
+    const scene = new OwnershipScene(clock);
+    scene.isBrought = true;
+    await scene.ownership.start();
+    await scene.pass(1_000);
+    assert.equal(scene.store.requests.length, 1, "once at the start");
+    scene.add("a");
+    await scene.pass(25_000);
+    assert.equal(scene.endpoints.get("a")?.owned, false);
+    await scene.pass(10_000);
+    assert.equal(scene.endpoints.get("a")?.owned, true);
+    scene.add("b");
+    scene.isBrought = false;
+    await scene.pass(2_000);
+    assert.equal(scene.endpoints.get("b")?.owned, true);
+    scene.isBrought = true;
+    scene.add("c");
+    scene.ownership.lookNow();
+    await scene.pass(2_000);
+    assert.equal(scene.endpoints.get("c")?.owned, true);
+  });
+
+  test("whoever wants a webhook hears when it was tried", async () => {
+    const { scene, store, ownership } = await started();
+    const tried: string[] = [];
+    for (let count = 0; count < 70; count += 1) {
+      scene.add(`w${count}`);
+      void ownership.wanted(`w${count}`).then(() => tried.push(`w${count}`));
+    }
+    assert.deepEqual(tried, []);
+    await scene.pass(300);
+    assert.equal(tried.length, 70);
+    assert.ok(scene.endpoints.values().every(({ owned }) => owned));
+    const named = store.requests.filter(({ from }) => from.kind === "webhooks");
+    assert.equal(named.length, 3, "a few calls, not one for each");
+    ownership.pause();
+    await ownership.wanted("w1");
+  });
+
+  test("others hear under which number it can be told things", async () => {
+    const { scene, store } = await started("a");
+    store.beatAnswer = async () => null;
+    await scene.pass(3_000);
+    assert.deepEqual(scene.numbers.slice(0, 3), [1, null, 2]);
   });
 });

@@ -1,6 +1,6 @@
 import type { LaneKey } from "../../core/webhook.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
-import type { StoreChange } from "../../ports/store/changes.ts";
+import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
 import type { ConfigChange } from "../../ports/store/config-changes.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -18,18 +18,28 @@ export interface StoreListenerOptions {
   readonly sync: ConfigSync;
   /** Whether this process delivers; others only care for configuration. */
   readonly delivers: boolean;
+  /** Another source of changes beside the store's own. */
+  readonly news?: StoreChanges;
+  /** Whether work of others is brought here now, so that looking for it is only a precaution. */
+  readonly isBrought: () => boolean;
+  /** Whether a queue brings work at other times: while it is away here, others may go on to send to it. */
+  readonly hasQueue: boolean;
   readonly consider: (lane: Lane) => void;
-  readonly wanted: (webhookId: string) => void;
+  /** Resolves once this worker has tried to take the webhook. */
+  readonly wanted: (webhookId: string) => Promise<void>;
   readonly ordered: () => void;
 }
 
 /**
  * Hears what other processes leave to do, and looks by itself from time to time: rarely where announcements come, often
- * where a pooler carries none.
+ * where a pooler carries none, and while the queue that would bring them is away.
  */
 export class StoreListener {
   readonly #options: StoreListenerOptions;
-  #unsubscribe: () => void = () => undefined;
+  readonly #unsubscribe: (() => void)[] = [];
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #tookMs = 0;
+  #dueAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | null = null;
   #stopped = false;
 
@@ -38,14 +48,15 @@ export class StoreListener {
   }
 
   start(): void {
-    const { changes } = this.#options.store;
-    if (changes !== undefined) this.#unsubscribe = changes.subscribe((change) => this.#heard(change));
+    const { store, news } = this.#options;
+    for (const source of [store.changes, news])
+      if (source !== undefined) this.#unsubscribe.push(source.subscribe((change) => this.#heard(change)));
     this.#lookLater();
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#unsubscribe();
+    for (const end of this.#unsubscribe) end();
     this.#timer?.cancel();
   }
 
@@ -54,23 +65,30 @@ export class StoreListener {
     else if (change.kind === "config") this.#config(change.change);
     else {
       void this.#options.sync.reloadAll();
-      void this.#lookEverywhere();
+      void this.lookEverywhere();
     }
   }
 
   #lanes(keys: readonly LaneKey[]): void {
-    const { delivers, directory, wanted } = this.#options;
+    const { delivers, wanted } = this.#options;
     if (!delivers) return;
     for (const key of keys) {
-      const endpoint = directory.get(key.webhookId);
-      // One that is not known here was made a moment ago; who takes it reads it.
-      if (endpoint?.owned !== true) wanted(key.webhookId);
-      else this.#lookInto(endpoint.lane(key));
+      // A webhook that is not known here was made a moment ago; who takes it reads it. It may have been taken while this
+      // work was being left, and then its owner has not seen it.
+      if (!this.#look(key)) void wanted(key.webhookId).then(() => this.#look(key));
     }
   }
 
+  /** False when the webhook is not served here. */
+  #look(key: LaneKey): boolean {
+    const endpoint = this.#options.directory.get(key.webhookId);
+    if (endpoint?.owned !== true) return false;
+    this.lookInto(endpoint.lane(key));
+    return true;
+  }
+
   /** A sleeping ordered lane has perhaps another head now. Asked at most once a second, however much is published. */
-  #lookInto(lane: Lane): void {
+  lookInto(lane: Lane): void {
     const { clock, consider, wakeups } = this.#options;
     lane.markAllMore();
     if (lane.ordered && lane.wakeAt !== null) wakeups.at(lane, clock.now() + headLookMs);
@@ -94,34 +112,54 @@ export class StoreListener {
   }
 
   #lookLater(): void {
-    const { clock, delivers, store } = this.#options;
+    const { clock, delivers } = this.#options;
     if (!delivers || this.#stopped) return;
-    this.#timer = clock.schedule(store.changes === undefined ? lookOftenMs : lookRarelyMs, () => {
-      void this.#lookEverywhere().then(() => this.#lookLater());
+    this.#timer = clock.schedule(lookOftenMs, () => {
+      void this.#lookIfDue().then(() => this.#lookLater());
     });
   }
 
+  /** Looks in a moment, when what is missed now can be found. */
+  lookSoon(): void {
+    this.#dueAtMs = this.#options.clock.monotonicMs() + lookSoonMs;
+  }
+
+  async #lookIfDue(): Promise<void> {
+    const nowMs = this.#options.clock.monotonicMs();
+    // Looking over very many lanes must not become all that the store does.
+    const periodMs = Math.max(this.#periodMs(), restFactor * this.#tookMs);
+    if (nowMs >= this.#dueAtMs || nowMs - this.#lookedAtMs >= periodMs) await this.lookEverywhere();
+  }
+
+  #periodMs(): number {
+    const { store, isBrought, hasQueue } = this.#options;
+    const isTold = hasQueue ? isBrought() : store.changes !== undefined;
+    return isTold ? lookRarelyMs : lookOftenMs;
+  }
+
   /** Every lane with work of the endpoints that are served here. Names of lanes, not deliveries. */
-  async #lookEverywhere(): Promise<void> {
-    const { store, telemetry, delivers, directory } = this.#options;
+  async lookEverywhere(): Promise<void> {
+    const { store, telemetry, delivers, clock } = this.#options;
     if (!delivers) return;
+    this.#lookedAtMs = clock.monotonicMs();
+    this.#dueAtMs = Number.POSITIVE_INFINITY;
     try {
       for (let after: string | null = null; !this.#stopped; ) {
         const page = await store.deliveries.lanesWithWork({ after, limit: lanesPage });
-        for (const key of page.lanes) {
-          const endpoint = directory.get(key.webhookId);
-          if (endpoint?.owned === true) this.#lookInto(endpoint.lane(key));
-        }
-        if (page.next === null) return;
+        for (const key of page.lanes) this.#look(key);
+        if (page.next === null) break;
         after = page.next;
       }
     } catch (error) {
       telemetry.log.warn({ err: String(error) }, "lanes with work could not be read; trying again later");
     }
+    this.#tookMs = clock.monotonicMs() - this.#lookedAtMs;
   }
 }
 
 const headLookMs = 1_000;
 const lookOftenMs = 1_000;
 const lookRarelyMs = 30_000;
+const lookSoonMs = 2_000;
+const restFactor = 4;
 const lanesPage = 500;

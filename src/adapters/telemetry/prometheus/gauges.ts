@@ -1,6 +1,7 @@
 import type { CircuitState } from "../../../core/circuit-breaker.ts";
 import { priorities } from "../../../core/delivery.ts";
 import type { StoreDepth } from "../../../ports/store/deliveries.ts";
+import type { WorkQueueDepth } from "../../../ports/work-queue.ts";
 import { otherValue } from "./label-values.ts";
 import { single } from "./plain-metric.ts";
 import type { PlainMetric } from "./plain-metric.ts";
@@ -12,6 +13,23 @@ export interface MetricSources {
   readonly circuits: () => Iterable<{ readonly webhookId: string; readonly state: CircuitState }>;
   readonly activity: () => Activity;
   readonly openSockets: () => number;
+  /** Absent where the store is the queue. */
+  readonly queue?: () => QueueReading;
+  /** Absent where processes share nothing but the store. */
+  readonly sharedState?: () => SharedStateReading;
+}
+
+interface QueueReading {
+  readonly isConnected: boolean;
+  /** Messages that were accepted and then lost, since the start. */
+  readonly dropped: number;
+  depth(): Promise<WorkQueueDepth>;
+}
+
+interface SharedStateReading {
+  readonly isAvailable: boolean;
+  /** Since the start. */
+  readonly callsFailed: number;
 }
 
 interface Activity {
@@ -77,6 +95,54 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
       type: "gauge",
       help: "Sockets to receivers, idle ones included.",
       read: sources.openSockets,
+    }),
+    ...(sources.queue === undefined ? [] : queueMetrics(sources.queue)),
+    ...(sources.sharedState === undefined ? [] : sharedStateMetrics(sources.sharedState)),
+  ];
+}
+
+/** The broker's numbers are left out while it cannot be asked. */
+function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
+  return [
+    single("posthorn_queue_connected", {
+      type: "gauge",
+      help: "1 while RabbitMQ carries notices, else 0.",
+      read: () => Number(queue().isConnected),
+    }),
+    {
+      name: "posthorn_queue_notices",
+      help: "Notices that no worker has been given yet.",
+      type: "gauge",
+      samples: async () => {
+        const { waiting } = await queue().depth();
+        return waiting.map(({ pool, priority, notices }) => ({ labels: { pool, priority }, value: notices }));
+      },
+    },
+    {
+      name: "posthorn_queue_parked",
+      help: "Messages that nobody could handle.",
+      type: "gauge",
+      samples: async () => [{ labels: {}, value: (await queue().depth()).parked }],
+    },
+    single("posthorn_queue_dropped_total", {
+      type: "counter",
+      help: "Notices that RabbitMQ lost or refused after they were sent; the sweeper announces their work again.",
+      read: () => queue().dropped,
+    }),
+  ];
+}
+
+function sharedStateMetrics(sharedState: () => SharedStateReading): readonly PlainMetric[] {
+  return [
+    single("posthorn_shared_state_available", {
+      type: "gauge",
+      help: "1 while Redis answers, else 0.",
+      read: () => Number(sharedState().isAvailable),
+    }),
+    single("posthorn_shared_state_errors_total", {
+      type: "counter",
+      help: "Calls of Redis that failed or were not answered in time.",
+      read: () => sharedState().callsFailed,
     }),
   ];
 }

@@ -90,6 +90,49 @@ suite("metrics", () => {
     assert.ok(lines.filter((line) => line.startsWith("webhook_rate_limit_hits_total{")).length <= 501);
   });
 
+  test("WDS-209 queue and shared state are there where the process has them, and say when they are away", async () => {
+    const depth = {
+      waiting: [{ pool: "default", priority: "high" as const, notices: 3 }],
+      parked: 2,
+    };
+    const textOf = async (queue: { readonly isConnected: boolean } | null): Promise<string> => {
+      const lines = await linesOf(({ observe }) =>
+        observe({
+          depth: async () => ({ waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() }),
+          circuits: () => [],
+          activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
+          openSockets: () => 0,
+          ...(queue !== null && {
+            queue: () => ({
+              ...queue,
+              dropped: 7,
+              depth: () => (queue.isConnected ? Promise.resolve(depth) : Promise.reject(new Error("away"))),
+            }),
+            sharedState: () => ({ isAvailable: queue.isConnected, callsFailed: 5 }),
+          }),
+        }),
+      );
+      return lines.filter((line) => /^posthorn_(queue|shared)/.test(line)).join("\n");
+    };
+    assert.equal(
+      await textOf({ isConnected: true }),
+      `posthorn_queue_connected 1
+posthorn_queue_notices{pool="default",priority="high"} 3
+posthorn_queue_parked 2
+posthorn_queue_dropped_total 7
+posthorn_shared_state_available 1
+posthorn_shared_state_errors_total 5`,
+    );
+    assert.equal(
+      await textOf({ isConnected: false }),
+      `posthorn_queue_connected 0
+posthorn_queue_dropped_total 7
+posthorn_shared_state_available 0
+posthorn_shared_state_errors_total 5`,
+    );
+    assert.equal(await textOf(null), "");
+  });
+
   test("a store that does not answer spares the rest of the scrape", async () => {
     const lines = await linesOf(({ observe }) =>
       observe({

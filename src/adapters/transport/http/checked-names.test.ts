@@ -35,7 +35,7 @@ async function faultOf(promise: Promise<unknown>): Promise<TransportFault> {
 }
 
 describe("checked names", () => {
-  it("keeps an answer for its time to live, at least 5 s and at most 5 min", async () => {
+  it("WDS-214 C-36 keeps an answer for its time to live, at least 5 s and at most 5 min", async () => {
     for (const { ttlMs, keptMs } of [
       { ttlMs: 0, keptMs: 5000 },
       { ttlMs: 60_000, keptMs: 60_000 },

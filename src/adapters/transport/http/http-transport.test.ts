@@ -2,49 +2,9 @@ import { strict as assert } from "node:assert";
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { describe, it } from "node:test";
-import type { TestContext } from "node:test";
 import { testAuthority, validPair } from "../../../../test/peers/certificates.ts";
 import { answering, behaviours, startHostileReceiver } from "../../../../test/peers/hostile-receiver.ts";
-import { startReceiver } from "../../../../test/peers/receiver.ts";
-import type { Receiver, ReceiverOptions } from "../../../../test/peers/receiver.ts";
-import { createAddressPolicy } from "../../../core/egress/address-policy.ts";
-import type { Transport, TransportResult } from "../../../ports/transport.ts";
-import { systemClock as clock } from "../../system/clock.ts";
-import { createHttpTransport } from "./http-transport.ts";
-import type { HttpTransportOptions } from "./http-transport.ts";
-
-const addressPolicy = createAddressPolicy({ allow: [], allowLoopback: true });
-
-function start(t: TestContext, options: Partial<HttpTransportOptions> = {}): Transport {
-  const transport = createHttpTransport({
-    addressPolicy,
-    clock,
-    socketsMax: 20,
-    idleSocketMs: 4000,
-    ...options,
-  });
-  t.after(() => transport.close());
-  return transport;
-}
-
-async function receive(t: TestContext, options: ReceiverOptions = {}): Promise<Receiver> {
-  const receiver = await startReceiver(options);
-  t.after(() => receiver.close());
-  return receiver;
-}
-
-function send(transport: Transport, origin: string, timeoutMs = 5000): Promise<TransportResult> {
-  return transport.send({
-    method: "POST",
-    origin,
-    path: "/",
-    headers: [],
-    body: Buffer.from("{}"),
-    timeoutMs,
-    http2: false,
-    clientCertificate: null,
-  });
-}
+import { receive, send, start, statusOf } from "./loopback.fixture.ts";
 
 async function eventually(condition: () => boolean): Promise<void> {
   const giveUpAtMs = performance.now() + 5000;
@@ -52,10 +12,6 @@ async function eventually(condition: () => boolean): Promise<void> {
     assert.ok(performance.now() < giveUpAtMs, "it never came true");
     await new Promise((resolve) => setImmediate(resolve));
   }
-}
-
-function statusOf(result: TransportResult): number | string {
-  return result.observation.kind === "response" ? result.observation.status : (result.errorMessage ?? "");
 }
 
 describe("http transport: sockets", () => {

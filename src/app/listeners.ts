@@ -1,0 +1,102 @@
+import { systemClock } from "../adapters/system/clock.ts";
+import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
+import { createApi, createProbes } from "../api/server.ts";
+import type { Api, ApiOptions, Readiness } from "../api/server.ts";
+import type { Settings } from "../config/options.ts";
+import { profiles } from "../core/profiles/index.ts";
+import type { Services } from "../engine/services.ts";
+import type { Store } from "../ports/store.ts";
+import type { Logger } from "../ports/telemetry.ts";
+import type { Keys } from "./keys.ts";
+
+/** What the HTTP server of a process answers from. */
+export interface ListenerParts {
+  readonly settings: Settings;
+  readonly services: Services;
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly log: Logger;
+  readonly readiness: () => Readiness;
+  readonly metrics: PrometheusMetrics;
+}
+
+export interface Listener {
+  readonly url: string;
+  /** Lets running requests finish for `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+/**
+ * Rejects when it cannot listen: a process that promises the API and serves none would help nobody.
+ *
+ * Where others can take over it goes on answering for a moment when it is closed: `/readyz` says that it drains, and
+ * connections that callers keep open end with an answer, not with a request on its way.
+ */
+export async function openApi(parts: ListenerParts): Promise<Listener> {
+  const server = await createApi(optionsOf(parts));
+  const listener = await listen(server, parts.settings);
+  if (parts.settings.databaseUrl === null) return listener;
+  return {
+    url: listener.url,
+    close: async (graceMs) => {
+      const lingerMs = Math.min(lingerMsMax, graceMs / 5);
+      server.drain();
+      await new Promise<void>((resolve) => void systemClock.schedule(lingerMs, resolve));
+      await listener.close(graceMs - lingerMs);
+    },
+  };
+}
+
+/** Time for a load balancer to ask `/readyz` again. */
+const lingerMsMax = 3_000;
+
+/**
+ * Health and metrics of a process without the API. Null when the port is taken: several workers on one machine need not
+ * be given a port each, and deliver without being watched.
+ */
+export async function openProbes(parts: ListenerParts): Promise<Listener | null> {
+  const { settings, log } = parts;
+  try {
+    return await listen(await createProbes(optionsOf(parts)), settings);
+  } catch (error) {
+    if (!isPortTaken(error)) throw error;
+    log.warn(
+      { host: settings.host, port: settings.port },
+      "POSTHORN_PORT is taken, so this process answers no /livez, /readyz and /metrics; it runs on without them. " +
+        "Give it a port of its own to watch it; 0 takes a free one",
+    );
+    return null;
+  }
+}
+
+async function listen(server: Api, { host, port }: Settings): Promise<Listener> {
+  try {
+    const { url } = await server.listen({ host, port });
+    return { url, close: (graceMs) => server.close(graceMs) };
+  } catch (error) {
+    await server.close(0);
+    throw error;
+  }
+}
+
+function isPortTaken(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+}
+
+function optionsOf(parts: ListenerParts): ApiOptions {
+  const { settings, services, store, keys, log, readiness, metrics } = parts;
+  return {
+    services,
+    idempotency: store.idempotency,
+    secretBox: keys.secretBox,
+    clock: systemClock,
+    log,
+    limits: { payloadBytesMax: settings.payloadBytesMax },
+    readiness,
+    metricsText: () => metrics.text(),
+    profiles,
+    cursorKey: keys.cursorKey,
+    dev: settings.dev,
+    logRequests: settings.logLevel === "debug",
+  };
+}

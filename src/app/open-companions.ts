@@ -1,0 +1,83 @@
+import { openRabbitMqQueue } from "../adapters/queue/rabbitmq/open.ts";
+import type { RabbitMqQueue } from "../adapters/queue/rabbitmq/queue.ts";
+import { openRedisSharedState } from "../adapters/shared-state/redis/open.ts";
+import type { RedisSharedState } from "../adapters/shared-state/redis/shared-state.ts";
+import { systemClock } from "../adapters/system/clock.ts";
+import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
+import type { Settings } from "../config/options.ts";
+import { routeWork } from "../engine/ownership/work-routing.ts";
+import type { Random } from "../ports/random.ts";
+import type { ConfigChange } from "../ports/store/config-changes.ts";
+import type { LaneLeft } from "../ports/store/ownership.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+
+/** What processes share beside the store, where settings name it. Both may be away later; at the start they must be there. */
+export interface Companions {
+  readonly workQueue: RabbitMqQueue | null;
+  readonly sharedState: RedisSharedState | null;
+  close(): Promise<void>;
+}
+
+/** Opens them side by side. When one cannot be opened the other is closed again. */
+export async function openCompanions(
+  settings: Pick<Settings, "queueUrl" | "queuePrefix" | "redisUrl" | "redisPrefix">,
+  parts: { readonly random: Random; readonly telemetry: Telemetry },
+): Promise<Companions> {
+  const { queueUrl, queuePrefix, redisUrl, redisPrefix } = settings;
+  const common = { ...parts, clock: systemClock, connectTimeoutMs };
+  const opening = [
+    queueUrl === null ? nothing : openRabbitMqQueue({ ...common, url: queueUrl, prefix: queuePrefix }),
+    redisUrl === null ? nothing : openRedisSharedState({ ...common, url: redisUrl, prefix: redisPrefix }),
+  ] as const;
+  const close = async (): Promise<void> => {
+    for (const each of await Promise.allSettled(opening)) {
+      if (each.status === "fulfilled") await each.value?.close();
+    }
+  };
+  try {
+    const [workQueue, sharedState] = await Promise.all(opening);
+    return { workQueue, sharedState, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** What the store tells its companions: work that it left, and configuration that it wrote. */
+export function storeHooks({ workQueue, sharedState }: Companions) {
+  return {
+    ...(workQueue !== null && {
+      workQueue: {
+        isOpen: () => workQueue.isConnected,
+        left: (lanes: readonly LaneLeft[]) => routeWork(workQueue, lanes),
+      },
+    }),
+    ...(sharedState !== null && {
+      configChanged: (change: ConfigChange) => {
+        // Lost when Redis is away: the database announces it too, and processes reload from time to time.
+        sharedState.news.announce(change).catch(() => undefined);
+      },
+    }),
+  };
+}
+
+/** What metrics read of them. */
+export function companionSources({ workQueue, sharedState }: Companions): CompanionSources {
+  return {
+    ...(workQueue !== null && {
+      queue: () => ({
+        isConnected: workQueue.isConnected,
+        dropped: workQueue.status.dropped,
+        depth: () => workQueue.depth(),
+      }),
+    }),
+    ...(sharedState !== null && { sharedState: () => sharedState.status }),
+  };
+}
+
+type CompanionSources = Pick<Parameters<PrometheusMetrics["observe"]>[0], "queue" | "sharedState">;
+
+const nothing = Promise.resolve(null);
+
+/** A start that cannot succeed says so within ten seconds. */
+const connectTimeoutMs = 6_000;

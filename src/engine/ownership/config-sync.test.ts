@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Webhook } from "../../core/webhook.ts";
+import type { OwnershipStore } from "../../ports/store/ownership.ts";
+import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
+import type { Metrics } from "../../ports/telemetry.ts";
+import type { Directory } from "../directory.ts";
+import { ManualClock } from "../manual-clock.fixture.ts";
+import { ConfigSync } from "./config-sync.ts";
+
+const minuteMs = 60_000;
+const nothing = (): void => {};
+
+/** A process beside a store that others write into without a word. */
+class Scene {
+  readonly clock = new ManualClock();
+  readonly stored = new Map<string, StoredWebhook>();
+  /** What this process works with. */
+  readonly known = new Map<string, StoredWebhook>();
+  readonly sync: ConfigSync;
+  uniform = 0;
+  /** How often everything was read. */
+  rounds = 0;
+
+  constructor({ hears }: { readonly hears: boolean }) {
+    this.sync = new ConfigSync({
+      clock: this.clock,
+      random: { uniform: () => this.uniform, bytes: (count) => new Uint8Array(count) },
+      telemetry: {
+        log: {
+          debug: nothing,
+          info: nothing,
+          warn: (fields) => assert.fail(JSON.stringify(fields)),
+          error: nothing,
+        },
+        metrics: {} as Metrics,
+      },
+      webhooks: {
+        some: async (ids) => ids.flatMap((id) => this.stored.get(id) ?? []),
+        page: async () => {
+          this.rounds += 1;
+          return [...this.stored.values()];
+        },
+        tenantKeys: async () => [],
+      } as Partial<WebhookStore> as WebhookStore,
+      ownership: {
+        orders: async () => [],
+        reports: async () => [],
+      } as Partial<OwnershipStore> as OwnershipStore,
+      directory: {
+        get: (id: string) => this.known.get(id) && { ...this.known.get(id), owned: true },
+        all: () => this.known.values(),
+        applyTenantKeys: nothing,
+      } as Partial<Record<keyof Directory, unknown>> as Directory,
+      hears,
+      apply: (stored) => void this.known.set(stored.webhook.id, stored),
+      remove: (id) => void this.known.delete(id),
+    });
+    this.sync.start();
+  }
+
+  /** As another process saves it; nobody is told. */
+  save(id: string, url: string): void {
+    const webhook = { id, url, tenantId: "default", updatedAt: this.clock.now() } as Webhook;
+    this.stored.set(id, { webhook, secrets: [], runtime: null });
+  }
+
+  async pass(ms: number): Promise<void> {
+    this.clock.advance(ms);
+    for (let turns = 0; turns < 20; turns += 1) await this.clock.turn();
+  }
+
+  urls(): readonly string[] {
+    return [...this.known.values()].map(({ webhook }) => webhook.url);
+  }
+}
+
+test("WDS-179 what nobody announced is read within five minutes, again and again", async () => {
+  const scene = new Scene({ hears: true });
+  for (const [round, uniform] of [0.99, 0, 0.5, 0.99].entries()) {
+    scene.uniform = uniform;
+    scene.save("changed", `https://receiver.example/${round}`);
+    await scene.pass(5 * minuteMs);
+    assert.deepEqual(scene.urls(), [`https://receiver.example/${round}`]);
+  }
+  scene.stored.clear();
+  await scene.pass(5 * minuteMs);
+  assert.deepEqual(scene.urls(), [], "what was deleted is known as well");
+  scene.sync.stop();
+  assert.equal(scene.clock.timers, 0);
+});
+
+test("WDS-179 where nothing can be announced it is read within half a minute", async () => {
+  const scene = new Scene({ hears: false });
+  scene.save("new", "https://receiver.example/");
+  await scene.pass(minuteMs / 2);
+  assert.deepEqual(scene.urls(), ["https://receiver.example/"]);
+  scene.sync.stop();
+});
+
+test("however often it may all have changed while it is being read, it is read once more", async () => {
+  const scene = new Scene({ hears: true });
+  scene.save("a", "https://receiver.example/1");
+  const asked = [scene.sync.reloadAll(), scene.sync.reloadAll(), scene.sync.reloadAll()];
+  scene.save("a", "https://receiver.example/2");
+  await Promise.all(asked);
+  assert.equal(scene.rounds, 2);
+  assert.deepEqual(scene.urls(), ["https://receiver.example/2"]);
+  await scene.sync.reloadAll();
+  assert.equal(scene.rounds, 3);
+  scene.sync.stop();
+});

@@ -1,0 +1,15 @@
+import type { Clock } from "../../ports/clock.ts";
+
+/** The result, or null when it did not come within the time. Rejects with the work when that is faster. */
+export async function within<Result>(
+  limit: { readonly clock: Clock; readonly ms: number },
+  work: Promise<Result>,
+): Promise<Result | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = limit.clock.schedule(limit.ms, () => late.resolve(null));
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    timer.cancel();
+  }
+}
