@@ -22,7 +22,8 @@ export interface Found {
 
 const connectTimeoutMs = 1_000;
 
-const services: readonly Service[] = [
+/** Every server that something asks for. */
+export const services: readonly Service[] = [
   server({
     mark: "pg",
     name: "PostgreSQL",

@@ -20,12 +20,22 @@ interface Suite {
   readonly name: string;
   readonly folder: string;
   readonly fileTimeoutMs: number;
+  /** Runs only when somebody names it, for the reason given. */
+  readonly onRequest?: string;
 }
 
 const suites: readonly Suite[] = [
   { name: "unit", folder: "src/", fileTimeoutMs: 60_000 },
   { name: "conformance", folder: "test/conformance/", fileTimeoutMs: 120_000 },
   { name: "simulation", folder: "test/simulation/", fileTimeoutMs: 300_000 },
+  // True outages of servers, half a minute and longer, under load: apart, so that nothing else competes with them. Each
+  // file takes three quarters of a core, so that two at once are what two cores can bear.
+  {
+    name: "outages",
+    folder: "test/scenarios/outages/",
+    fileTimeoutMs: 400_000,
+    onRequest: "takes some minutes of true waiting; npm run outages",
+  },
   { name: "scenarios", folder: "test/scenarios/", fileTimeoutMs: 300_000 },
   { name: "other", folder: "", fileTimeoutMs: 120_000 },
 ];
@@ -74,8 +84,16 @@ function parseRequest(): Request {
   const chosenSuites = suites
     .filter(({ name }) => isChosen(name))
     .map((suite) => [suite, files.filter((file) => suiteOf(file) === suite)] as const)
-    .filter(([, list]) => !isFocused || list.length > 0);
+    .filter(([, list]) => !isFocused || list.length > 0)
+    .filter(([suite]) => isFocused || only.length > 0 || !isLeftOut(suite));
   return { checks: chosenChecks, suites: new Map(chosenSuites), namePattern: values.name };
+}
+
+/** Of a run of everything. It is told, like everything that did not run. */
+function isLeftOut({ name, onRequest }: Suite): boolean {
+  if (onRequest === undefined) return false;
+  skipped.push(`${name}: ${onRequest}`);
+  return true;
 }
 
 function readArguments(): {

@@ -16,7 +16,7 @@ const idPattern = /\b(?:EDS|TS16|IDK|CEW|WDS)-[\w.]+(?:-\d+)?(?![\w-])/g;
 const leadingIds = /^(?:(?:EDS|TS16|IDK|CEW|WDS)-[\w.-]+(?: |$))+/;
 /** A long case is cut off; its ids lead to the whole. */
 const caseNameMax = 120;
-const testFunctions = new Set(["test", "it", "check"]);
+const testFunctions = new Set(["test", "t.test", "it", "check"]);
 
 /** In the order of files and lines. */
 export function namedTests(): readonly NamedTest[] {

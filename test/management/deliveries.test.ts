@@ -132,7 +132,7 @@ test("TS16-120 listings by status page without gaps, also where the status is de
   assert.equal((await world.services.deliveries.list(admin, offset)).rows.length, 2);
 });
 
-test("a batch retry delivers what it selects, at its rate, and nothing twice", async (t) => {
+test("WDS-226 a batch retry delivers what it selects, at its rate, and nothing twice", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 12);
   const { deadLetters: letters } = world.services;

@@ -113,11 +113,18 @@ test("`default` exists from the start; ids and limits of tenants are checked; te
   const rateLimit = { requestsPerMinute: 60, burst: 5 };
   const { tenant, created } = await tenants.put(admin, { id: "acme", input: { name: "Acme", rateLimit } });
   assert.deepEqual([created, tenant.name, tenant.rateLimit], [true, "Acme", rateLimit]);
-  const merged = await tenants.put(admin, { id: "acme", input: { webhooksMax: 5 } });
+  assert.equal(tenant.workerPool, "default");
+  const merged = await tenants.put(admin, { id: "acme", input: { webhooksMax: 5, workerPool: "large" } });
   assert.deepEqual(
-    [merged.created, merged.tenant.rateLimit, merged.tenant.webhooksMax],
-    [false, rateLimit, 5],
+    [merged.created, merged.tenant.rateLimit, merged.tenant.webhooksMax, merged.tenant.workerPool],
+    [false, rateLimit, 5, "large"],
   );
+  for (const workerPool of ["", "Large", "-large", "a b", "x".repeat(64), 1 as unknown as string]) {
+    await assert.rejects(
+      tenants.put(admin, { id: "acme", input: { workerPool } }),
+      fieldsOf(["worker_pool"]),
+    );
+  }
   await assert.rejects(
     tenants.put(admin, {
       id: "acme",
@@ -146,9 +153,11 @@ test("`default` exists from the start; ids and limits of tenants are checked; te
   await assert.rejects(tenants.put(acme, { id: "default", input: { name: "x" } }), code("not_found"));
   await assert.rejects(tenants.put(acme, { id: "acme", input: { rateLimit: null } }), code("forbidden"));
   await assert.rejects(tenants.put(acme, { id: "acme", input: { webhooksMax: null } }), code("forbidden"));
+  await assert.rejects(tenants.put(acme, { id: "acme", input: { workerPool: "fast" } }), code("forbidden"));
   assert.equal((await tenants.put(acme, { id: "acme", input: { name: "New" } })).tenant.name, "New");
   await world.restart();
-  assert.deepEqual((await world.services.tenants.get(admin, "acme")).webhooksMax, 5);
+  const reread = await world.services.tenants.get(admin, "acme");
+  assert.deepEqual([reread.webhooksMax, reread.workerPool], [5, "large"]);
 });
 
 test("a key authenticates its holder until it is revoked or expires, and survives a restart", async (t) => {

@@ -27,7 +27,7 @@ function inboxWith(options: Partial<InboxOptions>) {
   return { clock, inbox, ...endpointWith({ inbox }) };
 }
 
-test("TS16-15 TS16-17 CEW-2.2-6 the sender has its 202 before a handler has run", async () => {
+test("TS16-15 TS16-17 CEW-2.2-6 WDS-218 the sender has its 202 before a handler has run", async () => {
   const handled: string[] = [];
   const { send, inbox } = inboxWith({ handler: ({ text }) => void handled.push(text()) });
   assert.deepEqual(await send(), { status: 202, headers: {}, body: null });

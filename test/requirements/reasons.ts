@@ -17,6 +17,10 @@ export const reasonKinds = {
     title: "By construction",
     meaning: "the thing cannot be expressed in the code, or is absent from it; no request would show it.",
   },
+  otherwise: {
+    title: "Done otherwise",
+    meaning: "Posthorn deviates on purpose; what it does instead is named.",
+  },
   later: { title: "Not built yet", meaning: "belongs to a part that does not exist yet." },
 } as const;
 
@@ -161,5 +165,34 @@ export const reasons: readonly Reason[] = [
     ids: ["CEW-2.1-5"],
     kind: "informative",
     sentence: "says that nothing more is asked of content and target.",
+  },
+  {
+    ids: ["WDS-178"],
+    kind: "otherwise",
+    sentence:
+      "a message names the lane, so that a thousand events for a webhook cost one; which event is next and its attempt number stand in the database and may change while a message waits ([architecture](../ARCHITECTURE.md)).",
+  },
+  {
+    ids: ["WDS-182"],
+    kind: "otherwise",
+    sentence:
+      "no row is written for a turn that the circuit blocks: status `circuit_blocked`, `waiting_for` and `waiting_until` are derived when somebody looks (the test of WDS-181), and nothing of it is left afterwards ([architecture](../ARCHITECTURE.md)).",
+  },
+  {
+    ids: ["WDS-203"],
+    kind: "informative",
+    sentence: "a plan of the document for later versions.",
+  },
+  {
+    ids: ["WDS-215"],
+    kind: "later",
+    sentence:
+      "alerts to owners. What fails is in the history under the category `dns`; the owner is told when the webhook is disabled because a delivery was given up (TS16-112), and not earlier.",
+  },
+  {
+    ids: ["WDS-225"],
+    kind: "otherwise",
+    sentence:
+      "a worker has 100 requests in flight at most (`POSTHORN_CONCURRENCY`), and 5 for each webhook (WDS-167). Idle connections come on top, up to as many again, and webhooks at the same host are not counted together.",
   },
 ];

@@ -303,7 +303,7 @@ describe("cloudevents", () => {
 });
 
 describe("x-webhook", () => {
-  test("WDS-157 WDS-158 WDS-159 WDS-160 WDS-161 WDS-163 its headers name webhook, type, delivery, attempt, time and service", async () => {
+  test("WDS-157 WDS-158 WDS-159 WDS-160 WDS-161 WDS-163 WDS-187 its headers name webhook, type, delivery, attempt, time and service", async () => {
     const { webhook, eventId, attempts } = await twoAttempts({ profile: "x-webhook" });
     const { tenantId } = webhook;
     const page = { limit: 10, before: null, offset: 0 };

@@ -34,7 +34,7 @@ describe("order", () => {
     await receiver.close();
   });
 
-  test("WDS-61 strict: one at a time, and a failing head holds everything behind it", async () => {
+  test("WDS-61 WDS-199 strict: one at a time, and a failing head holds everything behind it", async () => {
     await world.addWebhook({ url: receiver.url("/strict"), events: ["strict.*"], ordering: "strict", retry });
     const failuresOf = new Map([
       [3, 2],
@@ -88,7 +88,7 @@ describe("order", () => {
     receiver.clear();
   });
 
-  test("WDS-61 per event type: a failing type holds its own lane only", async () => {
+  test("WDS-61 WDS-198 per event type: a failing type holds its own lane only", async () => {
     await world.addWebhook({
       url: receiver.url("/typed"),
       events: ["typed.*"],

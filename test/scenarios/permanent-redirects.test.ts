@@ -1,38 +1,21 @@
 /** A receiver that says it has moved: nobody follows it, and its word changes the stored URL only where that was agreed. */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { after, afterEach, before, beforeEach, test } from "node:test";
+import { afterEach, beforeEach, test } from "node:test";
 import { webhookDefaults, type Webhook } from "../../src/core/webhook.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { engineScene } from "./engine-scene.ts";
 import { eventually } from "./eventually.ts";
 
-let world: EngineWorld;
-let receiver: Receiver;
+const scene = engineScene();
 let elsewhere: Receiver;
 
-before(async () => {
-  world = await openEngineWorld();
-});
-after(async () => {
-  await world.close();
-});
 beforeEach(async () => {
-  receiver = await startReceiver();
   elsewhere = await startReceiver({ hostname: "localhost" });
 });
-afterEach(async () => {
-  await receiver.close();
-  await elsewhere.close();
-});
+afterEach(() => elsewhere.close());
 
-const soon: Webhook["retry"] = {
-  schedule: { kind: "list", delaysMs: [20, 20], jitter: { from: 1, to: 1 } },
-  ageMsMax: null,
-  timeoutMs: null,
-  timeoutGrowthFactor: null,
-};
 const agreed = { ...webhookDefaults.agreements, followPermanentRedirect: true };
 
 /** One event to `/old`, whose answer is the redirect; every other path answers 200. */
@@ -41,37 +24,32 @@ async function redirected(
   answer: { readonly status: number; readonly location: string },
 ): Promise<Webhook> {
   const { status, location } = answer;
-  receiver.script(({ path }) =>
+  scene.receiver.script(({ path }) =>
     path === "/old" ? { status, headers: { Location: location } } : { status: 200 },
   );
-  const tenantId = `t${receiver.port}`;
-  const webhook = await world.addWebhook({
-    url: receiver.url("/old"),
-    events: ["order.*"],
-    tenantId,
-    profile: "event-delivery",
+  const webhook = await scene.addWebhook({
+    url: scene.receiver.url("/old"),
     schemes: ["rfc9421-hmac-sha256"],
     agreements: agreed,
-    retry: soon,
     ...given,
   });
-  await world.publish(tenantId, { eventType: "order.created", data: { n: 1 } });
+  await scene.publish();
   return webhook;
 }
 
 async function storedUrl(webhook: Webhook): Promise<string | undefined> {
-  const stored = await world.store.webhooks.page({ after: null, limit: 1_000 });
+  const stored = await scene.world.store.webhooks.page({ after: null, limit: 1_000 });
   return stored.find((row) => row.webhook.id === webhook.id)?.webhook.url;
 }
 
 async function threeAttemptsAtTheOldPlace(webhook: Webhook): Promise<void> {
-  const requests = await receiver.waitForRequests(3);
+  const requests = await scene.receiver.waitForRequests(3);
   assert.deepEqual(
     requests.map(({ path }) => path),
     ["/old", "/old", "/old"],
   );
   assert.equal(elsewhere.requestCount, 0);
-  assert.equal(await storedUrl(webhook), receiver.url("/old"));
+  assert.equal(await storedUrl(webhook), scene.receiver.url("/old"));
 }
 
 function httpSignatureFits(webhook: Webhook, request: ReceivedRequest): boolean {
@@ -79,27 +57,27 @@ function httpSignatureFits(webhook: Webhook, request: ReceivedRequest): boolean 
   const input = String(headers["signature-input"]).replace(/^sig1=/, "");
   const base = [
     `"@method": POST`,
-    `"@target-uri": ${receiver.url(request.path)}`,
+    `"@target-uri": ${scene.receiver.url(request.path)}`,
     `"content-type": ${String(headers["content-type"])}`,
     `"content-digest": ${String(headers["content-digest"])}`,
     `"idempotency-key": ${String(headers["idempotency-key"])}`,
     `"@signature-params": ${input}`,
   ].join("\n");
-  const secret = Buffer.from(world.secretOf(webhook.id, "symmetric").slice("whsec_".length), "base64");
+  const secret = Buffer.from(scene.world.secretOf(webhook.id, "symmetric").slice("whsec_".length), "base64");
   const expected = createHmac("sha256", secret).update(base).digest("base64");
   return headers["signature"] === `sig1=:${expected}:`;
 }
 
 test("EDS-9.2.4-3 EDS-9.4-7 after a 308 the next attempt goes to the new address, is signed for it, and the address stays", async () => {
   const webhook = await redirected({}, { status: 308, location: "/new?v=2" });
-  const [first, second] = await receiver.waitForRequests(2);
+  const [first, second] = await scene.receiver.waitForRequests(2);
   assert.ok(first !== undefined && second !== undefined);
   assert.deepEqual([first.path, second.path], ["/old", "/new?v=2"]);
   assert.equal(second.headers["idempotency-key"], first.headers["idempotency-key"]);
   assert.ok(httpSignatureFits(webhook, first) && httpSignatureFits(webhook, second));
   await eventually("the URL is stored", {
     ask: () => storedUrl(webhook),
-    holds: (url) => url === receiver.url("/new?v=2"),
+    holds: (url) => url === scene.receiver.url("/new?v=2"),
   });
 });
 
@@ -116,8 +94,8 @@ test("EDS-9.2.4-2 TS16-97 CEW-2.2-3 no redirect is followed, whatever was agreed
     );
     assert.equal(fresh.requestCount, 0, String(status));
     await fresh.close();
-    await receiver.close();
-    receiver = await startReceiver();
+    await scene.receiver.close();
+    await scene.renewReceiver();
   }
 });
 
@@ -127,50 +105,46 @@ test("C-9 without the owner's agreement a 308 changes nothing", async () => {
 });
 
 test("C-9 a 308 to another host hands nothing over, and the owner is told where it pointed", async () => {
-  await world.addWebhook({
-    ...{ url: receiver.url("/told"), events: ["posthorn.*"], tenantId: `t${receiver.port}` },
+  await scene.world.addWebhook({
+    ...{ url: scene.receiver.url("/told"), events: ["posthorn.*"], tenantId: scene.tenantId },
   });
   const webhook = await redirected({}, { status: 308, location: elsewhere.url("/take") });
-  await receiver.waitUntil(() => receiver.requests.filter(({ path }) => path === "/old").length === 3);
-  await receiver.waitUntil(() => receiver.requests.some(({ path }) => path === "/told"));
-  assert.equal(await storedUrl(webhook), receiver.url("/old"));
+  await scene.receiver.waitUntil(
+    () => scene.receiver.requests.filter(({ path }) => path === "/old").length === 3,
+  );
+  await scene.receiver.waitUntil(() => scene.receiver.requests.some(({ path }) => path === "/told"));
+  assert.equal(await storedUrl(webhook), scene.receiver.url("/old"));
   assert.equal(elsewhere.requestCount, 0);
-  const told = receiver.requests.find(({ path }) => path === "/told")?.text ?? "";
+  const told = scene.receiver.requests.find(({ path }) => path === "/told")?.text ?? "";
   assert.ok(told.includes(elsewhere.url("/take")), told);
 });
 
 test("C-9 an address that could not be registered is not taken from a 308", async () => {
   for (const location of ["ftp://127.0.0.1/x", "http://user:pass@127.0.0.1/", "http://[", "   "]) {
     await threeAttemptsAtTheOldPlace(await redirected({}, { status: 308, location }));
-    await receiver.close();
-    receiver = await startReceiver();
+    await scene.receiver.close();
+    await scene.renewReceiver();
   }
 });
 
 test("EDS-9.2.4-3 answers to requests that left before the address changed do not change it again", async () => {
-  const tenantId = `t${receiver.port}`;
   const second = Promise.withResolvers<number>();
-  receiver.script(async ({ path }, index) => {
+  scene.receiver.script(async ({ path }, index) => {
     if (path !== "/a/b/old") return {};
     if (index === 1) second.resolve(index);
     await second.promise;
     return { status: 308, headers: { Location: "../new" } };
   });
-  const webhook = await world.addWebhook({
-    ...{
-      url: receiver.url("/a/b/old"),
-      events: ["*"],
-      tenantId,
-      profile: "event-delivery",
-      agreements: agreed,
-    },
-    ...{ schemes: ["rfc9421-hmac-sha256"] as const, retry: soon },
+  const webhook = await scene.addWebhook({
+    url: scene.receiver.url("/a/b/old"),
+    schemes: ["rfc9421-hmac-sha256"],
+    agreements: agreed,
   });
-  for (const n of [1, 2]) await world.publish(tenantId, { eventType: "order.created", data: { n } });
-  const requests = await receiver.waitForRequests(4);
+  for (const n of [1, 2]) await scene.publish({ data: { n } });
+  const requests = await scene.receiver.waitForRequests(4);
   assert.deepEqual(
     requests.map(({ path }) => path),
     ["/a/b/old", "/a/b/old", "/a/new", "/a/new"],
   );
-  assert.equal(world.engine.webhook(webhook.id)?.webhook.url, receiver.url("/a/new"));
+  assert.equal(scene.world.engine.webhook(webhook.id)?.webhook.url, scene.receiver.url("/a/new"));
 });

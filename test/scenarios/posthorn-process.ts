@@ -10,7 +10,53 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const entry = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
-const readyMsMax = 20_000;
+const readyMsMax = 60_000;
+const askAgainMs = 10;
+
+/** One run of `posthorn serve`, from its start to its end. */
+export class ServeRun {
+  readonly #child: ChildProcess;
+  /** Everything it wrote, for conditions and for messages of failed assertions. */
+  output = "";
+
+  /** `env` is added to that of the tests. */
+  constructor(env: Readonly<Record<string, string>>) {
+    this.#child = spawn(process.execPath, [entry, "serve"], {
+      env: { ...process.env, ...env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+  }
+
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
+  /** Resolves once the condition holds; rejects when the process ends before, or takes too long. */
+  async until(holds: () => boolean | Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + readyMsMax;
+    while (!(await holds())) {
+      if (this.hasEnded) throw new Error(`posthorn ended too early:\n${this.output}`);
+      if (performance.now() > deadline) throw new Error(`posthorn did not start in time:\n${this.output}`);
+      await new Promise((resolve) => setTimeout(resolve, askAgainMs));
+    }
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** Resolves with the exit status when it is gone, also when it was paused or had ended before. */
+  async end(name: NodeJS.Signals): Promise<number | null> {
+    if (this.hasEnded) return this.#child.exitCode;
+    const gone = once(this.#child, "exit");
+    this.#child.kill("SIGCONT");
+    this.#child.kill(name);
+    const [code] = (await gone) as [number | null];
+    return code;
+  }
+}
 
 export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
@@ -20,9 +66,7 @@ export class PosthornProcess {
   readonly dataDir = mkdtempSync(join(tmpdir(), "posthorn-process-"));
   readonly port: number;
   readonly #env: Readonly<Record<string, string>>;
-  #child: ChildProcess | null = null;
-  /** Everything the current process wrote, for messages of failed assertions. */
-  output = "";
+  #run: ServeRun | null = null;
 
   private constructor(port: number, options: ProcessOptions) {
     this.port = port;
@@ -43,34 +87,36 @@ export class PosthornProcess {
     return readFileSync(join(this.dataDir, "admin.key"), "utf8").trim();
   }
 
+  /** Everything the last run wrote. */
+  get output(): string {
+    return this.#run?.output ?? "";
+  }
+
   /** Resolves once `/readyz` answers 200. */
   async start(): Promise<void> {
-    this.output = "";
-    const child = spawn(process.execPath, [entry, "serve"], {
-      env: {
-        ...process.env,
-        POSTHORN_DEV: "true",
-        POSTHORN_PORT: String(this.port),
-        POSTHORN_DATA_DIR: this.dataDir,
-        POSTHORN_LOG_LEVEL: "warn",
-        ...this.#env,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+    this.#run = new ServeRun({
+      POSTHORN_DEV: "true",
+      POSTHORN_PORT: String(this.port),
+      POSTHORN_DATA_DIR: this.dataDir,
+      POSTHORN_LOG_LEVEL: "warn",
+      ...this.#env,
     });
-    this.#child = child;
-    child.stdout.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
-    await this.#untilReady(child);
+    await this.#run.until(() =>
+      fetch(`${this.url}/readyz`).then(
+        (response) => response.ok,
+        () => false,
+      ),
+    );
   }
 
   /** Signal 9; resolves when the process is gone. */
   async kill(): Promise<void> {
-    await this.#end("SIGKILL");
+    await this.#run?.end("SIGKILL");
   }
 
   /** A graceful stop; resolves with the exit status. */
   async stop(): Promise<number | null> {
-    return this.#end("SIGTERM");
+    return (await this.#run?.end("SIGTERM")) ?? null;
   }
 
   async remove(): Promise<void> {
@@ -91,32 +137,6 @@ export class PosthornProcess {
     });
     const text = await response.text();
     return { status: response.status, body: text === "" ? null : (JSON.parse(text) as unknown) };
-  }
-
-  async #end(signal: NodeJS.Signals): Promise<number | null> {
-    const child = this.#child;
-    this.#child = null;
-    if (child === null || child.exitCode !== null || child.signalCode !== null)
-      return child?.exitCode ?? null;
-    const exited = once(child, "exit");
-    child.kill(signal);
-    const [code] = (await exited) as [number | null];
-    return code;
-  }
-
-  async #untilReady(child: ChildProcess): Promise<void> {
-    const deadline = performance.now() + readyMsMax;
-    for (;;) {
-      if (child.exitCode !== null)
-        throw new Error(`posthorn ended with status ${child.exitCode}:\n${this.output}`);
-      const ready = await fetch(`${this.url}/readyz`).then(
-        (response) => response.ok,
-        () => false,
-      );
-      if (ready) return;
-      if (performance.now() > deadline) throw new Error(`posthorn was not ready in time:\n${this.output}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
   }
 }
 

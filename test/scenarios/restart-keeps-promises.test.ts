@@ -87,7 +87,7 @@ test("a suspension, a circuit opened by hand, and a revoked key outlast signal 9
   assert.equal(receiver.requestCount, 1);
 });
 
-test("a stop under load ends with status 0 within its grace, and nothing accepted is lost", async (t) => {
+test("WDS-196 a stop under load ends with status 0 within its grace, and nothing accepted is lost", async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   receiver.script(() => ({ delayMs: 30 }));
@@ -110,6 +110,24 @@ test("a stop under load ends with status 0 within its grace, and nothing accepte
   t.diagnostic(
     `${accepted.size} accepted, ${before} delivered before the stop, ${receiver.requestCount} after`,
   );
+});
+
+test("WDS-196 what outlasts the grace of a stop is given back, and goes out with the next start", async (t) => {
+  const receiver = await startReceiver();
+  t.after(() => receiver.close());
+  receiver.script((_, index) => (index === 0 ? "hang" : {}));
+  const posthorn = await PosthornProcess.start({ env: { POSTHORN_SHUTDOWN_GRACE_MS: "300" } });
+  t.after(() => posthorn.remove());
+  const api = clientOf(posthorn);
+  assert.equal((await api.post("/v1/webhooks", { url: receiver.url(), events: ["*"] })).status, 201);
+  assert.equal((await api.post("/v1/events", { event_type: "order.paid", data: { n: 1 } })).status, 202);
+  await receiver.waitForRequests(1);
+  assert.equal(await posthorn.stop(), 0, posthorn.output);
+  await posthorn.start();
+  // Its lease would have lasted for minutes.
+  const [first, second] = await receiver.waitForRequests(2, 10_000);
+  assert.equal(second?.headers["idempotency-key"], first?.headers["idempotency-key"]);
+  assert.equal(receiver.requestCount, 2);
 });
 
 test("a second server on the same data folder is refused, and the first goes on", async (t) => {

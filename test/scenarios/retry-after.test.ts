@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { startReceiver } from "../peers/receiver.ts";
 import { openEngineWorld } from "./engine-world.ts";
 
-test("EDS-2-7 EDS-6.3-3 EDS-6.3-4 EDS-9.4-3 EDS-9.5-2 EDS-9.8.2-1 TS16-34 TS16-35 503 with Retry-After: 2, then 200: two requests, not earlier, same id and bytes, fresh signature", async () => {
+test("EDS-2-7 EDS-6.3-3 EDS-6.3-4 EDS-9.4-3 EDS-9.5-2 EDS-9.8.2-1 TS16-34 TS16-35 WDS-186 503 with Retry-After: 2, then 200: two requests, not earlier, same id and bytes, fresh signature", async () => {
   const world = await openEngineWorld();
   const receiver = await startReceiver();
   receiver.script((_, index) =>

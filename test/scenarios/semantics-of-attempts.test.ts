@@ -1,77 +1,16 @@
 /** What one delivery may and may not conclude from what it sees, under the profile that follows the draft to the letter. */
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import type { Webhook } from "../../src/core/webhook.ts";
-import { startReceiver } from "../peers/receiver.ts";
-import type { Reaction, Receiver } from "../peers/receiver.ts";
-import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { test } from "node:test";
+import type { Reaction } from "../peers/receiver.ts";
+import { engineScene, retrySchedule } from "./engine-scene.ts";
 import { eventually } from "./eventually.ts";
 
-let world: EngineWorld;
-let receiver: Receiver;
-let tenantId = "";
-
-before(async () => {
-  world = await openEngineWorld();
-});
-after(async () => {
-  await world.close();
-});
-beforeEach(async () => {
-  receiver = await startReceiver();
-  tenantId = `t${receiver.port}`;
-});
-afterEach(async () => {
-  await receiver.close();
-});
-
-async function addWebhook(given: Partial<Webhook> = {}): Promise<Webhook> {
-  return world.addWebhook({
-    url: receiver.url("/hook"),
-    events: ["*"],
-    tenantId,
-    profile: "event-delivery",
-    schemes: null,
-    retry: {
-      schedule: { kind: "list", delaysMs: [30, 30], jitter: { from: 1, to: 1 } },
-      ageMsMax: null,
-      timeoutMs: null,
-      timeoutGrowthFactor: null,
-    },
-    ...given,
-  });
-}
-
-/** One reaction after the other; the last one stays. */
-function react(...reactions: readonly Reaction[]): void {
-  receiver.script((_, index) => reactions[Math.min(index, reactions.length - 1)] ?? {});
-}
-
-async function publish(): Promise<string> {
-  return world.publish(tenantId, { eventType: "order.created", data: { order_id: "ord_12345" } });
-}
-
-async function deliveryOf(eventId: string) {
-  const page = { limit: 10, before: null, offset: 0 };
-  const query = { tenantId, eventId, webhookId: null, states: null, from: null, to: null, page };
-  const { rows } = await world.store.history.listDeliveries(query);
-  assert.ok(rows[0] !== undefined);
-  return rows[0];
-}
-
-/** The delivery once it ended, with its attempts. */
-async function ended(eventId: string) {
-  const delivery = await eventually("the delivery ends", {
-    ask: () => deliveryOf(eventId),
-    holds: ({ progress }) => progress.state === "success" || progress.state === "exhausted",
-  });
-  return { delivery, attempts: await world.store.history.listAttempts(delivery.id) };
-}
+const scene = engineScene();
 
 test("EDS-2-3 each attempt has a record of its own, with its own times and outcome", async () => {
-  await addWebhook();
-  react({ status: 503 }, "reset", { status: 200 });
-  const { delivery, attempts } = await ended(await publish());
+  await scene.addWebhook();
+  scene.react({ status: 503 }, "reset", { status: 200 });
+  const { delivery, attempts } = await scene.ended(await scene.publish());
   assert.equal(delivery.progress.state, "success");
   assert.deepEqual(
     attempts.map(({ number, outcome, category, statusCode }) => [number, outcome, category, statusCode]),
@@ -90,35 +29,35 @@ test("EDS-2-3 each attempt has a record of its own, with its own times and outco
 });
 
 test("EDS-6.2-1 EDS-2-4 EDS-9.8.1-1 what was accepted is accepted, not processed, and is never sent again", async () => {
-  await addWebhook();
-  const { attempts } = await ended(await publish());
+  await scene.addWebhook();
+  const { attempts } = await scene.ended(await scene.publish());
   assert.deepEqual(
     attempts.map(({ outcome, nextRetryAt }) => [outcome, nextRetryAt]),
     [["accepted", null]],
   );
-  await ended(await publish());
-  assert.equal(receiver.requestCount, 2, "one request for each event");
+  await scene.ended(await scene.publish());
+  assert.equal(scene.receiver.requestCount, 2, "one request for each event");
 });
 
 test("EDS-6.1-1 EDS-6.1-2 while nobody has answered, a delivery counts as nothing but pending", async () => {
-  await addWebhook();
+  await scene.addWebhook();
   const { promise: answered, resolve: answer } = Promise.withResolvers<Reaction>();
-  receiver.script((_, index) => (index === 0 ? answered : {}));
-  const eventId = await publish();
-  await receiver.waitForRequests(1);
-  const { progress, id } = await deliveryOf(eventId);
+  scene.receiver.script((_, index) => (index === 0 ? answered : {}));
+  const eventId = await scene.publish();
+  await scene.receiver.waitForRequests(1);
+  const { progress, id } = await scene.deliveryOf(eventId);
   assert.deepEqual([progress.state, progress.attemptCount], ["pending", 0]);
-  assert.deepEqual(await world.store.history.listAttempts(id), []);
+  assert.deepEqual(await scene.world.store.history.listAttempts(id), []);
   answer("close");
-  const { delivery, attempts } = await ended(eventId);
+  const { delivery, attempts } = await scene.ended(eventId);
   assert.deepEqual([delivery.progress.state, attempts.length], ["success", 2], "lost on the way, not lost");
 });
 
 test("EDS-7.2-2 a receiver that took the event and broke off gets it again under the same key", async () => {
-  await addWebhook();
-  react("reset", { status: 200 });
-  const { delivery, attempts } = await ended(await publish());
-  const [first, second] = receiver.requests;
+  await scene.addWebhook();
+  scene.react("reset", { status: 200 });
+  const { delivery, attempts } = await scene.ended(await scene.publish());
+  const [first, second] = scene.receiver.requests;
   assert.equal(first?.headers["idempotency-key"], second?.headers["idempotency-key"]);
   assert.deepEqual(first?.body, second?.body);
   assert.equal(attempts[0]?.receiverStateUnknown, true);
@@ -126,13 +65,13 @@ test("EDS-7.2-2 a receiver that took the event and broke off gets it again under
 });
 
 test("EDS-6.2-4 EDS-6.2-5 neither bodies nor headers of an answer's own making change what is done", async () => {
-  await addWebhook();
+  await scene.addWebhook();
   const advice = { "X-Retry": "never", "Retry-Count": "0", "Content-Type": "application/json" };
-  react(
+  scene.react(
     { status: 503, headers: advice, body: '{"retry":false,"status":200}' },
     { status: 200, headers: advice, body: '{"error":true,"status":503}' },
   );
-  const { attempts } = await ended(await publish());
+  const { attempts } = await scene.ended(await scene.publish());
   assert.deepEqual(
     attempts.map(({ outcome }) => outcome),
     ["transient", "accepted"],
@@ -140,15 +79,15 @@ test("EDS-6.2-4 EDS-6.2-5 neither bodies nor headers of an answer's own making c
 });
 
 test("EDS-8-3 EDS-9.8.3-1 TS16-121 a refusal for good is kept for people, with the problem that the receiver named", async () => {
-  const webhook = await addWebhook();
+  const webhook = await scene.addWebhook();
   const problem = JSON.stringify({
     type: "https://example.com/problems/schema",
     title: "Schema mismatch",
     status: 422,
     detail: "order_id must be a number",
   });
-  react({ status: 422, headers: { "Content-Type": "application/problem+json" }, body: problem });
-  const { delivery, attempts } = await ended(await publish());
+  scene.react({ status: 422, headers: { "Content-Type": "application/problem+json" }, body: problem });
+  const { delivery, attempts } = await scene.ended(await scene.publish());
   assert.equal(delivery.progress.reason, "permanent_client_error_422");
   assert.deepEqual(
     attempts.map(({ outcome, category, statusCode, responseSample }) => [
@@ -159,8 +98,15 @@ test("EDS-8-3 EDS-9.8.3-1 TS16-121 a refusal for good is kept for people, with t
     ]),
     [["terminal", "client_error", 422, problem]],
   );
-  const letters = await world.store.history.listDeadLetters({
-    ...{ tenantId, webhookIds: [webhook.id], eventTypes: null, categories: null, from: null, to: null },
+  const letters = await scene.world.store.history.listDeadLetters({
+    ...{
+      tenantId: scene.tenantId,
+      webhookIds: [webhook.id],
+      eventTypes: null,
+      categories: null,
+      from: null,
+      to: null,
+    },
     page: { limit: 10, before: null, offset: 0 },
   });
   assert.deepEqual(
@@ -170,70 +116,88 @@ test("EDS-8-3 EDS-9.8.3-1 TS16-121 a refusal for good is kept for people, with t
 });
 
 test("EDS-9.8.4-1 TS16-13 TS16-100 WDS-50 the webhook's own timeout ends a request, the state is unknown, the retry has the same key", async () => {
-  await addWebhook({
-    retry: {
-      schedule: { kind: "list", delaysMs: [30], jitter: { from: 1, to: 1 } },
-      ageMsMax: null,
-      timeoutMs: 200,
-      timeoutGrowthFactor: null,
-    },
+  await scene.addWebhook({
+    retry: { ...retrySchedule(30), timeoutMs: 200 },
   });
-  react("hang", { status: 200 });
-  const { attempts } = await ended(await publish());
+  scene.react("hang", { status: 200 });
+  const { attempts } = await scene.ended(await scene.publish());
   const [first] = attempts;
   assert.deepEqual(
     [first?.outcome, first?.category, first?.receiverStateUnknown],
     ["transient", "timeout", true],
   );
   assert.ok((first?.durationMs ?? 0) >= 190 && (first?.durationMs ?? 0) < 2_000, `${first?.durationMs} ms`);
-  const [request, retry] = receiver.requests;
+  const [request, retry] = scene.receiver.requests;
   assert.equal(retry?.headers["idempotency-key"], request?.headers["idempotency-key"]);
 });
 
+test("WDS-188 WDS-51 WDS-123 the timeout grows with the attempt number, to three times the first one", async () => {
+  const retry = { ...retrySchedule(20, 20, 20), timeoutMs: 150, timeoutGrowthFactor: 2 };
+  await scene.addWebhook({ retry });
+  scene.react("hang", "hang", "hang", { status: 200 });
+  const { attempts } = await scene.ended(await scene.publish());
+  const timedOut = attempts.slice(0, 3);
+  assert.deepEqual(
+    timedOut.map(({ category }) => category),
+    ["timeout", "timeout", "timeout"],
+  );
+  for (const [index, timeoutMs] of [150, 300, 450].entries()) {
+    const { durationMs = 0 } = timedOut[index] ?? {};
+    assert.ok(
+      durationMs >= timeoutMs - 10 && durationMs < timeoutMs + 140,
+      `${durationMs} of ${timeoutMs} ms`,
+    );
+  }
+});
+
+test("WDS-218 a 2xx that comes late, but within the timeout, is a success", async () => {
+  await scene.addWebhook({ retry: { ...retrySchedule(20), timeoutMs: 1_500 } });
+  scene.react({ status: 200, delayMs: 1_100 });
+  const { delivery, attempts } = await scene.ended(await scene.publish());
+  assert.deepEqual([delivery.progress.state, attempts.length], ["success", 1]);
+  assert.ok((attempts[0]?.durationMs ?? 0) >= 1_090, `${attempts[0]?.durationMs} ms`);
+  assert.equal(scene.receiver.requestCount, 1);
+});
+
 test("EDS-9.5-4 Retry-After: 0 leaves the choice to the schedule", async () => {
-  await addWebhook({
-    retry: {
-      schedule: { kind: "list", delaysMs: [400], jitter: { from: 1, to: 1 } },
-      ageMsMax: null,
-      timeoutMs: null,
-      timeoutGrowthFactor: null,
-    },
+  await scene.addWebhook({
+    retry: retrySchedule(400),
   });
-  react({ status: 503, headers: { "Retry-After": "0" } }, { status: 200 });
-  await publish();
-  const [first, second] = await receiver.waitForRequests(2);
+  scene.react({ status: 503, headers: { "Retry-After": "0" } }, { status: 200 });
+  await scene.publish();
+  const [first, second] = await scene.receiver.waitForRequests(2);
   const gapMs = (second?.arrivedAtMs ?? 0) - (first?.arrivedAtMs ?? 0);
   assert.ok(gapMs >= 400, `${gapMs} ms`);
 });
 
 test("WDS-62 custom headers are in every request, under the names and with the values given", async () => {
-  await addWebhook({ headers: { "X-Custom-Header": "value" } });
-  react({ status: 500 }, { status: 200 });
-  await ended(await publish());
-  for (const { rawHeaders } of receiver.requests) {
+  await scene.addWebhook({ headers: { "X-Custom-Header": "value" } });
+  scene.react({ status: 500 }, { status: 200 });
+  await scene.ended(await scene.publish());
+  for (const { rawHeaders } of scene.receiver.requests) {
     const at = rawHeaders.indexOf("X-Custom-Header");
     assert.equal(rawHeaders[at + 1], "value");
   }
 });
 
 test("WDS-167 a webhook has at most five requests and connections at a time", async () => {
-  await addWebhook();
-  receiver.script(() => ({ delayMs: 60 }));
-  await Promise.all(Array.from({ length: 20 }, () => publish()));
-  await receiver.waitForRequests(20);
-  assert.ok(receiver.concurrencyPeak <= 5, `${receiver.concurrencyPeak} at once`);
-  assert.ok(receiver.concurrencyPeak >= 2, "they were sent side by side");
-  assert.ok(receiver.connectionsOpen <= 5, `${receiver.connectionsOpen} connections`);
+  await scene.addWebhook();
+  scene.receiver.script(() => ({ delayMs: 60 }));
+  await Promise.all(Array.from({ length: 20 }, () => scene.publish()));
+  await scene.receiver.waitForRequests(20);
+  assert.ok(scene.receiver.concurrencyPeak <= 5, `${scene.receiver.concurrencyPeak} at once`);
+  assert.ok(scene.receiver.concurrencyPeak >= 2, "they were sent side by side");
+  assert.ok(scene.receiver.connectionsOpen <= 5, `${scene.receiver.connectionsOpen} connections`);
 });
 
 test("TS16-43 TS16-52 TS16-53 TS16-54 metadata and links arrive as they were published, and nothing is added", async () => {
-  await addWebhook({ profile: "ts-16a" });
+  await scene.addWebhook({ profile: "ts-16a" });
   const metadata = { total: 3 };
   const links = [{ rel: "self", method: "GET", href: "https://example.com/orders/1" }, {}];
   const data = { id: 1 };
-  await world.publish(tenantId, { eventType: "order.created", data, metadata, links });
-  await world.publish(tenantId, { eventType: "order.created", data });
-  const bodies = (await receiver.waitForRequests(2)).map(
+  await scene.world.publish(scene.tenantId, { eventType: "order.created", data, metadata, links });
+  await scene.world.publish(scene.tenantId, { eventType: "order.created", data });
+  const bodies = (await scene.receiver.waitForRequests(2)).map(
     ({ text }) => JSON.parse(text) as Record<string, unknown>,
   );
   const full = bodies.find((body) => "metadata" in body);
@@ -243,34 +207,37 @@ test("TS16-43 TS16-52 TS16-53 TS16-54 metadata and links arrive as they were pub
 });
 
 test("TS16-122 an event goes to every webhook that asked for it, under one id", async () => {
-  await addWebhook({ url: receiver.url("/first") });
-  await addWebhook({ url: receiver.url("/second") });
-  const eventId = await publish();
-  const requests = await receiver.waitForRequests(2);
+  await scene.addWebhook({ url: scene.receiver.url("/first") });
+  await scene.addWebhook({ url: scene.receiver.url("/second") });
+  const eventId = await scene.publish();
+  const requests = await scene.receiver.waitForRequests(2);
   assert.deepEqual(requests.map(({ path }) => path).toSorted(), ["/first", "/second"]);
   for (const { headers } of requests) assert.equal(headers["idempotency-key"], `"${eventId}"`);
 });
 
 test("TS16-51 a payload above 20,000 bytes is delivered, and counted as large", async () => {
-  await addWebhook();
-  const before = world.largePayloads.length;
+  await scene.addWebhook();
+  const before = scene.world.largePayloads.length;
   const publishBytes = (bytes: number) =>
-    world.publish(tenantId, { eventType: "order.created", data: { text: "x".repeat(bytes - 11) } });
+    scene.world.publish(scene.tenantId, {
+      eventType: "order.created",
+      data: { text: "x".repeat(bytes - 11) },
+    });
   await publishBytes(20_000);
-  assert.equal(world.largePayloads.length, before);
+  assert.equal(scene.world.largePayloads.length, before);
   await publishBytes(20_001);
-  assert.deepEqual(world.largePayloads.slice(before), [20_001]);
-  await receiver.waitForRequests(2);
+  assert.deepEqual(scene.world.largePayloads.slice(before), [20_001]);
+  await scene.receiver.waitForRequests(2);
 });
 
 test("CEW-3-4 a 401 with a challenge is a refusal, and nothing answers the challenge", async () => {
-  await addWebhook();
+  await scene.addWebhook();
   const challenge = 'Digest realm="x", nonce="abc", qop="auth"';
-  react({ status: 401, headers: { "WWW-Authenticate": challenge } });
-  const { attempts } = await ended(await publish());
+  scene.react({ status: 401, headers: { "WWW-Authenticate": challenge } });
+  const { attempts } = await scene.ended(await scene.publish());
   assert.deepEqual([attempts.length, attempts[0]?.outcome], [1, "terminal"]);
-  assert.equal(receiver.requestCount, 1);
-  assert.equal(receiver.requests[0]?.headers.authorization, undefined);
+  assert.equal(scene.receiver.requestCount, 1);
+  assert.equal(scene.receiver.requests[0]?.headers.authorization, undefined);
 });
 
 /** What holds an endpoint back after one answer, and for how long. */
@@ -289,19 +256,19 @@ const pauses = [
 
 for (const { ids, profile, answer, pauseReason, seconds } of pauses) {
   test(`${ids} ${profile}: after ${JSON.stringify(answer)} other events wait as well`, async () => {
-    const webhook = await addWebhook({ profile });
-    react(answer);
-    const failed = await publish();
+    const webhook = await scene.addWebhook({ profile });
+    scene.react(answer);
+    const failed = await scene.publish();
     await eventually("the attempt is settled", {
-      ask: () => deliveryOf(failed),
+      ask: () => scene.deliveryOf(failed),
       holds: ({ progress }) => progress.state === "failed",
     });
-    const other = world.engine.explain(await deliveryOf(await publish()));
+    const other = scene.world.engine.explain(await scene.deliveryOf(await scene.publish()));
     assert.equal(other.waitingFor, "retry_after");
-    const live = world.engine.webhook(webhook.id);
+    const live = scene.world.engine.webhook(webhook.id);
     assert.equal(live?.pauseReason, pauseReason);
     const leftMs = (live?.pausedUntil ?? 0) - Date.now();
     assert.ok(leftMs > seconds * 1_000 - 3_000 && leftMs <= seconds * 1_000, `${leftMs} ms`);
-    assert.equal(receiver.requestCount, 1);
+    assert.equal(scene.receiver.requestCount, 1);
   });
 }

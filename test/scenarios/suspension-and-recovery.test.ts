@@ -1,78 +1,83 @@
 /** A receiver that is gone, or refuses for good: Posthorn stops, says so, and brings back what was missed. */
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, test } from "node:test";
-import { startReceiver } from "../peers/receiver.ts";
-import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
-import { assertProblem, createClient, itemsOf, textOf } from "./api/client.ts";
-import type { Client, Json } from "./api/client.ts";
+import { test } from "node:test";
+import type { ReceivedRequest } from "../peers/receiver.ts";
+import { assertProblem, itemsOf, textOf } from "./api/client.ts";
+import type { Json } from "./api/client.ts";
 import { eventually } from "./eventually.ts";
-import { PosthornProcess } from "./posthorn-process.ts";
+import { servedScene } from "./served-scene.ts";
+import type { TenantScene } from "./tenant-scene.ts";
 
-let posthorn: PosthornProcess;
-let api: Client;
-let receiver: Receiver;
-/** Every test has its own event types, because all share one server. */
-let word = "";
-let tests = 0;
+const sceneOfTest = servedScene();
 
-before(async () => {
-  posthorn = await PosthornProcess.start();
-  api = createClient({ baseUrl: posthorn.url, key: posthorn.adminKey });
-});
-beforeEach(async () => {
-  receiver = await startReceiver();
-  word = `w${++tests}`;
-});
-afterEach(async () => {
-  await receiver.close();
-});
-after(async () => {
-  await posthorn.remove();
+// First, because upkeep looks five seconds after the start of the server, and then once a minute.
+test("deleting a webhook cancels what waits for it", async () => {
+  const scene = sceneOfTest();
+  const { api, receiver } = scene;
+  receiver.script(() => "hang");
+  const id = await scene.addWebhook({ url: receiver.url("/") });
+  await api.call("PATCH", `/v1/webhooks/${id}/circuit-breaker`, { body: { action: "force_open" } });
+  const event = await scene.publish({ event_type: "order.held" });
+  assert.equal(await deliveryStatus(scene, event), "circuit_blocked");
+  assert.equal((await api.call("DELETE", `/v1/webhooks/${id}`)).status, 204);
+  await eventually("the delivery is cancelled", {
+    ask: () => deliveryStatus(scene, event),
+    holds: (status) => status === "cancelled",
+    withinMs: 75_000,
+  });
+  assertProblem(await api.get(`/v1/webhooks/${id}`), { status: 404, code: "not_found" });
+  assert.equal(receiver.requestCount, 0);
 });
 
 test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is told, and enabling goes on", async () => {
+  const scene = sceneOfTest();
+  const { api, receiver } = scene;
   receiver.script(({ path }) => ({ status: path === "/gone" ? 410 : 200 }));
-  await makeWebhook("/told", ["posthorn.*"]);
-  const id = await makeWebhook("/gone", [`${word}.*`]);
-  await publish(`${word}.first`);
-  const webhook = await statusOf(id, "suspended");
+  await scene.addWebhook({ url: receiver.url("/told"), events: ["posthorn.*"] });
+  const id = await scene.addWebhook({ url: receiver.url("/gone") });
+  await scene.publish({ event_type: "order.first" });
+  const webhook = await statusOf(scene, id, "suspended");
   assert.equal(webhook["active"], false);
   assert.equal(webhook["status_reason"], "gone");
 
   // Told of the answer that needs attention and of its consequence, in either order.
-  await receiver.waitUntil(() => requestsTo("/told").length === 2);
-  const told = requestsTo("/told").map(({ text }) => JSON.parse(text) as Json);
+  await receiver.waitUntil(() => requestsTo(scene, "/told").length === 2);
+  const told = requestsTo(scene, "/told").map(({ text }) => JSON.parse(text) as Json);
   for (const event of told) assert.equal(event["data"]?.["webhook_id"], id);
   assert.deepEqual(
     new Set(told.map((event): unknown => event["type"])),
     new Set(["posthorn.webhook.attention", "posthorn.webhook.suspended"]),
   );
 
-  const missed = await publish(`${word}.second`);
-  assert.equal(await deliveryStatus(missed), "skipped");
+  const missed = await scene.publish({ event_type: "order.second" });
+  assert.equal(await deliveryStatus(scene, missed), "skipped");
   receiver.script(() => ({}));
   assert.equal((await api.post(`/v1/webhooks/${id}/enable`)).body["status"], "active");
-  await publish(`${word}.third`);
-  await receiver.waitUntil(() => requestsTo("/gone").length === 2);
-  assert.match(requestsTo("/gone")[1]?.text ?? "", /third/);
+  await scene.publish({ event_type: "order.third" });
+  await receiver.waitUntil(() => requestsTo(scene, "/gone").length === 2);
+  assert.match(requestsTo(scene, "/gone")[1]?.text ?? "", /third/);
 });
 
 test("EDS-11.8-3 twenty refusals for good in a row suspend, nineteen and a success do not", async () => {
+  const scene = sceneOfTest();
+  const { api, receiver } = scene;
   let answered = 0;
   receiver.script(() => ({ status: ++answered === 20 ? 200 : 422 }));
-  const id = await makeWebhook("/strict", [`${word}.*`]);
-  for (let n = 0; n < 39; n += 1) await publishSettled(`${word}.n${n}`);
+  const id = await scene.addWebhook({ url: receiver.url("/strict") });
+  for (let n = 0; n < 39; n += 1) await publishSettled(scene, `order.n${n}`);
   assert.equal((await api.get(`/v1/webhooks/${id}`)).body["status"], "active");
-  await publishSettled(`${word}.last`);
-  await statusOf(id, "suspended");
+  await publishSettled(scene, "order.last");
+  await statusOf(scene, id, "suspended");
   assert.equal(receiver.requestCount, 40);
 });
 
 test("recover counts, then delivers what was missed under the same Webhook-ID", async () => {
-  const id = await makeWebhook("/", [`${word}.*`]);
+  const scene = sceneOfTest();
+  const { api, receiver } = scene;
+  const id = await scene.addWebhook({ url: receiver.url("/") });
   await api.post(`/v1/webhooks/${id}/disable`);
   const missed = [];
-  for (let n = 0; n < 12; n += 1) missed.push(await publish(`${word}.n${n}`));
+  for (let n = 0; n < 12; n += 1) missed.push(await scene.publish({ event_type: `order.n${n}` }));
   const since = { since: "2020-01-01", rate_limit: { requests_per_second: 1_000 } };
   assertProblem(await api.post(`/v1/webhooks/${id}/recover`, since), { status: 409, code: "conflict" });
   await api.post(`/v1/webhooks/${id}/enable`);
@@ -85,7 +90,7 @@ test("recover counts, then delivers what was missed under the same Webhook-ID", 
   assert.equal(started.status, 202, started.text);
   await receiver.waitForRequests(12);
   assert.deepEqual(new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])), new Set(missed));
-  const done = await operationEnds(textOf(started.body["batch_operation_id"]));
+  const done = await operationEnds(scene, textOf(started.body["batch_operation_id"]));
   assert.deepEqual([done["status"], done["total"], done["queued"], done["failed"]] as unknown[], [
     "completed",
     12,
@@ -96,11 +101,13 @@ test("recover counts, then delivers what was missed under the same Webhook-ID", 
   assert.equal(again.body["count"], 0, "what was recovered is not counted again");
 });
 
-test("a batch retry keeps its rate, shows progress, and stops when cancelled", async () => {
+test("WDS-226 a batch retry keeps its rate, shows progress, and stops when cancelled", async () => {
+  const scene = sceneOfTest();
+  const { api, receiver } = scene;
   let status = 422;
   receiver.script(() => ({ status }));
-  const id = await makeWebhook("/", [`${word}.*`]);
-  for (let n = 0; n < 15; n += 1) await publishSettled(`${word}.n${n}`);
+  const id = await scene.addWebhook({ url: receiver.url("/") });
+  for (let n = 0; n < 15; n += 1) await publishSettled(scene, `order.n${n}`);
   const dead = itemsOf((await api.get(`/v1/dlq?webhook_id=${id}`)).body["data"]);
   assert.equal(dead.length, 15);
   assert.ok(dead.every((delivery) => (delivery["status"] as unknown) === "exhausted"));
@@ -128,9 +135,11 @@ test("a batch retry keeps its rate, shows progress, and stops when cancelled", a
 });
 
 test("TS16-118 a manual retry supersedes, and a replay keeps the Webhook-ID and the key", async () => {
+  const scene = sceneOfTest();
+  const { api, receiver } = scene;
   receiver.script((_, index) => ({ status: index === 0 ? 422 : 200 }));
-  const id = await makeWebhook("/", [`${word}.*`]);
-  const event = await publishSettled(`${word}.once`);
+  const id = await scene.addWebhook({ url: receiver.url("/") });
+  const event = await publishSettled(scene, "order.once");
   const delivery = textOf(itemsOf((await api.get(`/v1/events/${event}/deliveries`)).body["data"])[0]?.["id"]);
   const retried = await api.post(`/v1/webhooks/${id}/deliveries/${delivery}/retry`, { priority: "high" });
   assert.equal(retried.status, 202, retried.text);
@@ -148,66 +157,35 @@ test("TS16-118 a manual retry supersedes, and a replay keeps the Webhook-ID and 
   for (const other of others) assert.deepEqual(other, first);
 });
 
-test("deleting a webhook cancels what waits for it", async () => {
-  receiver.script(() => "hang");
-  const id = await makeWebhook("/", [`${word}.*`]);
-  await api.call("PATCH", `/v1/webhooks/${id}/circuit-breaker`, { body: { action: "force_open" } });
-  const event = await publish(`${word}.held`);
-  assert.equal(await deliveryStatus(event), "circuit_blocked");
-  assert.equal((await api.call("DELETE", `/v1/webhooks/${id}`)).status, 204);
-  await eventually("the delivery is cancelled", {
-    ask: () => deliveryStatus(event),
-    holds: (status) => status === "cancelled",
-  });
-  assertProblem(await api.get(`/v1/webhooks/${id}`), { status: 404, code: "not_found" });
-  assert.equal(receiver.requestCount, 0);
-});
-
-async function makeWebhook(path: string, events: readonly string[]): Promise<string> {
-  const made = await api.post("/v1/webhooks", {
-    url: receiver.url(path),
-    events,
-    signing: { schemes: ["v1"] },
-  });
-  assert.equal(made.status, 201, made.text);
-  return textOf(made.body["id"]);
-}
-
-async function publish(eventType: string): Promise<string> {
-  const reply = await api.post("/v1/events", { event_type: eventType, data: { of: eventType } });
-  assert.equal(reply.status, 202, reply.text);
-  return textOf(reply.body["id"]);
-}
-
 /** The event's id, once its only delivery waits for nothing any more. */
-async function publishSettled(eventType: string): Promise<string> {
-  const event = await publish(eventType);
+async function publishSettled(scene: TenantScene, eventType: string): Promise<string> {
+  const event = await scene.publish({ event_type: eventType });
   await eventually(`${eventType} settles`, {
-    ask: () => deliveryStatus(event),
+    ask: () => deliveryStatus(scene, event),
     holds: (status) => status === "success" || status === "exhausted",
   });
   return event;
 }
 
-async function deliveryStatus(event: string): Promise<unknown> {
-  return itemsOf((await api.get(`/v1/events/${event}/deliveries`)).body["data"])[0]?.["status"];
+async function deliveryStatus(scene: TenantScene, event: string): Promise<unknown> {
+  return (await scene.deliveryOf(event))["status"];
 }
 
-function statusOf(id: string, status: string): Promise<Json> {
+function statusOf(scene: TenantScene, id: string, status: string): Promise<Json> {
   return eventually(`webhook ${id} is ${status}`, {
-    ask: async () => (await api.get(`/v1/webhooks/${id}`)).body,
+    ask: async () => (await scene.api.get(`/v1/webhooks/${id}`)).body,
     holds: (webhook) => (webhook["status"] as unknown) === status,
   });
 }
 
-function operationEnds(id: string): Promise<Json> {
+function operationEnds(scene: TenantScene, id: string): Promise<Json> {
   return eventually("the operation ends", {
-    ask: async () => (await api.get(`/v1/dlq/batch-operations/${id}`)).body,
+    ask: async () => (await scene.api.get(`/v1/dlq/batch-operations/${id}`)).body,
     holds: (operation) => !["pending", "running"].includes(textOf(operation["status"])),
   });
 }
 
-function requestsTo(path: string): readonly ReceivedRequest[] {
+function requestsTo({ receiver }: TenantScene, path: string): readonly ReceivedRequest[] {
   return receiver.requests.filter((request) => request.path === path);
 }
 

@@ -12,7 +12,8 @@ export function createTenants(now: () => number): StandInTenants {
   const tenants = new Map<string, Tenant>();
   const put = (id: string, input: Partial<Tenant>): Tenant => {
     const before = tenants.get(id);
-    const empty = { name: id, rateLimit: null, webhooksMax: null, notificationTargets: [], createdAt: now() };
+    const unlimited = { rateLimit: null, webhooksMax: null, workerPool: "default" };
+    const empty = { name: id, ...unlimited, notificationTargets: [], createdAt: now() };
     const tenant: Tenant = { ...empty, ...before, ...input, id, updatedAt: now() };
     tenants.set(id, tenant);
     return tenant;

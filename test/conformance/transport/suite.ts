@@ -162,7 +162,7 @@ export function transportSuite(name: string, create: CreateTransport): void {
       });
     });
 
-    it("reports status, Retry-After and at most 1,024 bytes of the body", async () => {
+    it("WDS-202 reports status, Retry-After and at most 1,024 bytes of the body", async () => {
       await withReceiver(create, async ({ transport, receiver }) => {
         receiver.script(() => ({ status: 503, headers: { "Retry-After": "120" }, body: "b".repeat(5000) }));
         const result = await transport.send({ ...testRequest, origin: receiver.origin });

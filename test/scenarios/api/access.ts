@@ -138,10 +138,12 @@ export function accessSuite(client: () => Client): void {
       (await manager.post("/v1/api-keys", { name: "x", role: "read" })).body["tenant_id"],
       "climber",
     );
-    assertProblem(await manager.call("PUT", "/v1/tenants/climber", { body: { webhooks_max: null } }), {
-      status: 403,
-      code: "forbidden",
-    });
+    for (const body of [{ webhooks_max: null }, { worker_pool: "fast" }]) {
+      assertProblem(await manager.call("PUT", "/v1/tenants/climber", { body }), {
+        status: 403,
+        code: "forbidden",
+      });
+    }
   });
 
   test("a revoked key stops at once, and keys are never shown again", async () => {

@@ -301,6 +301,7 @@ async function* tourOfTheRest(
   const tenant = {
     name: "Tour",
     rate_limit: { requests_per_minute: 60, burst: 5 },
+    worker_pool: "large",
     notification_targets: [{ kind: "email", address: "a@example.com" }],
   };
   yield { operationId: "putTenant", reply: await client.call("PUT", "/v1/tenants/tour", { body: tenant }) };

@@ -1,25 +1,5 @@
-/** The API of the real server: SQLite, the engine, and a network on which every receiver says yes. */
-import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { startPosthorn } from "../../../src/app/posthorn.ts";
-import { resolveValues } from "../../../src/config/resolve.ts";
-import { agreeable } from "./agreeable-transport.ts";
+/** The API of the real server: SQLite and the engine. */
 import { apiConformance } from "./conformance.ts";
+import { openServer } from "./running-server.ts";
 
-apiConformance("embedded", async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), "posthorn-api-"));
-  const resolution = resolveValues({ dataDir, port: 0, logLevel: "error" });
-  assert.equal(resolution.kind, "resolved");
-  const running = await startPosthorn(resolution.settings, { transport: agreeable });
-  assert.ok(running.url !== null);
-  return {
-    baseUrl: running.url,
-    adminKey: running.adminKey,
-    close: async () => {
-      await running.stop();
-      await rm(dataDir, { recursive: true });
-    },
-  };
-});
+apiConformance("embedded", () => openServer());

@@ -14,7 +14,7 @@ function dataOf(bytes: number): object {
 }
 
 export function sizesSuite(client: () => Client): void {
-  test("payloads of 262,144 bytes are accepted and of 262,145 are not (WDS-116)", async () => {
+  test("WDS-116 WDS-200 WDS-201 payloads of 262,144 bytes are accepted and of 262,145 are not", async () => {
     const publish = (bytes: number) =>
       client().post("/v1/events", { event_type: "shop.big", data: dataOf(bytes) });
     assert.equal((await publish(payloadBytesMax)).status, 202);

@@ -64,7 +64,7 @@ suite("mistakes that newcomers make", () => {
   test("settings that are wrong, all at once", async () => {
     const env = {
       POSTHORN_PROT: "1",
-      POSTHORN_REDIS_URL: "redis://:canary@host",
+      POSTHORN_WORKER_POOL: "Big Customers",
       POSTHORN_MASTER_KEY: "canary",
     };
     const { status, stderr } = await posthorn(["serve", "--port", "x"], { env });

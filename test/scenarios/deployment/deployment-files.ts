@@ -66,32 +66,31 @@ export function composeContainers(path: string): readonly Container[] {
     }));
 }
 
-/** Containers of the workloads among some manifests; `maps` are the config maps that they may name. */
+/** Containers of a workload, none for anything else; `maps` are the config maps that they may name. */
 export function workloadContainers(
-  path: string,
+  manifest: { readonly path: string; readonly node: YamlNode },
   maps: ReadonlyMap<string, Environment>,
 ): readonly Container[] {
-  return readYaml(path).flatMap((manifest) => {
-    const pod = manifest.at("spec", "template", "spec");
-    return pod.at("containers").items.map((container): Container => {
-      const [, preStopSeconds = "0"] = container.at("lifecycle", "preStop", "exec", "command").texts;
-      const shared = container
-        .at("envFrom")
-        .items.flatMap((from) => Object.entries(maps.get(from.at("configMapRef", "name").text) ?? {}));
-      const own = container
-        .at("env")
-        .items.map((entry) => [entry.at("name").text, entry.at("value").text] as const);
-      return {
-        where: `${path}: ${manifest.at("kind").text}`,
-        image: container.at("image").text,
-        command: container.at("args").texts,
-        env: Object.fromEntries([...shared, ...own]),
-        hasMemoryLimit: container.at("resources", "limits", "memory").isThere,
-        stopMs: 1_000 * (Number(pod.at("terminationGracePeriodSeconds").text) - Number(preStopSeconds)),
-        isReadOnly: container.at("securityContext", "readOnlyRootFilesystem").value === true,
-        dropsCapabilities: container.at("securityContext", "capabilities", "drop").texts.includes("ALL"),
-      };
-    });
+  const { path, node } = manifest;
+  const pod = node.at("spec", "template", "spec");
+  return pod.at("containers").items.map((container): Container => {
+    const [, preStopSeconds = "0"] = container.at("lifecycle", "preStop", "exec", "command").texts;
+    const shared = container
+      .at("envFrom")
+      .items.flatMap((from) => Object.entries(maps.get(from.at("configMapRef", "name").text) ?? {}));
+    const own = container
+      .at("env")
+      .items.map((entry) => [entry.at("name").text, entry.at("value").text] as const);
+    return {
+      where: `${path}: ${node.at("metadata", "name").text}`,
+      image: container.at("image").text,
+      command: container.at("args").texts,
+      env: Object.fromEntries([...shared, ...own]),
+      hasMemoryLimit: container.at("resources", "limits", "memory").isThere,
+      stopMs: 1_000 * (Number(pod.at("terminationGracePeriodSeconds").text) - Number(preStopSeconds)),
+      isReadOnly: container.at("securityContext", "readOnlyRootFilesystem").value === true,
+      dropsCapabilities: container.at("securityContext", "capabilities", "drop").texts.includes("ALL"),
+    };
   });
 }
 

@@ -2,76 +2,79 @@ import assert from "node:assert/strict";
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { basename } from "node:path";
 import { suite, test } from "node:test";
+import { Topology } from "../../../src/adapters/queue/rabbitmq/topology.ts";
 import { resolveSettings } from "../../../src/config/resolve.ts";
 import { addressBoundaries } from "../../../src/core/egress/address-policy.fixture.ts";
+import { priorities } from "../../../src/core/delivery.ts";
 import { assertFits, assertPinned } from "./container-rules.ts";
-import {
-  readEnvFile,
-  readOnlyYaml,
-  readText,
-  readYaml,
-  workloadContainers,
-  yamlFilesBelow,
-} from "./deployment-files.ts";
+import { readOnlyYaml, readText, workloadContainers, yamlFilesBelow } from "./deployment-files.ts";
+import { manifestsOf, readKustomization } from "./kustomization.ts";
 import { SecretFiles } from "./secret-files.ts";
 import type { YamlNode } from "./yaml-node.ts";
 
-const shared = "deploy/kubernetes/postgres";
 const embedded = "deploy/kubernetes/embedded";
+const shared = "deploy/kubernetes/postgres";
+const distributed = "deploy/kubernetes/distributed";
 /** Beside the kustomization on purpose, and used by hand. */
-const apart = ["kustomization.yaml", "migrate.yaml", "secret.template.yaml"];
+const apart = ["kustomization.yaml", "migrate.yaml", "secret.template.yaml", "keda.yaml"];
 /** IPv4 in the form of IPv6, which no packet has; and addresses with a zone. */
 const mapped = /^(::|(0+:){5})ffff:|%/i;
 const { version } = JSON.parse(readText("package.json")) as { readonly version: string };
 
-const allManifests = (folder: string): readonly YamlNode[] => yamlFilesBelow(folder).flatMap(readYaml);
+const manifestsIn = (folder: string): readonly YamlNode[] =>
+  readKustomization(folder).manifests.map(({ node }) => node);
 const kindsOf = (folder: string, kind: string): readonly YamlNode[] =>
-  allManifests(folder).filter((manifest) => manifest.at("kind").text === kind);
+  manifestsIn(folder).filter((manifest) => manifest.at("kind").text === kind);
 const workloads = (folder: string): readonly YamlNode[] =>
-  allManifests(folder).filter((manifest) => manifest.at("spec", "template").isThere);
+  manifestsIn(folder).filter((manifest) => manifest.at("spec", "template").isThere);
 const componentOf = (labels: YamlNode): string => labels.at("app.kubernetes.io/component").text;
+const nameOf = (manifest: YamlNode): string => manifest.at("metadata", "name").text;
+const namedIn = (
+  folder: string,
+  { kind, name }: { readonly kind: string; readonly name: string },
+): YamlNode => {
+  const found = kindsOf(folder, kind).find((each) => nameOf(each) === name);
+  assert.ok(found !== undefined, `${folder}: ${kind} ${name}`);
+  return found;
+};
+const containersIn = (folder: string) => {
+  const { manifests, maps } = readKustomization(folder);
+  return manifests.flatMap((manifest) => workloadContainers(manifest, maps));
+};
 
-for (const folder of [shared, embedded]) {
+for (const folder of [embedded, shared, distributed]) {
   suite(folder, () => {
-    const kustomization = readOnlyYaml(`${folder}/kustomization.yaml`);
-
     test("the kustomization names every manifest, and the image of this version", () => {
       const files = yamlFilesBelow(folder).map((path) => basename(path));
-      const named = kustomization.at("resources").texts;
+      const { named } = readKustomization(folder);
       assert.deepEqual(named.toSorted(), files.filter((name) => !apart.includes(name)).toSorted());
-      const images = kustomization.at("images").items;
-      assert.deepEqual(
-        images.map((image) => [image.at("name").text, image.at("newTag").text]),
-        [["posthorn", version]],
-      );
+      for (const { image, where } of containersIn(folder))
+        assert.equal(image, `registry.example.com/posthorn:${version}`, where);
     });
 
     test("every container fits the program and its settings", () => {
       using secrets = new SecretFiles();
-      const maps = new Map(
-        kustomization.at("configMapGenerator").items.map((map) => {
-          const [file = ""] = map.at("envs").texts;
-          return [map.at("name").text, readEnvFile(`${folder}/${file}`)] as const;
-        }),
-      );
-      const containers = yamlFilesBelow(folder).flatMap((path) => workloadContainers(path, maps));
+      const byHand = yamlFilesBelow(folder).filter((path) => path.endsWith("/migrate.yaml"));
+      const migrations = byHand.flatMap(manifestsOf).flatMap((each) => workloadContainers(each, new Map()));
+      const containers = [...containersIn(folder), ...migrations];
       assert.ok(containers.length > 0);
       for (const container of containers) {
-        const image = container.image === "posthorn" ? `posthorn:${version}` : container.image;
-        assertPinned({ ...container, image });
-        assertFits({ ...container, image }, secrets);
+        assertPinned(container);
+        assertFits(container, secrets);
       }
     });
 
     test("pods are not root, get nothing they do not ask for, and mount what they have", () => {
-      for (const workload of workloads(folder)) {
+      const byHand = yamlFilesBelow(folder).filter((path) => path.endsWith("/migrate.yaml"));
+      const migrations = byHand.flatMap(manifestsOf).map(({ node }) => node);
+      for (const workload of [...workloads(folder), ...migrations]) {
         const kind = workload.at("kind").text;
         const pod = workload.at("spec", "template", "spec");
         assert.equal(pod.at("securityContext", "runAsNonRoot").value, true, kind);
         assert.equal(pod.at("securityContext", "runAsUser").value, 1000, kind);
         assert.equal(pod.at("securityContext", "seccompProfile", "type").text, "RuntimeDefault", kind);
         assert.equal(pod.at("automountServiceAccountToken").value, false, kind);
-        assert.equal(pod.at("enableServiceLinks").value, false, `${kind}: links would look like settings`);
+        assert.equal(pod.at("enableServiceLinks").value, false, kind);
         const claims = workload.at("spec", "volumeClaimTemplates").items.map((claim) => claim.at("metadata"));
         const volumes = [...pod.at("volumes").items, ...claims].map((volume) => volume.at("name").text);
         for (const container of pod.at("containers").items) {
@@ -87,7 +90,7 @@ for (const folder of [shared, embedded]) {
     });
 
     test("servers are probed where they listen: alive, ready, and patient while they migrate", () => {
-      const servers = workloads(folder).filter((workload) => workload.at("kind").text !== "Job");
+      const servers = workloads(folder);
       assert.ok(servers.length > 0);
       for (const server of servers) {
         const container = server.at("spec", "template", "spec", "containers", 0);
@@ -152,35 +155,139 @@ test("kubernetes, embedded: one replica, on a volume that one pod may use", () =
   assert.deepEqual(modes.texts, ["ReadWriteOncePod"]);
 });
 
-test("kubernetes, PostgreSQL: workers are scaled by metrics that the program has", () => {
-  const [autoscaler] = kindsOf(shared, "HorizontalPodAutoscaler");
-  assert.ok(autoscaler !== undefined);
-  const metrics = autoscaler.at("spec", "metrics");
-  assert.equal(metrics.at(1, "resource", "name").text, "cpu");
-  const rule = readText(`${shared}/autoscaling.yaml`);
-  assert.ok(rule.includes(`name: { as: ${metrics.at(0, "external", "metric", "name").text} }`));
-  const gauges = readText("src/adapters/telemetry/prometheus/gauges.ts");
-  for (const [name] of rule.matchAll(/webhook_[a-z_]+/g)) assert.ok(gauges.includes(`"${name}"`), name);
-  const target = autoscaler.at("spec", "scaleTargetRef");
-  const found = kindsOf(shared, target.at("kind").text).find(
-    (each) => each.at("metadata", "name").text === target.at("name").text,
+for (const folder of [shared, distributed]) {
+  suite(`${folder}, several processes`, () => {
+    test("each role has its processes, and nobody is given one for the probes' sake", () => {
+      const roles = Object.fromEntries(
+        containersIn(folder).map(({ where, env }) => [where.split(": ")[1], env["POSTHORN_ROLES"]]),
+      );
+      assert.deepEqual(roles, {
+        "posthorn-api": "api",
+        "posthorn-worker": "worker",
+        "posthorn-scheduler": "scheduler",
+        ...(folder === distributed && { "posthorn-worker-bulk": "worker" }),
+      });
+    });
+
+    test("each pod belongs to one deployment and has one disruption budget", () => {
+      const budgets = kindsOf(folder, "PodDisruptionBudget");
+      for (const workload of workloads(folder)) {
+        const labels = workload.at("spec", "template", "metadata", "labels");
+        const selects = (other: YamlNode): boolean =>
+          other
+            .at("spec", "selector", "matchLabels")
+            .entries.every(([name, value]) => labels.at(name).text === value.text);
+        assert.deepEqual(workloads(folder).filter(selects).map(nameOf), [nameOf(workload)]);
+        assert.deepEqual(budgets.filter(selects).map(nameOf), [nameOf(workload)]);
+      }
+    });
+
+    test("WDS-219 workers are scaled by metrics that the program has, each pool by its own", () => {
+      const gauges = readText("src/adapters/telemetry/prometheus/gauges.ts");
+      const rules = [shared, folder].map((each) => readText(`${each}/autoscaling.yaml`)).join("\n");
+      for (const [name] of rules.matchAll(/(webhook|posthorn)_(queue|worker)_[a-z_]+/g))
+        assert.ok(gauges.includes(`"${name}"`), name);
+      const autoscalers = kindsOf(folder, "HorizontalPodAutoscaler");
+      assert.equal(autoscalers.length, folder === distributed ? 2 : 1);
+      for (const autoscaler of autoscalers) {
+        const ref = autoscaler.at("spec", "scaleTargetRef");
+        const target = namedIn(folder, { kind: ref.at("kind").text, name: ref.at("name").text });
+        assert.ok(!target.at("spec", "replicas").isThere, "applying it again must not undo the autoscaler");
+        const metrics = autoscaler.at("spec", "metrics").items;
+        assert.equal(metrics.at(-1)?.at("resource", "name").text, "cpu");
+        const external = metrics.slice(0, -1).map((metric) => metric.at("external", "metric"));
+        assert.ok(external.length > 0);
+        for (const metric of external) {
+          assert.ok(rules.includes(`name: { as: ${metric.at("name").text} }`), metric.at("name").text);
+          const pool = metric.at("selector", "matchLabels", "pool");
+          if (pool.isThere) assert.equal(pool.text, poolOf(folder, nameOf(target)));
+        }
+      }
+    });
+
+    test("the template of the secret is complete, and refused as it stands", () => {
+      using secrets = new SecretFiles();
+      const settings = readKustomization(folder).maps.get("posthorn") ?? {};
+      const wanted = Object.values(settings).filter((value) => value.startsWith("/run/secrets/"));
+      const text = readText(`${folder}/secret.template.yaml`);
+      const template = readOnlyYaml(`${folder}/secret.template.yaml`).at("stringData");
+      assert.deepEqual(template.names.toSorted(), wanted.map((path) => basename(path)).toSorted());
+      for (const name of template.names) {
+        assert.ok(secrets.names().includes(name), name);
+        assert.ok(text.includes(`--from-file=deploy/secrets/${name}`), `${name} is not in the command`);
+      }
+      const readFile = (path: string): string => template.at(basename(path)).text;
+      const resolution = resolveSettings({ flags: {}, env: settings, readFile });
+      assert.ok(resolution.kind === "refused", "nobody runs with the key that everybody knows");
+      assert.match(resolution.problems.join(), /POSTHORN_ADMIN_KEY_FILE.*at least 24/);
+    });
+
+    test("the network lets out to the services where their addresses lead", () => {
+      using secrets = new SecretFiles();
+      const ports = kindsOf(folder, "NetworkPolicy")
+        .filter(
+          (policy) => policy.at("spec", "podSelector", "matchLabels", "app.kubernetes.io/part-of").isThere,
+        )
+        .flatMap((policy) => policy.at("spec", "egress").items)
+        .flatMap((rule) => rule.at("ports").items.map((port) => port.at("port").text));
+      const urls = ["database_url", ...(folder === distributed ? ["queue_url", "redis_url"] : [])];
+      for (const name of urls) assert.ok(ports.includes(new URL(secrets.read(name)).port), name);
+    });
+  });
+}
+
+test("kubernetes, distributed: the base alone has no queue, and the pool of the example is no default", () => {
+  const queueOf = (folder: string) =>
+    readKustomization(folder).maps.get("posthorn")?.["POSTHORN_QUEUE_URL_FILE"];
+  assert.equal(queueOf(shared), undefined);
+  assert.equal(queueOf(distributed), "/run/secrets/posthorn/queue_url");
+  const labelled = workloads(distributed).filter(
+    (workload) => workload.at("metadata", "labels", "posthorn-pool").isThere,
   );
-  assert.ok(found !== undefined);
-  assert.ok(!found.at("spec", "replicas").isThere, "applying it again must not undo what the autoscaler did");
+  for (const workload of labelled)
+    assert.equal(
+      workload.at("metadata", "labels", "posthorn-pool").text,
+      poolOf(distributed, nameOf(workload)),
+    );
 });
 
-test("kubernetes, PostgreSQL: the template of the secret is complete, and refused as it stands", () => {
-  using secrets = new SecretFiles();
-  const settings = readEnvFile(`${shared}/posthorn.env`);
-  const wanted = Object.values(settings).filter((value) => value.startsWith("/run/secrets/"));
-  const template = readOnlyYaml(`${shared}/secret.template.yaml`).at("stringData");
-  assert.deepEqual(template.names.toSorted(), wanted.map((path) => basename(path)).toSorted());
-  for (const name of template.names) assert.ok(secrets.names().includes(name), name);
-  const readFile = (path: string): string => template.at(basename(path)).text;
-  const resolution = resolveSettings({ flags: {}, env: settings, readFile });
-  assert.ok(resolution.kind === "refused", "nobody runs with the key that everybody knows");
-  assert.match(resolution.problems.join(), /POSTHORN_ADMIN_KEY_FILE.*at least 24/);
+test("WDS-219 kubernetes, distributed: KEDA asks for the queues that the program declares", () => {
+  const [authentication, scaled, ...more] = manifestsOf(`${distributed}/keda.yaml`).map(({ node }) => node);
+  assert.ok(authentication !== undefined && scaled !== undefined && more.length === 0);
+  const [host] = authentication.at("spec", "secretTargetRef").items;
+  const template = readOnlyYaml(`${distributed}/secret.template.yaml`);
+  assert.equal(host?.at("name").text, nameOf(template));
+  assert.ok(template.at("stringData").names.includes(host?.at("key").text ?? ""));
+  const target = scaled.at("spec", "scaleTargetRef", "name").text;
+  namedIn(distributed, { kind: "Deployment", name: target });
+  const prefix = readKustomization(distributed).maps.get("posthorn")?.["POSTHORN_QUEUE_PREFIX"] ?? "";
+  const topology = new Topology({ prefix, clock: neverAsked, log: neverAsked });
+  const triggers = scaled.at("spec", "triggers").items.filter((each) => each.at("type").text === "rabbitmq");
+  assert.deepEqual(
+    triggers.map((trigger) => trigger.at("metadata", "queueName").text),
+    priorities.map((priority) => topology.workQueue(poolOf(distributed, target), priority)),
+  );
+  for (const trigger of triggers)
+    assert.equal(trigger.at("authenticationRef", "name").text, nameOf(authentication));
 });
+
+/** Names of queues need neither clock nor log. */
+const neverAsked = {} as never;
+
+function poolOf(folder: string, deployment: string): string {
+  const container = containersIn(folder).find(({ where }) => where.endsWith(`: ${deployment}`));
+  assert.ok(container !== undefined, deployment);
+  const { env } = container;
+  const plain = Object.entries(env).filter(([name]) => !name.endsWith("_FILE"));
+  const given = {
+    ...Object.fromEntries(plain),
+    POSTHORN_DATABASE_URL: "postgres://h/d",
+    POSTHORN_MASTER_KEY: "0".repeat(64),
+  };
+  const resolution = resolveSettings({ flags: {}, env: given });
+  assert.ok(resolution.kind === "resolved", JSON.stringify(resolution));
+  return resolution.settings.workerPool;
+}
 
 /** By label or by expression; none when all pods are meant. */
 function selectedComponents(policy: YamlNode): readonly string[] {

@@ -36,7 +36,8 @@ export class RunningContainer {
       if (performance.now() > deadline) throw new Error(`it did not start in time:\n${made.output}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    made.port = Number(/"url":"[^"]+:(\d+)"/.exec(made.output)?.[1]);
+    // Of the API, or of the probes where that is not.
+    made.port = Number(/"(?:url|probesUrl)":"[^"]+:(\d+)"/.exec(made.output)?.[1]);
     return made;
   }
 
@@ -47,10 +48,11 @@ export class RunningContainer {
   /** What probes and Prometheus ask for. */
   async assertAnswersProbes(): Promise<void> {
     for (const path of ["/livez", "/readyz"]) assert.equal((await fetch(this.url + path)).status, 200, path);
-    assert.match(
-      await (await fetch(`${this.url}/metrics`)).text(),
-      /^webhook_queue_depth\{priority="low"\} \d/m,
-    );
+    assert.match(await this.metrics(), /^webhook_queue_depth\{priority="low"\} \d/m);
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`${this.url}/metrics`)).text();
   }
 
   /** Asks it to end, as Docker and Kubernetes do; it has to do so by itself, and soon when nothing is in flight. */

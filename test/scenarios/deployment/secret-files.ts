@@ -8,12 +8,16 @@ import { root } from "./deployment-files.ts";
 export class SecretFiles implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), "posthorn-secrets-"));
 
-  constructor() {
+  readonly #hosts: readonly string[];
+
+  /** Of the database, the queue and Redis; the services of the compose files unless said otherwise. */
+  constructor(hosts: readonly string[] = []) {
+    this.#hosts = hosts;
     this.make();
   }
 
   make(): void {
-    execFileSync("sh", [join(root, "deploy/make-secrets.sh"), this.path]);
+    execFileSync("sh", [join(root, "deploy/make-secrets.sh"), this.path, ...this.#hosts]);
   }
 
   names(): readonly string[] {

@@ -77,7 +77,7 @@ suite("what one process changes reaches the others", () => {
     );
   });
 
-  test("keys, tenants and event types of one API process hold in the other within a second", async (t) => {
+  test("WDS-35 keys, tenants and event types of one API process hold in the other within a second", async (t) => {
     const cluster = await Cluster.open();
     t.after(() => cluster.close());
     const [api, other] = await cluster.start("api", "api");

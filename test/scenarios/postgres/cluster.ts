@@ -1,33 +1,20 @@
-/** Several real Posthorn processes on one PostgreSQL database, each with its roles. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
+/** Several real Posthorn processes on one PostgreSQL database, each with its roles; where wanted, on RabbitMQ and Redis too. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { createTestDatabase, type TestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
 import { itemsOf, type Json, textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
-
-const entry = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
-const startMsMax = 30_000;
-const adminKey = "a key that only this cluster knows";
+import { ServeRun } from "../posthorn-process.ts";
+import { type CompanionName, type OwnPrefixes, ownPrefixes } from "./own-prefixes.ts";
 
 export interface Reply {
   readonly status: number;
   readonly body: Json;
 }
 
-class ClusterProcess {
-  readonly #child: ChildProcess;
-  output = "";
+export class ClusterProcess extends ServeRun {
   url: string | null = null;
-
-  constructor(child: ChildProcess) {
-    this.#child = child;
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
-  }
 
   /** The number under which it last joined the workers; null when it never did. */
   get worker(): number | null {
@@ -37,49 +24,55 @@ class ClusterProcess {
 
   /** Once it says that it runs. */
   async ready(): Promise<void> {
-    const deadline = performance.now() + startMsMax;
-    while (!this.output.includes("posthorn is running")) {
-      if (this.#child.exitCode !== null) throw new Error(`posthorn ended:\n${this.output}`);
-      if (performance.now() > deadline) throw new Error(`posthorn did not start in time:\n${this.output}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
+    await this.until(() => this.output.includes("posthorn is running"));
     this.url = /"url":"([^"]+)"/.exec(this.output)?.[1] ?? null;
-  }
-
-  signal(name: NodeJS.Signals): void {
-    this.#child.kill(name);
-  }
-
-  /** Resolves with the exit status when it is gone. */
-  async end(name: NodeJS.Signals): Promise<number | null> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode;
-    const gone = once(this.#child, "exit");
-    this.#child.kill("SIGCONT");
-    this.#child.kill(name);
-    const [code] = (await gone) as [number | null];
-    return code;
   }
 }
 
+interface Surroundings {
+  readonly env: Readonly<Record<string, string>>;
+  readonly prefixes: OwnPrefixes | null;
+}
+
 export class Cluster {
+  readonly adminKey = "a key that only this cluster knows";
   readonly database: TestDatabase;
   readonly #dataDir = mkdtempSync(join(tmpdir(), "posthorn-cluster-"));
   readonly #processes: ClusterProcess[] = [];
-
+  /** Null without RabbitMQ and Redis. */
+  readonly prefixes: OwnPrefixes | null;
   readonly #env: Readonly<Record<string, string>>;
 
-  private constructor(database: TestDatabase, env: Readonly<Record<string, string>>) {
+  private constructor(database: TestDatabase, surroundings: Surroundings) {
     this.database = database;
-    this.#env = env;
+    this.prefixes = surroundings.prefixes;
+    this.#env = surroundings.env;
   }
 
   static async open(env: Readonly<Record<string, string>> = {}): Promise<Cluster> {
-    return new Cluster(await createTestDatabase(), env);
+    return new Cluster(await createTestDatabase(), { env, prefixes: null });
+  }
+
+  /** With queues on RabbitMQ and state in Redis, or one of the two, under prefixes of its own. */
+  static async openDistributed(
+    env: Readonly<Record<string, string>> = {},
+    companions?: readonly CompanionName[],
+  ): Promise<Cluster> {
+    const prefixes = ownPrefixes(companions);
+    return new Cluster(await createTestDatabase(), { env: { ...prefixes.env, ...env }, prefixes });
   }
 
   /** Starts a process for each list of roles, such as `api` or `scheduler,worker`, all at once. */
-  async start(...roles: readonly string[]): Promise<readonly ClusterProcess[]> {
-    const started = roles.map((each) => this.#spawn(each));
+  start(...roles: readonly string[]): Promise<readonly ClusterProcess[]> {
+    return this.startWith({}, roles);
+  }
+
+  /** The same with further settings, such as the pool of workers. */
+  async startWith(
+    env: Readonly<Record<string, string>>,
+    roles: readonly string[],
+  ): Promise<readonly ClusterProcess[]> {
+    const started = roles.map((each) => this.#spawn(each, env));
     await Promise.all(started.map((process) => process.ready()));
     return started;
   }
@@ -89,7 +82,7 @@ export class Cluster {
     const [method = "GET", path = "/"] = request.split(" ");
     const response = await fetch(`${process.url}${path}`, {
       method,
-      headers: { authorization: `Bearer ${adminKey}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${this.adminKey}`, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
@@ -137,30 +130,27 @@ export class Cluster {
 
   async close(): Promise<void> {
     await Promise.all(this.#processes.map((process) => process.end("SIGKILL")));
+    await this.prefixes?.remove();
     await this.database.drop();
     rmSync(this.#dataDir, { recursive: true, force: true });
   }
 
-  #spawn(roles: string): ClusterProcess {
-    const child = spawn(process.execPath, [entry, "serve"], {
-      env: {
-        ...process.env,
-        POSTHORN_PORT: "0",
-        POSTHORN_DATA_DIR: this.#dataDir,
-        POSTHORN_DATABASE_URL: this.database.url,
-        POSTHORN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64"),
-        POSTHORN_ADMIN_KEY: adminKey,
-        POSTHORN_ROLES: roles,
-        POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
-        POSTHORN_EGRESS_ALLOW_HTTP: "true",
-        POSTHORN_LOG_LEVEL: "info",
-        POSTHORN_LOG_FORMAT: "json",
-        POSTHORN_SHUTDOWN_GRACE_MS: "5000",
-        ...this.#env,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+  #spawn(roles: string, env: Readonly<Record<string, string>>): ClusterProcess {
+    const made = new ClusterProcess({
+      POSTHORN_PORT: "0",
+      POSTHORN_DATA_DIR: this.#dataDir,
+      POSTHORN_DATABASE_URL: this.database.url,
+      POSTHORN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64"),
+      POSTHORN_ADMIN_KEY: this.adminKey,
+      POSTHORN_ROLES: roles,
+      POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
+      POSTHORN_EGRESS_ALLOW_HTTP: "true",
+      POSTHORN_LOG_LEVEL: "info",
+      POSTHORN_LOG_FORMAT: "json",
+      POSTHORN_SHUTDOWN_GRACE_MS: "5000",
+      ...this.#env,
+      ...env,
     });
-    const made = new ClusterProcess(child);
     this.#processes.push(made);
     return made;
   }

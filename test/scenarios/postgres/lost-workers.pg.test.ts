@@ -7,7 +7,7 @@ import { Cluster } from "./cluster.ts";
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
 
 suite("workers that go without a word", () => {
-  test("EDS-3.3-1 what a killed worker served goes on with another within twenty seconds", async (t) => {
+  test("EDS-3.3-1 WDS-216 what a killed worker served goes on with another within twenty seconds", async (t) => {
     const cluster = await Cluster.open();
     t.after(() => cluster.close());
     const receiver = await startReceiver();

@@ -1,0 +1,16 @@
+/** The API of the real server on PostgreSQL, RabbitMQ and Redis, all roles in one process. */
+import { after } from "node:test";
+import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
+import { ownPrefixes } from "../postgres/own-prefixes.ts";
+import { apiConformance } from "./conformance.ts";
+import { openServer } from "./running-server.ts";
+
+const database = await createTestDatabase();
+const prefixes = ownPrefixes();
+after(async () => {
+  await prefixes.remove();
+  await database.drop();
+});
+
+const masterKey = Buffer.alloc(32, 7).toString("base64");
+apiConformance("distributed", () => openServer({ databaseUrl: database.url, masterKey, ...prefixes.values }));

@@ -1,0 +1,22 @@
+import { suite, test } from "node:test";
+import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
+import { ownPrefixes } from "../postgres/own-prefixes.ts";
+import { assertServicesWork } from "./compose-services.ts";
+
+const path = "deploy/compose.distributed.yaml";
+
+suite(`the services of ${path}`, () => {
+  test("migrate ends, then every server is ready, delivers together with the others, and ends when told", async (t) => {
+    const database = await createTestDatabase();
+    t.after(() => database.drop());
+    const prefixes = ownPrefixes();
+    t.after(() => prefixes.remove());
+    const { POSTHORN_QUEUE_URL: queueUrl, POSTHORN_REDIS_URL: redisUrl, ...names } = prefixes.env;
+    await assertServicesWork(t, {
+      path,
+      urls: { database_url: database.url, queue_url: queueUrl ?? "", redis_url: redisUrl ?? "" },
+      env: names,
+      shows: /^posthorn_queue_connected 1\n[^]*^posthorn_shared_state_available 1$/m,
+    });
+  });
+});

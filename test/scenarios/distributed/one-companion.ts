@@ -1,0 +1,112 @@
+/** PostgreSQL with only one of RabbitMQ and Redis: each is of use without the other. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { TestContext } from "node:test";
+import { type ReceivedRequest, startReceiver } from "../../peers/receiver.ts";
+import { itemsOf } from "../api/client.ts";
+import { eventually } from "../eventually.ts";
+import { Cluster, type ClusterProcess } from "../postgres/cluster.ts";
+import type { CompanionName, Traces } from "../postgres/own-prefixes.ts";
+
+export interface OneCompanionOptions {
+  readonly companion: CompanionName;
+  /** Seconds that the limit of a tenant may take over what it takes when it is used fully. */
+  readonly unusedS: number;
+  /** What is to be seen of the one that is there. */
+  readonly assertUsed: (traces: Traces) => void;
+  /** Metrics of the one that is there, and of the one that is not. */
+  readonly metrics: { readonly has: RegExp; readonly lacks: RegExp };
+}
+
+const rate = { requests_per_minute: 600, burst: 8 };
+const webhooks = 4;
+const eventsEach = 10;
+
+export function oneCompanion(options: OneCompanionOptions): void {
+  const { companion, unusedS, assertUsed, metrics } = options;
+  test(`with PostgreSQL and ${companion} alone events are delivered, retried and limited`, async (t) => {
+    const cluster = await Cluster.openDistributed({}, [companion]);
+    t.after(() => cluster.close());
+    const receiver = await startReceiver();
+    t.after(() => receiver.close());
+    const [api, , worker] = await cluster.start("api", "scheduler", "worker", "worker");
+    assert.ok(api !== undefined && worker !== undefined);
+
+    await cluster.addWebhook(api, {
+      ...{ url: receiver.url("/flaky"), events: ["order.*"] },
+      retry_config: { schedule_ms: [300, 300] },
+    });
+    receiver.script((_, index) => ({ status: index < 2 ? 503 : 200 }));
+    const [event = ""] = await cluster.publish(api, "order.paid", [{ n: 1 }]);
+    await receiver.waitForRequests(3);
+    const delivery = await eventually("it succeeds", {
+      ask: async () => {
+        const { body } = await cluster.call(api, `GET /v1/events/${event}/deliveries`);
+        return itemsOf(body["data"])[0];
+      },
+      holds: (found) => (found?.["status"] as unknown) === "success",
+    });
+    assert.equal(delivery?.["attempt_count"], 3, JSON.stringify(delivery));
+
+    receiver.clear();
+    await limited({ cluster, api, webhookUrl: (n) => receiver.url(`/limited/${n}`) });
+    const expected = webhooks * eventsEach;
+    const requests = await receiver.waitForRequests(expected, 30_000);
+    assertLimited(t, { requests, unusedS });
+    const ids = requests.map(({ path, headers }) => `${path} ${String(headers["webhook-id"])}`);
+    assert.equal(new Set(ids).size, expected, "an event was sent twice");
+
+    const traces = await cluster.prefixes?.traces();
+    assert.ok(traces !== undefined);
+    assertUsed(traces);
+    for (const url of [api.url, probesUrlOf(worker)]) {
+      const ready = await fetch(`${url}/readyz`);
+      assert.deepEqual([ready.status, await ready.json()], [200, { status: "ok", reasons: [] }]);
+      const text = await (await fetch(`${url}/metrics`)).text();
+      assert.match(text, metrics.has);
+      assert.doesNotMatch(text, metrics.lacks);
+    }
+  });
+}
+
+interface Limited {
+  readonly cluster: Cluster;
+  readonly api: ClusterProcess;
+  readonly webhookUrl: (n: number) => string;
+}
+
+/** Publishes for a tenant with a limit, once every worker has heard of it. */
+async function limited({ cluster, api, webhookUrl }: Limited): Promise<void> {
+  await cluster.call(api, "PUT /v1/tenants/acme", { rate_limit: rate });
+  for (let n = 0; n < webhooks; n += 1)
+    await cluster.addWebhook(api, { url: webhookUrl(n), tenant_id: "acme", events: ["load.*"] });
+  assert.equal(await cluster.count("SELECT count(*) FROM posthorn.workers"), 2);
+  // One beat later each knows how many share the limit.
+  await new Promise((resolve) => setTimeout(resolve, 3_500));
+  const events = Array.from({ length: eventsEach }, (_, n) => ({
+    ...{ event_type: "load.x", tenant_id: "acme", data: { n } },
+  }));
+  assert.equal((await cluster.call(api, "POST /v1/events/batch", { events })).status, 202);
+}
+
+/** Never more than a bucket would let through, and not much less. */
+function assertLimited(
+  t: TestContext,
+  { requests, unusedS }: { readonly requests: readonly ReceivedRequest[]; readonly unusedS: number },
+): void {
+  const startedMs = requests[0]?.arrivedAtMs ?? 0;
+  const elapsedMs = requests.map(({ arrivedAtMs }) => arrivedAtMs - startedMs);
+  for (const [index, ms] of elapsedMs.entries()) {
+    // The clock of the receiver starts with the first request, a moment after the bucket gave its token.
+    const allowed = rate.burst + ((ms + 250) * rate.requests_per_minute) / 60_000;
+    assert.ok(index < allowed + 1, `request ${index} after ${Math.round(ms)} ms`);
+  }
+  const neededS = ((requests.length - rate.burst) * 60) / rate.requests_per_minute;
+  const tookS = (elapsedMs.at(-1) ?? 0) / 1_000;
+  t.diagnostic(`${requests.length} requests took ${tookS.toFixed(1)} s, of ${neededS.toFixed(1)} s needed`);
+  assert.ok(tookS < neededS + unusedS, `took ${tookS} s`);
+}
+
+function probesUrlOf({ output }: ClusterProcess): string {
+  return /"probesUrl":"([^"]+)"/.exec(output)?.[1] ?? "";
+}

@@ -1,0 +1,179 @@
+/** Endpoints that fail too often are left alone for a while, and then tried with care. */
+import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+import { textOf } from "../api/client.ts";
+import type { Json } from "../api/client.ts";
+import { eventually } from "../eventually.ts";
+import type { Answer } from "../../peers/receiver.ts";
+import { fieldOf } from "../tenant-scene.ts";
+import type { TenantScene } from "../tenant-scene.ts";
+import type { Scenarios } from "./scenario.ts";
+
+/** Opens with the fourth failure. Nothing is retried while a scenario looks. */
+const brittle = {
+  circuit_breaker_config: { minimum_throughput: 4, sleep_window_ms: 60_000, half_open_max_calls: 2 },
+  retry_config: { schedule_ms: [60_000] },
+};
+
+export const circuitBreaker: Scenarios = {
+  "WDS-181 WDS-183 failures open the circuit; what comes then waits for it, until a reset": async (scene) => {
+    const { receiver } = scene;
+    const webhook = await withOpenCircuit(scene);
+    const { circuit_breaker: circuit } = await scene.health(webhook);
+    assert.ok(Date.parse(textOf(circuit?.["next_half_open_at"])) > Date.now());
+    const held = await scene.publish();
+    const delivery = await scene.reaches(held, "circuit_blocked");
+    assert.equal(delivery["waiting_for"], "circuit_open");
+    assert.equal(delivery["waiting_until"], circuit?.["next_half_open_at"]);
+    const blocked = await scene.list(`/v1/webhooks/${webhook}/deliveries?status=circuit_blocked`);
+    assert.deepEqual(fieldOf(blocked, "event_id"), [held]);
+    assert.equal(receiver.requestCount, 4);
+    receiver.script(() => ({}));
+    await command(scene, webhook, { action: "reset" });
+    await scene.reaches(held, "success");
+    assert.equal((await scene.health(webhook))["circuit_breaker"]?.["state"], "closed");
+  },
+
+  "the health of a webhook counts what its circuit counts": async (scene) => {
+    const webhook = await withOpenCircuit(scene);
+    await countsReach(scene, { webhook, counts: [4, 0, 4, 100] });
+  },
+
+  "WDS-191 WDS-192 WDS-193 each outcome is counted by the circuit, and stands in the history as what it is":
+    async (scene) => {
+      const statuses = [200, 500, 400, 200];
+      scene.receiver.script((_, index) => ({ status: statuses[index] ?? 200 }));
+      // Of the profiles the one that counts what the payload is to blame for.
+      const webhook = await scene.addWebhook({
+        profile: "x-webhook",
+        retry_config: { schedule_ms: [60_000] },
+      });
+      const ends = ["success", "failed", "exhausted", "success"];
+      const told: unknown[] = [];
+      const published: string[] = [];
+      for (const end of ends) {
+        const event = await scene.publish();
+        published.push(event);
+        const [attempt, ...more] = await scene.attemptsAt(event, end);
+        assert.deepEqual(more, []);
+        told.push([attempt?.["status"], attempt?.["failure_category"], attempt?.["next_retry_at"] !== null]);
+      }
+      assert.deepEqual(told, [
+        ["success", null, false],
+        ["failed", "server_error", true],
+        ["exhausted", "client_error", false],
+        ["success", null, false],
+      ]);
+      const dead = await scene.list(`/v1/dlq?webhook_id=${webhook}`);
+      assert.deepEqual(fieldOf(dead, "event_id"), published.slice(2, 3));
+      assert.deepEqual(fieldOf(dead, "reason"), ["permanent_client_error_400"]);
+      await countsReach(scene, { webhook, counts: [2, 2, 4, 50] });
+    },
+
+  "the circuit of one webhook is nothing to the others": async (scene) => {
+    await withOpenCircuit(scene);
+    const held = await scene.publish();
+    scene.receiver.script(() => ({}));
+    await scene.addWebhook({ url: scene.receiver.url("/healthy"), events: ["invoice.*"] });
+    await scene.reaches(await scene.publish({ event_type: "invoice.sent" }), "success");
+    await scene.reaches(held, "circuit_blocked");
+  },
+
+  "after its sleep a few probes go; when they succeed the circuit closes and the backlog follows": async (
+    scene,
+  ) => {
+    const { receiver } = scene;
+    const webhook = await withOpenCircuit(scene, { sleep_window_ms: 1_500 });
+    const answers = Promise.withResolvers<Answer>();
+    receiver.script(() => answers.promise);
+    const held = await scene.publishNumbered(8);
+    await receiver.waitForRequests(4 + 2);
+    // The probes are on their way; a third one would be in the time that this takes.
+    const { circuit_breaker: circuit } = await scene.health(webhook);
+    assert.equal(circuit?.["state"], "half_open", JSON.stringify(circuit));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    assert.equal(receiver.requestCount, 4 + 2);
+    answers.resolve({});
+    for (const event of held) await scene.reaches(event, "success");
+    await stateOf(scene, webhook, "closed");
+  },
+
+  "probes that fail open the circuit again": async (scene) => {
+    const { receiver } = scene;
+    const webhook = await withOpenCircuit(scene, { sleep_window_ms: 1_500 });
+    const opened = textOf((await scene.health(webhook))["circuit_breaker"]?.["state_transition_at"]);
+    await scene.publishNumbered(8);
+    await receiver.waitForRequests(4 + 2);
+    const again = await eventually("it is open again", {
+      ask: async () => (await scene.health(webhook))["circuit_breaker"],
+      holds: (circuit) =>
+        (circuit?.["state"] as unknown) === "open" &&
+        Date.parse(textOf(circuit?.["state_transition_at"])) > Date.parse(opened),
+    });
+    assert.ok(Date.parse(textOf(again?.["next_half_open_at"])) > Date.now(), JSON.stringify(again));
+    assert.equal(receiver.requestCount, 4 + 2);
+  },
+
+  "forced open it holds what would go, forced closed it lets go what fails": async (scene) => {
+    const { receiver } = scene;
+    const webhook = await scene.addWebhook(brittle);
+    const opened = await command(scene, webhook, { action: "force_open", duration_seconds: 60 });
+    assert.equal(opened["state"], "open");
+    assert.ok(Date.parse(textOf(opened["forced_open_until"])) > Date.now());
+    const held = await scene.publish();
+    assert.equal((await scene.reaches(held, "circuit_blocked"))["waiting_for"], "circuit_open");
+    assert.equal(receiver.requestCount, 0);
+    await command(scene, webhook, { action: "force_close", duration_seconds: 60 });
+    await scene.reaches(held, "success");
+    receiver.script(() => ({ status: 500 }));
+    await scene.publishNumbered(12);
+    await receiver.waitForRequests(13);
+    const { circuit_breaker: circuit } = await scene.health(webhook);
+    assert.equal(circuit?.["state"], "closed", JSON.stringify(circuit));
+    assert.ok(Date.parse(textOf(circuit?.["forced_closed_until"])) > Date.now());
+  },
+};
+
+/** A webhook whose receiver failed four times. */
+async function withOpenCircuit(scene: TenantScene, config: object = {}): Promise<string> {
+  scene.receiver.script(() => ({ status: 500 }));
+  const webhook = await scene.addWebhook({
+    ...brittle,
+    circuit_breaker_config: { ...brittle.circuit_breaker_config, ...config },
+  });
+  await scene.publishNumbered(4);
+  await scene.receiver.waitForRequests(4);
+  await stateOf(scene, webhook, "open");
+  return webhook;
+}
+
+/** Failures, successes, both, and the share of failures. Where another process counts, it is seen a moment later. */
+async function countsReach(
+  scene: TenantScene,
+  { webhook, counts }: { readonly webhook: string; readonly counts: readonly number[] },
+): Promise<void> {
+  const names = [
+    "failure_count_in_window",
+    "success_count_in_window",
+    "total_calls_in_window",
+    "error_percentage",
+  ];
+  await eventually("the counts of the circuit", {
+    ask: async () => {
+      const { circuit_breaker: circuit } = await scene.health(webhook);
+      return names.map((name): unknown => circuit?.[name]);
+    },
+    holds: (seen) => isDeepStrictEqual(seen, counts),
+  });
+}
+
+async function stateOf(scene: TenantScene, webhook: string, state: string): Promise<void> {
+  await eventually(`the circuit is ${state}`, {
+    ask: async () => (await scene.health(webhook))["circuit_breaker"]?.["state"] as unknown,
+    holds: (seen) => seen === state,
+  });
+}
+
+function command(scene: TenantScene, webhook: string, body: object): Promise<Json> {
+  return scene.change(`${webhook}/circuit-breaker`, body);
+}

@@ -1,0 +1,25 @@
+/** That the third mode is not the second one under another name. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { startReceiver } from "../../peers/receiver.ts";
+import { Cluster } from "../postgres/cluster.ts";
+
+test("WDS-34 WDS-36 workers take work from RabbitMQ, and what they share is in Redis", async (t) => {
+  const cluster = await Cluster.openDistributed();
+  t.after(() => cluster.close());
+  const receiver = await startReceiver();
+  t.after(() => receiver.close());
+  const [api] = await cluster.start("api", "worker", "worker");
+  assert.ok(api !== undefined);
+  const rate = { requests_per_minute: 600, burst: 8 };
+  await cluster.call(api, "PUT /v1/tenants/default", { rate_limit: rate });
+  await cluster.addWebhook(api, { url: receiver.url("/"), events: ["order.*"] });
+  await cluster.publish(api, "order.paid", [{ n: 1 }, { n: 2 }]);
+  await receiver.waitForRequests(2);
+  const traces = await cluster.prefixes?.traces();
+  assert.equal(traces?.consumers, 2);
+  assert.ok(
+    traces?.keys.some((key) => key.startsWith("limit:")),
+    JSON.stringify(traces?.keys),
+  );
+});

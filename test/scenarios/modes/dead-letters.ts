@@ -1,0 +1,107 @@
+/** What was given up: seen, retried one by one or all at once. */
+import assert from "node:assert/strict";
+import { assertProblem, textOf } from "../api/client.ts";
+import { eventually } from "../eventually.ts";
+import { fieldOf } from "../tenant-scene.ts";
+import type { TenantScene } from "../tenant-scene.ts";
+import type { Scenarios } from "./scenario.ts";
+
+export const deadLetters: Scenarios = {
+  "dead letters are listed by webhook, event type and failure, a page at a time": async (scene) => {
+    const { webhook, events } = await withDeadLetters(scene, 5);
+    const other = await scene.addWebhook({ url: scene.receiver.url("/other"), events: ["invoice.*"] });
+    const invoice = await scene.publish({ event_type: "invoice.sent" });
+    await scene.reaches(invoice, "exhausted");
+    const listed = async (query: string) => fieldOf(await scene.list(`/v1/dlq?${query}`), "event_id");
+    const newestFirst = events.toReversed();
+    assert.deepEqual(await listed(`webhook_id=${webhook}`), newestFirst);
+    assert.deepEqual(await listed(`webhook_id=${other}`), [invoice]);
+    assert.deepEqual(await listed("event_type=invoice.sent"), [invoice]);
+    assert.deepEqual(await listed("failure_category=client_error"), [invoice, ...newestFirst]);
+    assert.deepEqual(await listed("failure_category=timeout"), []);
+    const pages: unknown[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const page = await scene.api.get(`/v1/dlq?limit=2${cursor === "" ? "" : `&cursor=${cursor}`}`);
+      pages.push(...fieldOf([...(page.body["data"] ?? [])], "event_id"));
+      cursor = page.body["next_cursor"] as unknown as string | null;
+    }
+    assert.deepEqual(pages, [invoice, ...newestFirst]);
+  },
+
+  "a dead letter that is retried by hand is delivered and is none any more": async (scene) => {
+    const { webhook, events } = await withDeadLetters(scene, 1);
+    const [event = ""] = events;
+    const dead = textOf((await scene.deliveryOf(event))["id"]);
+    scene.receiver.script(() => ({}));
+    const path = `/v1/webhooks/${webhook}/deliveries/${dead}/retry`;
+    const retried = await scene.api.post(path);
+    assert.equal(retried.status, 202, retried.text);
+    const attempts = await scene.attemptsAt(event, "success");
+    assert.deepEqual(fieldOf(attempts, "attempt_number"), [1], "its own count of attempts");
+    const [first, second] = scene.receiver.requests;
+    assert.equal(second?.headers["webhook-id"], first?.headers["webhook-id"]);
+    assert.equal(second?.text, first?.text);
+    const old = (await scene.api.get(`/v1/deliveries/${dead}`)).body;
+    assert.equal(old["superseded_by"], retried.body["delivery_id"]);
+    assert.deepEqual(await scene.list(`/v1/dlq?webhook_id=${webhook}`), []);
+    assertProblem(await scene.api.post(path), { status: 409, code: "conflict" });
+  },
+
+  "WDS-226 a batch retry counts first, then retries at its rate and shows how far it is": async (scene) => {
+    const { webhook, events } = await withDeadLetters(scene, 12);
+    scene.receiver.script(() => ({}));
+    const filter = { webhook_ids: [webhook], failure_categories: ["client_error"] };
+    const dry = await scene.api.post("/v1/dlq/retry-batch", { filter, dry_run: true });
+    assert.deepEqual([dry.body["count"], dry.body["batch_operation_id"]] as unknown[], [12, null], dry.text);
+    assert.equal((await scene.list(`/v1/dlq?webhook_id=${webhook}`)).length, 12);
+    const startedAtMs = performance.now();
+    const started = await scene.api.post("/v1/dlq/retry-batch", {
+      filter,
+      rate_limit: { requests_per_second: 8 },
+    });
+    assert.equal(started.body["count"], 12, started.text);
+    const operation = textOf(started.body["batch_operation_id"]);
+    const seen = await eventually("some are under way", {
+      ask: async () => (await scene.api.get(`/v1/dlq/batch-operations/${operation}`)).body,
+      holds: ({ queued }) => Number(queued) > 0,
+    });
+    assert.equal(seen["status"], "running", JSON.stringify(seen));
+    assert.ok(Number(seen["queued"]) < 12, JSON.stringify(seen));
+    const done = await scene.operationAt(operation, "completed");
+    assert.deepEqual([done["total"], done["queued"], done["failed"]] as unknown[], [12, 12, 0]);
+    for (const event of events) await scene.reaches(event, "success");
+    assert.ok(performance.now() - startedAtMs > 1_000, "twelve at eight a second take more than a second");
+    assert.equal(scene.receiver.requestCount, 24);
+    assert.deepEqual(await scene.list(`/v1/dlq?webhook_id=${webhook}`), []);
+  },
+
+  "a batch retry that is cancelled retries no more": async (scene) => {
+    const { webhook } = await withDeadLetters(scene, 10);
+    scene.receiver.script(() => ({}));
+    const started = await scene.api.post("/v1/dlq/retry-batch", {
+      filter: { webhook_ids: [webhook] },
+      rate_limit: { requests_per_second: 4 },
+    });
+    const operation = textOf(started.body["batch_operation_id"]);
+    await scene.receiver.waitForRequests(12);
+    const cancelled = await scene.api.call("DELETE", `/v1/dlq/batch-operations/${operation}`);
+    assert.equal(cancelled.body["status"], "cancelled", cancelled.text);
+    const queued = Number(cancelled.body["queued"]);
+    assert.ok(queued < 10, cancelled.text);
+    await scene.receiver.waitForRequests(10 + queued);
+    assert.equal((await scene.list(`/v1/dlq?webhook_id=${webhook}`)).length, 10 - queued);
+    assert.equal((await scene.operationAt(operation, "cancelled"))["queued"], queued);
+  },
+};
+
+/** A webhook whose receiver refuses everything for good, and the events it refused, oldest first. */
+async function withDeadLetters(
+  scene: TenantScene,
+  count: number,
+): Promise<{ readonly webhook: string; readonly events: readonly string[] }> {
+  scene.receiver.script(() => ({ status: 422 }));
+  const webhook = await scene.addWebhook();
+  const events = await scene.publishNumbered(count);
+  for (const event of events) await scene.reaches(event, "exhausted");
+  return { webhook, events };
+}

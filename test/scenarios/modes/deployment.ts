@@ -1,0 +1,37 @@
+/**
+ * The program as operators run it, in each of its modes. Scenarios know none of them: they get an address and a key.
+ */
+import type { OpenedApi } from "../api/client.ts";
+import { Cluster } from "../postgres/cluster.ts";
+import { PosthornProcess } from "../posthorn-process.ts";
+
+export type Deployment = OpenedApi;
+
+/** One process with everything in it, on SQLite. */
+export async function openEmbedded(): Promise<Deployment> {
+  const posthorn = await PosthornProcess.start();
+  return { baseUrl: posthorn.url, adminKey: posthorn.adminKey, close: () => posthorn.remove() };
+}
+
+/** The API, a scheduler and two workers apart, on a PostgreSQL database of their own. */
+export async function openPostgres(): Promise<Deployment> {
+  return openApart(await Cluster.open());
+}
+
+/** The same with RabbitMQ as the queue and Redis for what workers share. */
+export async function openDistributed(): Promise<Deployment> {
+  return openApart(await Cluster.openDistributed());
+}
+
+async function openApart(cluster: Cluster): Promise<Deployment> {
+  const close = (): Promise<void> => cluster.close();
+  try {
+    const [api] = await cluster.start("api", "scheduler", "worker", "worker");
+    if (api === undefined || api.url === null)
+      throw new Error("the process with the role api has no address");
+    return { baseUrl: api.url, adminKey: cluster.adminKey, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,4 @@
+import { openDistributed } from "./deployment.ts";
+import { scenariosOn } from "./scenarios.ts";
+
+scenariosOn("distributed", openDistributed);

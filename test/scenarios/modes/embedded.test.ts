@@ -1,0 +1,4 @@
+import { openEmbedded } from "./deployment.ts";
+import { scenariosOn } from "./scenarios.ts";
+
+scenariosOn("embedded", openEmbedded);

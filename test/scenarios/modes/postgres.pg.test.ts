@@ -1,0 +1,4 @@
+import { openPostgres } from "./deployment.ts";
+import { scenariosOn } from "./scenarios.ts";
+
+scenariosOn("PostgreSQL", openPostgres);

@@ -1,0 +1,57 @@
+/**
+ * Runs every scenario on one deployment, side by side.
+ *
+ * ```ts
+ * scenariosOn("embedded", openEmbedded);
+ * ```
+ */
+import { after, before, describe, test } from "node:test";
+import { circuitBreaker } from "./circuit-breaker.ts";
+import { deadLetters } from "./dead-letters.ts";
+import type { Deployment } from "./deployment.ts";
+import { limits } from "./limits.ts";
+import { ordering } from "./ordering.ts";
+import { publishing } from "./publishing.ts";
+import { redelivery } from "./redelivery.ts";
+import { retries } from "./retries.ts";
+import { rotation } from "./rotation.ts";
+import { TenantScene } from "../tenant-scene.ts";
+import type { Scenarios } from "./scenario.ts";
+import { switching } from "./switching.ts";
+import { tenants } from "./tenants.ts";
+
+const themes: Readonly<Record<string, Scenarios>> = {
+  retries,
+  ordering,
+  "dead letters": deadLetters,
+  rotation,
+  "circuit breaker": circuitBreaker,
+  switching,
+  publishing,
+  redelivery,
+  limits,
+  tenants,
+};
+
+/** Enough that waiting costs little; so few that two cores answer in good time. */
+const concurrency = 12;
+
+export function scenariosOn(mode: string, open: () => Promise<Deployment>): void {
+  describe(`every mode: ${mode}`, { concurrency }, () => {
+    let deployment: Deployment;
+    let tenantCount = 0;
+    before(async () => {
+      deployment = await open();
+    });
+    after(() => deployment.close());
+    for (const [theme, scenarios] of Object.entries(themes)) {
+      for (const [title, scenario] of Object.entries(scenarios)) {
+        test(`${theme}: ${title}`, async (t) => {
+          const scene = await TenantScene.open({ ...deployment, tenantId: `tenant-${++tenantCount}` });
+          t.after(() => scene.close());
+          await scenario(scene);
+        });
+      }
+    }
+  });
+}

@@ -1,0 +1,112 @@
+/** Webhooks that are switched off and on, by people and by what their receivers answer. */
+import assert from "node:assert/strict";
+import { assertProblem } from "../api/client.ts";
+import type { Json } from "../api/client.ts";
+import { eventually } from "../eventually.ts";
+import type { TenantScene } from "../tenant-scene.ts";
+import { soon } from "./scenario.ts";
+import type { Scenarios } from "./scenario.ts";
+
+export const switching: Scenarios = {
+  "a disabled webhook gets nothing, what comes meanwhile is skipped, and enabled it goes on": async (
+    scene,
+  ) => {
+    const webhook = await scene.addWebhook();
+    await scene.reaches(await scene.publish(), "success");
+    const disabled = await scene.api.post(`/v1/webhooks/${webhook}/disable`);
+    assert.deepEqual([disabled.body["status"], disabled.body["active"]] as unknown[], ["disabled", false]);
+    const missed = await scene.publish();
+    await scene.reaches(missed, "skipped");
+    const enabled = await scene.api.post(`/v1/webhooks/${webhook}/enable`);
+    assert.equal(enabled.body["status"], "active", enabled.text);
+    await scene.reaches(await scene.publish(), "success");
+    assert.equal(scene.receiver.requestCount, 2);
+    assert.equal((await scene.deliveryOf(missed))["status"], "skipped");
+  },
+
+  "WDS-180 what waits for a retry when its webhook is switched off waits until it is on again": async (
+    scene,
+  ) => {
+    const { receiver } = scene;
+    receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
+    const webhook = await scene.addWebhook({ retry_config: { schedule_ms: [1_500] } });
+    const event = await scene.publish();
+    await scene.reaches(event, "failed");
+    await scene.change(webhook, { active: false });
+    assert.equal((await scene.deliveryOf(event))["waiting_for"], "inactive");
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    assert.equal(receiver.requestCount, 1);
+    await scene.change(webhook, { active: true });
+    await scene.reaches(event, "success");
+    assert.equal(receiver.requestCount, 2);
+  },
+
+  "a change of the URL counts for the retries of older events": async (scene) => {
+    const { receiver } = scene;
+    receiver.script(({ path }) => ({ status: path === "/old" ? 500 : 200 }));
+    const webhook = await scene.addWebhook({
+      url: receiver.url("/old"),
+      retry_config: { schedule_ms: [2_000, 2_000] },
+    });
+    const event = await scene.publish();
+    await scene.reaches(event, "failed");
+    await scene.change(webhook, { url: receiver.url("/new") });
+    await scene.reaches(event, "success");
+    assert.deepEqual(
+      receiver.requests.map(({ path }) => path),
+      ["/old", "/new"],
+    );
+  },
+
+  "410 suspends at once, a subscriber of posthorn.* is told, and enabling goes on": async (scene) => {
+    const { receiver } = scene;
+    receiver.script(({ path }) => ({ status: path === "/gone" ? 410 : 200 }));
+    await scene.addWebhook({ url: receiver.url("/told"), events: ["posthorn.*"] });
+    const webhook = await scene.addWebhook({ url: receiver.url("/gone") });
+    await scene.publish();
+    const suspended = await statusReaches(scene, webhook, "suspended");
+    assert.deepEqual([suspended["active"], suspended["status_reason"]] as unknown[], [false, "gone"]);
+    const told = () => receiver.requests.filter(({ path }) => path === "/told");
+    await receiver.waitUntil(() => told().length === 2);
+    const types = told().map(({ text }) => (JSON.parse(text) as { type: string }).type);
+    assert.deepEqual(types.toSorted(), ["posthorn.webhook.attention", "posthorn.webhook.suspended"]);
+    await scene.reaches(await scene.publish(), "skipped");
+    receiver.script(() => ({}));
+    assert.equal((await scene.api.post(`/v1/webhooks/${webhook}/enable`)).body["status"], "active");
+    await scene.reaches(await scene.publish(), "success");
+  },
+
+  "a webhook that never accepted anything is disabled when a delivery is given up": async (scene) => {
+    scene.receiver.script(() => ({ status: 500 }));
+    const webhook = await scene.addWebhook(soon);
+    await scene.reaches(await scene.publish(), "exhausted");
+    const disabled = await statusReaches(scene, webhook, "disabled");
+    assert.equal(disabled["status_reason"], "exhausted");
+    await scene.reaches(await scene.publish(), "skipped");
+    assert.equal(scene.receiver.requestCount, 3);
+  },
+
+  "a deleted webhook gets nothing of what waits for it": async (scene) => {
+    const webhook = await scene.addWebhook();
+    await scene.change(`${webhook}/circuit-breaker`, { action: "force_open", duration_seconds: 2 });
+    const held = await scene.publish();
+    await scene.reaches(held, "circuit_blocked");
+    assert.equal((await scene.api.call("DELETE", `/v1/webhooks/${webhook}`)).status, 204);
+    assertProblem(await scene.api.get(`/v1/webhooks/${webhook}`), { status: 404, code: "not_found" });
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    // Upkeep looks once a minute for what is to be cancelled.
+    const { status, waiting_for } = await scene.deliveryOf(held);
+    const shown = `${JSON.stringify(status)} ${JSON.stringify(waiting_for)}`;
+    assert.match(shown, /^("cancelled" null|"pending" "inactive")$/);
+    const next = await scene.api.post("/v1/events", { event_type: "order.paid", data: { n: 1 } });
+    assert.equal(next.body["deliveries"], 0, next.text);
+    assert.equal(scene.receiver.requestCount, 0);
+  },
+};
+
+function statusReaches(scene: TenantScene, webhook: string, status: string): Promise<Json> {
+  return eventually(`the webhook is ${status}`, {
+    ask: async () => (await scene.api.get(`/v1/webhooks/${webhook}`)).body,
+    holds: (body) => (body["status"] as unknown) === status,
+  });
+}

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
+import { askWhile } from "./api-manners.ts";
+import { Rig } from "./rig.ts";
+
+const awayMs = 30_000;
+/** A worker counts as dead 15 s after its last sign of life; others look for work every second or so. */
+const takeoverMsMax = 25_000;
+/** How long after its return everything runs again. */
+const returnMsMax = 20_000;
+/** With a tenth of a second for each statement. */
+const lateMsMax = 6_000;
+/** What all workers had sent, and not yet committed, when the connection was lost. */
+const inFlightMax = 200;
+
+test("PostgreSQL goes away under load", async (t) => {
+  const rig = await Rig.open(t, { apis: 2 });
+  const { apis } = rig.deployment;
+  const { server: postgres, way } = rig.deployment.postgres;
+
+  await t.test("it is restarted in good order", async (t) => {
+    await rig.during(t, {
+      happens: () => postgres.restart("fast"),
+      standstillMsMax: returnMsMax,
+      duplicatesMax: inFlightMax,
+    });
+  });
+
+  await t.test("it crashes and recovers from its log", async (t) => {
+    await rig.during(t, {
+      happens: () => postgres.restart("immediate"),
+      standstillMsMax: returnMsMax,
+      duplicatesMax: inFlightMax,
+    });
+  });
+
+  await t.test("WDS-204 it is away for 30 s: the API says so at once, and recovers by itself", async (t) => {
+    const [api] = apis;
+    assert.ok(api?.url);
+    const { url } = api;
+    await rig.during(t, {
+      happens: async () => {
+        await postgres.stop();
+        const answers = await askWhile(sleep(awayMs), { url, isSilent: false });
+        await postgres.start();
+        t.diagnostic(answers.summary);
+        assert.deepEqual(answers.problems, []);
+        await eventually("the API is ready again", {
+          ask: () => fetch(`${url}/readyz`).then(({ status }) => status),
+          holds: (status) => status === 200,
+          withinMs: returnMsMax,
+        });
+      },
+      standstillMsMax: awayMs + returnMsMax,
+      duplicatesMax: inFlightMax,
+    });
+  });
+
+  await t.test("the network between one worker and PostgreSQL is cut for 5 s", async (t) => {
+    await rig.during(t, {
+      happens: async () => {
+        await way.cut();
+        await sleep(5_000);
+        await way.restore();
+      },
+      standstillMsMax: takeoverMsMax,
+      duplicatesMax: inFlightMax,
+    });
+  });
+
+  await t.test("packets between a worker, an API and PostgreSQL vanish for 20 s, then arrive", async (t) => {
+    const farUrl = apis[1]?.url;
+    assert.ok(farUrl);
+    await rig.during(t, {
+      happens: async () => {
+        way.stall();
+        const answers = await askWhile(sleep(20_000), { url: farUrl, isSilent: true });
+        await way.restore();
+        t.diagnostic(answers.summary);
+        assert.deepEqual(answers.problems, []);
+      },
+      standstillMsMax: takeoverMsMax,
+      duplicatesMax: inFlightMax,
+    });
+  });
+
+  await t.test(
+    "packets between one worker and PostgreSQL are late: its webhooks are slower, and served",
+    async (t) => {
+      await rig.during(t, {
+        happens: async () => {
+          way.delay(50);
+          await sleep(6_000);
+          await way.restore();
+        },
+        standstillMsMax: lateMsMax,
+        duplicatesMax: 0,
+      });
+    },
+  );
+});

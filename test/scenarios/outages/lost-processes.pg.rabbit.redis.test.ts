@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
+import type { PosthornServer } from "./posthorn-server.ts";
+import { Rig } from "./rig.ts";
+
+/** A worker counts as dead 15 s after its last sign of life; others look for work every second or so. */
+const takeoverMsMax = 25_000;
+/** Between giving a webhook up and another worker taking it, on a busy machine. */
+const handoverMsMax = 10_000;
+/** A duty is free 15 s after its holder was heard of last. */
+const dutyMsMax = 30_000;
+/** What one worker had sent, and not yet committed, when it went away. */
+const inFlightMax = 60;
+
+test("a deployment under load loses processes", async (t) => {
+  const rig = await Rig.open(t, { distributed: true });
+  const { apis, schedulers, workers } = rig.deployment;
+
+  await t.test("WDS-216 WDS-217 a worker is killed: others serve its webhooks", async (t) => {
+    let killed: PosthornServer | undefined;
+    await rig.during(t, {
+      happens: async () => {
+        killed = await rig.busyOwnerOf("w2_strict");
+        await killed.kill();
+        rig.receiver.release();
+      },
+      standstillMsMax: takeoverMsMax,
+      duplicatesMax: inFlightMax,
+    });
+    await killed?.start();
+  });
+
+  await t.test(
+    "a worker is paused for longer than it counts as alive: it settles nothing afterwards",
+    async (t) => {
+      await rig.during(t, {
+        happens: async () => {
+          const paused = await rig.busyOwnerOf("w2_strict");
+          const before = paused.worker;
+          paused.pause();
+          // The answer is there when it wakes up, and would be a success of something that another one sent by then.
+          const answers = rig.receiver.release();
+          assert.ok(answers > 0);
+          await sleep(pauseMs);
+          paused.resume();
+          await eventually("the paused worker finds out", {
+            ask: async () => paused.output,
+            holds: (output) =>
+              /others serve its webhooks now/.test(output) && /the lease was lost/.test(output),
+          });
+          await eventually("it is a worker under another number", {
+            ask: async () => paused.worker,
+            holds: (worker) => worker !== before,
+          });
+        },
+        standstillMsMax: takeoverMsMax,
+        duplicatesMax: inFlightMax,
+      });
+    },
+  );
+
+  await t.test(
+    "two schedulers are killed, one after the other: somebody always looks for lost work",
+    async (t) => {
+      const { server } = rig.deployment.postgres;
+      const sweeper = async () =>
+        (
+          await server.query(
+            "SELECT holder, until > clock_timestamp() AS lives FROM posthorn.duties WHERE name = 'sweep'",
+          )
+        )[0];
+      const before = (await sweeper())?.["holder"];
+      assert.ok(before !== undefined);
+      await rig.during(t, {
+        happens: async () => {
+          for (const scheduler of schedulers) {
+            await scheduler.kill();
+            await scheduler.start();
+          }
+          await eventually("another one has the duty of the one that had it", {
+            ask: sweeper,
+            holds: (row) => row?.["lives"] === true && row["holder"] !== before,
+            withinMs: dutyMsMax,
+          });
+        },
+        standstillMsMax: handoverMsMax,
+        duplicatesMax: 0,
+      });
+    },
+  );
+
+  assert.ok([...apis, ...schedulers, ...workers].every(({ isRunning }) => isRunning));
+});
+
+const pauseMs = 20_000;

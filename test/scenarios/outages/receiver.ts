@@ -1,0 +1,98 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { SeededRandom } from "../../simulation/seeded-random.ts";
+
+/** One request as it arrived. */
+export interface Arrival {
+  readonly eventId: string;
+  readonly atMs: number;
+  readonly accepted: boolean;
+}
+
+export interface ReceiverOptions {
+  readonly seed: string;
+  /** Share of requests that these webhooks answer with 503. */
+  readonly flaky: { readonly webhooks: readonly string[]; readonly share: number };
+  readonly answerDelayMs: number;
+}
+
+/** Requests of one webhook whose answers are withheld. */
+interface Hold {
+  readonly webhook: string;
+  readonly began: () => void;
+  readonly answers: (() => void)[];
+}
+
+/** Receives for all webhooks of a deployment and remembers, for each, what came in which order. */
+export class OutageReceiver {
+  readonly #options: ReceiverOptions;
+  readonly #random: SeededRandom;
+  readonly #server: Server;
+  /** By the name of the webhook, which is in its URL. */
+  readonly arrivals = new Map<string, Arrival[]>();
+  /** How often each event was accepted. */
+  readonly accepted = new Map<string, number>();
+  port = 0;
+  #hold: Hold | null = null;
+
+  private constructor(options: ReceiverOptions) {
+    this.#options = options;
+    this.#random = new SeededRandom(options.seed);
+    this.#server = createServer((request, response) => this.#receive(request, response));
+    this.#server.keepAliveTimeout = 60_000;
+  }
+
+  static async start(options: ReceiverOptions): Promise<OutageReceiver> {
+    const receiver = new OutageReceiver(options);
+    await new Promise<void>((resolve) => receiver.#server.listen(0, "127.0.0.1", 4096, resolve));
+    receiver.port = (receiver.#server.address() as AddressInfo).port;
+    return receiver;
+  }
+
+  url(webhook: string): string {
+    return `http://127.0.0.1:${this.port}/${webhook}`;
+  }
+
+  /** Withholds the answers of a webhook from now on. Resolves once a request waits for one. */
+  hold(webhook: string): Promise<void> {
+    return new Promise((began) => {
+      this.#hold = { webhook, began, answers: [] };
+    });
+  }
+
+  /** Gives the answers that were withheld. Returns how many there were. */
+  release(): number {
+    const answers = this.#hold?.answers ?? [];
+    this.#hold = null;
+    for (const answer of answers) answer();
+    return answers.length;
+  }
+
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+  }
+
+  #receive(request: IncomingMessage, response: ServerResponse): void {
+    request.resume();
+    request.once("end", () => {
+      const webhook = (request.url ?? "/").slice(1);
+      const eventId = String(request.headers["webhook-id"]);
+      const { flaky, answerDelayMs } = this.#options;
+      const refused = flaky.webhooks.includes(webhook) && this.#random.chance(flaky.share);
+      const arrivals = this.arrivals.get(webhook) ?? [];
+      this.arrivals.set(webhook, arrivals);
+      arrivals.push({ eventId, atMs: performance.now(), accepted: !refused });
+      if (!refused) this.accepted.set(eventId, (this.accepted.get(eventId) ?? 0) + 1);
+      const answer = () => {
+        response.statusCode = refused ? 503 : 200;
+        response.end();
+      };
+      const hold = this.#hold;
+      if (hold?.webhook !== webhook) setTimeout(answer, answerDelayMs);
+      else if (hold.answers.push(answer) === 1) hold.began();
+    });
+  }
+}

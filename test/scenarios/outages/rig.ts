@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../eventually.ts";
+import { Deployment, type DeploymentOptions } from "./deployment.ts";
+import { acceptedTwice, breaches, type Waiting, whatWaits } from "./history.ts";
+import type { PosthornServer } from "./posthorn-server.ts";
+import { type Accepted, SteadyPublisher } from "./publisher.ts";
+import { OutageReceiver } from "./receiver.ts";
+import { standstills } from "./standstills.ts";
+import { addressesOf, adminKey, flakyWebhooks, registerWebhooks, webhookNames } from "./webhooks.ts";
+
+const eventsPerSecond = 200;
+const calmMs = 1_500;
+const afterMs = 2_000;
+const settledWithinMs = 90_000;
+/** Worth a word about what it was that took so long. */
+const slowMs = 10_000;
+
+export interface Outage {
+  /** Breaks something and mends it again; resolves once it is mended. */
+  readonly happens: () => Promise<void>;
+  /** The longest time in which a webhook may get nothing. */
+  readonly standstillMsMax: number;
+  /** Requests that may come again because a process or connection died under them. */
+  readonly duplicatesMax: number;
+}
+
+/** A deployment under a steady load, a receiver that remembers everything, and what breaks in between. */
+export class Rig {
+  readonly deployment: Deployment;
+  readonly receiver: OutageReceiver;
+  readonly publisher: SteadyPublisher;
+  readonly #webhooks: ReadonlyMap<string, string>;
+  #isSound = true;
+
+  private constructor(parts: {
+    readonly deployment: Deployment;
+    readonly receiver: OutageReceiver;
+    readonly webhooks: ReadonlyMap<string, string>;
+  }) {
+    this.deployment = parts.deployment;
+    this.receiver = parts.receiver;
+    this.#webhooks = parts.webhooks;
+    this.publisher = new SteadyPublisher({
+      targets: () => this.deployment.apis.flatMap(({ url }) => url ?? []),
+      key: adminKey,
+      addresses: addressesOf(),
+      eventsPerSecond,
+      name: randomBytes(4).toString("hex"),
+    });
+  }
+
+  /** Everything is stopped and removed after the test. */
+  static async open(t: TestContext, options: DeploymentOptions = {}): Promise<Rig> {
+    const stack = new AsyncDisposableStack();
+    t.after(() => stack.disposeAsync());
+    const seed = randomBytes(4).toString("hex");
+    t.diagnostic(`seed of the receiver ${seed}`);
+    const receiver = await OutageReceiver.start({
+      seed,
+      flaky: { webhooks: flakyWebhooks, share: 0.05 },
+      answerDelayMs: 5,
+    });
+    stack.defer(() => receiver.close());
+    const deployment = new Deployment(options);
+    stack.defer(() => deployment.close());
+    await deployment.start();
+    const webhooks = await registerWebhooks(deployment.apis, receiver);
+    const rig = new Rig({ deployment, receiver, webhooks });
+    stack.defer(async () => rig.publisher.abandon());
+    return rig;
+  }
+
+  /**
+   * The worker that serves a webhook, at a moment when a request of it waits for its answer, and will until
+   * `receiver.release()`.
+   */
+  async busyOwnerOf(name: string): Promise<PosthornServer> {
+    const id = [...this.#webhooks].find(([, each]) => each === name)?.[0] ?? "";
+    for (;;) {
+      const before = await this.deployment.ownerOf(id);
+      await this.receiver.hold(name);
+      // Workers share anew when one joined, and nobody takes a webhook over while a request of it is on its way.
+      const owner = await this.deployment.ownerOf(id);
+      if (owner === before) return owner;
+      this.receiver.release();
+    }
+  }
+
+  /** Under load, lets something break, waits until all is delivered, and compares what everybody knows. */
+  async during(t: TestContext, outage: Outage): Promise<void> {
+    assert.ok(this.#isSound, "an earlier outage did harm");
+    try {
+      await this.#during(t, outage);
+    } catch (error) {
+      this.#isSound = false;
+      this.publisher.abandon();
+      process.stdout.write(this.deployment.troubles());
+      throw error;
+    }
+  }
+
+  async #during(t: TestContext, { happens, standstillMsMax, duplicatesMax }: Outage): Promise<void> {
+    const { publisher, receiver } = this;
+    const before = {
+      accepted: publisher.accepted.size,
+      retries: publisher.retries,
+      twice: acceptedTwice(receiver),
+    };
+    publisher.setbacks.clear();
+    publisher.slowestAnswerMs = 0;
+    const startedMs = performance.now();
+    publisher.start();
+    const calm = await this.#paceOver(calmMs);
+    assert.deepEqual(publisher.refusals, [], "events were refused for good");
+    const brokenMs = performance.now();
+    await happens();
+    const mendedMs = performance.now();
+    await eventually("each webhook gets something again", {
+      ask: async () => this.#webhooksWithoutArrival(mendedMs),
+      holds: (without) => without.length === 0,
+      withinMs: settledWithinMs,
+    });
+    const recoveredMs = performance.now();
+    const after = await this.#paceOver(afterMs);
+    publisher.stop();
+    const stoppedMs = performance.now();
+    await this.#settled(t);
+    await this.#compare();
+    const duplicates = acceptedTwice(receiver) - before.twice;
+    const longest = standstills(receiver, { fromMs: startedMs, untilMs: stoppedMs });
+    const pace = (calm + after) / 2;
+    const setbacks = JSON.stringify(Object.fromEntries(publisher.setbacks));
+    t.diagnostic(
+      `accepted ${publisher.accepted.size - before.accepted}, offered ${Math.round(pace)}/s outside of the outage, ` +
+        `outage ${seconds(mendedMs - brokenMs)}, every webhook served again after ${seconds(recoveredMs - mendedMs)}, ` +
+        `settled ${seconds(performance.now() - stoppedMs)} after the load`,
+    );
+    t.diagnostic(
+      `publisher's retries ${publisher.retries - before.retries} ${setbacks}, slowest answer ${seconds(publisher.slowestAnswerMs)}, ` +
+        `duplicates at the receiver ${duplicates}, longest standstill of all ${seconds(longest.allMs)}, ` +
+        `of one webhook ${seconds(longest.oneMs)} (${longest.one})`,
+    );
+    assert.deepEqual(publisher.refusals, [], "events were refused for good");
+    assert.ok(pace >= 0.9 * eventsPerSecond, `the load was only ${pace} events/s`);
+    assert.ok(
+      duplicates <= duplicatesMax,
+      `${duplicates} duplicates, at most ${duplicatesMax} can be excused`,
+    );
+    assert.ok(longest.oneMs <= standstillMsMax, `${longest.one} got nothing for ${seconds(longest.oneMs)}`);
+  }
+
+  /** Events a second that were offered over that time. */
+  async #paceOver(durationMs: number): Promise<number> {
+    const { offered } = this.publisher;
+    const fromMs = performance.now();
+    await sleep(durationMs);
+    return (1_000 * (this.publisher.offered - offered)) / (performance.now() - fromMs);
+  }
+
+  #webhooksWithoutArrival(sinceMs: number): readonly string[] {
+    return webhookNames.filter((name) => {
+      const last = this.receiver.arrivals.get(name)?.at(-1);
+      return last === undefined || last.atMs < sinceMs;
+    });
+  }
+
+  async #settled(t: TestContext): Promise<void> {
+    const { publisher, deployment } = this;
+    const sinceMs = performance.now();
+    let slow: Waiting | null = null;
+    await eventually("everything offered is accepted", {
+      ask: async () => publisher.outstanding,
+      holds: (outstanding) => outstanding === 0,
+      withinMs: settledWithinMs,
+    });
+    await eventually("nothing waits any more", {
+      ask: () => whatWaits(deployment.postgres.server),
+      holds: (waiting) => {
+        if (waiting.count > 0 && performance.now() - sinceMs > slowMs) slow ??= waiting;
+        return waiting.count === 0;
+      },
+      withinMs: settledWithinMs,
+    });
+    if (slow !== null)
+      t.diagnostic(`${seconds(slowMs)} after the load these still waited: ${JSON.stringify(slow)}`);
+  }
+
+  async #compare(): Promise<void> {
+    const accepted: readonly Accepted[] = [...this.publisher.accepted.values()];
+    const { receiver } = this;
+    const postgres = this.deployment.postgres.server;
+    const found = await breaches({ accepted, receiver, postgres, webhooks: this.#webhooks });
+    assert.deepEqual(found.slice(0, 20), [], `${found.length} promises were broken`);
+  }
+}
+
+function seconds(durationMs: number): string {
+  return `${(durationMs / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,126 @@
+/** Names of a test's own on the RabbitMQ and the Redis that all tests share. */
+import { randomBytes } from "node:crypto";
+import { type Channel, connect } from "amqplib";
+import { Topology } from "../../../src/adapters/queue/rabbitmq/topology.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { priorities } from "../../../src/core/delivery.ts";
+import {
+  connectOperator,
+  keysUnder,
+  type Operator,
+  removeKeys,
+  sharedRedisUrl,
+} from "../../conformance/shared-state/redis-state.fixture.ts";
+
+const queueUrl = process.env["POSTHORN_TEST_QUEUE_URL"] ?? "amqp://guest:guest@127.0.0.1:5672";
+const nothing = (): void => undefined;
+const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** Pools of workers that tests use, `default` among them. */
+const pools = ["default", "big"] as const;
+
+const companionNames = ["rabbitmq", "redis"] as const;
+export type CompanionName = (typeof companionNames)[number];
+
+export interface OwnPrefixes {
+  readonly values: {
+    readonly queueUrl: string;
+    readonly queuePrefix: string;
+    readonly redisUrl: string;
+    readonly redisPrefix: string;
+  };
+  /** The same for a process. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What is there of them. */
+  traces(): Promise<Traces>;
+  /** What the queue for normal work of a pool holds. Rejects when there is no such queue. */
+  workQueue(pool: (typeof pools)[number]): Promise<WorkQueueTraces>;
+  /** Does something as an operator of RabbitMQ does, who knows the names of queues. */
+  operate<Result>(work: (channel: Channel, names: Topology) => Promise<Result>): Promise<Result>;
+  /** Removes whatever was made under them, once nobody uses them any more. */
+  remove(): Promise<void>;
+}
+
+export interface Traces {
+  /** Consumers of the queue for work of normal priority. */
+  readonly consumers: number;
+  /** Names of the keys, without the prefix. */
+  readonly keys: readonly string[];
+}
+
+export interface WorkQueueTraces {
+  readonly name: string;
+  readonly consumers: number;
+  /** That no worker was given yet. */
+  readonly notices: number;
+}
+
+/** Of both, unless one is not to be used. */
+export function ownPrefixes(companions: readonly CompanionName[] = companionNames): OwnPrefixes {
+  const usesRabbitMq = companions.includes("rabbitmq");
+  const usesRedis = companions.includes("redis");
+  const prefix = `posthorn-test-${randomBytes(6).toString("hex")}`;
+  return {
+    values: { queueUrl, queuePrefix: prefix, redisUrl: sharedRedisUrl, redisPrefix: prefix },
+    env: {
+      ...(usesRabbitMq && { POSTHORN_QUEUE_URL: queueUrl, POSTHORN_QUEUE_PREFIX: prefix }),
+      ...(usesRedis && { POSTHORN_REDIS_URL: sharedRedisUrl, POSTHORN_REDIS_PREFIX: prefix }),
+    },
+    traces: async () => {
+      const keys = usesRedis ? await withRedis((operator) => keysUnder(operator, prefix)) : [];
+      const consumers = usesRabbitMq
+        ? (await lookAt(namesOf(prefix).workQueue("default", "normal"))).consumers
+        : 0;
+      return { consumers, keys: keys.map((key) => key.slice(prefix.length + 1)) };
+    },
+    workQueue: (pool) => lookAt(namesOf(prefix).workQueue(pool, "normal")),
+    operate: (work) => withChannel((channel) => work(channel, namesOf(prefix))),
+    remove: async () => {
+      if (usesRedis) await withRedis((operator) => removeKeys(operator, prefix));
+      if (usesRabbitMq) await withChannel((channel) => removeQueues(channel, namesOf(prefix)));
+    },
+  };
+}
+
+function namesOf(prefix: string): Topology {
+  return new Topology({ prefix, clock: systemClock, log: silent });
+}
+
+function lookAt(name: string): Promise<WorkQueueTraces> {
+  return withChannel(async (channel) => {
+    const { consumerCount, messageCount } = await channel.checkQueue(name);
+    return { name, consumers: consumerCount, notices: messageCount };
+  });
+}
+
+/** Queues of workers go with their connections. To delete a queue that does not exist is no error. */
+async function removeQueues(channel: Channel, names: Topology): Promise<void> {
+  for (const pool of pools)
+    for (const priority of priorities) await channel.deleteQueue(names.workQueue(pool, priority));
+  await channel.deleteQueue(names.parkedQueue);
+  await channel.deleteExchange(names.tellExchange);
+}
+
+async function withChannel<Result>(work: (channel: Channel) => Promise<Result>): Promise<Result> {
+  const connection = await connect(queueUrl);
+  try {
+    const channel = await connection.createConfirmChannel();
+    // What the broker refuses rejects the call that asked for it.
+    channel.on("error", () => undefined);
+    const result = await work(channel);
+    // What was sent has arrived.
+    await channel.waitForConfirms();
+    return result;
+  } finally {
+    await connection.close();
+  }
+}
+
+async function withRedis<Result>(work: (operator: Operator) => Promise<Result>): Promise<Result> {
+  const operator = await connectOperator();
+  try {
+    return await work(operator);
+  } finally {
+    await operator.close();
+  }
+}

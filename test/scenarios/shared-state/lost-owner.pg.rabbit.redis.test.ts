@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openRedisSharedState } from "../../../src/adapters/shared-state/redis/open.ts";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import { createSystemRandom } from "../../../src/adapters/system/random.ts";
+import type { SharedState } from "../../../src/ports/shared-state.ts";
+import { startReceiver } from "../../peers/receiver.ts";
+import { eventually } from "../eventually.ts";
+import { Cluster } from "../postgres/cluster.ts";
+
+const windowMs = 300_000;
+const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
+
+/** The same state as the workers see it. */
+async function openSharedState({ prefixes }: Cluster): Promise<SharedState> {
+  assert.ok(prefixes !== null);
+  const { redisUrl: url, redisPrefix: prefix } = prefixes.values;
+  const nothing = (): void => undefined;
+  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+  return openRedisSharedState({
+    ...{ url, prefix, clock: systemClock, random: createSystemRandom(), connectTimeoutMs: 5_000 },
+    telemetry: { log },
+  });
+}
+
+test("WDS-36 a circuit near its threshold opens in time although the owner of the webhook died", async (t) => {
+  const cluster = await Cluster.openDistributed();
+  t.after(() => cluster.close());
+  const receiver = await startReceiver();
+  t.after(() => receiver.close());
+  const [api] = await cluster.start("api,scheduler", "worker", "worker");
+  assert.ok(api !== undefined);
+  receiver.script(() => ({ status: 500 }));
+  const id = await cluster.addWebhook(api, {
+    url: receiver.url("/"),
+    events: ["order.*"],
+    circuit_breaker_config: { minimum_throughput: 10, window_size_ms: windowMs, sleep_window_ms: 300_000 },
+    retry_config: { schedule_ms: [600_000] },
+  });
+  await cluster.publish(api, "order.paid", numbered(9));
+  await receiver.waitForRequests(9, 20_000);
+  const owner = await cluster.ownerOf(id);
+  const state = await openSharedState(cluster);
+  t.after(() => state.close());
+  await eventually("the owner has noted what it knows", {
+    ask: async () => (await state.endpoints.recall([{ webhookId: id, windowMs }]))[0]?.counts ?? [],
+    holds: (counts) => counts.reduce((sum, { failures }) => sum + failures, 0) === 9,
+  });
+  await owner.end("SIGKILL");
+  await cluster.publish(api, "order.paid", numbered(30));
+  await receiver.waitForRequests(10, 60_000);
+  const health = await eventually("the circuit is open", {
+    ask: async () => (await cluster.call(api, `GET /v1/webhooks/${id}/health`)).body["circuit_breaker"],
+    holds: (circuit) => (circuit as { readonly state?: unknown } | undefined)?.state === "open",
+  });
+  t.diagnostic(JSON.stringify(health));
+  // Requests that were under way when the tenth failed are all that came after it.
+  assert.ok(receiver.requestCount <= 11, `${receiver.requestCount} requests`);
+});

@@ -1,0 +1,228 @@
+/**
+ * Several engines in virtual time, each with a store of its own, that share only one in-memory state: what they do
+ * together is then what the shared state makes them do. Its calls take a moment, as over a network.
+ */
+import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts";
+import type { RateLimitConfig } from "../../../src/core/profile.ts";
+import { type Webhook, webhookDefaults } from "../../../src/core/webhook.ts";
+import { Engine } from "../../../src/engine/engine.ts";
+import type { DeliveryView } from "../../../src/engine/services.ts";
+import type { SharedState } from "../../../src/ports/shared-state.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import { noResponseFields, type Transport } from "../../../src/ports/transport.ts";
+import { SharedMemory } from "../../conformance/shared-state/in-process-shared-state.fixture.ts";
+import { microtasksDone, ProcessClock, VirtualTime } from "../../simulation/fake-clock.ts";
+import { createModelStore } from "../../simulation/model-store.ts";
+import { RecordedTelemetry } from "../../simulation/recorded-telemetry.ts";
+import { SeededRandom } from "../../simulation/seeded-random.ts";
+import { stubSecretBox } from "../../simulation/stub-secret-box.ts";
+
+/** A request that an engine sent. */
+interface Sent {
+  readonly engine: number;
+  readonly webhookId: string;
+  /** Since the beginning. */
+  readonly atMs: number;
+}
+
+/** Which part of the shared state was asked, and for how many entries. */
+interface Call {
+  readonly name: string;
+  readonly entries: number;
+}
+
+export class SeveralEngines {
+  readonly time = new VirtualTime(Date.UTC(2026, 2, 15, 9));
+  readonly memory = new SharedMemory({ now: () => this.time.now() });
+  readonly engines: Engine[] = [];
+  readonly sent: Sent[] = [];
+  readonly calls: Call[] = [];
+  readonly limited = new Map<string, number>();
+  /** How long the receivers of an engine's webhooks take to answer. */
+  answerMs: (engine: number) => number = () => 5;
+  readonly #stores: Store[] = [];
+  readonly #random: SeededRandom;
+  #webhooks = 0;
+
+  constructor(seed: number) {
+    this.#random = new SeededRandom(`several engines ${seed}`);
+  }
+
+  /** With `shares: false` they have nothing in common. */
+  static async start(options: {
+    readonly seed: number;
+    readonly engines: number;
+    readonly shares?: boolean;
+  }): Promise<SeveralEngines> {
+    const several = new SeveralEngines(options.seed);
+    for (let index = 0; index < options.engines; index += 1) several.#add(index, options.shares ?? true);
+    await several.until(Promise.all(several.engines.map((engine) => engine.start())));
+    return several;
+  }
+
+  /** Takes a webhook into service at one engine. */
+  addWebhook(engine: number, given: Partial<Webhook>): string {
+    this.#webhooks += 1;
+    const now = this.time.now();
+    const webhook: Webhook = {
+      id: `webhook-${this.#webhooks}`,
+      ...{
+        tenantId: "default",
+        ownerId: null,
+        url: "https://receiver.example/",
+        events: ["*"],
+        description: "",
+      },
+      ...{ status: "active", statusReason: null, statusChangedAt: now, profile: "standard", schemes: ["v1"] },
+      ...webhookDefaults,
+      retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
+      ...{ circuitBreaker: {}, rateLimit: null, ordering: "none", headers: {}, metadata: {} },
+      ...{ createdAt: now, updatedAt: now },
+      ...given,
+    };
+    const withPath = { ...webhook, url: `https://receiver.example/${webhook.id}` };
+    const key = `${webhook.id}\nwhsec_${Buffer.alloc(32, 7).toString("base64")}`;
+    const dates = { createdAt: now, expiresAt: null };
+    const secret = { kind: "symmetric" as const, ciphertext: Buffer.from(key), digest: "", ...dates };
+    this.engines[engine]?.applyWebhook({ webhook: withPath, secrets: [secret] });
+    return webhook.id;
+  }
+
+  /** Publishes so many events at one engine, for its webhooks that want the type. */
+  async publish(
+    engine: number,
+    events: { readonly eventType: string; readonly count: number },
+  ): Promise<void> {
+    const { eventType, count } = events;
+    const inputs = Array.from({ length: count }, (_, n) => ({ eventType, data: { n } }));
+    await this.until(
+      this.engines[engine]?.publishMany({ tenantId: "default" }, inputs) ?? Promise.resolve([]),
+    );
+  }
+
+  /** The same limit at all engines, as after a change that each of them has heard of. */
+  limit(rateLimit: RateLimitConfig): void {
+    for (const engine of this.engines) engine.applyTenantLimit({ tenantId: "default", rateLimit });
+  }
+
+  /** How a delivery of a webhook that waits is shown. */
+  async waiting(engine: number, webhookId: string): Promise<DeliveryView | null> {
+    const anything = { tenantId: null, eventId: null, from: null, to: null };
+    const page = { limit: 1, before: null, offset: 0 };
+    const found = await this.#stores[engine]?.history.listDeliveries({
+      ...{ ...anything, webhookId, states: ["pending"], page },
+    });
+    const delivery = found?.rows[0];
+    return delivery === undefined ? null : (this.engines[engine]?.explain(delivery) ?? null);
+  }
+
+  /** Lets time pass. */
+  async pass(ms: number): Promise<void> {
+    await this.#run({ untilMs: this.time.monotonicMs() + ms, isDone: () => false });
+  }
+
+  /** Lets time pass until something has happened. */
+  async until<Result>(work: Promise<Result>): Promise<Result> {
+    let isDone = false;
+    const mark = (): void => void (isDone = true);
+    work.then(mark, mark);
+    await this.#run({ untilMs: this.time.monotonicMs() + 60_000, isDone: () => isDone });
+    return work;
+  }
+
+  async stop(): Promise<void> {
+    await this.until(Promise.all(this.engines.map((engine) => engine.stop({ graceMs: 1_000 }))));
+  }
+
+  async #run(end: { readonly untilMs: number; readonly isDone: () => boolean }): Promise<void> {
+    for (;;) {
+      await microtasksDone();
+      if (end.isDone()) return;
+      if (this.time.runDeferred()) {
+        this.time.runTimer(this.time.monotonicMs());
+        continue;
+      }
+      if (!this.time.runTimer(end.untilMs)) return;
+    }
+  }
+
+  #add(index: number, shares: boolean): void {
+    const random = this.#random.fork(`engine ${index}`);
+    const state = this.#delayed(this.memory.open(), random.fork("network"));
+    const store = createModelStore();
+    this.#stores.push(store);
+    const { telemetry } = new RecordedTelemetry(() => undefined);
+    const rateLimited = (webhookId: string): void => {
+      this.limited.set(webhookId, (this.limited.get(webhookId) ?? 0) + 1);
+    };
+    this.engines.push(
+      new Engine({
+        store,
+        transport: this.#transport(index),
+        ...(shares && { sharedState: state }),
+        ...{ secretBox: stubSecretBox, clock: new ProcessClock(this.time), random },
+        telemetry: { log: telemetry.log, metrics: { ...telemetry.metrics, rateLimited } },
+        ...{ limits, retention, delivers: true, userAgent: "posthorn-test", requestOrigin: "posthorn.test" },
+        urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
+        ...{ tenantExists: () => true, schemaProblems: () => [] },
+      }),
+    );
+  }
+
+  #transport(engine: number): Transport {
+    return {
+      send: ({ path }) => {
+        this.sent.push({ engine, webhookId: path.slice(1), atMs: this.time.monotonicMs() });
+        const answer = { kind: "response", status: 200, complete: true } as const;
+        const nothing = { responseSample: null, fields: noResponseFields, errorMessage: null };
+        return new Promise((resolve) => {
+          const durationMs = this.answerMs(engine);
+          this.time.after(durationMs, () => resolve({ observation: answer, durationMs, ...nothing }));
+        });
+      },
+      openSockets: () => 0,
+      close: async () => undefined,
+    };
+  }
+
+  /** A call reaches the state after a moment, and so does its answer reach the engine. */
+  #delayed(state: SharedState, random: SeededRandom): SharedState {
+    const way = (): Promise<void> =>
+      new Promise((resolve) => void this.time.after(1 + random.uniform() * 2, resolve));
+    const over =
+      <Entry, Answer>(name: string, work: (entries: readonly Entry[]) => Promise<Answer>) =>
+      async (entries: readonly Entry[]): Promise<Answer> => {
+        this.calls.push({ name, entries: entries.length });
+        await way();
+        const answer = await work(entries);
+        await way();
+        return answer;
+      };
+    const { limits: tokens, publishes } = state;
+    return {
+      get isAvailable() {
+        return state.isAvailable;
+      },
+      limits: { draw: over("draw", tokens.draw), giveBack: over("giveBack", tokens.giveBack) },
+      publishes: {
+        recall: over("recall", publishes.recall),
+        remember: over("remember", publishes.remember),
+      },
+      ...{ endpoints: state.endpoints, news: state.news },
+      watch: (listener) => state.watch(listener),
+      close: () => state.close(),
+    };
+  }
+}
+
+const dayMs = 86_400_000;
+const retention = { payloadMs: 30 * dayMs, historyMs: 90 * dayMs };
+const limits = {
+  concurrency: 100,
+  webhookConcurrency: 5,
+  payloadBytesMax: 262_144,
+  commitWindowMs: 5,
+  commitWritesMax: 512,
+  bufferBytesMax: 64 * 1024 * 1024,
+  leaseMs: 300_000,
+};
