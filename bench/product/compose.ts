@@ -4,6 +4,8 @@ import { createPrometheusMetrics } from "../../src/adapters/telemetry/prometheus
 import { prepareDataFolder } from "../../src/app/data-folder.ts";
 import { loadKeys, readMasterKeys } from "../../src/app/keys.ts";
 import { createLog } from "../../src/app/logging.ts";
+import { openCompanions } from "../../src/app/open-companions.ts";
+import type { Companions } from "../../src/app/open-companions.ts";
 import { openStore } from "../../src/app/open-store.ts";
 import { assembleEngine } from "../../src/app/running-engine.ts";
 import type { AssembledEngine } from "../../src/app/running-engine.ts";
@@ -11,23 +13,26 @@ import type { Settings } from "../../src/config/options.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { AttemptFact, Metrics } from "../../src/ports/telemetry.ts";
+import type { Home } from "./home.ts";
 
 export interface ProductOptions {
-  readonly dataDir: string;
+  readonly home: Home;
   /** False only publishes: deliveries wait in the store. */
   readonly delivers: boolean;
   readonly onSettled: (fact: AttemptFact) => void;
 }
 
-/** The embedded product before its start. */
+/** The product before its start. */
 export interface Product extends AssembledEngine {
   readonly store: Store;
+  readonly companions: Companions;
   readonly stopMetrics: () => void;
 }
 
-/** What a user gets without settings, but for loopback targets and a quiet log. */
-export function productSettings(values: Readonly<Record<string, unknown>>): Settings {
-  const resolution = resolveValues({ dev: true, logLevel: "warn", port: 0, ...values });
+/** What a user gets without settings, but for loopback targets, a quiet log and the addresses of servers. */
+export function productSettings({ dataDir, servers }: Home, roles?: Settings["roles"]): Settings {
+  const given = { ...servers, ...(roles === undefined ? {} : { roles }) };
+  const resolution = resolveValues({ dev: true, logLevel: "warn", port: 0, dataDir, ...given });
   if (resolution.kind === "refused") throw new Error(resolution.problems.join("; "));
   return resolution.settings;
 }
@@ -37,17 +42,19 @@ export function productSettings(values: Readonly<Record<string, unknown>>): Sett
  * deliveries begin, and learns when one is settled so that a publisher can pace itself.
  */
 export async function openProduct(options: ProductOptions): Promise<Product> {
-  const { dataDir, delivers } = options;
-  const settings = productSettings({ dataDir, roles: delivers ? ["scheduler", "worker"] : ["api"] });
+  const { home, delivers } = options;
+  const settings = productSettings(home, delivers ? ["scheduler", "worker"] : ["api"]);
   const random = createSystemRandom();
-  const { folder } = prepareDataFolder(dataDir);
+  const { folder } = prepareDataFolder(home.dataDir);
   const master = readMasterKeys(settings, { folder, random });
-  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys: () => master });
-  const keys = await loadKeys(settings, { master, holder, folder, random });
   const prometheus = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
   const telemetry = { log: createLog(settings), metrics: listening(prometheus.metrics, options.onSettled) };
-  const assembled = await assembleEngine({ settings, store, keys, random, telemetry });
-  return { ...assembled, store, stopMetrics: () => prometheus.stop() };
+  const companions = await openCompanions(settings, { random, telemetry });
+  const masterKeys = () => master;
+  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys, companions });
+  const keys = await loadKeys(settings, { master, holder, folder, random });
+  const assembled = await assembleEngine({ settings, store, companions, keys, random, telemetry });
+  return { ...assembled, store, companions, stopMetrics: () => prometheus.stop() };
 }
 
 export async function startProduct({ engine, lifecycle }: Product): Promise<void> {
@@ -60,6 +67,7 @@ export async function closeProduct(product: Product): Promise<void> {
   await product.engine.stop({ graceMs: 2_000 });
   product.stopMetrics();
   await product.store.close();
+  await product.companions.close();
 }
 
 function listening(metrics: Metrics, onSettled: (fact: AttemptFact) => void): Metrics {

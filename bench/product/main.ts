@@ -1,10 +1,11 @@
-// The embedded product in a process of its own: `node bench/product/main.ts`, driven by product.ts.
+// The product in a process of its own: `node bench/product/main.ts`, driven by product.ts.
 
 import { machineMs, serveCalls } from "../process/serve-calls.ts";
 import { eventData } from "../message.ts";
 import { startPosthorn } from "../../src/app/posthorn.ts";
 import { closeProduct, openProduct, productSettings, startProduct } from "./compose.ts";
 import type { Product } from "./compose.ts";
+import type { Home } from "./home.ts";
 import { Outstanding } from "./outstanding.ts";
 import { park } from "./park.ts";
 import type { ParkInput } from "./park.ts";
@@ -14,7 +15,7 @@ const scope = { tenantId: null };
 let product: Product | null = null;
 let settledOf: (eventType: string) => void = () => undefined;
 
-async function open(input: { readonly dataDir: string; readonly delivers: boolean }): Promise<void> {
+async function open(input: { readonly home: Home; readonly delivers: boolean }): Promise<void> {
   product = await openProduct({ ...input, onSettled: (fact) => settledOf(fact.eventType) });
 }
 
@@ -24,8 +25,8 @@ function opened(): Product {
 }
 
 /** With the HTTP API, exactly as `npm start` runs it. */
-async function serve(input: { readonly dataDir: string }): Promise<ServedProduct> {
-  const running = await startPosthorn(productSettings({ dataDir: input.dataDir }));
+async function serve({ home }: { readonly home: Home }): Promise<ServedProduct> {
+  const running = await startPosthorn(productSettings(home));
   if (running.url === null) throw new Error("the API does not listen");
   return { url: running.url, adminKey: running.adminKey };
 }

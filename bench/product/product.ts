@@ -2,7 +2,10 @@ import { Child } from "../process/child.ts";
 import type { Usage } from "../process/serve-calls.ts";
 import type { SignatureSchemeName } from "../../src/core/profile.ts";
 import type { ParkInput } from "./park.ts";
+import type { Home } from "./home.ts";
 import { committed } from "./waiting.ts";
+import { openWitness } from "./witness.ts";
+import type { Witness } from "./witness.ts";
 
 export interface WebhookSeed {
   readonly url: string;
@@ -44,19 +47,20 @@ export interface PacedEvent {
 /** The product in a process of its own, as the harness sees it. */
 export class ProductProcess {
   readonly #child = new Child(new URL("main.ts", import.meta.url));
-  #dataDir = "";
+  #witness: Witness | null = null;
 
   /** Opens the store and composes the engine; nothing moves before `start`. */
-  async open(input: { readonly dataDir: string; readonly delivers: boolean }): Promise<this> {
-    this.#dataDir = input.dataDir;
+  async open(input: { readonly home: Home; readonly delivers: boolean }): Promise<this> {
     await this.#child.call("open", input);
+    this.#witness = await openWitness(input.home);
     return this;
   }
 
   /** Starts all of it, HTTP API included. It is ended with `kill`. */
-  serve(dataDir: string): Promise<ServedProduct> {
-    this.#dataDir = dataDir;
-    return this.#child.call("serve", { dataDir });
+  async serve(home: Home): Promise<ServedProduct> {
+    const served = await this.#child.call<ServedProduct>("serve", { home });
+    this.#witness = await openWitness(home);
+    return served;
   }
 
   /** Returns their ids, in order. */
@@ -82,7 +86,8 @@ export class ProductProcess {
 
   /** Machine time at which no more than `left` deliveries wait. */
   committed(left = 0): Promise<number> {
-    return committed(this.#dataDir, left);
+    if (this.#witness === null) throw new Error("open or serve comes first");
+    return committed(this.#witness, left);
   }
 
   usage(): Promise<Usage> {
@@ -99,11 +104,20 @@ export class ProductProcess {
 
   /** An orderly end: the store is closed. */
   async close(): Promise<void> {
+    // First, so that the product is the last one to leave its file.
+    await this.#lookAway();
     await this.#child.call("close");
     await this.#child.kill();
   }
 
-  kill(): Promise<void> {
-    return this.#child.kill();
+  async kill(): Promise<void> {
+    await this.#child.kill();
+    await this.#lookAway();
+  }
+
+  async #lookAway(): Promise<void> {
+    const witness = this.#witness;
+    this.#witness = null;
+    await witness?.close();
   }
 }

@@ -1,6 +1,7 @@
 import { eventTypeOf } from "../message.ts";
 import type { Context } from "../row.ts";
 import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import type { Home } from "./home.ts";
 import { ProductProcess } from "./product.ts";
 import type { WebhookSeed } from "./product.ts";
 
@@ -29,35 +30,41 @@ export function seedWebhooks(
     name: seed.name,
     key: JSON.stringify(seed.webhooks),
     fill: (dataDir) =>
-      withPublisher(dataDir, async (product) => {
+      withPublisher({ dataDir }, async (product) => {
         await product.createWebhooks(seed.webhooks);
       }),
   });
 }
 
 /** Publishes without delivering: the deliveries wait in the store, due. */
-export function seedDue(
-  dataDir: string,
-  seed: { readonly events: number; readonly types: readonly string[] },
-): Promise<void> {
-  return withPublisher(dataDir, async (product) => {
-    await product.flood({
-      ...seed,
-      batch: seedBatch,
-      // Nothing is delivered, so nothing would ever make room.
-      outstandingMax: Number.POSITIVE_INFINITY,
-      deliveriesPerEvent: 0,
-      uncountedType: null,
-    });
+export function seedDue(home: Home, seed: DueSeed): Promise<void> {
+  return withPublisher(home, (product) => publishDue(product, seed));
+}
+
+/** The same in a process that is there and does not deliver. */
+export function publishDue(product: ProductProcess, seed: DueSeed): Promise<void> {
+  return product.flood({
+    ...seed,
+    batch: seedBatch,
+    // Nothing is delivered, so nothing would ever make room.
+    outstandingMax: Number.POSITIVE_INFINITY,
+    deliveriesPerEvent: 0,
+    uncountedType: null,
   });
+}
+
+interface DueSeed {
+  readonly events: number;
+  /** Taken in turn. */
+  readonly types: readonly string[];
 }
 
 /** Runs `work` on a process that publishes and never delivers, and closes the store properly. */
 export async function withPublisher(
-  dataDir: string,
+  home: Home,
   work: (product: ProductProcess) => Promise<void>,
 ): Promise<void> {
-  const product = await new ProductProcess().open({ dataDir, delivers: false });
+  const product = await new ProductProcess().open({ home, delivers: false });
   try {
     await product.start();
     await work(product);

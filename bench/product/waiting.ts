@@ -1,45 +1,31 @@
-import { DatabaseSync } from "node:sqlite";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { machineMs } from "../process/serve-calls.ts";
+import type { Home } from "./home.ts";
+import { openWitness } from "./witness.ts";
+import type { Witness } from "./witness.ts";
 
-/**
- * Machine time at which no more than `left` deliveries wait, everything else settled and committed. Reads the product's
- * file from outside: what is seen here has been committed, whatever the product says.
- */
-export async function committed(dataDir: string, left: number): Promise<number> {
-  const db = new DatabaseSync(join(dataDir, "posthorn.db"), { readOnly: true });
-  const query = db.prepare("SELECT waiting_high + waiting_normal + waiting_low AS waiting FROM tally");
-  try {
-    for (let tries = 0; tries < triesMax; tries += 1) {
-      if (Number(query.get()?.["waiting"]) <= left) return machineMs();
-      await sleep(pollMs);
-    }
-    throw new Error(`deliveries still wait: ${String(query.get()?.["waiting"])}, expected ${left}`);
-  } finally {
-    db.close();
+/** Machine time at which no more than `left` deliveries wait, everything else settled and committed. */
+export async function committed(witness: Witness, left: number): Promise<number> {
+  const endsAt = performance.now() + waitMsMax;
+  for (;;) {
+    const waiting = await witness.waiting();
+    if (waiting <= left) return machineMs();
+    if (performance.now() > endsAt) throw new Error(`deliveries still wait: ${waiting}, expected ${left}`);
+    await sleep(pollMs);
   }
 }
 
-/** Every delivery of the file is a success with one attempt. */
-export function verifySettled(dataDir: string, total: number): void {
-  const db = new DatabaseSync(join(dataDir, "posthorn.db"), { readOnly: true });
+/** Every delivery of the store is a success with one attempt. */
+export async function verifySettled(home: Home, total: number): Promise<void> {
+  const witness = await openWitness(home);
   try {
-    const settled = db.prepare("SELECT count(*) AS n FROM deliveries WHERE state = ?").get(successCode)?.[
-      "n"
-    ];
-    const attempts = db.prepare("SELECT count(*) AS n FROM attempts").get()?.["n"];
-    if (settled !== total || attempts !== total) {
-      throw new Error(
-        `of ${total} deliveries ${String(settled)} are settled with ${String(attempts)} attempts`,
-      );
-    }
+    const { successes, attempts } = await witness.settled();
+    if (successes === total && attempts === total) return;
+    throw new Error(`of ${total} deliveries ${successes} are settled with ${attempts} attempts`);
   } finally {
-    db.close();
+    await witness.close();
   }
 }
 
-/** As in the store's codes.ts. */
-const successCode = 2;
 const pollMs = 2;
-const triesMax = 15_000;
+const waitMsMax = 30_000;

@@ -1,16 +1,18 @@
 import type { Row } from "../row.ts";
 import { backlog } from "./backlog.ts";
 import { bullmq } from "./bullmq.ts";
+import { claims, claimsEmbedded } from "./claims.ts";
 import { drain, drainDefaultSchemes } from "./drain.ts";
 import { httpOneToOne } from "./http-one-to-one.ts";
 import { idle } from "./idle.ts";
 import { isolation } from "./isolation.ts";
 import { latency } from "./latency.ts";
 import { raw, rawDispatch } from "./raw.ts";
+import { distributed, postgres } from "./servers.ts";
 import { fanOut, through } from "./through.ts";
 import { verify } from "./verify.ts";
 
-/** Every bench, in the order of running. `postgres` and `distributed` belong between `backlog` and `idle`. */
+/** Every bench, in the order of running. */
 export const allRows: readonly Row[] = [
   raw,
   rawDispatch,
@@ -23,6 +25,10 @@ export const allRows: readonly Row[] = [
   latency,
   isolation,
   backlog,
+  claimsEmbedded,
+  postgres,
+  distributed,
+  claims,
   idle,
   verify,
 ];

@@ -86,13 +86,13 @@ async function seedStores(context: Context, eventsPerWebhook: number): Promise<S
     name: "backlog-empty",
     key: "backlog",
     fill: (dataDir) =>
-      withPublisher(dataDir, async (product) => {
+      withPublisher({ dataDir }, async (product) => {
         ids = await product.createWebhooks(all);
       }),
   });
   const loaded = context.folders.copy({ from: empty, name: "backlog-loaded" });
   const startedAt = performance.now();
-  await withPublisher(loaded, async (product) => {
+  await withPublisher({ dataDir: loaded }, async (product) => {
     const events = eventsPerWebhook;
     const webhookIds = ids.slice(0, parkedWebhooks);
     await product.park({ webhookIds, events, dueInMs: parkedForMs, circuitsOpen: false });
@@ -115,13 +115,13 @@ async function drainOthers(
 ): Promise<Start> {
   const { dataDir, left } = store;
   const counts = context.quick ? { warmUp: 1_500, count: 5_000 } : { warmUp: 3_000, count: 30_000 };
-  await seedDue(dataDir, { events: counts.warmUp + counts.count, types: otherTypes });
+  await seedDue({ dataDir }, { events: counts.warmUp + counts.count, types: otherTypes });
   await context.sink.reset();
   const first = context.sink.when(1);
   const startedAt = machineMs();
   const product = new ProductProcess();
   try {
-    await product.open({ dataDir, delivers: true });
+    await product.open({ home: { dataDir }, delivers: true });
     const stretch = await measureStretch(context, product, { ...counts, left, go: () => product.start() });
     await product.close();
     return { stretch, firstMs: (await first) - startedAt };

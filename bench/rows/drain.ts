@@ -74,12 +74,12 @@ async function drainOnce(context: Context, input: DrainInput): Promise<Figure> {
   const webhooks = webhooksFor(sink.origin, { count: webhookCount, schemes: input.schemes });
   const dataDir = await seedWebhooks(context, { name: "drain", webhooks });
   const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
-  await seedDue(dataDir, { events: total, types });
-  const product = await new ProductProcess().open({ dataDir, delivers: true });
+  await seedDue({ dataDir }, { events: total, types });
+  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
   try {
     const stretch = await measureStretch(context, product, { ...input, go: () => product.start() });
     await product.close();
-    verifySettled(dataDir, total);
+    await verifySettled({ dataDir }, total);
     return { perSecond: stretch.perSecond, cpuUs: stretch.productCpuUs, sinkCpuShare: stretch.sinkCpuShare };
   } finally {
     await product.kill();

@@ -36,7 +36,7 @@ async function httpOnce(
   const product = new ProductProcess();
   const publisher = new Child(new URL("../publisher/main.ts", import.meta.url));
   try {
-    const { url, adminKey } = await product.serve(dataDir);
+    const { url, adminKey } = await product.serve({ dataDir });
     const stretch = await measureStretch(context, product, {
       ...counts,
       go: () => publisher.call("publish", { url, adminKey, types, events: counts.warmUp + counts.count }),

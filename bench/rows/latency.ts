@@ -10,13 +10,14 @@ import { median, percentile } from "../statistics.ts";
 const perSecond = 200;
 const webhookCount = 100;
 const warmUpMs = 1_000;
+const warmUpMsQuick = 400;
 const p95 = 0.95;
 
 /** 200 events/s in an open loop: from accepted (the publish resolved) to received (the sink read the request). */
 export const latency: Row = {
   name: "latency",
   async run(context) {
-    const durationMs = context.quick ? 1_500 : 10_000;
+    const durationMs = context.quick ? 1_000 : 10_000;
     const raws = [await rawOnce(context, durationMs)];
     const products: DelayP95[] = [];
     const ratios: number[] = [];
@@ -66,10 +67,10 @@ async function productOnce(context: Context, durationMs: number): Promise<DelayP
   const webhooks = webhooksFor(sink.origin, { count: webhookCount });
   const dataDir = await seedWebhooks(context, { name: "latency", webhooks });
   const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
-  const product = await new ProductProcess().open({ dataDir, delivers: true });
+  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
   try {
     await product.start();
-    await product.paced({ perSecond, durationMs: warmUpMs, types });
+    await product.paced({ perSecond, durationMs: context.quick ? warmUpMsQuick : warmUpMs, types });
     await product.committed();
     await sink.reset();
     await sink.record();

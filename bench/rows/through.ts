@@ -84,7 +84,7 @@ interface FloodOnce {
 async function floodOnce(context: Context, input: FloodOnce): Promise<Figure> {
   const { warmUp, count, flood } = input;
   const dataDir = await seedWebhooks(context, input);
-  const product = await new ProductProcess().open({ dataDir, delivers: true });
+  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
   try {
     await product.start();
     const events = (warmUp + count) / flood.deliveriesPerEvent;
@@ -94,7 +94,7 @@ async function floodOnce(context: Context, input: FloodOnce): Promise<Figure> {
       go: () => product.flood({ ...flood, events }),
     });
     await product.close();
-    verifySettled(dataDir, warmUp + count);
+    await verifySettled({ dataDir }, warmUp + count);
     return { perSecond: stretch.perSecond, cpuUs: stretch.productCpuUs, sinkCpuShare: stretch.sinkCpuShare };
   } finally {
     await product.kill();
