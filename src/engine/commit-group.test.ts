@@ -31,6 +31,8 @@ interface World {
   readonly batches: CommitBatch[];
   readonly recovered: () => number;
   fail: (batch: CommitBatch) => Error | null;
+  /** The store answers no earlier than this. */
+  holdUp: Promise<void>;
 }
 
 function world(): World {
@@ -39,6 +41,7 @@ function world(): World {
   let recovered = 0;
   const store: Pick<DeliveryStore, "commit"> = {
     async commit(batch): Promise<CommitResult> {
+      await made.holdUp;
       const failure = made.fail(batch);
       if (failure !== null) throw failure;
       batches.push(batch);
@@ -63,7 +66,14 @@ function world(): World {
     windowMs: 10,
     writesMax: 100,
   });
-  const made: World = { clock, commits, batches, recovered: () => recovered, fail: () => null };
+  const made: World = {
+    clock,
+    commits,
+    batches,
+    recovered: () => recovered,
+    fail: () => null,
+    holdUp: Promise.resolve(),
+  };
   return made;
 }
 
@@ -118,6 +128,31 @@ test("a full group does not wait for the window", async () => {
   await clock.turn();
   for (let index = 0; index < 150; index += 1) void publish(commits, `event ${index}`);
   assert.ok((await turnsUntil(clock, () => batches.length >= 1)) <= 2);
+});
+
+test("while a transaction gets no answer, callers are refused and settlements wait", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  const answered = Promise.withResolvers<void>();
+  made.holdUp = answered.promise;
+  const first = publish(commits, "in the transaction");
+  await clock.turn();
+  const waiting = publish(commits, "came while it was written");
+  const settled = settle(commits, "s");
+  clock.advance(4_900);
+  assert.equal(commits.backlog, 2);
+  clock.advance(200);
+  assert.ok((await waiting) instanceof StoreUnavailableError);
+  assert.ok((await publish(commits, "came later")) instanceof StoreUnavailableError);
+  assert.equal(commits.backlog, 1);
+  answered.resolve();
+  assert.deepEqual(await first, { kind: "accepted", sequenceNumber: 0, leases: [] });
+  await turnsUntil(clock, () => batches.length === 2);
+  assert.equal(await settled, true);
+  const after = publish(commits, "after");
+  await turnsUntil(clock, () => batches.length === 3);
+  assert.deepEqual(await after, { kind: "accepted", sequenceNumber: 0, leases: [] });
+  assert.equal(clock.timers, 0, "no transaction leaves its timer behind");
 });
 
 test("while the store is down publishes are refused and settlements kept, then written once", async () => {

@@ -24,7 +24,8 @@ import type { Telemetry } from "../ports/telemetry.ts";
  * load groups grow.
  *
  * When the store cannot write: publishes and requeues are rejected at once, nothing of them happened; settlements and
- * webhook states are facts that happened outside, so they are kept and written again with a growing delay (C-43).
+ * webhook states are facts that happened outside, so they are kept and written again with a growing delay (C-43). The
+ * same holds for those who wait behind a transaction that gets no answer, as when a network swallows packets.
  */
 export interface CommitGroupOptions {
   readonly store: DeliveryStore;
@@ -64,6 +65,8 @@ export class CommitGroup {
   #settlements: PendingSettlement[] = [];
   #states = new Map<string, WebhookRuntimeState>();
   #writing = false;
+  /** The running transaction should have been answered by now. */
+  #unanswered = false;
   #waiting = false;
   #firstAt = 0;
   #seenCallers = 0;
@@ -79,11 +82,13 @@ export class CommitGroup {
   }
 
   publish(pending: PendingPublish): void {
+    if (this.#unanswered) return pending.done(unanswered());
     this.#publishes.push(pending);
     this.#wait();
   }
 
   requeue(pending: PendingRequeue): void {
+    if (this.#unanswered) return pending.done(unanswered());
     this.#requeues.push(pending);
     this.#wait();
   }
@@ -167,6 +172,7 @@ export class CommitGroup {
     this.#writing = true;
     const group = this.#takeGroup();
     const startedAt = this.#options.clock.monotonicMs();
+    const patience = this.#options.clock.schedule(callerWaitMsMax, this.#refuseCallers);
     try {
       const result = await this.#options.store.commit(group.batch);
       this.#writable();
@@ -176,11 +182,19 @@ export class CommitGroup {
       if (error instanceof StoreUnavailableError) this.#postpone(group, error);
       else await this.#writeOneByOne(group, error);
     } finally {
+      patience.cancel();
       this.#writing = false;
+      this.#unanswered = false;
       for (const resolve of this.#idleWaiters.splice(0)) resolve();
       if (this.backlog > 0) this.#wait();
     }
   }
+
+  readonly #refuseCallers = (): void => {
+    this.#unanswered = true;
+    for (const pending of this.#publishes.splice(0)) pending.done(unanswered());
+    for (const pending of this.#requeues.splice(0)) pending.done(unanswered());
+  };
 
   #takeGroup(): Group {
     const publishes = this.#publishes;
@@ -314,6 +328,10 @@ function* singles(group: Group): Iterable<Group> {
   }
 }
 
+function unanswered(): StoreUnavailableError {
+  return new StoreUnavailableError("the database does not answer");
+}
+
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -321,5 +339,7 @@ function messageOf(error: unknown): string {
 /** After a group of this many writes there is load, and the next group gathers for a while. */
 const largeGroupWrites = 32;
 const gatherMs = 4;
+/** How long a transaction may run before those who wait for the next one are refused instead. */
+const callerWaitMsMax = 5_000;
 /** The longest pause between two attempts to write kept settlements. */
 const retryDelayMsMax = 5_000;

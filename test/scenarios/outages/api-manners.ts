@@ -9,7 +9,10 @@ export interface Manners {
 
 /** Refused connections are noticed at once. Publishes wait for the next try to write, which comes within five seconds. */
 const refusedMsMax = 8_000;
-/** A statement without an answer is given up after ten seconds, and whoever came meanwhile waits for the next one. */
+/**
+ * A statement without an answer is given up after ten seconds, and so is the question what became of its transaction;
+ * whoever is in it may have waited for another one for five seconds.
+ */
 const silentMsMax = 25_000;
 /** Readiness has a question of its own that nobody answers. */
 const noticedWithinMs = 10_000;

@@ -159,11 +159,10 @@ export class Database implements Runner {
     return name;
   }
 
-  /** Asks the server over a new connection. Throws when it cannot be told. */
+  /** Asks the server over another connection. Throws when it cannot be told. */
   async #wasCommitted(xid: string): Promise<boolean> {
     const deadlineMs = performance.now() + resolveMsMax;
     for (;;) {
-      const isLast = performance.now() >= deadlineMs;
       try {
         const [row] = await this.#withClient((client) =>
           this.#run<[status: string | null]>(client, {
@@ -174,9 +173,10 @@ export class Database implements Runner {
         if (row?.[0] === "committed") return true;
         if (row?.[0] !== "in progress") return false;
       } catch (error) {
-        if (isLast) throw error;
+        // A question that nobody answers takes its own timeout, and must not be followed by another one.
+        if (performance.now() >= deadlineMs) throw error;
       }
-      if (isLast) {
+      if (performance.now() >= deadlineMs) {
         throw new StoreUnavailableError(
           "the connection was lost during a commit, and its outcome is unknown",
         );
