@@ -9,12 +9,13 @@
 // A failure never stops the run: everything is reported. The last line is for machines: `N passed, N failed`, with
 // `, N skipped` when something was skipped. Exit status 1 when anything failed, 2 for wrong usage.
 
+import { join } from "node:path";
 import { inspect, parseArgs, styleText } from "node:util";
 import type { Check, CheckResult } from "./check.ts";
 import { checks } from "./checks.ts";
 import { type Failure, type FileResult, runTests } from "./run-tests.ts";
 import { type Found, type Service, servicesOf } from "./services.ts";
-import { isTestPath, projectFiles } from "./source-files.ts";
+import { isTestPath, projectFiles, projectRoot } from "./source-files.ts";
 
 interface Suite {
   readonly name: string;
@@ -47,6 +48,9 @@ const skipped: string[] = [];
 let passed = 0;
 /** Which services answer, asked once. */
 const found = new Map<Service, Found>();
+
+// Some hundred processes load the same modules: each starts in half the time when it finds them compiled.
+process.env["NODE_COMPILE_CACHE"] ??= join(projectRoot, "node_modules", ".cache", "compiled");
 
 await main();
 
