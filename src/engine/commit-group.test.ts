@@ -32,7 +32,7 @@ interface World {
   readonly recovered: () => number;
   fail: (batch: CommitBatch) => Error | null;
   /** The store answers no earlier than this. */
-  holdUp: Promise<void>;
+  holdUp: Promise<unknown>;
 }
 
 function world(): World {
@@ -133,7 +133,7 @@ test("a full group does not wait for the window", async () => {
 test("while a transaction gets no answer, callers are refused and settlements wait", async () => {
   const made = world();
   const { clock, commits, batches } = made;
-  const answered = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<null>();
   made.holdUp = answered.promise;
   const first = publish(commits, "in the transaction");
   await clock.turn();
@@ -145,7 +145,7 @@ test("while a transaction gets no answer, callers are refused and settlements wa
   assert.ok((await waiting) instanceof StoreUnavailableError);
   assert.ok((await publish(commits, "came later")) instanceof StoreUnavailableError);
   assert.equal(commits.backlog, 1);
-  answered.resolve();
+  answered.resolve(null);
   assert.deepEqual(await first, { kind: "accepted", sequenceNumber: 0, leases: [] });
   await turnsUntil(clock, () => batches.length === 2);
   assert.equal(await settled, true);
