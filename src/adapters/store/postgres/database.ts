@@ -54,6 +54,7 @@ export class Database implements Runner {
       keepAlive: true,
       application_name: "posthorn",
       types: columnTypes,
+      Client: clientClass(driver),
     });
     // The pool drops a connection that broke while it was idle; whoever needs one next gets another.
     this.#pool.on("error", () => undefined);
@@ -185,6 +186,26 @@ export class Database implements Runner {
     }
   }
 }
+
+/**
+ * The pool forgets a connection that failed to open. Where the client itself gave it up, as without a password that the
+ * server asks for, nobody would close it, and it would hold up the end of the program until the server loses patience.
+ */
+function clientClass(driver: typeof pg): new () => pg.Client {
+  return class extends driver.Client {
+    override connect(): Promise<pg.Client>;
+    override connect(callback: Connected): void;
+    override connect(callback?: Connected): unknown {
+      if (callback === undefined) return super.connect();
+      return super.connect((error: Error | null) => {
+        if (error !== null) this.connection.stream.destroy();
+        callback(error, this);
+      });
+    }
+  };
+}
+
+type Connected = (error: Error | null, client: pg.Client) => void;
 
 interface Commit {
   xid: string | null;

@@ -21,12 +21,13 @@ export function parseAddress(url: string): Address {
   if (parsed === null || !/^postgres(ql)?:$/.test(parsed.protocol)) {
     throw new DatabaseSetupError(
       "invalid_url",
-      "the address of the database is not a URL like postgres://user:password@host:5432/name",
+      "the address of the database is not a URL like postgres://user:password@host:5432/name, with special characters " +
+        "of the password percent-encoded",
     );
   }
   const host = parsed.searchParams.get("host") ?? (parsed.hostname === "" ? "localhost" : parsed.hostname);
   const port = parsed.searchParams.get("port") ?? (parsed.port === "" ? "5432" : parsed.port);
-  return { url, at: `${host}:${port}${parsed.pathname}` };
+  return { url, at: `${host}:${port}${parsed.pathname === "/" ? "" : parsed.pathname}` };
 }
 
 const parsers: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([

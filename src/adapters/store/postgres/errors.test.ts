@@ -68,6 +68,8 @@ for (const { code, problem } of [
   { code: "25006", problem: "read_only" },
   { code: "53300", problem: "unreachable" },
   { code: "ECONNREFUSED", problem: "unreachable" },
+  { code: "42P07", problem: "foreign" },
+  { code: "42723", problem: "foreign" },
 ]) {
   test(`opening says what ${code} means for the setting`, () => {
     const error = setupError(failure(code), "db.example:5432/posthorn");
@@ -85,6 +87,31 @@ test("opening tells a server without TLS and a missing password from one that is
   assert.equal(problemOf("The server does not support SSL connections"), "tls");
   assert.equal(problemOf("SASL: client password must be a string"), "login_refused");
   assert.equal(problemOf("timeout expired"), "unreachable");
+});
+
+test("what the system refuses a socket for is the loss of the connection, known to us by name or not", () => {
+  for (const code of ["EINVAL", "EADDRNOTAVAIL", "EMFILE", "EPERM", "ENETDOWN"]) {
+    const error = Object.assign(failure(code), { syscall: "connect" });
+    assert.ok(storeError(error) instanceof StoreUnavailableError, code);
+    const told = setupError(error, "db.example:5432/posthorn");
+    assert.ok(told instanceof DatabaseSetupError && told.problem === "unreachable", code);
+    assert.match(told.message, new RegExp(code));
+  }
+});
+
+test("opening names a missing file for TLS, a database without a name and a server that is none", () => {
+  const told = (error: Error, at = "db.example:5432/posthorn") => {
+    const found = setupError(error, at);
+    assert.ok(found instanceof DatabaseSetupError);
+    return found;
+  };
+  const missingFile = Object.assign(failure("ENOENT", "ENOENT: no such file, open '/ca.pem'"), {
+    syscall: "open",
+  });
+  assert.match(told(missingFile).message, /\/ca\.pem.*sslrootcert/);
+  assert.match(told(failure("3D000"), "db.example:5432").message, /name one at the end of the URL/);
+  const nonsense = "Received unexpected copyData message from backend.";
+  assert.match(told(failure(null, nonsense)).message, /does not speak as PostgreSQL.*port/);
 });
 
 test("a server before 15, another encoding and a standby are refused", () => {

@@ -10,7 +10,8 @@ export type DatabaseProblem =
   | "too_old"
   | "no_permission"
   | "read_only"
-  | "encoding";
+  | "encoding"
+  | "foreign";
 
 /** The database of `POSTHORN_DATABASE_URL` cannot be opened. Says why and what to do; holds no credentials. */
 export class DatabaseSetupError extends Error {
@@ -78,7 +79,12 @@ export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);
   if (code === null) return networkTexts.test(error.message);
-  return networkCodes.has(code) || code.startsWith("08") || /^57P0[123]$/.test(code);
+  return isNetworkFailure(error) || code.startsWith("08") || /^57P0[123]$/.test(code);
+}
+
+/** By the code, or because the system refused a socket for a reason of its own: no address, no file handles, a firewall. */
+function isNetworkFailure(error: Error): boolean {
+  return networkCodes.has(codeOf(error) ?? "") || ("syscall" in error && error.syscall !== "open");
 }
 
 export function isTransient(error: unknown): boolean {
@@ -102,10 +108,21 @@ export function storeError(error: unknown): unknown {
   return error;
 }
 
+/** SQLSTATE of a migration that meets what it was to make: a schema, table, function or other object of that name. */
+const existsAlready: ReadonlySet<string> = new Set(["42P06", "42P07", "42723", "42710"]);
+/** Of pg, when an answer cannot be understood. */
+const nonsense = /unexpected \w+ message from backend|invalid response|Unknown authenticationOk message/i;
+
 /** What an error at opening says about the setting; the error itself when it is none of those. */
 export function setupError(error: unknown, at: string): unknown {
   if (!(error instanceof Error)) return error;
   const code = codeOf(error);
+  if ("syscall" in error && error.syscall === "open") {
+    return new DatabaseSetupError(
+      "tls",
+      `a file that the address names for TLS cannot be read (${error.message}): check sslrootcert, sslcert and sslkey in the URL`,
+    );
+  }
   if (/certificate|CERT|SSL/.test(`${code} ${error.message}`)) {
     return new DatabaseSetupError(
       "tls",
@@ -119,12 +136,21 @@ export function setupError(error: unknown, at: string): unknown {
     );
   }
   if (code === "3D000") {
-    return new DatabaseSetupError("missing", `there is no database ${at}: create it with createdb`);
+    const remedy = at.includes("/") ? "create it with createdb" : "name one at the end of the URL, after a /";
+    return new DatabaseSetupError("missing", `there is no database ${at}: ${remedy}`);
   }
   if (code === "42501") {
     return new DatabaseSetupError(
       "no_permission",
-      `the user may not create the schema "posthorn" in ${at}: GRANT CREATE ON DATABASE, or make the user its owner`,
+      `the user may not create or use the schema "posthorn" in ${at}: GRANT CREATE ON DATABASE, or make the user the ` +
+        "owner of the database; what exists there can be used by the user that made it",
+    );
+  }
+  if (code !== null && existsAlready.has(code)) {
+    return new DatabaseSetupError(
+      "foreign",
+      `the schema "posthorn" in ${at} holds something that Posthorn did not make, or was restored in part ` +
+        `(${error.message}): use another database, or restore the whole schema`,
     );
   }
   if (code === "25006") {
@@ -135,6 +161,12 @@ export function setupError(error: unknown, at: string): unknown {
     return new DatabaseSetupError(
       "unreachable",
       `PostgreSQL at ${at} does not answer (${reason}): check host and port, that the server runs, and its limits`,
+    );
+  }
+  if (nonsense.test(error.message)) {
+    return new DatabaseSetupError(
+      "unreachable",
+      `what listens at ${at} does not speak as PostgreSQL does: check host and port`,
     );
   }
   return storeError(error);

@@ -68,6 +68,36 @@ test("a missing database, a login that is refused and a read-only one each say s
   await refuses(openHere(database.url), "read_only");
 });
 
+/** Message of PostgreSQL's protocol: a letter, a length that counts itself, the content. */
+function wireMessage(type: string, content: string): Buffer {
+  const head = Buffer.alloc(5, type);
+  head.writeInt32BE(Buffer.byteLength(content) + 4, 1);
+  return Buffer.concat([head, Buffer.from(content)]);
+}
+
+for (const { name, answer, problem } of [
+  {
+    name: "that asks for what the client cannot do",
+    answer: wireMessage("R", "\0\0\0\nANOTHER-MECHANISM\0\0"),
+    problem: "login_refused",
+  },
+  { name: "that is none", answer: wireMessage("d", "hello"), problem: "unreachable" },
+]) {
+  test(`a server ${name} is left at once, or the program could not end`, async (t) => {
+    const left = Promise.withResolvers<void>();
+    const server = createServer((socket) => {
+      socket.once("data", () => socket.write(answer));
+      socket.on("error", () => undefined);
+      socket.on("close", () => left.resolve());
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    await refuses(openHere(`postgres://u:hunter2@127.0.0.1:${port}/x`), problem);
+    await left.promise;
+  });
+}
+
 test("many that open an empty database at once migrate it once", async (t) => {
   const database = await newDatabase(t);
   const stores = await Promise.all(Array.from({ length: 5 }, () => openHere(database.url)));
