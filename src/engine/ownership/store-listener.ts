@@ -18,7 +18,7 @@ export interface StoreListenerOptions {
   readonly sync: ConfigSync;
   /** Whether this process delivers; others only care for configuration. */
   readonly delivers: boolean;
-  /** Another source of changes beside the store's own. */
+  /** Another source of changes beside the store's own: of configuration alone, nothing about work comes through it. */
   readonly news?: StoreChanges;
   /** Whether work of others is brought here now, so that looking for it is only a precaution. */
   readonly isBrought: () => boolean;
@@ -41,6 +41,8 @@ export class StoreListener {
   #tookMs = 0;
   #dueAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | null = null;
+  #looking: Promise<void> | null = null;
+  #isLookDue = false;
   #stopped = false;
 
   constructor(options: StoreListenerOptions) {
@@ -49,8 +51,8 @@ export class StoreListener {
 
   start(): void {
     const { store, news } = this.#options;
-    for (const source of [store.changes, news])
-      if (source !== undefined) this.#unsubscribe.push(source.subscribe((change) => this.#heard(change)));
+    this.#listen(store.changes, () => this.#missed());
+    this.#listen(news, () => void this.#options.sync.reloadAll());
     this.#lookLater();
   }
 
@@ -60,13 +62,21 @@ export class StoreListener {
     this.#timer?.cancel();
   }
 
-  #heard(change: StoreChange): void {
+  /** `missed` is called when something of the source may have been missed. */
+  #listen(source: StoreChanges | undefined, missed: () => void): void {
+    if (source !== undefined)
+      this.#unsubscribe.push(source.subscribe((change) => this.#heard(change, missed)));
+  }
+
+  #heard(change: StoreChange, missed: () => void): void {
     if (change.kind === "lanes") this.#lanes(change.lanes);
     else if (change.kind === "config") this.#config(change.change);
-    else {
-      void this.#options.sync.reloadAll();
-      void this.lookEverywhere();
-    }
+    else missed();
+  }
+
+  #missed(): void {
+    void this.#options.sync.reloadAll();
+    void this.lookEverywhere();
   }
 
   #lanes(keys: readonly LaneKey[]): void {
@@ -137,10 +147,28 @@ export class StoreListener {
     return isTold ? lookRarelyMs : lookOftenMs;
   }
 
-  /** Every lane with work of the endpoints that are served here. Names of lanes, not deliveries. */
-  async lookEverywhere(): Promise<void> {
-    const { store, telemetry, delivers, clock } = this.#options;
-    if (!delivers) return;
+  /**
+   * Every lane with work of the endpoints that are served here. Names of lanes, not deliveries. Never rejects. Whoever asks
+   * meanwhile gets one more round after this one, however many they are.
+   */
+  lookEverywhere(): Promise<void> {
+    if (!this.#options.delivers) return Promise.resolve();
+    this.#isLookDue = true;
+    this.#looking ??= this.#lookWhileDue().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
+  }
+
+  async #lookWhileDue(): Promise<void> {
+    while (this.#isLookDue && !this.#stopped) {
+      this.#isLookDue = false;
+      await this.#lookIntoAll();
+    }
+  }
+
+  async #lookIntoAll(): Promise<void> {
+    const { store, telemetry, clock } = this.#options;
     this.#lookedAtMs = clock.monotonicMs();
     this.#dueAtMs = Number.POSITIVE_INFINITY;
     try {
