@@ -144,6 +144,15 @@ suite("settings", () => {
     );
   });
 
+  test("a secret whose file cannot be read has no consequences that would hide it", () => {
+    const env = { POSTHORN_DATABASE_URL_FILE: "/missing", POSTHORN_REDIS_URL: "redis://cache" };
+    for (const source of [{ env }, { env, readFile: () => "\n" }]) {
+      const [problem, ...others] = problems(source);
+      assert.match(problem ?? "", /POSTHORN_DATABASE_URL_FILE names \/missing/);
+      assert.deepEqual(others, []);
+    }
+  });
+
   test("what several processes share needs the database that holds the work", () => {
     const lone = {
       POSTHORN_QUEUE_URL: "amqp://user:canary@host",
@@ -190,9 +199,25 @@ suite("settings", () => {
     );
     assert.match(problems({ flags: { shutdownGraceMs: "600000" } }).join(), /POSTHORN_LEASE_MS \(default\)/);
     assert.match(problems({ flags: { webhookConcurrency: "200" } }).join(), /more requests in flight/);
+    assert.match(
+      problems({ flags: { hostConcurrency: "101" } }).join(),
+      /one host cannot have more requests/,
+    );
     assert.match(problems({ flags: { roles: "api,worker" } }).join(), /scheduler and worker are one part/);
     assert.match(problems({ flags: { retentionPayloadDays: "91" } }).join(), /cannot be kept longer/);
     assert.match(problems({ env: { POSTHORN_ADMIN_KEY: "short" } }).join(), /at least 24 characters/);
+  });
+
+  test("hosts have no limit unless one is given, to the library as a number or as null", () => {
+    assert.equal(resolved({}).settings.hostConcurrency, null);
+    assert.equal(resolved({ env: { POSTHORN_HOST_CONCURRENCY: "5" } }).settings.hostConcurrency, 5);
+    assert.equal(resolved({ flags: { hostConcurrency: "7" } }).settings.hostConcurrency, 7);
+    assert.match(problems({ flags: { hostConcurrency: "0" } }).join(), /between 1 and 10000/);
+    for (const hostConcurrency of [3, null]) {
+      const resolution = resolveValues({ hostConcurrency });
+      assert.ok(resolution.kind === "resolved");
+      assert.equal(resolution.settings.hostConcurrency, hostConcurrency);
+    }
   });
 
   test("a public URL is https, without query, and kept without a slash at its end", () => {

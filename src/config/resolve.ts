@@ -50,8 +50,9 @@ function resolveGathered(gathered: readonly Gathered[]): Resolution {
     const given = gathered.flatMap((place) => place.given.filter((entry) => entry.option === name));
     problems.push(...doubled(option, given));
     const chosen = choose(option, given[0]);
+    const isUnread = gathered.some(({ unread = [] }) => unread.includes(name));
     if (chosen.kind === "problem") problems.push(chosen.problem);
-    else values[name] = chosen.value;
+    else if (!isUnread) values[name] = chosen.value;
     sources[name] = chosen.source;
   }
   return finish({ values, sources, problems });

@@ -22,6 +22,8 @@ export interface Given {
 export interface Gathered {
   readonly given: readonly Given[];
   readonly problems: readonly string[];
+  /** Settings that were given here, in a file that cannot be read: they are neither unset nor known. */
+  readonly unread?: readonly OptionName[];
 }
 
 /** Reads a whole file; throws when it cannot. */
@@ -69,6 +71,7 @@ export function gatherEnvironment(
 ): Gathered {
   const given: Given[] = [];
   const problems: string[] = [];
+  const unread: OptionName[] = [];
   const present = new Map(
     Object.entries(env).filter(
       (pair): pair is [string, string] =>
@@ -84,7 +87,7 @@ export function gatherEnvironment(
     const path = present.get(`${option.env}_FILE`);
     if (path === undefined) continue;
     addSecretFile(
-      { given, problems },
+      { given, problems, unread },
       { name, key: `${option.env}_FILE`, path, kind: "environment", readFile },
     );
   }
@@ -94,7 +97,7 @@ export function gatherEnvironment(
     if (isServiceLink({ name, raw })) continue;
     problems.push(`${name} (environment) is not a setting${didYouMean(name, known)}`);
   }
-  return { given, problems };
+  return { given, problems, unread };
 }
 
 function isServiceLink({ name, raw }: { readonly name: string; readonly raw: string }): boolean {
@@ -107,6 +110,7 @@ export function gatherFile(path: string, readFile: ReadFile): Gathered {
   if (typeof content === "string") return { given: [], problems: [content] };
   const given: Given[] = [];
   const problems: string[] = [];
+  const unread: OptionName[] = [];
   const byKey = new Map(optionEntries.map(([name, option]) => [fileKeyOf(option), { name, option }]));
   const known = optionEntries.flatMap(([, option]) =>
     namesOf(option, (ending) => fileKeyOf(option) + ending.toLowerCase()),
@@ -125,12 +129,12 @@ export function gatherFile(path: string, readFile: ReadFile): Gathered {
         kind: "file" as const,
         readFile,
       };
-      addSecretFile({ given, problems }, secret);
+      addSecretFile({ given, problems, unread }, secret);
     } else {
       problems.push(`${key} (${path}) is not a setting${didYouMean(key, known)}`);
     }
   }
-  return { given, problems };
+  return { given, problems, unread };
 }
 
 function readYaml(path: string, readFile: ReadFile): Record<string, unknown> | string {
@@ -149,7 +153,7 @@ function readYaml(path: string, readFile: ReadFile): Record<string, unknown> | s
 }
 
 function addSecretFile(
-  into: { readonly given: Given[]; readonly problems: string[] },
+  into: { readonly given: Given[]; readonly problems: string[]; readonly unread: OptionName[] },
   secret: {
     readonly name: OptionName;
     readonly key: string;
@@ -158,12 +162,16 @@ function addSecretFile(
     readonly readFile: ReadFile;
   },
 ): void {
+  const refuse = (problem: string): void => {
+    into.problems.push(`${secret.key} names ${secret.path}, which ${problem}`);
+    into.unread.push(secret.name);
+  };
   try {
     const raw = secret.readFile(secret.path).trim();
-    if (raw === "") into.problems.push(`${secret.key} names ${secret.path}, which is empty`);
+    if (raw === "") refuse("is empty");
     else into.given.push({ option: secret.name, raw, source: { kind: secret.kind, name: secret.key } });
   } catch (error) {
-    into.problems.push(`${secret.key} names ${secret.path}, which cannot be read: ${reasonOf(error)}`);
+    refuse(`cannot be read: ${reasonOf(error)}`);
   }
 }
 
