@@ -8,11 +8,13 @@ const shards = 16;
 
 /**
  * Adds `rows`, a query of (kind, tenant, value), to the counters. In a fixed order, so that two commits that meet in a
- * shard wait for each other instead of locking each other out.
+ * shard wait for each other instead of locking each other out. For the same reason a commit that adds twice, when it
+ * writes deliveries (`beginning`) and when it ends some, uses higher shards the second time.
  */
-export function addToCounters(rows: string): string {
+export function addToCounters(rows: string, part: "beginning" | "ending" = "ending"): string {
+  const first = part === "beginning" ? 0 : shards;
   return `INSERT INTO posthorn.counters AS c (shard, kind, tenant, value)
-    SELECT pg_backend_pid() % ${shards}, kind, tenant, sum(value) FROM (${rows}) AS delta (kind, tenant, value)
+    SELECT ${first} + pg_backend_pid() % ${shards}, kind, tenant, sum(value) FROM (${rows}) AS delta (kind, tenant, value)
     GROUP BY kind, tenant HAVING sum(value) <> 0 ORDER BY kind, tenant
     ON CONFLICT (shard, kind, tenant) DO UPDATE SET value = c.value + excluded.value`;
 }

@@ -23,7 +23,7 @@ const insertSql = `WITH given AS (
     INSERT INTO posthorn.deliveries (seq, id, event, tenant, webhook, lane, state, priority, origin, format,
       created_at, due_at)
     SELECT seq, id, event, tenant, webhook, lane, state, priority, origin, format, created_at, due_at FROM given),
-  counted AS (${addToCounters("SELECT * FROM unnest($18::int[], $19::int[], $20::bigint[])")})
+  counted AS (${addToCounters("SELECT * FROM unnest($18::int[], $19::int[], $20::bigint[])", "beginning")})
   INSERT INTO posthorn.queue (delivery, rank, lane, lease_until, owner, fence, bytes, attempts, priority, ordered)
   SELECT seq, rank, lane, lease_until, owner, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, bytes, 0, priority, ordered
   FROM given WHERE rank IS NOT NULL`;
