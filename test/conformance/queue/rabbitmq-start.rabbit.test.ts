@@ -17,7 +17,7 @@ import {
   rabbitmqctl,
   RecordedLog,
 } from "./rabbitmq-broker.fixture.ts";
-import { notice, sent, until, Worker } from "./scene.ts";
+import { notice, sent, toldUntilHeard, until, Worker } from "./scene.ts";
 
 const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());
@@ -169,6 +169,39 @@ suite("RabbitMQ start", () => {
     await rabbitmqctl("set_permissions", "-p", virtualHost.name, user, "^other", ".*", ".*");
     const message = await refused("no_permission", open(url.href));
     assert.match(message, /never-made\.parked.*set_permissions/);
+  });
+
+  test("the rights of the manual are enough, and without the default exchange they are not", async (t) => {
+    const user = `posthorn-test-rights-${process.pid}`;
+    try {
+      await rabbitmqctl("add_user", user, password);
+    } catch {
+      t.skip("no right to make users here");
+      return;
+    }
+    t.after(() => rabbitmqctl("delete_user", user));
+    const broker = await RabbitMqBroker.open(virtualHost);
+    t.after(() => broker.close(["default"]));
+    const own = `^${broker.prefix}\\.`;
+    const allow = (write: string) =>
+      rabbitmqctl("set_permissions", "-p", virtualHost.name, user, own, write, own);
+    const url = new URL(virtualHost.url);
+    url.username = user;
+    url.password = password;
+    await allow(own);
+    const message = await refused("no_permission", broker.join({ url: url.href }));
+    assert.match(message, /default.*write permission for amq\.default/);
+    await allow(`^(${broker.prefix}\\..*|amq\\.default)$`);
+    const { queue } = await broker.join({ url: url.href });
+    const worker = new Worker(queue);
+    queue.listenAs(3);
+    await sent(queue, [notice("allowed")]);
+    await until("it is handled", () => worker.doneIds.includes("allowed"));
+    await toldUntilHeard(queue, { to: worker, worker: 3, webhookId: "told" });
+    broker.operator.sendToQueue(broker.workQueue("default"), Buffer.from("garbage"));
+    await until("it is parked", () => queue.status.parked === 1);
+    assert.equal((await queue.depth()).waiting.length, 3);
+    assert.deepEqual(broker.log.ofLevel("error"), []);
   });
 });
 

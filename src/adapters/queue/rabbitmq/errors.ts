@@ -98,7 +98,7 @@ export function declareError(error: unknown, what: string): WorkQueueSetupError 
       return new WorkQueueSetupError(
         "no_permission",
         `the user may not use ${what} (${reasonIn(text)}): give configure, write and read permission for all names ` +
-          "that begin with POSTHORN_QUEUE_PREFIX (rabbitmqctl set_permissions)",
+          "that begin with POSTHORN_QUEUE_PREFIX, and write permission for amq.default (rabbitmqctl set_permissions)",
       );
     default:
       return new WorkQueueSetupError("refused", `RabbitMQ does not give us ${what} (${reasonIn(text)})`);

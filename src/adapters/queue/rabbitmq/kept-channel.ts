@@ -70,6 +70,16 @@ export class KeptChannel<Kind extends Channel> {
     return latest;
   }
 
+  /** It is open and of no use since then (monotonic ms): another one takes its place, after a pause. */
+  giveUp({ reason, since }: { readonly reason: string; readonly since: number }): void {
+    const connection = this.#connection;
+    if (connection === null || !this.#isReady) return;
+    this.#isReady = false;
+    const { name, log } = this.#options;
+    log.warn({ channel: name, reason }, "a channel to RabbitMQ is of no use; opening another one");
+    this.#again(connection, this.#backoff.ended(since - this.#openedAt));
+  }
+
   async #open(connection: ChannelModel): Promise<void> {
     const { name, open, setUp, clock, log } = this.#options;
     try {

@@ -1,6 +1,6 @@
 import type { Channel, ChannelModel } from "amqplib";
 import type { LaneKey } from "../../../core/webhook.ts";
-import type { Clock } from "../../../ports/clock.ts";
+import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
 import { closeQuietly, KeptChannel } from "./kept-channel.ts";
@@ -16,13 +16,18 @@ export interface ListenerOptions {
   readonly log: Logger;
 }
 
+/** How often to make sure that what is told still leads here. */
+const bindAgainMs = 10_000;
+
 /** Hears what is told to the worker whose number this process has, over a queue that ends with it. */
 export class Listener {
   readonly #options: ListenerOptions;
   #connection: ChannelModel | null = null;
   #worker: number | null = null;
+  /** The queue was deleted, or what leads to it. */
   #wasDeleted = false;
   #kept: KeptChannel<Channel> | null = null;
+  #timer: Timer | null = null;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -35,12 +40,14 @@ export class Listener {
 
   detach(): void {
     this.#connection = null;
+    this.#timer?.cancel();
     this.#kept?.detach();
   }
 
   listenAs(worker: number | null): void {
     if (worker === this.#worker) return;
     this.#worker = worker;
+    this.#timer?.cancel();
     const open = this.#kept?.detach() ?? null;
     // Its queue ends with it.
     if (open !== null) void closeQuietly(open);
@@ -68,8 +75,29 @@ export class Listener {
         );
         if (this.#wasDeleted) this.#options.missed();
         this.#wasDeleted = false;
+        this.#bindLater(channel, { worker, queue });
       },
     });
+  }
+
+  #bindLater(channel: Channel, bound: { readonly worker: number; readonly queue: string }): void {
+    // It may have been given up while it was set up.
+    if (this.#kept?.isCurrent(channel) !== true) return;
+    this.#timer?.cancel();
+    this.#timer = this.#options.clock.schedule(bindAgainMs, () => void this.#bindAgain(channel, bound));
+  }
+
+  async #bindAgain(
+    channel: Channel,
+    bound: { readonly worker: number; readonly queue: string },
+  ): Promise<void> {
+    try {
+      await this.#options.topology.bindWorkerQueue(channel, bound);
+      this.#bindLater(channel, bound);
+    } catch {
+      // Without an exchange the broker closes the channel; the next one declares it.
+      this.#wasDeleted = true;
+    }
   }
 
   #heard(

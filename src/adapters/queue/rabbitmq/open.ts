@@ -46,7 +46,7 @@ export async function openRabbitMqQueue(options: RabbitMqQueueOptions): Promise<
   let isFirst = true;
   const connect = async (signal: AbortSignal): Promise<Session> => {
     const session = await openSession({ driver, address, connectTimeoutMs, clock }, signal);
-    if (isFirst) await proveRights(session, { topology, at: address.at, clock });
+    if (isFirst) await proveRights(session, { ...options, topology, at: address.at });
     isFirst = false;
     return session;
   };
@@ -64,14 +64,17 @@ export async function openRabbitMqQueue(options: RabbitMqQueueOptions): Promise<
   return queue;
 }
 
+interface RightsToProve extends Pick<RabbitMqQueueOptions, "clock" | "random"> {
+  readonly topology: Topology;
+  readonly at: string;
+}
+
 /** Whether we may declare, which shows only when it is done. */
-async function proveRights(
-  session: Session,
-  { topology, at, clock }: { readonly topology: Topology; readonly at: string; readonly clock: Clock },
-): Promise<void> {
+async function proveRights(session: Session, { topology, at, clock, random }: RightsToProve): Promise<void> {
   try {
     const declared = withChannel(session.receiving, async (channel) => {
       await topology.declareCommon(channel);
+      await topology.rehearse(channel, Buffer.from(random.bytes(4)).toString("hex"));
       return true;
     });
     if ((await settlesWithin(declared, { timeoutMs: setupMsMax, clock })) === true) return;

@@ -1,12 +1,14 @@
-import type { ChannelModel, ConfirmChannel, Message, Options } from "amqplib";
+import type { ConfirmChannel, Message, Options } from "amqplib";
 import type { LaneKey } from "../../../core/webhook.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
 import type { WorkNotice } from "../../../ports/work-queue.ts";
+import { InFlight } from "./in-flight.ts";
 import { KeptChannel } from "./kept-channel.ts";
 import { decodeLanes, encodeLanes, lanesPerMessageMax } from "./message.ts";
 import { Outbox } from "./outbox.ts";
+import type { Session } from "./session.ts";
 import type { Tally } from "./tally.ts";
 import type { Topology } from "./topology.ts";
 
@@ -26,7 +28,7 @@ const contentType = "application/json";
 
 /**
  * Sends over one channel with publisher confirms. What is under way is bounded: beyond that, and while the broker is
- * away, everything is refused at once, so that memory stays flat and callers can go another way.
+ * away or does not confirm, everything is refused at once, so that memory stays flat and callers can go another way.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
@@ -34,14 +36,16 @@ export class Publisher {
   readonly #outbox = new Outbox();
   /** Begins the ids of this process's messages, by which a parked one can be traced. */
   readonly #origin: string;
+  #session: Session | null = null;
   #sequence = 0;
-  #unconfirmed = 0;
+  readonly #inFlight: InFlight;
   #isFlushDue = false;
   #emptied: (() => void) | null = null;
 
   constructor(options: PublisherOptions) {
     this.#options = options;
     this.#origin = Buffer.from(options.random.bytes(6)).toString("hex");
+    this.#inFlight = new InFlight({ ...options, unanswered: (since) => this.#giveUp(since) });
     this.#kept = new KeptChannel({
       ...options,
       name: "publisher",
@@ -59,15 +63,18 @@ export class Publisher {
 
   /** Messages that the broker has not taken yet, waiting ones included. */
   get underWay(): number {
-    return this.#unconfirmed + this.#outbox.size;
+    return this.#inFlight.size + this.#outbox.size;
   }
 
-  attach(connection: ChannelModel): Promise<void> {
-    return this.#kept.attach(connection);
+  attach(session: Session): Promise<void> {
+    this.#session = session;
+    return this.#kept.attach(session.sending);
   }
 
   detach(): void {
+    this.#session = null;
     this.#kept.detach();
+    this.#inFlight.fail();
     this.#drop(this.#outbox.clear());
   }
 
@@ -165,11 +172,10 @@ export class Publisher {
   #publish({ exchange, key, body, options, onConfirm }: Publish): void {
     const channel = this.#kept.channel;
     if (channel === null) return onConfirm(false);
-    const confirmed = (isTaken: boolean): void => {
-      this.#unconfirmed -= 1;
+    const confirmed = this.#inFlight.add((isTaken) => {
       onConfirm(isTaken);
       this.#checkEmpty();
-    };
+    });
     const stamped = {
       contentType,
       messageId: this.#nextId(),
@@ -178,13 +184,19 @@ export class Publisher {
       // Without a queue there we want it back.
       mandatory: true,
     };
-    this.#unconfirmed += 1;
     try {
       channel.publish(exchange, key, body, stamped, (error) => confirmed(error === null));
     } catch {
       // It is closing, which nobody has told us yet.
       confirmed(false);
     }
+  }
+
+  /** Some queue is without a leader, perhaps: it takes what is sent, and whoever relies on it waits. */
+  #giveUp(since: number): void {
+    if (this.#session?.isBlocked === true) return;
+    this.#kept.giveUp({ reason: "what was sent is not confirmed", since });
+    this.#inFlight.fail();
   }
 
   #nextId(): string {

@@ -165,7 +165,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   async #up(session: Session): Promise<void> {
     // The other one is not read from while the broker is blocked.
     this.#settings.topology.attach(session.receiving);
-    await this.#publisher.attach(session.sending);
+    await this.#publisher.attach(session);
     this.#receiving = session.receiving;
     await Promise.all([this.#consumer?.attach(session.receiving), this.#listener.attach(session.receiving)]);
   }

@@ -126,6 +126,15 @@ export class Topology {
     await declared(`the exchange ${this.tellExchange}`, exchange);
   }
 
+  /** Whether work queues may be declared, whose dead letters need a right of their own. Leaves nothing. Throws WorkQueueSetupError. */
+  async rehearse(channel: Channel, random: string): Promise<void> {
+    const queue = this.workerQueue(0, random);
+    const deadLetters = { "x-dead-letter-exchange": "", "x-dead-letter-routing-key": this.parkedQueue };
+    const options = { ...workerQueueOptions, arguments: { ...workerQueueArguments, ...deadLetters } };
+    await declared(`the queue ${queue}`, channel.assertQueue(queue, options));
+    await channel.deleteQueue(queue);
+  }
+
   /** How many messages wait there. Declares what is missing. */
   async count(queue: string, channel: Channel): Promise<number> {
     const options = queue === this.parkedQueue ? parkedQueueOptions : this.#workQueueOptions();
@@ -139,6 +148,14 @@ export class Topology {
     { worker, queue }: { readonly worker: number; readonly queue: string },
   ): Promise<void> {
     await declared(`the queue ${queue}`, channel.assertQueue(queue, workerQueueOptions));
+    await this.bindWorkerQueue(channel, { worker, queue });
+  }
+
+  /** Again does no harm, and helps when the exchange was deleted and made again, of which nobody is told. */
+  async bindWorkerQueue(
+    channel: Channel,
+    { worker, queue }: { readonly worker: number; readonly queue: string },
+  ): Promise<void> {
     await channel.bindQueue(queue, this.tellExchange, String(worker));
   }
 
@@ -205,17 +222,19 @@ const parkedQueueOptions: Options.AssertQueue = {
   },
 };
 
+const workerQueueArguments = {
+  // Named, because a virtual host may have another default, which cannot be exclusive.
+  "x-queue-type": "classic",
+  "x-message-ttl": toldTtlMs,
+  "x-max-length": toldMax,
+  "x-overflow": "drop-head",
+} as const;
+
 const workerQueueOptions: Options.AssertQueue = {
   durable: false,
   exclusive: true,
   autoDelete: true,
-  arguments: {
-    // Named, because a virtual host may have another default, which cannot be exclusive.
-    "x-queue-type": "classic",
-    "x-message-ttl": toldTtlMs,
-    "x-max-length": toldMax,
-    "x-overflow": "drop-head",
-  },
+  arguments: workerQueueArguments,
 };
 
 async function declared<Reply>(what: string, reply: Promise<Reply>): Promise<Reply> {

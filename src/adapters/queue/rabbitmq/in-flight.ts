@@ -1,0 +1,65 @@
+import type { Clock, Timer } from "../../../ports/clock.ts";
+
+export interface InFlightOptions {
+  readonly clock: Clock;
+  /** Something was sent at that time (monotonic ms) and is not answered. Is told again while that lasts. */
+  readonly unanswered: (since: number) => void;
+}
+
+/** A majority that elects a leader confirms again within seconds; a queue without one never does. */
+const confirmMsMax = 10_000;
+
+/** What was sent and is not confirmed yet. */
+export class InFlight {
+  readonly #options: InFlightOptions;
+  /** In the order of sending. */
+  readonly #messages = new Set<InFlightMessage>();
+  #timer: Timer | null = null;
+
+  constructor(options: InFlightOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#messages.size;
+  }
+
+  /** Returns what to call with the answer; only the first one counts. */
+  add(answered: (isTaken: boolean) => void): (isTaken: boolean) => void {
+    const message = { sentAt: this.#options.clock.monotonicMs(), answered };
+    this.#messages.add(message);
+    if (this.#timer === null) this.#watch(confirmMsMax);
+    return (isTaken) => this.#settle(message, isTaken);
+  }
+
+  /** Nothing that is under way will be answered. */
+  fail(): void {
+    for (const message of [...this.#messages]) this.#settle(message, false);
+  }
+
+  #settle(message: InFlightMessage, isTaken: boolean): void {
+    if (!this.#messages.delete(message)) return;
+    if (this.#messages.size === 0) {
+      this.#timer?.cancel();
+      this.#timer = null;
+    }
+    message.answered(isTaken);
+  }
+
+  #watch(delayMs: number): void {
+    const { clock, unanswered } = this.#options;
+    this.#timer = clock.schedule(delayMs, () => {
+      this.#timer = null;
+      const [oldest] = this.#messages;
+      if (oldest === undefined) return;
+      const leftMs = oldest.sentAt + confirmMsMax - clock.monotonicMs();
+      this.#watch(leftMs > 0 ? leftMs : confirmMsMax);
+      if (leftMs <= 0) unanswered(oldest.sentAt);
+    });
+  }
+}
+
+interface InFlightMessage {
+  readonly sentAt: number;
+  readonly answered: (isTaken: boolean) => void;
+}

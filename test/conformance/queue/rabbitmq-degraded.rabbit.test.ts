@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { after, suite, test } from "node:test";
+import { systemClock } from "../../../src/adapters/system/clock.ts";
+import type { Clock } from "../../../src/ports/clock.ts";
+import { eventually } from "../../scenarios/eventually.ts";
+import { createTestVirtualHost, RabbitMqBroker, rabbitmqctl } from "./rabbitmq-broker.fixture.ts";
+import { lane, notice, sent, toldUntilHeard, until, Worker } from "./scene.ts";
+
+const virtualHost = await createTestVirtualHost();
+after(() => virtualHost.drop());
+
+/** Ten times as fast, so that nobody has to wait for what is done every ten seconds. */
+const fastClock: Clock = {
+  ...systemClock,
+  monotonicMs: () => systemClock.monotonicMs() * 10,
+  schedule: (delayMs, callback) => systemClock.schedule(delayMs / 10, callback),
+};
+
+async function withBroker(body: (broker: RabbitMqBroker) => Promise<void>): Promise<void> {
+  const broker = await RabbitMqBroker.open(virtualHost);
+  try {
+    await body(broker);
+  } finally {
+    await broker.close(["default", "other"]);
+  }
+}
+
+suite("RabbitMQ that works in part", () => {
+  test("while the queues of one pool cannot be used, those of others are counted", () =>
+    withBroker(async (broker) => {
+      await broker.operator.assertQueue(broker.workQueue("default", "normal"), { durable: true });
+      let laterMs = 0;
+      const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + laterMs };
+      const { queue } = await broker.join({ clock });
+      await sent(queue, [notice("a", { pool: "other" })]);
+      await until("the pool is refused", () => !queue.send([notice("b")]));
+      // The refusal is forgotten after half a minute, and the queues are as they were.
+      laterMs = 60_000;
+      const { waiting } = await queue.depth();
+      assert.deepEqual([...new Set(waiting.map(({ pool }) => pool))], ["other"]);
+      await broker.operator.deleteQueue(broker.workQueue("default", "normal"));
+      laterMs = 120_000;
+      assert.equal((await queue.depth()).waiting.length, 6);
+    }));
+
+  test("a queue that confirms nothing counts as away, and is found again", async (t) => {
+    if (!virtualHost.isOwn) {
+      t.skip("no right to stop a queue here");
+      return;
+    }
+    await withBroker(async (broker) => {
+      const { queue } = await broker.join({ clock: fastClock });
+      await sent(queue, [notice("before")]);
+      await until("it is confirmed", () => queue.status.underWay === 0);
+      const server = `'${virtualHost.name}_${broker.workQueue("default")}'`;
+      await rabbitmqctl("eval", `sys:suspend(${server}).`);
+      try {
+        await sent(queue, [notice("unanswered")]);
+        await until("it is noticed", () => !queue.isConnected);
+        assert.equal(queue.send([notice("refused")]), false);
+        assert.equal(queue.status.underWay, 0);
+        assert.equal(queue.status.dropped, 1);
+        assert.equal(queue.status.lostConnections, 0);
+      } finally {
+        await rabbitmqctl("eval", `sys:resume(${server}).`);
+      }
+      const worker = new Worker((await broker.join()).queue);
+      await sent(queue, [notice("after")]);
+      await until("it goes on", () => worker.doneIds.includes("after"));
+    });
+  });
+
+  test("a worker whose exchange was deleted is heard of again", () =>
+    withBroker(async (broker) => {
+      const { queue } = await broker.join({ clock: fastClock });
+      const worker = new Worker(queue);
+      queue.listenAs(7);
+      await toldUntilHeard(queue, { to: worker, worker: 7, webhookId: "before" });
+      await broker.operator.deleteExchange(`${broker.prefix}.tell`);
+      await toldUntilHeard(queue, { to: worker, worker: 7, webhookId: "after" });
+      assert.equal(queue.status.lostConnections, 0);
+      // A sender that makes the exchange again knows nothing of those who were bound to it.
+      await broker.operator.deleteExchange(`${broker.prefix}.tell`);
+      await broker.operator.assertExchange(`${broker.prefix}.tell`, "direct", { durable: true });
+      await eventually("it is told", {
+        ask: async () => {
+          queue.tell({ worker: 7, lanes: [lane("last")] });
+          return worker.toldIds.includes("last");
+        },
+        holds: Boolean,
+      });
+    }));
+});
