@@ -49,6 +49,11 @@ suite("address of RabbitMQ", () => {
     ["no host", "amqp:secret"],
     ["a broken escape", "amqp://user:secret%zz@rabbit"],
     ["an unknown parameter", "amqp://user:secret@rabbit?verify=verify_none"],
+    ["a slash in the password", "amqp://user:1/secret@rabbit"],
+    ["a slash in the user", "amqp://us/secret:x@rabbit"],
+    ["a question mark in the password", "amqp://user:1?secret@rabbit"],
+    ["a question mark and more in the password", "amqp://user:1?secret&x@rabbit"],
+    ["a number sign in the password", "amqp://secret:1#x@rabbit"],
     ["no heartbeat", "amqp://user:secret@rabbit?heartbeat=0"],
   ] as const) {
     test(`${name} is refused, with the setting and without the password`, () => {

@@ -33,7 +33,16 @@ const parameters: ReadonlySet<string> = new Set(["heartbeat", "cacertfile", "cer
 export function parseAddress(url: string): Address {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || !/^amqps?:$/.test(parsed.protocol) || parsed.hostname === "") {
-    throw invalid(`the address of RabbitMQ is not a URL like ${example}`);
+    throw invalid(
+      `the address of RabbitMQ is not a URL like ${example}, with special characters of the password percent-encoded`,
+    );
+  }
+  // User and password end with the first / ? or #, and what follows would be shown as host and virtual host.
+  if (parsed.hash !== "" || /@/.test(parsed.pathname + parsed.search)) {
+    throw invalid(
+      "the address of RabbitMQ has an @ or # where none can be: write special characters of user, password and " +
+        "virtual host percent-encoded, such as %40 for @, %2F for /, %3F for ? and %23 for #",
+    );
   }
   const unknown = [...parsed.searchParams.keys()].find((name) => !parameters.has(name));
   if (unknown !== undefined) {

@@ -13,7 +13,7 @@ export function parseAddress(url: string): Address {
   const isValid =
     parsed !== null &&
     /^(rediss?|unix):$/.test(parsed.protocol) &&
-    (parsed.protocol === "unix:" ? parsed.pathname.length > 1 : /^(\/\d{0,5})?$/.test(parsed.pathname)) &&
+    (parsed.protocol === "unix:" ? socketUrl.test(url) : hasHostAndNumber(parsed)) &&
     isDecodable(parsed.username) &&
     isDecodable(parsed.password);
   if (!isValid) {
@@ -27,6 +27,14 @@ export function parseAddress(url: string): Address {
   if (parsed.protocol === "unix:") return { url, at: parsed.pathname, isEncrypted };
   const host = parsed.hostname === "" ? "localhost" : parsed.hostname;
   return { url, at: `${host}:${parsed.port === "" ? "6379" : parsed.port}`, isEncrypted };
+}
+
+/** As the client reads it: whatever else it would refuse, with an error that names no setting. */
+const socketUrl = /^unix:\/\/(?:[^:@/]*(?::[^@/]*)?@)?\/[^?#@]+(?:\?db=\d{1,5})?$/;
+
+/** A password that holds / ? or # unencoded ends there, and its beginning would be taken for a port, and shown. */
+function hasHostAndNumber({ pathname, search, hash }: URL): boolean {
+  return /^(\/\d{0,5})?$/.test(pathname) && search === "" && hash === "";
 }
 
 function isDecodable(part: string): boolean {
