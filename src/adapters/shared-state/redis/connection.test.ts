@@ -48,6 +48,7 @@ class World {
     clock: this.clock,
     random: { uniform: () => this.chance, bytes: (count) => new Uint8Array(count) },
     lost: () => this.events.push("lost"),
+    stillLost: () => undefined,
     restored: () => this.events.push("restored"),
   });
 

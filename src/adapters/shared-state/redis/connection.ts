@@ -10,6 +10,8 @@ export interface ConnectionOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly lost: (error: unknown) => void;
+  /** An attempt to come back has failed; another one follows. */
+  readonly stillLost: (error: unknown) => void;
   readonly restored: () => void;
 }
 
@@ -116,8 +118,10 @@ export class Connection {
     let client: RedisClient;
     try {
       client = await this.#connect(attemptTimeoutMs);
-    } catch {
-      if (!this.#isClosed) this.#again();
+    } catch (error) {
+      if (this.#isClosed) return;
+      this.#again();
+      this.#options.stillLost(error);
       return;
     }
     this.#adopt(client);

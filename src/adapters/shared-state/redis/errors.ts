@@ -71,6 +71,10 @@ export function awayReason(error: unknown): string | null {
   if (error instanceof NoAnswerError) return "Redis does not answer";
   const refusal = refusals.get(refusalOf(error) ?? "");
   if (refusal !== undefined) return refusal;
+  return lossOf(error);
+}
+
+function lossOf(error: Error): string | null {
   const code = codeOf(error);
   if (code !== null && lossCodes.test(code)) return `the connection to Redis was lost (${code})`;
   return lossNames.has(error.constructor.name) ? "the connection to Redis was lost" : null;
@@ -132,6 +136,28 @@ export function setupError(
         `what answers at ${at} does not behave like Redis 6.2 or Valkey: check host and port`,
       )
     : error;
+}
+
+/** What waiting will not mend: somebody has to change the setting, or the server's users. */
+const lasting: ReadonlySet<RedisProblem> = new Set([
+  "login_refused",
+  "no_permission",
+  "too_old",
+  "cluster",
+  "missing",
+  "tls",
+]);
+
+/** What an attempt to come back says about the setting; null when the server is merely away or busy. */
+export function lastingProblem(
+  error: unknown,
+  address: { readonly at: string; readonly isEncrypted: boolean },
+): SharedStateSetupError | null {
+  const known = setupError(error, address);
+  if (!(known instanceof SharedStateSetupError) || !lasting.has(known.problem)) return null;
+  // A server that is away breaks off encrypted connections too.
+  const isAway = error instanceof Error && (error instanceof NoAnswerError || lossOf(error) !== null);
+  return known.problem === "tls" && isAway ? null : known;
 }
 
 function refusedSetup({

@@ -29,7 +29,7 @@ interface World {
   readonly lines: LogLine[];
   /** What watchers were told. */
   readonly flips: boolean[];
-  readonly operator: () => Promise<Operator>;
+  readonly operator: (password?: string) => Promise<Operator>;
 }
 
 /** A server of the test's own and a process that uses it. */
@@ -50,8 +50,10 @@ async function newWorld(
   const state = await openRedis({ url: url.href, prefix: "posthorn", lines, callTimeoutMs });
   stack.defer(() => state.close());
   state.watch((isAvailable) => flips.push(isAvailable));
-  const operator = async (): Promise<Operator> => {
-    const client = await connectOperator(server.url);
+  const operator = async (operatorPassword = ""): Promise<Operator> => {
+    const operatorUrl = new URL(server.url);
+    operatorUrl.password = operatorPassword;
+    const client = await connectOperator(operatorUrl.href);
     stack.defer(() => client.destroy());
     return client;
   };
@@ -254,6 +256,27 @@ for (const { what, reason, begin, end } of [
     toldOnce(world, reason);
   });
 }
+
+test("WDS-209 a login that is refused later is told as an error, once", async (t) => {
+  const { state, lines, operator } = await newWorld(t, {
+    settings: ["--requirepass", "hunter2"],
+    password: "hunter2",
+  });
+  const admin = await operator("hunter2");
+  await admin.configSet("requirepass", "another");
+  await admin.sendCommand(["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+  await isAway(state);
+  const errors = () => lines.filter(({ level }) => level === "error");
+  await eventually("it is told", { ask: async () => errors().length, holds: (count) => count === 1 });
+  assert.match(String(errors()[0]?.fields["reason"]), /refuses the login.*POSTHORN_REDIS_URL/);
+  const connections = async () => /total_connections_received:(\d+)/.exec(await admin.info("stats"))?.[1];
+  const before = Number(await connections());
+  await eventually("more attempts", { ask: connections, holds: (now) => Number(now) > before + 2 });
+  assert.equal(errors().length, 1);
+  assert.doesNotMatch(inspect(lines, { depth: 9 }), /hunter2/);
+  await admin.configSet("requirepass", "hunter2");
+  await isBack(state);
+});
 
 test("a connection that an operator ends is made again, and the gap in the news is told", async (t) => {
   const { state, operator } = await newWorld(t);

@@ -22,6 +22,8 @@ import { freePort, ownFolder } from "../../../../test/services/own-process.ts";
 import { leftovers } from "../../../../test/services/leftovers.ts";
 import { RedisServer } from "../../../../test/services/redis-server.fixture.ts";
 
+const rightsOfManual = ["+@read", "+@write", "+@scripting", "+@pubsub", "+@connection", "+time", "+info"];
+
 type Options = Parameters<typeof openRedis>[0];
 
 async function newServer(t: TestContext, settings: readonly string[] = []): Promise<RedisServer> {
@@ -84,7 +86,14 @@ test("what is no address of a Redis is refused without being shown", async () =>
     "redis://somebody:hunter2%@127.0.0.1",
     "redis://somebody:hunter2@127.0.0.1/database",
     "redis://somebody:hunter2@127.0.0.1/-1",
+    "redis://hunter2:1?x@127.0.0.1",
+    "redis://hunter2:1#x@127.0.0.1",
+    "redis://somebody:hunter2@127.0.0.1/0?db=1",
     "unix:",
+    "unix:/no/such/socket",
+    "unix:hunter2",
+    "unix://somebody:1/hunter2@/no/such/socket",
+    "unix:///no/such/socket?hunter2",
     "unix://somebody:hunter2@/",
   ]) {
     await refuses(url, "invalid_url");
@@ -145,7 +154,7 @@ test("a user without the rights is refused, one with exactly those of the manual
   const allow = (...rules: readonly string[]) =>
     operator.sendCommand(["ACL", "SETUSER", "somebody", "reset", "on", ">hunter2", ...rules]);
   const url = `redis://somebody:hunter2@127.0.0.1:${server.port}`;
-  const rights = ["+@read", "+@write", "+@scripting", "+@pubsub", "+@connection", "+time"];
+  const rights = rightsOfManual;
   const prefix = newPrefix();
   for (const missing of [
     [],
@@ -263,9 +272,14 @@ test("a cluster of several nodes is refused, one of a single node is not", async
   await operators[0].sendCommand(["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]);
   await becomes(1);
   await opens(servers[0].url);
+  const rules = ["on", ">hunter2", "~*", "&*", ...rightsOfManual];
+  await operators[0].sendCommand(["ACL", "SETUSER", "somebody", ...rules]);
+  const restricted = `redis://somebody:hunter2@127.0.0.1:${servers[0].port}`;
+  await opens(restricted);
   await operators[0].sendCommand(["CLUSTER", "DELSLOTSRANGE", "8000", "16383"]);
   await operators[1].sendCommand(["CLUSTER", "ADDSLOTSRANGE", "8000", "16383"]);
   await operators[0].sendCommand(["CLUSTER", "MEET", "127.0.0.1", String(servers[1].port), ports[1]]);
   await becomes(2);
   await refuses(servers[0].url, "cluster");
+  await refuses(restricted, "cluster");
 });

@@ -40,7 +40,7 @@ export async function openRedisSharedState(options: RedisSharedStateOptions): Pr
   for (;;) {
     const state = new RedisSharedState({
       ...options,
-      at: address.at,
+      address,
       newClient: (timeouts) => newClient(driver, { ...timeouts, address }),
       callTimeoutMs: options.callTimeoutMs ?? callTimeoutMsDefault,
     });

@@ -10,8 +10,9 @@ const versionMin = [6, 2] as const;
 export async function checkServer(client: RedisClient, at: string): Promise<void> {
   judgeVersion({ info: await told(client.info("server")), at });
   if (!/^cluster_enabled:1\s*$/m.test(await told(client.info("cluster")))) return;
-  const shape = await told(client.clusterInfo());
-  if (!/^cluster_size:1\s*$/m.test(shape)) throw clusterError(at);
+  const [, size = "1"] = /^cluster_size:(\d+)\s*$/m.exec(await told(client.clusterInfo())) ?? [];
+  // To a user who may not ask, the rehearsal shows it: its keys lie in different places.
+  if (size !== "1") throw clusterError(at);
 }
 
 /** Nothing is said about a version that cannot be read: some services hide it. */

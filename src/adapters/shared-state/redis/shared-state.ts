@@ -8,20 +8,20 @@ import type {
 import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
+import type { Address } from "./address.ts";
 import { Calls } from "./calls.ts";
 import type { RedisClient } from "./client.ts";
 import { RedisConfigNews } from "./config-news.ts";
 import { Connection } from "./connection.ts";
 import { RedisEndpoints } from "./endpoints.ts";
-import { awayReason } from "./errors.ts";
+import { awayReason, lastingProblem, type RedisProblem } from "./errors.ts";
 import { Keys } from "./keys.ts";
 import { RedisLimits } from "./limits.ts";
 import { RedisPublishes } from "./publishes.ts";
 import { checkServer, rehearse } from "./server-check.ts";
 
 interface Parts {
-  /** Where the server is, for messages. */
-  readonly at: string;
+  readonly address: Address;
   readonly newClient: (timeouts: { readonly connectTimeoutMs: number }) => RedisClient;
   readonly prefix: string;
   readonly clock: Clock;
@@ -53,10 +53,12 @@ export class RedisSharedState implements SharedState {
   readonly #watchers = new Set<(isAvailable: boolean) => void>();
   #closing: Promise<void> | null = null;
   #awaySince = 0;
+  #complained: RedisProblem | null = null;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    const { at, clock, telemetry, random } = parts;
+    const { address, clock, telemetry, random } = parts;
+    const { at } = address;
     const keys = new Keys(parts.prefix);
     this.#commands = new Connection({
       ...parts,
@@ -65,6 +67,7 @@ export class RedisSharedState implements SharedState {
         await rehearse(client, { keys, clock });
       },
       lost: (error) => this.#went(error),
+      stillLost: (error) => this.#stays(error),
       restored: () => this.#cameBack(),
     });
     this.#calls = new Calls({
@@ -88,6 +91,7 @@ export class RedisSharedState implements SharedState {
       },
       // The other connection warns; this one alone is at most late.
       lost: (error) => telemetry.log.debug({ at, reason: reasonOf(error) }, "configuration news are cut off"),
+      stillLost: () => undefined,
       restored: () => news.tell({ kind: "unknown" }),
     });
   }
@@ -129,14 +133,29 @@ export class RedisSharedState implements SharedState {
 
   #went(error: unknown): void {
     if (this.#closing !== null) return;
-    const { at, clock, telemetry } = this.#parts;
+    const { address, clock, telemetry } = this.#parts;
     this.#awaySince = clock.monotonicMs();
-    telemetry.log.warn({ at, reason: reasonOf(error) }, "the shared state is away, going on without it");
+    this.#complained = lastingProblem(error, address)?.problem ?? null;
+    const fields = { at: address.at, reason: reasonOf(error) };
+    telemetry.log.warn(fields, "the shared state is away, going on without it");
     this.#tell(false);
   }
 
+  /** One who changes a password should not have to guess why a server that runs counts as away. */
+  #stays(error: unknown): void {
+    const { address, telemetry } = this.#parts;
+    const problem = lastingProblem(error, address);
+    if (problem === null || problem.problem === this.#complained) return;
+    this.#complained = problem.problem;
+    telemetry.log.error(
+      { at: address.at, reason: problem.message },
+      "the shared state cannot be used any more; trying on, and going on without it",
+    );
+  }
+
   #cameBack(): void {
-    const { at, clock, telemetry } = this.#parts;
+    const { address, clock, telemetry } = this.#parts;
+    const { at } = address;
     const awayMs = Math.round(clock.monotonicMs() - this.#awaySince);
     telemetry.log.info({ at, away_ms: awayMs }, "the shared state is back");
     this.#tell(true);
