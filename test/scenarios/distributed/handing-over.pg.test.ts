@@ -1,0 +1,147 @@
+/** Webhooks with strict order go from worker to worker while they have work: nothing is lost, repeated or overtaken. */
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Receiver, startReceiver } from "../../peers/receiver.ts";
+import { textOf } from "../api/client.ts";
+import { eventually } from "../eventually.ts";
+import { Cluster, type ClusterProcess } from "../postgres/cluster.ts";
+
+/** So many that a worker that owns them all gives half of them to another one. */
+const webhooks = 8;
+/** A worker gives back what is not its share, or not its pool's, with its next beat (3 s), and another one finds it. */
+const takeoverMsMax = 10_000;
+const publishEveryMs = 200;
+/** Something waits at every webhook whenever it changes hands. */
+const answerMs = 100;
+
+test("WDS-199 WDS-220 strict webhooks change hands under load: in order, one request at a time, nothing twice or lost", async (t) => {
+  const scene = await HandOver.begin(t);
+  const { cluster, receiver } = scene;
+  const [first] = await cluster.start("worker");
+  const [own] = await cluster.startWith({ POSTHORN_WORKER_POOL: "big" }, ["worker"]);
+  assert.ok(first !== undefined && own !== undefined);
+  const stream = scene.publishUntilStopped();
+  await scene.servedBy([first]);
+  await receiver.waitForRequests(webhooks * 3);
+
+  const [second] = await cluster.start("worker");
+  assert.ok(second !== undefined);
+  await scene.servedBy([first, second]);
+  assert.equal(await first.end("SIGTERM"), 0, first.output);
+  await scene.servedBy([second]);
+  await scene.move("big");
+  await scene.servedBy([own]);
+  await scene.move("default");
+  await scene.servedBy([second]);
+
+  const published = await stream.stop();
+  t.diagnostic(`${published.length} events for each of ${webhooks} webhooks`);
+  await receiver.waitForRequests(published.length * webhooks);
+  await eventually("everything is settled", {
+    ask: () => cluster.count("SELECT count(*) FROM posthorn.queue"),
+    holds: (waiting) => waiting === 0,
+  });
+  for (let index = 0; index < webhooks; index += 1) scene.assertKept(index, published);
+  assert.equal(
+    await cluster.count("SELECT count(*) FROM posthorn.attempts"),
+    published.length * webhooks,
+    "the history holds one attempt of each",
+  );
+});
+
+/** A tenant with webhooks that all get the same events. */
+class HandOver {
+  readonly cluster: Cluster;
+  readonly receiver: Receiver;
+  readonly #api: ClusterProcess;
+
+  private constructor(parts: {
+    readonly cluster: Cluster;
+    readonly receiver: Receiver;
+    readonly api: ClusterProcess;
+  }) {
+    this.cluster = parts.cluster;
+    this.receiver = parts.receiver;
+    this.#api = parts.api;
+  }
+
+  /** Ends with the test. */
+  static async begin(t: TestContext): Promise<HandOver> {
+    const cluster = await Cluster.open();
+    t.after(() => cluster.close());
+    const receiver = await startReceiver();
+    t.after(() => receiver.close());
+    receiver.script(() => ({ delayMs: answerMs }));
+    const [api] = await cluster.start("api,scheduler");
+    assert.ok(api !== undefined);
+    const scene = new HandOver({ cluster, receiver, api });
+    await scene.move("default");
+    for (let index = 0; index < webhooks; index += 1)
+      await cluster.addWebhook(api, {
+        ...{ url: receiver.url(`/${index}`), tenant_id: "acme", events: ["order.*"] },
+        ordering_guarantee: "strict",
+      });
+    return scene;
+  }
+
+  /** A few events a second; `stop` resolves with their ids in order. */
+  publishUntilStopped(): { readonly stop: () => Promise<readonly string[]> } {
+    const ending = new AbortController();
+    const running = this.#publishUntil(ending.signal);
+    return {
+      stop: () => {
+        ending.abort();
+        return running;
+      },
+    };
+  }
+
+  async #publishUntil(end: AbortSignal): Promise<readonly string[]> {
+    const ids: string[] = [];
+    while (!end.aborted) {
+      const event = { event_type: "order.paid", tenant_id: "acme", data: { n: ids.length } };
+      const { status, body } = await this.cluster.call(this.#api, "POST /v1/events", event);
+      assert.equal(status, 202, JSON.stringify(body));
+      ids.push(textOf(body["id"]));
+      await sleep(publishEveryMs);
+    }
+    return ids;
+  }
+
+  /** Gives the tenant to a pool of workers. */
+  async move(pool: string): Promise<void> {
+    const { status, body } = await this.cluster.call(this.#api, "PUT /v1/tenants/acme", {
+      worker_pool: pool,
+    });
+    assert.ok(status < 300, JSON.stringify(body));
+  }
+
+  /** Once all webhooks are served, and by exactly these workers, each of which sends something. */
+  async servedBy(workers: readonly ClusterProcess[]): Promise<void> {
+    const expected = workers.map(({ worker }) => Number(worker)).toSorted((left, right) => left - right);
+    await eventually(`workers ${expected.join()} serve all`, {
+      ask: async () => {
+        const rows = await this.cluster.database.query("SELECT worker FROM posthorn.ownership ORDER BY 1");
+        return rows.map(({ worker }) => worker);
+      },
+      holds: (owners) =>
+        owners.length === webhooks && JSON.stringify([...new Set(owners)]) === JSON.stringify(expected),
+      withinMs: takeoverMsMax,
+    });
+    await this.receiver.waitForRequests(this.receiver.requestCount + webhooks);
+  }
+
+  /** Everything arrived once and in order, and each request after the answer to the one before. */
+  assertKept(index: number, published: readonly string[]): void {
+    const requests = this.receiver.requests.filter(({ path }) => path === `/${index}`);
+    assert.deepEqual(
+      requests.map(({ headers }) => String(headers["webhook-id"])),
+      published,
+    );
+    const gaps = requests.slice(1).map(({ arrivedAtMs }, before) => {
+      return arrivedAtMs - (requests[before]?.arrivedAtMs ?? 0);
+    });
+    assert.ok(Math.min(...gaps) > answerMs * 0.9, `two requests at once at webhook ${index}`);
+  }
+}
