@@ -30,7 +30,7 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
         {
           url: running.url,
           probesUrl: running.probesUrl,
-          dataDir: running.dataDir,
+          ...servicesOf(running),
           roles: settings.roles,
           version,
         },
@@ -56,21 +56,45 @@ function reportUnhandled({ log }: RunningPosthorn, invocation: Invocation): void
   process.on("unhandledRejection", end);
 }
 
+/** Where the data is: addresses without user, password and parameters. */
+function servicesOf({ settings, dataDir }: RunningPosthorn): Readonly<Record<string, string>> {
+  const { databaseUrl, queueUrl, redisUrl } = settings;
+  if (databaseUrl === null) return { dataDir };
+  return {
+    database: shownAddress(databaseUrl),
+    ...(queueUrl !== null && { queue: shownAddress(queueUrl) }),
+    ...(redisUrl !== null && { redis: shownAddress(redisUrl) }),
+  };
+}
+
+function shownAddress(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
+
 function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
   const { url, probesUrl, adminKeyFile, dataDir, settings } = running;
   const strong = (text: string): string => terminal.errStyle("bold", text);
   const keyPlace = adminKeyFile === null ? "from POSTHORN_ADMIN_KEY" : shownPath(adminKeyFile);
-  const flags = serverFlags(running);
+  const places = settings.databaseUrl === null ? { data: shownPath(dataDir) } : servicesOf(running);
   const lines = [
     "",
     `${strong("Posthorn")} ${version}, development mode: http URLs and targets on this machine are allowed`,
     "",
     `  address    ${strong(url ?? "none: the role api is off")}`,
     ...(probesUrl === null ? [] : [`  probes     ${probesUrl}/readyz`]),
-    `  admin key  ${keyPlace}`,
-    ...(url === null ? [] : [`  API docs   ${url}/docs`]),
-    `  data       ${shownPath(dataDir)}`,
+    ...(url === null ? [] : [`  admin key  ${keyPlace}`, `  API docs   ${url}/docs`]),
+    ...Object.entries(places).map(([name, place]) => `  ${name.padEnd(10)} ${place}`),
     "",
+    ...(url === null ? [] : nextSteps(serverFlags(running), strong)),
+    `Stop with Ctrl-C. ${settings.dev ? "Nothing here is meant for the open internet; see docs/operations.md." : ""}`,
+    "",
+  ];
+  for (const line of lines) terminal.note(line);
+}
+
+function nextSteps(flags: string, strong: (text: string) => string): readonly string[] {
+  return [
     "Try next, in another terminal:",
     "",
     `  ${strong(`npm run posthorn -- listen --register 'order.*'${flags}`)}`,
@@ -80,10 +104,7 @@ function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
     `  ${strong("npm run demo")}`,
     "      watch retries with a receiver that fails at first",
     "",
-    `Stop with Ctrl-C. ${settings.dev ? "Nothing here is meant for the open internet; see docs/operations.md." : ""}`,
-    "",
   ];
-  for (const line of lines) terminal.note(line);
 }
 
 /** What a client needs to find a server that does not run where clients look. */

@@ -57,6 +57,26 @@ suite("posthorn on PostgreSQL", () => {
     assert.ok(!existsSync(join(folder.path, "data")), "nothing is kept in files");
   });
 
+  test("a worker says which database it serves, without the login, and proposes no calls to an API", async (t) => {
+    using folder = temporaryFolder();
+    const url = new URL(database.url);
+    url.password = "hunter2";
+    const given = { ...env, POSTHORN_DATABASE_URL: url.href };
+    const place = `postgres://${url.host}${url.pathname}`;
+    const worker = ["serve", "--roles", "worker", "--port", "0"] as const;
+    for (const [args, says] of [
+      [[...worker, "--dev"], new RegExp(`database +${place}\n`)],
+      [worker, new RegExp(`"database":"${place}"`)],
+    ] as const) {
+      const run = new RunningCommand(args, { cwd: folder.path, env: given });
+      t.after(() => run.child.kill("SIGKILL"));
+      await run.until(/posthorn is running|Stop with Ctrl-C/);
+      assert.equal((await run.stop()).status, 0);
+      assert.match(run.stderr, says);
+      assert.doesNotMatch(run.stderr, /hunter2|data +data|dataDir|admin key|Try next/);
+    }
+  });
+
   test("another master key is refused, and a worker needs neither folder nor port", async (t) => {
     using folder = temporaryFolder();
     const other = { ...env, POSTHORN_MASTER_KEY: Buffer.alloc(32, 2).toString("base64") };
