@@ -138,9 +138,12 @@ function openTransport(settings: Settings, addressPolicy: AddressPolicy): Transp
 }
 
 function limitsOf(settings: Settings) {
-  const { concurrency, webhookConcurrency, payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs } =
-    settings;
-  return { concurrency, webhookConcurrency, payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs };
+  const { concurrency, webhookConcurrency, hostConcurrency } = settings;
+  const { payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs } = settings;
+  return {
+    ...{ concurrency, webhookConcurrency, hostConcurrency },
+    ...{ payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs },
+  };
 }
 
 /** Publishing is the engine's own; reading and replaying belong to management. */

@@ -1,6 +1,6 @@
 import { createAddressPolicy, InvalidCidrError } from "../core/egress/address-policy.ts";
 import type { Option, OptionGroup, ValueKind } from "./option.ts";
-import { flag, integer, listOf, oneOf, optionalText, text } from "./value-kinds.ts";
+import { flag, integer, listOf, oneOf, optionalInteger, optionalText, text } from "./value-kinds.ts";
 
 /** Parts that a process may run (design, section 3). */
 const roles = ["api", "scheduler", "worker"] as const;
@@ -302,6 +302,15 @@ const delivery = {
     description: "Requests in flight per webhook.",
     kind: integer({ min: 1, max: 1_000, unit: "requests" }),
     fallback: 5,
+  }),
+  hostConcurrency: option({
+    env: "POSTHORN_HOST_CONCURRENCY",
+    group: "Delivery",
+    description:
+      "Requests in flight of this process to one host (name and port of the webhook's URL), over all webhooks there.",
+    kind: optionalInteger({ min: 1, max: 10_000, unit: "requests" }),
+    fallback: null,
+    fallbackText: "unset: no limit",
   }),
   leaseMs: option({
     env: "POSTHORN_LEASE_MS",

@@ -47,6 +47,10 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
       options: ["webhookConcurrency", "concurrency"],
       problem: `one webhook cannot have more requests in flight (${settings.webhookConcurrency}) than the process (${settings.concurrency})`,
     },
+    (settings.hostConcurrency ?? 0) > settings.concurrency && {
+      options: ["hostConcurrency", "concurrency"],
+      problem: `one host cannot have more requests in flight (${settings.hostConcurrency}) than the process (${settings.concurrency})`,
+    },
     settings.retentionPayloadDays > settings.retentionHistoryDays && {
       options: ["retentionPayloadDays", "retentionHistoryDays"],
       problem: "payloads cannot be kept longer than the events they belong to",

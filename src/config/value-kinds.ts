@@ -40,6 +40,11 @@ export function integer(range: {
   };
 }
 
+/** A whole number that may be absent. */
+export function optionalInteger(range: Parameters<typeof integer>[0]): ValueKind<number | null> {
+  return { ...integer(range), show: (value) => (value === null ? "" : String(value)) };
+}
+
 const truthy = new Set(["true", "1", "yes", "on"]);
 const falsy = new Set(["false", "0", "no", "off"]);
 

@@ -23,7 +23,7 @@ function newDispatcher(clock: ManualClock, released: Lease[] = []) {
   return new Dispatcher({
     ...{ store, clock, wakeups: new Wakeups(clock), leaseMs },
     telemetry: { log, metrics: {} as Metrics },
-    ...{ concurrency: 10, webhookConcurrency: 5, bufferBytesMax: 1_000_000 },
+    ...{ concurrency: 10, webhookConcurrency: 5, hostConcurrency: null, bufferBytesMax: 1_000_000 },
     send: () => assert.fail("nothing is sent here"),
     expire: () => assert.fail("nothing expires here"),
     withoutBody: () => assert.fail("every delivery has its body"),

@@ -2,7 +2,7 @@ import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ClaimedDelivery, DeliveryStore } from "../ports/store/deliveries.ts";
 import { Capacity } from "./capacity.ts";
-import type { CapacityLimits } from "./capacity.ts";
+import type { CapacityLimits, Place } from "./capacity.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
 import { closedGate } from "./gates.ts";
@@ -23,8 +23,7 @@ export interface Flight {
   readonly url: string;
   /** The probe's lease when the circuit is half open. */
   readonly probe: number | null;
-  /** Counted against the share of endpoints that do not answer quickly. */
-  readonly cautious: boolean;
+  readonly place: Place;
   /** The access token that the request carried; null where the webhook has none. */
   accessToken: string | null;
 }
@@ -73,7 +72,7 @@ export class Dispatcher {
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#capacity = new Capacity(options);
+    this.#capacity = new Capacity(options, (endpoint) => this.#enlist(endpoint));
     const close: PermissionsOptions["close"] = (endpoint, gate) => this.#close(endpoint, gate);
     this.#permissions = new Permissions({ ...options, close });
     this.#buffers = new LaneBuffers({
@@ -159,8 +158,8 @@ export class Dispatcher {
   /** The request of a flight has ended; its place is free. Called before settling. */
   answered(flight: Flight, quick: boolean): void {
     const { endpoint } = flight;
-    const waiting = this.#capacity.end(endpoint, flight.cautious);
     endpoint.responsive = quick;
+    const waiting = this.#capacity.end(flight);
     if (!flight.lane.ordered) flight.lane.inFlight -= 1;
     if (flight.probe === null) this.#enlist(endpoint);
     else this.considerEndpoint(endpoint);
@@ -243,11 +242,16 @@ export class Dispatcher {
         continue;
       }
       tenancy.queued = false;
-      if (tenancy.wakeAt !== null) continue;
+      if (tenancy.wakeAt !== null) {
+        this.#capacity.tenantSleeps(tenancy);
+        continue;
+      }
       const endpoint = tenancy.next();
       if (endpoint === undefined) continue;
       this.#enqueueTenancy(tenancy);
+      const { waitsAt } = endpoint;
       this.#serve(endpoint, now);
+      if (waitsAt !== null) this.#capacity.served(endpoint, waitsAt);
     }
     this.#buffers.claim();
   };
@@ -318,12 +322,12 @@ export class Dispatcher {
     const delivery = this.#buffers.take(lane);
     if (delivery === undefined) return;
     const { endpoint } = lane;
-    const cautious = this.#capacity.begin(endpoint);
+    const place = this.#capacity.begin(endpoint);
     lane.inFlight += 1;
     if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
     this.consider(lane);
     const { url } = endpoint.webhook;
-    this.#options.send({ delivery, lane, endpoint, startedAt: now, url, probe, cautious, accessToken: null });
+    this.#options.send({ delivery, lane, endpoint, startedAt: now, url, probe, place, accessToken: null });
   }
 
   #drop(lane: Lane, how: (delivery: ClaimedDelivery, lane: Lane) => void): boolean {
@@ -344,13 +348,16 @@ export class Dispatcher {
     this.consider(lane);
   }
 
-  #enlist(endpoint: Endpoint): void {
-    if (!this.#running || endpoint.wakeAt !== null || this.#capacity.isFull(endpoint)) return;
+  /** False when the endpoint will not be looked at soon. */
+  #enlist(endpoint: Endpoint): boolean {
+    if (!this.#running || endpoint.wakeAt !== null || this.#capacity.isFull(endpoint)) return false;
+    const { tenancy } = endpoint;
     const tier = endpoint.listedTier();
-    if (tier === -1) return;
-    endpoint.tenancy.enqueue(endpoint, tier);
-    this.#enqueueTenancy(endpoint.tenancy);
+    if (tier === -1) return false;
+    tenancy.enqueue(endpoint, tier);
+    this.#enqueueTenancy(tenancy);
     this.schedulePump();
+    return tenancy.wakeAt === null;
   }
 
   /** An ordered lane has a delivery on its way, or its head waits for a retry: nothing may overtake it. */

@@ -21,6 +21,8 @@ export interface EndpointConfig {
   readonly secrets: readonly StoredSecret[];
   readonly compose: MessageComposer;
   readonly origin: string;
+  /** Name and port, under which the requests of all webhooks there are counted. */
+  readonly host: string;
   /** Path and query as requested, with `access_token` where the token goes there. */
   readonly path: string;
   readonly http2: boolean;
@@ -67,6 +69,7 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
       fixedHeaders: credentials.headers(),
     }),
     origin: url.origin,
+    host: hostOf(url),
     path,
     http2: webhook.http2,
     clientCertificate: credentials.clientCertificate(),
@@ -74,6 +77,11 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
     shownSecrets: credentials.shownSecrets(),
     keysExpireAt: earliestExpiry([...own, ...tenantKeys]),
   };
+}
+
+function hostOf({ hostname, port, protocol }: URL): string {
+  const implied = protocol === "http:" ? "80" : "443";
+  return `${hostname.replace(/\.$/, "")}:${port === "" ? implied : port}`;
 }
 
 function inForce(secret: StoredSecret, now: number): boolean {

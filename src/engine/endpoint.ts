@@ -12,6 +12,7 @@ import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { AccessTokens } from "./credentials/access-tokens.ts";
 import type { EndpointConfig } from "./endpoint-config.ts";
 import { Fifo } from "./fifo.ts";
+import type { Host } from "./host-places.ts";
 import { Lane, laneId } from "./lane.ts";
 import type { LiveWebhook } from "./engine-access.ts";
 import type { EndpointReport } from "./ownership/endpoint-reports.ts";
@@ -59,6 +60,8 @@ export class Endpoint implements LiveWebhook, Sleeper {
   inFlight = 0;
   /** Answered quickly last time. Endpoints that did not may only use a part of the capacity. */
   responsive = false;
+  /** In whose line it stands for a place (host-places.ts). */
+  waitsAt: Host | null = null;
   lastSuccessWrittenAt = 0;
   readonly #wakes: EndpointWakes;
 

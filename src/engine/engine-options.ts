@@ -46,6 +46,8 @@ export interface EngineOptions {
 export interface EngineLimits {
   readonly concurrency: number;
   readonly webhookConcurrency: number;
+  /** Null without a limit. */
+  readonly hostConcurrency: number | null;
   readonly payloadBytesMax: number;
   readonly commitWindowMs: number;
   readonly commitWritesMax: number;

@@ -17,6 +17,8 @@ export class Tenancy implements Sleeper {
     new Fifo(),
     new Fifo(),
   ];
+  /** Those of its ready endpoints that have a place at a host in prospect (host-places.ts). */
+  readonly recalled = new Set<Endpoint>();
   /** Whether it stands in the dispatcher's round. */
   queued = false;
   wakeAt: number | null = null;

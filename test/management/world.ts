@@ -225,6 +225,7 @@ const dayMs = 86_400_000;
 const engineLimits = {
   concurrency: 100,
   webhookConcurrency: 5,
+  hostConcurrency: null,
   payloadBytesMax: 262_144,
   commitWindowMs: 5,
   commitWritesMax: 512,

@@ -189,10 +189,4 @@ export const reasons: readonly Reason[] = [
     sentence:
       "alerts to owners. What fails is in the history under the category `dns`; the owner is told when the webhook is disabled because a delivery was given up (TS16-112), and not earlier.",
   },
-  {
-    ids: ["WDS-225"],
-    kind: "otherwise",
-    sentence:
-      "a worker has 100 requests in flight at most (`POSTHORN_CONCURRENCY`), and 5 for each webhook (WDS-167). Idle connections come on top, up to as many again, and webhooks at the same host are not counted together.",
-  },
 ];

@@ -215,6 +215,7 @@ const dayMs = 86_400_000;
 const defaultLimits: EngineLimits = {
   concurrency: 100,
   webhookConcurrency: 5,
+  hostConcurrency: null,
   payloadBytesMax: 262_144,
   commitWindowMs: 20,
   commitWritesMax: 1_024,

@@ -25,7 +25,7 @@ export interface Scenario {
 
 export function drawScenario(random: SeededRandom): Scenario {
   return {
-    limits: drawLimits(random),
+    limits: { ...drawLimits(random), hostConcurrency: drawHostLimit(random.fork("host")) },
     retention: {
       payloadMs: random.chance(0.2) ? dayMs : 30 * dayMs,
       historyMs: random.chance(0.15) ? 2 * dayMs : 90 * dayMs,
@@ -40,7 +40,7 @@ export function drawScenario(random: SeededRandom): Scenario {
   };
 }
 
-function drawLimits(random: SeededRandom): EngineLimits {
+function drawLimits(random: SeededRandom): Omit<EngineLimits, "hostConcurrency"> {
   return {
     concurrency: random.pick([1, 3, 8, 100]),
     webhookConcurrency: random.pick([1, 2, 5]),
@@ -50,6 +50,11 @@ function drawLimits(random: SeededRandom): EngineLimits {
     bufferBytesMax: random.pick([1_000, 5_000, 10_000_000]),
     leaseMs: random.pick([300_000, 300_000, 180_000]),
   };
+}
+
+/** A stream of its own, so that the worlds of older seeds stay what they were but for this. */
+function drawHostLimit(random: SeededRandom): number | null {
+  return random.pick([null, null, 1, 2, 3, 5]);
 }
 
 function drawFaults(random: SeededRandom): StoreFaults {

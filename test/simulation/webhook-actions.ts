@@ -7,7 +7,7 @@ import type { EngineRun } from "./engine-run.ts";
 import type { Invariants } from "./invariants.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SeededRandom } from "./seeded-random.ts";
-import { draftWebhook, drawBehaviour, rotateSecrets } from "./webhook-draft.ts";
+import { draftWebhook, drawBehaviour, drawUrl, rotateSecrets } from "./webhook-draft.ts";
 
 const minuteMs = 60_000;
 
@@ -100,7 +100,9 @@ export class WebhookActions {
     const { random, now, invariants } = this.#options;
     const live = this.any(engine, () => true);
     if (live === undefined) return;
-    const webhook: Webhook = { ...live.webhook, ...drawBehaviour(random), updatedAt: now() };
+    const { id } = live.webhook;
+    const url = drawUrl(random, { id, now: now() });
+    const webhook: Webhook = { ...live.webhook, ...drawBehaviour(random), url, updatedAt: now() };
     await store.webhooks.save(webhook);
     const current = engine.webhook(webhook.id);
     if (current === undefined) return;

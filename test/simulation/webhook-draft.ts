@@ -24,7 +24,7 @@ export function draftWebhook(
     id,
     tenantId,
     ownerId: null,
-    url: `https://receiver.example/hooks/${id}`,
+    url: drawUrl(random, { id, now }),
     events: random.pick([["*"], ["order.*"], ["order.created", "posthorn.*"], [...eventTypes]]),
     description: "",
     status: "active",
@@ -40,6 +40,17 @@ export function draftWebhook(
     updatedAt: now,
   };
   return { webhook, secrets: draftSecrets(random, webhook) };
+}
+
+/** Webhooks share few hosts. Drawn from a stream of its own, so that nothing else depends on where a webhook leads. */
+export function drawUrl(
+  random: SeededRandom,
+  { id, now }: { readonly id: string; readonly now: number },
+): string {
+  const host = random
+    .fork(`host of ${id} at ${now}`)
+    .pick(["one.example", "one.example", "two.example:8443"]);
+  return `https://${host}/hooks/${id}`;
 }
 
 /** The part of a webhook that its owner may change at any time. */

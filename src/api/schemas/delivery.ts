@@ -26,7 +26,7 @@ const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
   order: "an earlier delivery that comes first",
   inactive: "the webhook is not active",
   concurrency: "requests in flight to the same webhook",
-  capacity: "requests in flight of the whole process",
+  capacity: "requests in flight of the whole process, or to the same host",
   in_flight: "its own request",
 };
 

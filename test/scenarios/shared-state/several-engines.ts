@@ -220,6 +220,7 @@ const retention = { payloadMs: 30 * dayMs, historyMs: 90 * dayMs };
 const limits = {
   concurrency: 100,
   webhookConcurrency: 5,
+  hostConcurrency: null,
   payloadBytesMax: 262_144,
   commitWindowMs: 5,
   commitWritesMax: 512,

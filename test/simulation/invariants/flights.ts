@@ -15,6 +15,7 @@ export interface Flight {
   readonly run: EngineRun;
   readonly webhookId: string;
   readonly eventId: string;
+  readonly origin: string;
   /** Null when the request fits no delivery, which is a violation by itself. */
   delivery: LedgerDelivery | null;
   readonly sentAt: number;

@@ -51,7 +51,7 @@ export class RequestChecks {
     const eventId = header(sent.request, "Webhook-ID");
     const delivery = this.#deliveryOf(flights, { run, webhookId, eventId });
     const flight: Flight = {
-      ...{ run, webhookId, eventId, delivery },
+      ...{ run, webhookId, eventId, delivery, origin: sent.request.origin },
       sentAt: time.now(),
       state: "open",
       answer: null,
@@ -132,13 +132,16 @@ export class RequestChecks {
     }
   }
 
-  #checkConcurrency({ run, webhookId }: Flight): void {
+  #checkConcurrency({ run, webhookId, origin }: Flight): void {
     const { flights, limits, fail } = this.#watched;
     const open = flights.open(run);
     const toWebhook = open.filter((flight) => flight.webhookId === webhookId).length;
     if (open.length >= limits.concurrency) fail("I-6", `${open.length + 1} requests at once in one process`);
     if (toWebhook >= limits.webhookConcurrency)
       fail("I-6", `${toWebhook + 1} requests at once to webhook ${webhookId}`);
+    const toHost = open.filter((flight) => flight.origin === origin).length;
+    if (toHost >= (limits.hostConcurrency ?? Number.POSITIVE_INFINITY))
+      fail("I-6", `${toHost + 1} requests at once to ${origin}`);
   }
 
   /** In an ordered lane everything committed earlier must be final in the store, and nothing else on its way. */

@@ -1,0 +1,146 @@
+import type { Endpoint } from "./endpoint.ts";
+import type { Tenancy } from "./tenancy.ts";
+
+/** A receiver host to which requests are on their way. Forgotten when none is and nobody waits for one. */
+export class Host {
+  readonly name: string;
+  inFlight = 0;
+  /** Of them, those to endpoints that did not answer quickly last time. */
+  cautious = 0;
+  /** Who waits for a place, first come first served: endpoints that answer quickly, and the others. */
+  readonly quickLine = new Set<Endpoint>();
+  readonly cautiousLine = new Set<Endpoint>();
+  /** The two lines take turns. */
+  cautiousFirst = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/**
+ * The places for requests at each receiver host, over all webhooks there (C-39).
+ *
+ * An endpoint that finds no place waits in a line of its host. Whoever is first is recalled when a place is free: it
+ * takes its turn as any ready endpoint does, and stays first until it has sent something or turned out to have no use
+ * for the place, which then goes to the next one.
+ */
+export class HostPlaces {
+  readonly #max: number;
+  readonly #cautiousMax: number;
+  readonly #recall: (endpoint: Endpoint) => boolean;
+  readonly #hosts = new Map<string, Host>();
+
+  /** `recall` lists an endpoint as ready; false when it will not be looked at soon. */
+  constructor(max: number, recall: (endpoint: Endpoint) => boolean) {
+    this.#max = max;
+    this.#cautiousMax = Math.max(1, Math.floor((max * 3) / 4));
+    this.#recall = recall;
+  }
+
+  /** Hosts in memory. */
+  get size(): number {
+    return this.#hosts.size;
+  }
+
+  /** What one endpoint of which nothing good is known may take, so that two that hang do not keep out a third. */
+  get cautiousEach(): number {
+    return Math.max(1, Math.floor(this.#cautiousMax / 2));
+  }
+
+  /** The endpoint stands in line and there is no place for it: it will be recalled. */
+  holdsBack(endpoint: Endpoint): boolean {
+    const host = endpoint.waitsAt;
+    if (host === null || host.name !== endpoint.config.host) return false;
+    return lineOf(host, endpoint).has(endpoint) && !this.#hasPlace(host, endpoint);
+  }
+
+  /** There is no place for the endpoint now. It then stands in line. */
+  refuses(endpoint: Endpoint): boolean {
+    const host = this.#hosts.get(endpoint.config.host);
+    if (host === undefined || this.#hasPlace(host, endpoint)) return false;
+    const line = lineOf(host, endpoint);
+    if (!line.has(endpoint)) {
+      this.#leave(endpoint);
+      line.add(endpoint);
+      endpoint.waitsAt = host;
+    }
+    return true;
+  }
+
+  /** Takes a place at the endpoint's host, which `end` gets back: the URL may change meanwhile. */
+  begin(endpoint: Endpoint): Host {
+    const { host: name } = endpoint.config;
+    let host = this.#hosts.get(name);
+    if (host === undefined) {
+      host = new Host(name);
+      this.#hosts.set(name, host);
+    }
+    if (endpoint.waitsAt === host) this.#leave(endpoint);
+    host.inFlight += 1;
+    if (!endpoint.responsive) host.cautious += 1;
+    return host;
+  }
+
+  end(host: Host, cautious: boolean): void {
+    host.inFlight -= 1;
+    if (cautious) host.cautious -= 1;
+    this.#passOn(host);
+  }
+
+  /** The endpoint had its turn while it stood in a line of `host`. One that did not use its place makes way. */
+  served(endpoint: Endpoint, host: Host): void {
+    endpoint.tenancy.recalled.delete(endpoint);
+    if (endpoint.waitsAt === host && !this.holdsBack(endpoint)) this.#leave(endpoint);
+    this.#passOn(host);
+  }
+
+  /** The recalled endpoints of a tenant will not be looked at soon, because of its limit: they make way. */
+  tenantSleeps(tenancy: Tenancy): void {
+    for (const endpoint of tenancy.recalled) {
+      const host = endpoint.waitsAt;
+      this.#leave(endpoint);
+      if (host !== null) this.#passOn(host);
+    }
+  }
+
+  #hasPlace(host: Host, endpoint: Endpoint): boolean {
+    return host.inFlight < this.#max && (endpoint.responsive || host.cautious < this.#cautiousMax);
+  }
+
+  #leave(endpoint: Endpoint): void {
+    endpoint.waitsAt?.quickLine.delete(endpoint);
+    endpoint.waitsAt?.cautiousLine.delete(endpoint);
+    endpoint.waitsAt = null;
+    endpoint.tenancy.recalled.delete(endpoint);
+  }
+
+  /** Recalls as many as there are free places. */
+  #passOn(host: Host): void {
+    const places = this.#max - host.inFlight;
+    if (places > 0 && host.quickLine.size + host.cautiousLine.size > 0) {
+      const cautiousPlaces = Math.min(places, this.#cautiousMax - host.cautious);
+      host.cautiousFirst = !host.cautiousFirst;
+      if (host.cautiousFirst) this.#recallFirst(host.cautiousLine, cautiousPlaces);
+      this.#recallFirst(host.quickLine, places);
+      if (!host.cautiousFirst) this.#recallFirst(host.cautiousLine, cautiousPlaces);
+    }
+    const isIdle = host.inFlight === 0 && host.quickLine.size + host.cautiousLine.size === 0;
+    if (isIdle && this.#hosts.get(host.name) === host) this.#hosts.delete(host.name);
+  }
+
+  #recallFirst(line: Set<Endpoint>, places: number): void {
+    let left = places;
+    for (const endpoint of line) {
+      if (left <= 0) return;
+      if (this.#recall(endpoint)) {
+        endpoint.tenancy.recalled.add(endpoint);
+        left -= 1;
+      } else this.#leave(endpoint);
+    }
+  }
+}
+
+function lineOf(host: Host, { responsive }: Endpoint): Set<Endpoint> {
+  return responsive ? host.quickLine : host.cautiousLine;
+}

@@ -1,0 +1,118 @@
+/** How many requests a process has in flight in all, and to one host where that has a limit. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { defaultSettings } from "../../src/config/resolve.ts";
+import { type Reaction, type Receiver, startReceiver } from "../peers/receiver.ts";
+import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
+import { eventually } from "./eventually.ts";
+
+const { concurrency, webhookConcurrency, hostConcurrency } = defaultSettings();
+
+test("WDS-225 where hosts have a limit (POSTHORN_HOST_CONCURRENCY, 3), four webhooks of one have three requests at once, in order, and another host is not held up", async (t) => {
+  const { world, receiver: crowded } = await sceneOf(t, 3);
+  const other = await startReceiver();
+  t.after(() => other.close());
+  crowded.script(() => ({ delayMs: 20 }));
+  const paths = ["/strict", "/typed", "/a", "/b"];
+  const orderings = ["strict", "per_event_type", "none", "none"] as const;
+  for (const [index, path] of paths.entries())
+    await world.addWebhook({ url: crowded.url(path), events: ["c.*"], ordering: orderings[index] ?? "none" });
+  await world.addWebhook({ url: other.url(), events: ["o.*"] });
+  const numbers = Array.from({ length: 30 }, (_, n) => n);
+  await world.publishMany(
+    "default",
+    numbers.map((n) => ({ eventType: "c.x", data: { n } })),
+  );
+  await world.publishMany(
+    "default",
+    numbers.map((n) => ({ eventType: "o.x", data: { n } })),
+  );
+  await other.waitForRequests(30);
+  assert.ok(crowded.requestCount < 60, `the crowded host had ${crowded.requestCount} of 120 by then`);
+  await crowded.waitForRequests(120, 30_000);
+  assert.equal(crowded.concurrencyPeak, 3);
+  for (const path of paths) {
+    const arrived = numbersAt(crowded, path);
+    if (path === "/strict" || path === "/typed") assert.deepEqual(arrived, numbers);
+    else assert.deepEqual(new Set(arrived), new Set(numbers));
+  }
+  await eventually("everything is settled", {
+    ask: async () => (await world.store.deliveries.depth()).waiting.normal,
+    holds: (waiting) => waiting === 0,
+  });
+});
+
+test("a webhook that hangs leaves places of its host to one that answers", async (t) => {
+  const { world, receiver } = await sceneOf(t, 3);
+  receiver.script(({ path }) => (path === "/hangs" ? "hang" : {}));
+  await world.addWebhook({ url: receiver.url("/hangs"), events: ["h.*"] });
+  await world.addWebhook({ url: receiver.url("/answers"), events: ["a.*"] });
+  for (let n = 0; n < 10; n += 1) await world.publish("default", { eventType: "h.x", data: { n } });
+  await receiver.waitForRequests(1);
+  for (let n = 0; n < 20; n += 1) await world.publish("default", { eventType: "a.x", data: { n } });
+  await receiver.waitUntil(() => numbersAt(receiver, "/answers").length === 20);
+  assert.ok(numbersAt(receiver, "/hangs").length <= 2);
+});
+
+test("a delivery that waits for a place at its host waits for capacity, and gets the place", async (t) => {
+  const { world, receiver } = await sceneOf(t, 1);
+  const held = Promise.withResolvers<Reaction>();
+  receiver.script(({ path }) => (path === "/first" ? held.promise : {}));
+  await world.addWebhook({ url: receiver.url("/first"), events: ["f.*"] });
+  const second = await world.addWebhook({ url: receiver.url("/second"), events: ["s.*"], tenantId: "other" });
+  await world.publish("default", { eventType: "f.x", data: { n: 0 } });
+  await receiver.waitForRequests(1);
+  await world.publish("other", { eventType: "s.x", data: { n: 0 } });
+  const page = { limit: 10, before: null, offset: 0 };
+  const about = { tenantId: "other", webhookId: second.id, eventId: null };
+  const { rows } = await world.store.history.listDeliveries({
+    ...{ ...about, states: null, from: null, to: null, page },
+  });
+  const view = world.engine.explain(rows[0] ?? assert.fail("no delivery"));
+  assert.deepEqual([view.status, view.waitingFor, view.waitingUntil], ["pending", "capacity", null]);
+  assert.equal(receiver.requestCount, 1);
+  held.resolve({});
+  await receiver.waitUntil(() => numbersAt(receiver, "/second").length === 1);
+});
+
+test("WDS-225 where nothing is set a worker has a hundred requests in flight, and hosts deviate: they have no limit, because tenants often share one and a few that hang would hold up the others", async (t) => {
+  const { world, receiver } = await sceneOf(t, hostConcurrency);
+  for (let n = 0; n < 25; n += 1)
+    await world.addWebhook({ url: receiver.url(`/${n}`), events: ["e.*"], tenantId: `tenant-${n}` });
+  const publishToAll = async (): Promise<void> => {
+    for (let n = 0; n < 25; n += 1) await world.publish(`tenant-${n}`, { eventType: "e.x", data: { n } });
+  };
+  await publishToAll();
+  await receiver.waitForRequests(25);
+  await eventually("all have answered", {
+    ask: async () => (await world.store.deliveries.depth()).waiting.normal,
+    holds: (waiting) => waiting === 0,
+  });
+  receiver.script(() => "hang");
+  for (let n = 0; n < 6; n += 1) await publishToAll();
+  await receiver.waitForRequests(125);
+  assert.equal(receiver.concurrencyPeak, 100);
+  assert.equal(world.engine.activity().inFlight, 100);
+});
+
+async function sceneOf(
+  t: { readonly after: (close: () => Promise<void>) => void },
+  hostLimit: number | null,
+): Promise<{ readonly world: EngineWorld; readonly receiver: Receiver }> {
+  const world = await openEngineWorld({
+    limits: { concurrency, webhookConcurrency, hostConcurrency: hostLimit },
+  });
+  const receiver = await startReceiver();
+  t.after(async () => {
+    await receiver.close();
+    await world.close();
+  });
+  return { world, receiver };
+}
+
+/** `data.n` of what arrived at a path, in order of arrival. */
+function numbersAt(receiver: Receiver, path: string): number[] {
+  return receiver.requests
+    .filter((request) => request.path === path)
+    .map(({ text }) => (JSON.parse(text) as { data: { n: number } }).data.n);
+}
