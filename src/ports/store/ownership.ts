@@ -13,7 +13,8 @@ import type { WebhookRuntimeState } from "./deliveries.ts";
  * - a beat of a worker that was reaped says so, however late it comes;
  * - with a webhook its new owner gets every delivery of it: leases that the last owner left are void, and what that one
  *   still tries to settle, or to write of its endpoint, is refused;
- * - each call is one statement, whatever the number of webhooks.
+ * - a call that was given up and reaches the store late gives away nothing that the worker has taken since;
+ * - each call is a statement or two, whatever the number of webhooks.
  */
 export interface OwnershipStore {
   /** Registers a worker of a pool, which is alive for `aliveMs` from now on. Numbers are never used again. */
@@ -22,7 +23,10 @@ export interface OwnershipStore {
   beat(life: { readonly worker: number; readonly aliveMs: number }): Promise<Beat | null>;
   /** Takes webhooks that nobody owns and that its pool serves (WDS-220). Nothing for a worker that was reaped. */
   acquire(request: AcquireRequest): Promise<Acquisition>;
-  /** Gives webhooks back, with what is known of their endpoints. Those that the worker does not own are left alone. */
+  /**
+   * Gives webhooks back, with what is known of their endpoints. Those that the worker does not own, or not any more under
+   * the fence of the state, are left alone.
+   */
   release(command: { readonly worker: number; readonly webhooks: readonly Handover[] }): Promise<void>;
   /**
    * Gives back whatever the worker owns beside these webhooks, as it was before it was taken: the worker never served it,

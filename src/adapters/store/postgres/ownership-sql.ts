@@ -104,13 +104,17 @@ export const beatSql = `WITH reaped AS (
 export const joinSql = `INSERT INTO posthorn.workers (alive_until, pool)
   VALUES (clock_timestamp() + $1 * interval '1 millisecond', $2) RETURNING worker`;
 
-/** Frees the webhooks of worker $1 that it still owns, and keeps what it knew. Tells the lanes that have work. */
+/**
+ * Frees the webhooks of worker $1 that it still owns, under the fences it knows, and keeps what it knew: a call that arrives
+ * late does not free what the worker took again. Tells the lanes that have work.
+ */
 export const releaseSql = `WITH given AS (
     SELECT * FROM unnest($2::int[], $3::double precision[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
-      $8::text[]) AS g (webhook, rate_full_at, paused_until, pause_reason, last_success_at, circuit, health)),
+      $8::text[], $9::bigint[]) AS g (webhook, rate_full_at, paused_until, pause_reason, last_success_at, circuit, health,
+      fence)),
   freed AS (
     UPDATE posthorn.ownership o SET worker = NULL, rate_full_at = g.rate_full_at FROM given g
-    WHERE o.webhook = g.webhook AND o.worker = $1 RETURNING o.webhook),
+    WHERE o.webhook = g.webhook AND o.worker = $1 AND (g.fence IS NULL OR o.fence = g.fence) RETURNING o.webhook),
   kept AS (
     INSERT INTO posthorn.webhook_states (webhook, paused_until, pause_reason, last_success_at, circuit, health)
     SELECT word.word, g.paused_until, g.pause_reason, g.last_success_at, g.circuit, g.health
@@ -121,13 +125,18 @@ export const releaseSql = `WITH given AS (
       last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
+/** What worker $1 owns beside the webhooks $2, and the fences. */
+export const ownedBesideSql = `SELECT webhook, fence FROM posthorn.ownership
+  WHERE worker = $1 AND NOT webhook = ANY ($2::int[])`;
+
 /**
- * Frees what worker $1 owns beside the webhooks $2, which it never served: what is left of a limit is what it found. Tells
- * the lanes that have work.
+ * Frees webhooks $2, which worker $1 owns under the fences $3 and never served: what is left of a limit is what it found.
+ * Tells the lanes that have work.
  */
-export const keepOnlySql = `WITH freed AS (
-    UPDATE posthorn.ownership SET worker = NULL, rate_full_at = rate_handed
-    WHERE worker = $1 AND NOT webhook = ANY ($2::int[]) RETURNING webhook)
+export const freeUnservedSql = `WITH freed AS (
+    UPDATE posthorn.ownership o SET worker = NULL, rate_full_at = rate_handed
+    FROM unnest($2::int[], $3::bigint[]) AS g (webhook, fence)
+    WHERE o.webhook = g.webhook AND o.worker = $1 AND o.fence = g.fence RETURNING o.webhook)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
 /** Worker $1 belongs to no pool any more: no webhook has this one. */

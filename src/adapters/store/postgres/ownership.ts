@@ -20,13 +20,14 @@ import {
   type AcquireRow,
   acquireWorkSql,
   beatSql,
+  freeUnservedSql,
   joinSql,
-  keepOnlySql,
   lanesPerPage,
   leadSql,
   leaveSql,
   ordersForWebhooksSql,
   ordersForWorkerSql,
+  ownedBesideSql,
   releaseSql,
   reportsSql,
   reportSql,
@@ -108,17 +109,26 @@ export class PostgresOwnership implements OwnershipStore {
       numbers(states.map(({ lastSuccessAt }) => lastSuccessAt)),
       texts(states.map(({ circuit }) => circuit)),
       texts(states.map(({ health }) => health)),
+      numbers(states.map(({ fence }) => fence ?? null)),
     ]);
     announcer.announce(rows.map(([lane]) => lane));
   }
 
+  /** Reads and frees: freed at once, what is not named would be whatever the worker owns when a late call arrives. */
   async keepOnly(command: {
     readonly worker: number;
     readonly webhookIds: readonly string[];
   }): Promise<void> {
     const { database, announcer } = this.#state;
+    const { worker } = command;
     const kept = numbers(await this.#refs(command.webhookIds));
-    const rows = await database.rows<[lane: number]>(keepOnlySql, [command.worker, kept]);
+    const owned = await database.rows<[webhook: number, fence: number]>(ownedBesideSql, [worker, kept]);
+    if (owned.length === 0) return;
+    const rows = await database.rows<[lane: number]>(freeUnservedSql, [
+      worker,
+      numbers(owned.map(([webhook]) => webhook)),
+      numbers(owned.map(([, fence]) => fence)),
+    ]);
     announcer.announce(rows.map(([lane]) => lane));
   }
 

@@ -1,0 +1,103 @@
+/** Calls that a worker gave up, and that reach the server when it has long gone on. */
+import assert from "node:assert/strict";
+import { suite, type TestContext, test } from "node:test";
+import pg from "pg";
+import { createTestDatabase } from "../../../../test/conformance/store/postgres-database.fixture.ts";
+import { lane, newWebhook, only, publish, start } from "../../../../test/conformance/store/scene.ts";
+import { eventually } from "../../../../test/scenarios/eventually.ts";
+import type { AcquiredWebhook, OwnershipStore } from "../../../ports/store/ownership.ts";
+import { openPostgresStore } from "./open.ts";
+
+class Scene {
+  readonly ownership: OwnershipStore;
+  readonly webhookId: string;
+  /** As an operator, and in transactions of its own. */
+  readonly client: pg.Client;
+  worker = 0;
+
+  private constructor(parts: Pick<Scene, "ownership" | "webhookId" | "client">) {
+    this.ownership = parts.ownership;
+    this.webhookId = parts.webhookId;
+    this.client = parts.client;
+  }
+
+  /** A webhook with work, and a worker. Ends with the test. */
+  static async open(t: TestContext): Promise<Scene> {
+    const stack = new AsyncDisposableStack();
+    t.after(() => stack.disposeAsync());
+    const database = await createTestDatabase();
+    stack.defer(() => database.drop());
+    const masterKeyIds = { current: "key", previous: [] };
+    const store = await openPostgresStore({ url: database.url, now: start, masterKeyIds });
+    stack.defer(() => store.close());
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    stack.defer(() => client.end());
+    const { id: webhookId } = newWebhook();
+    await publish(store, { deliveries: [{ lane: lane(webhookId) }] });
+    assert.ok(store.ownership !== undefined);
+    const scene = new Scene({ ownership: store.ownership, webhookId, client });
+    scene.worker = await scene.join();
+    return scene;
+  }
+
+  join(): Promise<number> {
+    return this.ownership.join({ aliveMs: 60_000, pool: "default" });
+  }
+
+  async acquire(worker = this.worker): Promise<readonly AcquiredWebhook[]> {
+    const from = { kind: "webhooks", ids: [this.webhookId] } as const;
+    return (await this.ownership.acquire({ worker, from, limit: 1, slack: 1 })).webhooks;
+  }
+
+  async release(fence: number): Promise<void> {
+    const unknown = {
+      pausedUntil: null,
+      pauseReason: null,
+      lastSuccessAt: null,
+      circuit: null,
+      health: null,
+    };
+    const state = { webhookId: this.webhookId, fence, ...unknown };
+    await this.ownership.release({ worker: this.worker, webhooks: [{ state, rateFullAt: null }] });
+  }
+
+  async assertKept(): Promise<void> {
+    assert.deepEqual(await this.acquire(await this.join()), [], "another worker was given the webhook");
+  }
+}
+
+suite("calls that arrive late", () => {
+  test("a release gives away nothing that the worker has taken again since", async (t) => {
+    const scene = await Scene.open(t);
+    const before = only(await scene.acquire());
+    await scene.release(before.fence);
+    const again = only(await scene.acquire());
+    await scene.release(before.fence);
+    await scene.assertKept();
+    await scene.release(again.fence);
+    assert.equal((await scene.acquire(await scene.join())).length, 1);
+  });
+
+  test("giving back what is not served gives away nothing that the worker has taken again since", async (t) => {
+    const scene = await Scene.open(t);
+    await scene.acquire();
+    const { client, ownership, worker } = scene;
+    await client.query("BEGIN");
+    // Given back by a second try, and taken again.
+    await client.query("UPDATE posthorn.ownership SET fence = fence + 1");
+    const late = ownership.keepOnly({ worker, webhookIds: [] });
+    await eventually("the call waits", {
+      ask: () =>
+        client.query(
+          "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        ),
+      holds: ({ rowCount }) => rowCount === 1,
+    });
+    await client.query("COMMIT");
+    await late;
+    await scene.assertKept();
+    await ownership.keepOnly({ worker, webhookIds: [] });
+    assert.equal((await scene.acquire(await scene.join())).length, 1);
+  });
+});
