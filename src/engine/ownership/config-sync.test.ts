@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Webhook } from "../../core/webhook.ts";
+import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
@@ -21,6 +22,9 @@ class Scene {
   uniform = 0;
   /** How often everything was read. */
   rounds = 0;
+  /** A webhook whose secrets were sealed with a master key that this process lacks. */
+  foreign: string | null = null;
+  readonly errors: string[] = [];
 
   constructor({ hears }: { readonly hears: boolean }) {
     this.sync = new ConfigSync({
@@ -31,7 +35,7 @@ class Scene {
           debug: nothing,
           info: nothing,
           warn: (fields) => assert.fail(JSON.stringify(fields)),
-          error: nothing,
+          error: (_fields, message) => void this.errors.push(message),
         },
         metrics: {} as Metrics,
       },
@@ -53,7 +57,10 @@ class Scene {
         applyTenantKeys: nothing,
       } as Partial<Record<keyof Directory, unknown>> as Directory,
       hears,
-      apply: (stored) => void this.known.set(stored.webhook.id, stored),
+      apply: (stored) => {
+        if (stored.webhook.id === this.foreign) throw new SecretUnreadableError("no known master key");
+        this.known.set(stored.webhook.id, stored);
+      },
       remove: (id) => void this.known.delete(id),
     });
     this.sync.start();
@@ -95,6 +102,19 @@ test("WDS-179 where nothing can be announced it is read within half a minute", a
   scene.save("new", "https://receiver.example/");
   await scene.pass(minuteMs / 2);
   assert.deepEqual(scene.urls(), ["https://receiver.example/"]);
+  scene.sync.stop();
+});
+
+test("a webhook whose secrets cannot be read here is told as an error and keeps none of the others from being read", async () => {
+  const scene = new Scene({ hears: true });
+  scene.save("a", "https://receiver.example/1");
+  scene.save("b", "https://receiver.example/2");
+  scene.foreign = "a";
+  await scene.sync.reloadAll();
+  await scene.sync.load(["a"]);
+  assert.deepEqual(scene.urls(), ["https://receiver.example/2"]);
+  assert.equal(scene.errors.length, 2);
+  assert.match(scene.errors[0] ?? "", /POSTHORN_MASTER_KEY_PREVIOUS/);
   scene.sync.stop();
 });
 

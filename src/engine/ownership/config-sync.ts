@@ -1,5 +1,6 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
+import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -129,10 +130,25 @@ export class ConfigSync {
     for (const each of stored) {
       const existing = directory.get(each.webhook.id);
       const isOlder = existing !== undefined && existing.webhook.updatedAt > each.webhook.updatedAt;
-      if (!isOlder && this.#differs(each)) this.#options.apply(each);
+      if (!isOlder && this.#differs(each)) this.#apply(each);
       const endpoint = directory.get(each.webhook.id);
       if (endpoint !== undefined && isOthers(endpoint) && each.runtime !== null)
         restoreRuntimeState(endpoint, each.runtime);
+    }
+  }
+
+  /** One that cannot be read here must not keep the others from being read. */
+  #apply(stored: StoredWebhook): void {
+    const { apply, telemetry } = this.#options;
+    try {
+      apply(stored);
+    } catch (error) {
+      if (!(error instanceof SecretUnreadableError)) throw error;
+      telemetry.log.error(
+        { webhookId: stored.webhook.id, err: String(error) },
+        "the secrets of a webhook cannot be read, so it stays as it was known here, or unknown: another process has a " +
+          "master key that this one lacks; name that key in POSTHORN_MASTER_KEY_PREVIOUS and restart",
+      );
     }
   }
 
