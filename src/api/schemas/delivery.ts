@@ -26,7 +26,8 @@ const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
   order: "an earlier delivery that comes first",
   inactive: "the webhook is not active",
   concurrency: "requests in flight to the same webhook",
-  capacity: "requests in flight of the whole process, or to the same host",
+  capacity:
+    "requests in flight of the whole process, or to the same host; or no worker of its tenant's pool runs",
   in_flight: "its own request",
 };
 
