@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import pg from "pg";
 import {
   createTestDatabase,
   type TestDatabase,
 } from "../../../../test/conformance/store/postgres-database.fixture.ts";
 import { start } from "../../../../test/conformance/store/scene.ts";
+import { eventually } from "../../../../test/scenarios/eventually.ts";
 import { Database } from "./database.ts";
 import { loadDriver } from "./driver.ts";
 import { migrate, migrations, planMigrations, type PostgresMigration } from "./migrations.ts";
@@ -39,6 +41,30 @@ test("a migration that fails leaves nothing, and goes on from there when it is r
   const plan = await migrate(database, { now: start, known });
   assert.deepEqual([plan.from, plan.pending], [migrations.length, [whole]]);
   assert.deepEqual(await planMigrations(database, known), { from: next.number, pending: [] });
+});
+
+test("a migration that has to wait for a long reader lets everybody else go on meanwhile", async (t) => {
+  const { made, database } = await newDatabase(t);
+  await migrate(database, { now: start });
+  const backup = new pg.Client({ connectionString: made.url });
+  await backup.connect();
+  backup.on("error", () => undefined);
+  await backup.query("BEGIN; SELECT FROM posthorn.workers");
+  const widened = { ...next, sql: "ALTER TABLE posthorn.workers ADD COLUMN later int;\n" };
+  const known = [...migrations, widened];
+  const running = migrate(database, { now: start, known });
+  await eventually("the migration waits", {
+    ask: () =>
+      made.query("SELECT FROM pg_locks WHERE relation = 'posthorn.workers'::regclass AND NOT granted"),
+    holds: ({ length }) => length === 1,
+  });
+  const askedMs = performance.now();
+  await made.query("INSERT INTO posthorn.workers (alive_until) VALUES (now())");
+  assert.ok(performance.now() - askedMs < 3_000, "a worker could not tell that it lives");
+  assert.deepEqual((await planMigrations(database, known)).pending, [widened]);
+  await backup.end();
+  await running;
+  assert.deepEqual((await planMigrations(database, known)).pending, []);
 });
 
 test("what touches large tables runs outside the transaction, and again after a crash", async (t) => {

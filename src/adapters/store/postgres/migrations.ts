@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { StoreUnavailableError } from "../../../ports/store.ts";
 import {
   type AppliedMigration,
   checksum,
@@ -27,6 +29,14 @@ export const migrations: readonly PostgresMigration[] = [initialSchema, ownershi
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */
 const migrationLock = "5787800397498404430";
 
+/**
+ * Changing a table locks it for an instant. When a long reader (a backup) stands in the way, everybody would queue behind
+ * us, also workers that have to tell that they live: rather give up soon, and try again while they go on.
+ */
+const lockTimeout = "SELECT set_config('lock_timeout', '500ms', true)";
+const againMs = 1_000;
+const triesMax = 600;
+
 /** What `migrate` would do. Writes nothing. */
 export async function planMigrations(
   database: Runner,
@@ -49,9 +59,27 @@ export async function migrate(
     const migration = known[number - 1];
     if (migration === undefined) continue;
     for (const statement of migration.beforehand ?? []) await database.rows(statement);
-    await database.transaction((transaction) => apply(transaction, { migration, known, now: run.now }));
+    const step = { migration, known, now: run.now };
+    await withoutBlocking(() => database.transaction((transaction) => apply(transaction, step)));
   }
   return plan;
+}
+
+/** Repeats what could not get its locks. */
+async function withoutBlocking(work: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === triesMax || !isLockTimeout(error)) throw error;
+      await sleep(againMs);
+    }
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  const cause = error instanceof StoreUnavailableError ? error.cause : error;
+  return cause instanceof Error && "code" in cause && cause.code === "55P03";
 }
 
 async function apply(
@@ -67,6 +95,8 @@ async function apply(
   await transaction.rows(`SELECT pg_advisory_xact_lock(${migrationLock})`);
   const { from } = await planMigrations(transaction, step.known);
   if (from >= migration.number) return;
+  // Not before: of those that start together, others wait for the one that migrates, however long that takes.
+  await transaction.rows(lockTimeout);
   // Not IF NOT EXISTS, which asks for the right to create schemas even where an administrator has made this one.
   const [schema] = await transaction.rows<[isThere: boolean]>(
     "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'posthorn')",
