@@ -3,6 +3,7 @@ import { after, suite, test } from "node:test";
 import { systemClock } from "../../../src/adapters/system/clock.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import { eventually } from "../../scenarios/eventually.ts";
+import { blocked, startAlteringProxy, unblocked } from "./altering-proxy.fixture.ts";
 import { createTestVirtualHost, RabbitMqBroker, rabbitmqctl } from "./rabbitmq-broker.fixture.ts";
 import { lane, notice, sent, toldUntilHeard, until, Worker } from "./scene.ts";
 
@@ -67,6 +68,38 @@ suite("RabbitMQ that works in part", () => {
       const worker = new Worker((await broker.join()).queue);
       await sent(queue, [notice("after")]);
       await until("it goes on", () => worker.doneIds.includes("after"));
+    });
+  });
+
+  test("a broker that asks to send nothing is waited for, however long it confirms nothing", async (t) => {
+    if (!virtualHost.isOwn) {
+      t.skip("no right to stop a queue here");
+      return;
+    }
+    await withBroker(async (broker) => {
+      const proxy = await startAlteringProxy({ target: Number(new URL(virtualHost.url).port || "5672") });
+      t.after(() => proxy.close());
+      const url = new URL(virtualHost.url);
+      url.port = String(proxy.port);
+      const { queue } = await broker.join({ url: url.href, clock: fastClock });
+      await sent(queue, [notice("before")]);
+      await until("it is confirmed", () => queue.status.underWay === 0);
+      const server = `'${virtualHost.name}_${broker.workQueue("default")}'`;
+      await rabbitmqctl("eval", `sys:suspend(${server}).`);
+      try {
+        await sent(queue, [notice("unanswered")]);
+        proxy.inject(blocked);
+        await until("it is blocked", () => queue.status.isBlocked);
+        await new Promise<void>((resolve) => void fastClock.schedule(25_000, resolve));
+        assert.equal(queue.status.underWay, 1);
+      } finally {
+        await rabbitmqctl("eval", `sys:resume(${server}).`);
+      }
+      await until("it is confirmed", () => queue.status.underWay === 0);
+      proxy.inject(unblocked);
+      await until("it goes on", () => queue.isConnected);
+      assert.equal(queue.status.dropped, 0);
+      assert.deepEqual(broker.log.ofLevel("warn"), []);
     });
   });
 

@@ -121,13 +121,16 @@ export class Consumer {
     this.#tags.set(priority, consumerTag);
   }
 
-  /** The broker ended a consumer: its queue was deleted. Seldom only one of them is. */
+  /**
+   * The broker ended a consumer: its queue was deleted, and seldom only one of them is; or, from 4.3 on, a notice was in
+   * hand for too long, for which earlier versions close the channel.
+   */
   #lostQueue(channel: Channel, priority: Priority): void {
     if (this.#stopped !== null) return;
     const { topology, clock, log } = this.#options;
     log.warn(
       { queue: topology.workQueue(this.#consumer.pool, priority) },
-      "a queue was deleted; declaring it again",
+      "RabbitMQ ended a consumer, because its queue was deleted or a notice was in hand for too long; beginning again",
     );
     this.#deleted.add(priority);
     if (this.#isRestoring) return;

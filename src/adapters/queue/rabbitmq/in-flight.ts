@@ -14,6 +14,7 @@ export class InFlight {
   readonly #options: InFlightOptions;
   /** In the order of sending. */
   readonly #messages = new Set<InFlightMessage>();
+  #excusedAt = -Infinity;
   #timer: Timer | null = null;
 
   constructor(options: InFlightOptions) {
@@ -30,6 +31,11 @@ export class InFlight {
     this.#messages.add(message);
     if (this.#timer === null) this.#watch(confirmMsMax);
     return (isTaken) => this.#settle(message, isTaken);
+  }
+
+  /** There was a reason not to answer until now. */
+  excuse(): void {
+    this.#excusedAt = this.#options.clock.monotonicMs();
   }
 
   /** Nothing that is under way will be answered. */
@@ -52,9 +58,10 @@ export class InFlight {
       this.#timer = null;
       const [oldest] = this.#messages;
       if (oldest === undefined) return;
-      const leftMs = oldest.sentAt + confirmMsMax - clock.monotonicMs();
+      const since = Math.max(oldest.sentAt, this.#excusedAt);
+      const leftMs = since + confirmMsMax - clock.monotonicMs();
       this.#watch(leftMs > 0 ? leftMs : confirmMsMax);
-      if (leftMs <= 0) unanswered(oldest.sentAt);
+      if (leftMs <= 0) unanswered(since);
     });
   }
 }

@@ -68,6 +68,7 @@ export class Publisher {
 
   attach(session: Session): Promise<void> {
     this.#session = session;
+    session.sending.on("unblocked", () => this.#inFlight.excuse());
     return this.#kept.attach(session.sending);
   }
 
