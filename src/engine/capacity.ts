@@ -30,6 +30,7 @@ export class Capacity {
   readonly #cautiousMax: number;
   /** Requests in flight to an endpoint of which nothing good is known yet. */
   readonly #cautiousEach: number;
+  /** Who lacks a shared place, in order of coming. */
   readonly #waiting = new Fifo<Endpoint>();
   readonly #hosts: HostPlaces | null;
   #inFlight = 0;
@@ -63,7 +64,8 @@ export class Capacity {
     if (this.isFull(endpoint)) return true;
     if (this.#hosts !== null && this.#hosts.refuses(endpoint)) return true;
     if (endpoint.responsive || this.#cautious < this.#cautiousMax) return false;
-    this.#waiting.push(endpoint);
+    if (!endpoint.waitsForShared) this.#waiting.push(endpoint);
+    endpoint.waitsForShared = true;
     return true;
   }
 
@@ -72,7 +74,10 @@ export class Capacity {
    * for it, and nobody else may end for a long time.
    */
   takeWaiting(): Endpoint | undefined {
-    return this.#cautious < this.#cautiousMax ? this.#waiting.shift() : undefined;
+    if (this.#cautious >= this.#cautiousMax) return undefined;
+    const first = this.#waiting.shift();
+    if (first !== undefined) first.waitsForShared = false;
+    return first;
   }
 
   /** The endpoint had its turn while it waited at a host. */
@@ -102,7 +107,7 @@ export class Capacity {
     endpoint.inFlight -= 1;
     if (place.cautious) this.#cautious -= 1;
     if (place.host !== null) this.#hosts?.end(place.host, place.cautious);
-    return this.#waiting.shift();
+    return this.takeWaiting();
   }
 }
 

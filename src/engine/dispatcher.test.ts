@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { Priority } from "../core/delivery.ts";
 import type { ClaimedDelivery, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
 import type { Metrics } from "../ports/telemetry.ts";
+import { DispatchScene } from "./dispatch-scene.fixture.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Lane } from "./lane.ts";
@@ -110,4 +111,49 @@ test("a flood of high priority goes first, and lower ones get a turn among every
   assert.equal(served.filter((name) => name === "high").length, 12);
   assert.equal(served.filter((name) => name === "normal").length, 2);
   assert.equal(served.filter((name) => name === "low").length, 2);
+});
+
+test("slow endpoints with a backlog do not keep the places that they share from one that waits", async () => {
+  for (const tenants of [
+    ["t", "t", "t"],
+    ["t", "u", "v"],
+  ]) {
+    const scene = new DispatchScene({ concurrency: 4 });
+    const [a, b, waiting] = ["a", "b", "waiting"].map((name, index) =>
+      scene.endpoint(name, { responsive: false, tenant: tenants[index] ?? "" }),
+    );
+    assert.ok(a !== undefined && b !== undefined && waiting !== undefined);
+    for (const endpoint of [a, b]) await scene.publish(endpoint, 20);
+    for (let n = 0; n < 5; n += 1) await scene.publish(waiting);
+    for (let n = 0; n < 12; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), false);
+    const turns = scene.sent.filter((name) => name === "waiting").length;
+    assert.ok(turns >= 3, scene.sent.join(" "));
+  }
+});
+
+test("an endpoint that waits for a shared place stands in line once, however much is published for it", async () => {
+  const scene = new DispatchScene({ concurrency: 4 });
+  const [a, b, busy, late] = ["a", "b", "busy", "late"].map((name) =>
+    scene.endpoint(name, { responsive: false, tenant: name }),
+  );
+  assert.ok(a !== undefined && b !== undefined && busy !== undefined && late !== undefined);
+  for (const endpoint of [a, b]) await scene.publish(endpoint, 20);
+  for (let n = 0; n < 30; n += 1) await scene.publish(busy);
+  await scene.publish(late);
+  for (let n = 0; n < 6; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), false);
+  assert.ok(scene.sent.includes("late"), scene.sent.join(" "));
+});
+
+test("an endpoint that waits for a shared place keeps its turn when a place ends that is not one of them", async () => {
+  const scene = new DispatchScene({ concurrency: 5 });
+  const [a, b, first, second] = ["a", "b", "first", "second"].map((name) =>
+    scene.endpoint(name, { responsive: false }),
+  );
+  assert.ok(a !== undefined && b !== undefined && first !== undefined && second !== undefined);
+  const quick = scene.endpoint("quick");
+  await scene.publish(a, 2);
+  for (const endpoint of [b, first, second, quick, quick]) await scene.publish(endpoint);
+  for (let n = 0; n < 2; n += 1) await scene.answer(quick);
+  await scene.answer(a, false);
+  assert.deepEqual(scene.inFlight(), ["a", "b", "first"]);
 });

@@ -161,9 +161,10 @@ export class Dispatcher {
     endpoint.responsive = quick;
     const waiting = this.#capacity.end(flight);
     if (!flight.lane.ordered) flight.lane.inFlight -= 1;
+    // Before the one that had a place until now, or those with a backlog would keep the shared places among them.
+    if (waiting !== undefined) this.#enlist(waiting);
     if (flight.probe === null) this.#enlist(endpoint);
     else this.considerEndpoint(endpoint);
-    if (waiting !== undefined) this.#enlist(waiting);
     this.schedulePump();
   }
 

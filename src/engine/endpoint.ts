@@ -60,6 +60,8 @@ export class Endpoint implements LiveWebhook, Sleeper {
   inFlight = 0;
   /** Answered quickly last time. Endpoints that did not may only use a part of the capacity. */
   responsive = false;
+  /** It stands in line for one of the places that such endpoints share (capacity.ts). */
+  waitsForShared = false;
   /** In whose line it stands for a place (host-places.ts). */
   waitsAt: Host | null = null;
   lastSuccessWrittenAt = 0;
