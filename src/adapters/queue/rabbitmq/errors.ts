@@ -71,10 +71,10 @@ export function connectError(error: unknown, at: string): WorkQueueSetupError {
     );
   }
   const reason = networkReasons.get(code ?? "");
-  if (reason !== undefined) {
+  if (reason !== undefined || isSocketRefused(error)) {
     return new WorkQueueSetupError(
       "unreachable",
-      `RabbitMQ at ${at} cannot be reached (${reason}): check host and port, and that the server runs`,
+      `RabbitMQ at ${at} cannot be reached (${reason ?? text}): check host and port, and that the server runs`,
     );
   }
   return new WorkQueueSetupError(
@@ -116,6 +116,11 @@ function reasonIn(text: string): string {
 function replyCodeOf(error: unknown): number | null {
   if (!(error instanceof Error) || !("code" in error)) return null;
   return typeof error.code === "number" ? error.code : null;
+}
+
+/** By the system, for a reason of its own: no address, no file handles, a firewall. */
+function isSocketRefused(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error && error.syscall === "connect";
 }
 
 function codeOf(error: unknown): string | null {

@@ -85,6 +85,14 @@ test("a reply about one key fails the call and says nothing about the server", (
   }
 });
 
+test("what the system refuses a socket for is a loss of the connection, known to us by name or not", () => {
+  for (const code of ["EINVAL", "EADDRNOTAVAIL", "EMFILE", "EPERM", "ENETDOWN"]) {
+    const error = Object.assign(new Error(`connect ${code}`), { code, syscall: "connect" });
+    assert.match(awayReason(error) ?? "", new RegExp(code));
+    assert.equal(problemOf(setupError(error, place)), "unreachable");
+  }
+});
+
 test("a bug passes through as what it is", () => {
   for (const error of [new TypeError("not a text: LOADING"), new RangeError("x"), "thrown"]) {
     assert.equal(awayReason(error), null);

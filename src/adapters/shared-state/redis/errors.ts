@@ -76,7 +76,10 @@ export function awayReason(error: unknown): string | null {
 
 function lossOf(error: Error): string | null {
   const code = codeOf(error);
-  if (code !== null && lossCodes.test(code)) return `the connection to Redis was lost (${code})`;
+  // Whatever the system refuses a socket for: no address, no file handles, a firewall. EPROTO speaks of TLS.
+  const isRefusedSocket = "syscall" in error && code !== "EPROTO";
+  if (code !== null && (isRefusedSocket || lossCodes.test(code)))
+    return `the connection to Redis was lost (${code})`;
   return lossNames.has(error.constructor.name) ? "the connection to Redis was lost" : null;
 }
 
@@ -172,7 +175,8 @@ function refusedSetup({
     case "WRONGPASS":
       return new SharedStateSetupError(
         "login_refused",
-        `Redis at ${at} refuses the login: check user and password in the URL`,
+        `Redis at ${at} refuses the login: check user and password in the URL, which are redis://:password@host where ` +
+          "the server knows no users, and neither where it has no password",
       );
     case "NOPERM":
       return new SharedStateSetupError(
