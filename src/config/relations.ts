@@ -103,7 +103,7 @@ function contradictoryServices(settings: Settings): readonly Contradiction[] {
       },
     isEmbedded &&
       settings.roles.includes("scheduler") !== settings.roles.includes("worker") && {
-        options: ["roles"],
+        options: ["roles", "databaseUrl"],
         problem: "embedded, scheduler and worker are one part: name both or neither",
       },
   ];

@@ -145,7 +145,10 @@ suite("settings", () => {
   });
 
   test("a secret whose file cannot be read has no consequences that would hide it", () => {
-    const env = { POSTHORN_DATABASE_URL_FILE: "/missing", POSTHORN_REDIS_URL: "redis://cache" };
+    const env = {
+      ...{ POSTHORN_DATABASE_URL_FILE: "/missing", POSTHORN_REDIS_URL: "redis://cache" },
+      POSTHORN_ROLES: "worker",
+    };
     for (const source of [{ env }, { env, readFile: () => "\n" }]) {
       const [problem, ...others] = problems(source);
       assert.match(problem ?? "", /POSTHORN_DATABASE_URL_FILE names \/missing/);
