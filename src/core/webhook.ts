@@ -119,6 +119,14 @@ export const webhookDefaults = {
   },
 } as const satisfies Partial<Webhook>;
 
+/**
+ * When something that was changed before is changed now: never earlier than the last time, which a clock that is ahead may
+ * have dated. Other processes take what is dated earlier for older, and would pass over it.
+ */
+export function changedAt(before: { readonly updatedAt: number }, now: number): number {
+  return Math.max(now, before.updatedAt);
+}
+
 /** A webhook as a store kept it, completed with the fields that came after it was written. */
 export function webhookFromDocument(document: unknown): Webhook {
   return { ...webhookDefaults, ...(document as Webhook) };

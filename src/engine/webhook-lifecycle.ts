@@ -1,6 +1,6 @@
 import { judgeUrl, type UrlRules } from "../core/egress/url-policy.ts";
 import type { HealthDecision } from "../core/endpoint-health.ts";
-import type { Webhook, WebhookStatus } from "../core/webhook.ts";
+import { changedAt, type Webhook, type WebhookStatus } from "../core/webhook.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { WebhookStore } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -75,7 +75,8 @@ export class WebhookLifecycle {
       return;
     }
     log.warn({ webhookId: id, tenantId }, "the URL of a webhook was changed by a permanent redirect");
-    const webhook: Webhook = { ...before, url: judgement.url, updatedAt: this.#options.clock.now() };
+    const updatedAt = changedAt(before, this.#options.clock.now());
+    const webhook: Webhook = { ...before, url: judgement.url, updatedAt };
     this.#rememberMove(id);
     this.#options.apply(webhook);
     this.#track(
@@ -110,7 +111,7 @@ export class WebhookLifecycle {
       status: to.status,
       statusReason: to.reason,
       statusChangedAt: now,
-      updatedAt: now,
+      updatedAt: changedAt(before, now),
     };
     // In force at once: nothing more is sent while the change is being stored.
     this.#options.apply(webhook);

@@ -437,3 +437,24 @@ test("a test event goes to this webhook alone, with the example of its type", as
   await webhooks.disable(admin, webhook.id);
   await assert.rejects(webhooks.test(admin, { id: webhook.id, eventType: null }), code("conflict"));
 });
+
+test("a change is never dated before the last one, which a clock that is ahead may have dated", async (t) => {
+  const world = await openWorld(t);
+  const { webhooks, tenants } = world.services;
+  const { view } = await webhooks.create(admin, { url: "https://example.com/", events: ["*"] });
+  const { id, updatedAt } = view.webhook;
+  const { tenant } = await tenants.put(admin, { id: "acme", input: {} });
+  world.skipTime(-3_600_000);
+  // Other processes take what is dated later for newer, and would pass over these.
+  const changed = [
+    await webhooks.update(admin, { id, input: { description: "other" } }),
+    await webhooks.disable(admin, id),
+    await webhooks.enable(admin, id),
+  ];
+  assert.deepEqual(
+    changed.map(({ webhook }) => webhook.updatedAt),
+    [updatedAt, updatedAt, updatedAt],
+  );
+  const renamed = await tenants.put(admin, { id: "acme", input: { name: "Other" } });
+  assert.equal(renamed.tenant.updatedAt, tenant.updatedAt);
+});

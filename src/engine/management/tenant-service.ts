@@ -1,4 +1,5 @@
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import { changedAt } from "../../core/webhook.ts";
 import type { RateLimitConfig } from "../../core/profile.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { defaultWorkerPool } from "../../ports/store/registry.ts";
@@ -68,7 +69,8 @@ export class Tenants implements TenantService {
         message: "must be 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit",
       });
     }
-    const tenant = { ...mergeTenant(existing ?? newTenant(id, now), { input, problems }), updatedAt: now };
+    const base = existing ?? newTenant(id, now);
+    const tenant = { ...mergeTenant(base, { input, problems }), updatedAt: changedAt(base, now) };
     problems.throwIfAny("the tenant");
     await registry.saveTenant(tenant);
     tenants.set(tenant);

@@ -3,7 +3,7 @@ import { isEventTypePattern } from "../../core/event-type.ts";
 import { profiles } from "../../core/profiles/index.ts";
 import { judgeCustomHeaders } from "../../core/request-headers.ts";
 import { settled } from "../../core/verification/verification-state.ts";
-import { orderingGuarantees, type Webhook, webhookDefaults } from "../../core/webhook.ts";
+import { changedAt, orderingGuarantees, type Webhook, webhookDefaults } from "../../core/webhook.ts";
 import type { WebhookInput } from "../services.ts";
 import { isRecord, jsonBytes, type ProblemList } from "./problem-list.ts";
 import { reportContradictions } from "./webhook-contradictions.ts";
@@ -78,7 +78,7 @@ export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeC
     circuitBreaker: mergeCircuitBreaker(base.circuitBreaker, { change: input.circuitBreaker, problems }),
     rateLimit: mergeRateLimit(base.rateLimit, { change: input.rateLimit, problems }),
     metadata: input.metadata === undefined ? base.metadata : readMetadata(input.metadata, problems),
-    updatedAt: now,
+    updatedAt: changedAt(base, now),
   };
   const webhook = { ...merged, verification: mergeVerification(base, { merged, input, problems }) };
   reportContradictions(webhook, { credentials, problems });

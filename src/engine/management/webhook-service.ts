@@ -4,7 +4,7 @@ import { PosthornError } from "../../core/errors.ts";
 import { isEventTypeName, isEventTypePattern, matches } from "../../core/event-type.ts";
 import { findProfile } from "../../core/profiles/index.ts";
 import { settled } from "../../core/verification/verification-state.ts";
-import type { Webhook } from "../../core/webhook.ts";
+import { changedAt, type Webhook } from "../../core/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
@@ -250,7 +250,8 @@ export class Webhooks implements WebhookService {
       const context = { now, problems: new ProblemList() };
       const status = mergeStatus(live.webhook, { active: change.active, context });
       if (status.status === live.webhook.status) return live;
-      return this.#save(settled({ ...live.webhook, ...status, updatedAt: now }, now), live.secrets);
+      const updatedAt = changedAt(live.webhook, now);
+      return this.#save(settled({ ...live.webhook, ...status, updatedAt }, now), live.secrets);
     });
   }
 
@@ -268,7 +269,8 @@ export class Webhooks implements WebhookService {
       const live = this.#require({ tenantId: null }, id);
       const next = change(live.webhook);
       if (next === null) return live;
-      return this.#save({ ...next, updatedAt: this.#options.clock.now() }, live.secrets);
+      const updatedAt = changedAt(live.webhook, this.#options.clock.now());
+      return this.#save({ ...next, updatedAt }, live.secrets);
     });
 
   /** Passes the echo challenge where one is due, which is before anything is saved (WDS-102). */
