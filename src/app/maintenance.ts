@@ -6,7 +6,7 @@ import { createSystemRandom } from "../adapters/system/random.ts";
 import type { Settings } from "../config/options.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
 import { readMasterKeys } from "./keys.ts";
-import { openStore } from "./open-store.ts";
+import { openStore, type StoreSettings } from "./open-store.ts";
 
 /** What a migration would do or did: the version of the database, and the steps. */
 export interface MigrationReport {
@@ -14,10 +14,7 @@ export interface MigrationReport {
   readonly steps: readonly { readonly number: number; readonly name: string }[];
 }
 
-type StoreSettings = Pick<
-  Settings,
-  "dataDir" | "databaseUrl" | "databaseDirectUrl" | "masterKey" | "masterKeyPrevious"
->;
+type MigrationSettings = StoreSettings & Pick<Settings, "dataDir" | "masterKey" | "masterKeyPrevious">;
 
 /** PostgreSQL brings tools of its own for this; the message names them. */
 class BackupElsewhereError extends Error {
@@ -37,7 +34,7 @@ export async function planMigrations(
 }
 
 /** Brings the database up to date, which starting does as well. No server may run on a data folder meanwhile. */
-export async function migrateStore(settings: StoreSettings): Promise<MigrationReport> {
+export async function migrateStore(settings: MigrationSettings): Promise<MigrationReport> {
   const report = await planMigrations(settings);
   const isEmbedded = settings.databaseUrl === null;
   const folder = isEmbedded ? prepareDataFolder(settings.dataDir).folder : dataFolderAt(settings.dataDir);

@@ -9,6 +9,8 @@ import type { DataFolder } from "./data-folder.ts";
 import type { MasterKeys } from "./keys.ts";
 import { type Companions, storeHooks } from "./open-companions.ts";
 
+export type StoreSettings = Pick<Settings, "databaseUrl" | "databaseDirectUrl" | "databaseConnections">;
+
 /** The store of the settings, and where the key of digests lies: beside it, for all who share it. */
 export interface OpenedStore {
   readonly store: Store;
@@ -17,7 +19,7 @@ export interface OpenedStore {
 
 /** PostgreSQL when there is a URL, else SQLite in the data folder. */
 export async function openStore(
-  settings: Pick<Settings, "databaseUrl" | "databaseDirectUrl">,
+  settings: StoreSettings,
   parts: {
     readonly folder: DataFolder;
     readonly masterKeys: () => MasterKeys;
@@ -37,7 +39,7 @@ export async function openStore(
   const direct = directUrlOf(settings);
   const store = await openPostgresStore({
     ...{ url: databaseUrl, now, masterKeyIds, connectTimeoutMs },
-    ...direct,
+    ...{ connectionsMax: settings.databaseConnections, ...direct },
     ...(companions === undefined ? {} : storeHooks(companions)),
   });
   return { store, digestKeyHolder: store.digestKey };

@@ -1,85 +1,20 @@
-import { createAddressPolicy, InvalidCidrError } from "../core/egress/address-policy.ts";
-import type { Option, OptionGroup, ValueKind } from "./option.ts";
-import { flag, integer, listOf, oneOf, optionalInteger, optionalText, text } from "./value-kinds.ts";
-
-/** Parts that a process may run (design, section 3). */
-const roles = ["api", "scheduler", "worker"] as const;
-/** A part that a process may run. */
-export type Role = (typeof roles)[number];
-
-/** What begins names that others share a namespace with, or is one. */
-const name: ValueKind<string> = {
-  ...text,
-  title: "name",
-  read: (raw) =>
-    /^[a-z0-9][a-z0-9_-]{0,62}$/.test(String(raw))
-      ? { kind: "value", value: String(raw) }
-      : { kind: "problem", problem: "must have 1 to 63 characters of a to z, 0 to 9, - and _" },
-};
-
-const cidr = listOf<string>({
-  title: "CIDR blocks",
-  problemOf: (block) => {
-    try {
-      createAddressPolicy({ allow: [block], allowLoopback: false });
-      return null;
-    } catch (error) {
-      if (error instanceof InvalidCidrError) return error.message;
-      throw error;
-    }
-  },
-});
-
-const roleList = listOf<Role>({
-  title: "`api`, `scheduler`, `worker`",
-  problemOf: (word) =>
-    (roles as readonly string[]).includes(word) ? null : `knows ${roles.join(", ")}, not "${word}"`,
-});
-
-const secretList = listOf<string>({ title: "keys", problemOf: () => null });
-
-const publicUrl: ValueKind<string | null> = {
-  ...optionalText,
-  title: "URL",
-  read: (raw) => {
-    const url = URL.parse(String(raw));
-    const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
-    return fits && url.search === "" && url.hash === ""
-      ? { kind: "value", value: url.href.replace(/\/+$/, "") }
-      : { kind: "problem", problem: "must be a URL such as https://hooks.example.com, without query" };
-  },
-};
-
-/** A DNS name of at least two labels. */
-const dnsName = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/i;
-
-const originName: ValueKind<string | null> = {
-  ...optionalText,
-  title: "DNS name",
-  read: (raw) =>
-    dnsName.test(String(raw))
-      ? { kind: "value", value: String(raw) }
-      : { kind: "problem", problem: "must be a DNS name such as events.example.com" },
-};
-
-const proxyUrl: ValueKind<string | null> = {
-  ...optionalText,
-  title: "URL",
-  read: (raw) => {
-    const url = URL.parse(String(raw));
-    const fits = url !== null && url.protocol === "http:" && url.hostname !== "";
-    return fits
-      ? { kind: "value", value: String(raw) }
-      : { kind: "problem", problem: "must be a URL such as http://user:password@proxy.example:3128" };
-  },
-};
+import type { Option, OptionGroup } from "./option.ts";
+import {
+  cidr,
+  days,
+  milliseconds,
+  shortName,
+  originName,
+  proxyUrl,
+  publicUrl,
+  type Role,
+  roleList,
+  roles,
+  secretList,
+} from "./setting-kinds.ts";
+import { flag, integer, oneOf, optionalInteger, optionalText, text } from "./value-kinds.ts";
 
 const dayMs = 86_400_000;
-/** For retention, where nobody thinks in milliseconds. */
-const days = integer({ min: 1, max: 3_650, unit: "days" });
-/** Most durations. */
-const milliseconds = (range: { readonly min: number; readonly max: number }): ValueKind<number> =>
-  integer({ ...range, unit: "ms" });
 
 function option<Value>(given: Option<Value>): Option<Value> {
   return given;
@@ -137,7 +72,7 @@ const server = {
     description:
       "The pool that a `worker` of this process belongs to. It serves the tenants whose `worker_pool` is this one, and " +
       "no others; `default` serves all that have none.",
-    kind: name,
+    kind: shortName,
     fallback: "default",
   }),
   dev: option({
@@ -188,6 +123,15 @@ const storage = {
     fallbackText: "unset: there is no pooler",
     secret: true,
   }),
+  databaseConnections: option({
+    env: "POSTHORN_DATABASE_CONNECTIONS",
+    group: "Storage",
+    description:
+      "Connections to PostgreSQL that this process holds at most: one listens, a quarter is for people and upkeep, the " +
+      "rest for events. All processes together must stay below `max_connections` of the server.",
+    kind: integer({ min: 3, max: 100, unit: "connections" }),
+    fallback: 12,
+  }),
   queueUrl: option({
     env: "POSTHORN_QUEUE_URL",
     group: "Storage",
@@ -205,7 +149,7 @@ const storage = {
     group: "Storage",
     description:
       "Begins the names of all queues and exchanges, so that deployments can share a virtual host.",
-    kind: name,
+    kind: shortName,
     fallback: "posthorn",
   }),
   redisUrl: option({
@@ -223,7 +167,7 @@ const storage = {
     env: "POSTHORN_REDIS_PREFIX",
     group: "Storage",
     description: "Begins the names of all keys and channels, so that deployments can share a server.",
-    kind: name,
+    kind: shortName,
     fallback: "posthorn",
   }),
 } as const;

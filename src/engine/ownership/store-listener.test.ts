@@ -40,10 +40,13 @@ class Scene {
   /** What was done, in order. */
   readonly done: string[] = [];
   /** Held back until the test lets go. */
-  pageGate: () => Promise<void> = async () => undefined;
+  pageGate: () => Promise<unknown> = async () => undefined;
   readonly listener: StoreListener;
 
-  constructor({ delivers = true, ordering = "none" as LaneKey["ordering"] } = {}) {
+  constructor({
+    delivers = true,
+    ordering = "none",
+  }: { delivers?: boolean; ordering?: LaneKey["ordering"] } = {}) {
     const silent = (): void => undefined;
     const note = (what: string) => async () => void this.done.push(what);
     const endpoint = { owned: true, laneWoke: silent, lane: () => this.lane };
@@ -121,13 +124,13 @@ suite("store listener", () => {
 
   test("however often something may have been missed meanwhile, one more look follows", async () => {
     const scene = new Scene();
-    const gate = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<null>();
     scene.pageGate = () => gate.promise;
     const first = await scene.after(() => {
       for (let times = 0; times < 50; times += 1) void scene.listener.lookEverywhere();
     });
     assert.deepEqual(first, ["page null"]);
-    assert.deepEqual(await scene.after(() => gate.resolve()), [
+    assert.deepEqual(await scene.after(() => gate.resolve(null)), [
       ...lookedEverywhere.slice(1),
       ...lookedEverywhere,
     ]);

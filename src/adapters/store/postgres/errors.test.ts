@@ -66,7 +66,7 @@ for (const { code, problem } of [
   { code: "3D000", problem: "missing" },
   { code: "42501", problem: "no_permission" },
   { code: "25006", problem: "read_only" },
-  { code: "53300", problem: "unreachable" },
+  { code: "53300", problem: "full" },
   { code: "ECONNREFUSED", problem: "unreachable" },
   { code: "42P07", problem: "foreign" },
   { code: "42723", problem: "foreign" },

@@ -4,6 +4,7 @@ import { StoreUnavailableError } from "../../../ports/store.ts";
 export type DatabaseProblem =
   | "invalid_url"
   | "unreachable"
+  | "full"
   | "login_refused"
   | "tls"
   | "missing"
@@ -116,6 +117,10 @@ const nonsense = /unexpected \w+ message from backend|invalid response|Unknown a
 /** What an error at opening says about the setting; the error itself when it is none of those. */
 export function setupError(error: unknown, at: string): unknown {
   if (!(error instanceof Error)) return error;
+  return tlsError(error, at) ?? refusal(error, at) ?? connectError(error, at) ?? storeError(error);
+}
+
+function tlsError(error: Error, at: string): DatabaseSetupError | null {
   const code = codeOf(error);
   if ("syscall" in error && error.syscall === "open") {
     return new DatabaseSetupError(
@@ -123,12 +128,16 @@ export function setupError(error: unknown, at: string): unknown {
       `a file that the address names for TLS cannot be read (${error.message}): check sslrootcert, sslcert and sslkey in the URL`,
     );
   }
-  if (/certificate|CERT|SSL/.test(`${code} ${error.message}`)) {
-    return new DatabaseSetupError(
-      "tls",
-      `no encrypted connection to PostgreSQL at ${at} (${code ?? error.message}): check sslmode and sslrootcert in the URL`,
-    );
-  }
+  if (!/certificate|CERT|SSL/.test(`${code} ${error.message}`)) return null;
+  return new DatabaseSetupError(
+    "tls",
+    `no encrypted connection to PostgreSQL at ${at} (${code ?? error.message}): check sslmode and sslrootcert in the URL`,
+  );
+}
+
+/** The server answered, and does not want us. */
+function refusal(error: Error, at: string): DatabaseSetupError | null {
+  const code = codeOf(error) ?? "";
   if (code === "28P01" || code === "28000" || error.message.startsWith("SASL")) {
     return new DatabaseSetupError(
       "login_refused",
@@ -146,7 +155,7 @@ export function setupError(error: unknown, at: string): unknown {
         "owner of the database; what exists there can be used by the user that made it",
     );
   }
-  if (code !== null && existsAlready.has(code)) {
+  if (existsAlready.has(code)) {
     return new DatabaseSetupError(
       "foreign",
       `the schema "posthorn" in ${at} holds something that Posthorn did not make, or was restored in part ` +
@@ -156,20 +165,30 @@ export function setupError(error: unknown, at: string): unknown {
   if (code === "25006") {
     return new DatabaseSetupError("read_only", `${at} is read-only: name the primary, not a standby`);
   }
-  if (isConnectionLoss(error) || /^(53300|57P)/.test(code ?? "")) {
-    const reason = code ?? "no answer in time";
+  if (code === "53300") {
     return new DatabaseSetupError(
-      "unreachable",
-      `PostgreSQL at ${at} does not answer (${reason}): check host and port, that the server runs, and its limits`,
+      "full",
+      `PostgreSQL at ${at} has no connection left: raise its max_connections, or lower POSTHORN_DATABASE_CONNECTIONS of ` +
+        "the processes that share it",
     );
   }
-  if (nonsense.test(error.message)) {
+  return null;
+}
+
+function connectError(error: Error, at: string): DatabaseSetupError | null {
+  const code = codeOf(error);
+  if (isConnectionLoss(error) || code?.startsWith("57P") === true) {
     return new DatabaseSetupError(
       "unreachable",
-      `what listens at ${at} does not speak as PostgreSQL does: check host and port`,
+      `PostgreSQL at ${at} does not answer (${code ?? "no answer in time"}): check host and port, that the server runs, ` +
+        "and its limits",
     );
   }
-  return storeError(error);
+  if (!nonsense.test(error.message)) return null;
+  return new DatabaseSetupError(
+    "unreachable",
+    `what listens at ${at} does not speak as PostgreSQL does: check host and port`,
+  );
 }
 
 function codeOf(error: unknown): string | null {

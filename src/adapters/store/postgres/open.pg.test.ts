@@ -84,11 +84,11 @@ for (const { name, answer, problem } of [
   { name: "that is none", answer: wireMessage("d", "hello"), problem: "unreachable" },
 ]) {
   test(`a server ${name} is left at once, or the program could not end`, async (t) => {
-    const left = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<null>();
     const server = createServer((socket) => {
       socket.once("data", () => socket.write(answer));
       socket.on("error", () => undefined);
-      socket.on("close", () => left.resolve());
+      socket.on("close", () => left.resolve(null));
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     t.after(() => server.close());
@@ -163,4 +163,22 @@ test("works in a schema that an administrator made for a user without further ri
   await store.close();
   await database.query("DROP SCHEMA posthorn CASCADE");
   await refuses(openHere(url.href), "no_permission");
+});
+
+test("a store holds as many connections as it may, also when much is asked of it at once", async (t) => {
+  const database = await newDatabase(t);
+  const store = await openHere(database.url, { connectionsMax: 4 });
+  t.after(() => store.close());
+  t.after(store.changes?.subscribe(() => undefined));
+  const connections = `SELECT count(*)::int AS held FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name LIKE 'posthorn%' AND pid <> pg_backend_pid()`;
+  const counting = Array.from({ length: 60 }, async (_, index) => {
+    if (index % 3 === 0) await publish(store);
+    else await (index % 3 === 1 ? store.ping() : store.history.listAttempts("none"));
+  });
+  const seen: unknown[] = [];
+  for (let look = 0; look < 10; look += 1) seen.push((await database.query(connections))[0]?.["held"]);
+  await Promise.all(counting);
+  seen.push((await database.query(connections))[0]?.["held"]);
+  assert.equal(Math.max(...seen.map(Number)), 4, `held ${seen.join(", ")}`);
 });

@@ -35,6 +35,7 @@ export interface PostgresStoreOptions {
   /** Unix milliseconds: noted with migrations, and the month for which attempts need a partition. */
   readonly now: number;
   readonly masterKeyIds: MasterKeyIds;
+  /** All that this store holds at once: most of them for the path of events, one to listen. At least 3. */
   readonly connectionsMax?: number;
   /**
    * Named statements save a millisecond of planning a call, which matters for small batches only. Off, because poolers
@@ -57,10 +58,8 @@ const setupTimeoutMs = 4_000;
 const statementTimeoutMsDefault = 10_000;
 /** Upkeep and listings may take longer. */
 const patientTimeoutMsDefault = 30_000;
-/** Enough for the few calls an engine makes at once. */
-const connectionsMaxDefault = 8;
-/** For people and upkeep. */
-const connectionsAside = 3;
+/** Enough for the few calls an engine makes at once, for people and upkeep, and one that listens. */
+const connectionsMaxDefault = 12;
 /** What one opening and its migration need. */
 const connectionsForSetup = 1;
 
@@ -87,17 +86,18 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     const patient = { ...direct, statementTimeoutMs: 0 };
     await withSetup(driver, patient, (database) => migrate(database, { now }));
   }
-  const database = newDatabase(driver, { connectionsMax: connectionsMaxDefault, ...options });
+  const shares = connectionShares(options.connectionsMax ?? connectionsMaxDefault);
+  const database = newDatabase(driver, { ...options, connectionsMax: shares.events });
   const aside = newDatabase(driver, {
     ...{ statementTimeoutMs: patientTimeoutMsDefault, ...options },
-    connectionsMax: connectionsAside,
+    connectionsMax: shares.aside,
   });
   try {
     await checkMasterKey(database, options.masterKeyIds);
     return await assemble({ database, aside }, { driver, options });
   } catch (error) {
     await Promise.all([database.close(), aside.close()]);
-    throw setupError(error, address.at);
+    throw setupError(causeOf(error), address.at);
   }
 }
 
@@ -138,6 +138,13 @@ async function withSetup<Result>(
   } finally {
     await database.close();
   }
+}
+
+/** People and upkeep have connections of their own, so that a long listing delays no event. */
+function connectionShares(connectionsMax: number): { readonly events: number; readonly aside: number } {
+  const listening = 1;
+  const aside = Math.max(1, Math.floor(connectionsMax / 4));
+  return { aside, events: Math.max(1, connectionsMax - listening - aside) };
 }
 
 /** Opening has more to say than "unavailable". */

@@ -1,0 +1,87 @@
+import { createAddressPolicy, InvalidCidrError } from "../core/egress/address-policy.ts";
+import type { ValueKind } from "./option.ts";
+import { integer, listOf, optionalText, text } from "./value-kinds.ts";
+
+/** Parts that a process may run (design, section 3). */
+export const roles = ["api", "scheduler", "worker"] as const;
+/** A part that a process may run. */
+export type Role = (typeof roles)[number];
+
+/** What begins names that others share a namespace with, or is one. */
+export const shortName: ValueKind<string> = {
+  ...text,
+  title: "name",
+  read: (raw) =>
+    /^[a-z0-9][a-z0-9_-]{0,62}$/.test(String(raw))
+      ? { kind: "value", value: String(raw) }
+      : { kind: "problem", problem: "must have 1 to 63 characters of a to z, 0 to 9, - and _" },
+};
+
+/** Blocks of addresses, such as `10.0.0.0/8`. */
+export const cidr = listOf<string>({
+  title: "CIDR blocks",
+  problemOf: (block) => {
+    try {
+      createAddressPolicy({ allow: [block], allowLoopback: false });
+      return null;
+    } catch (error) {
+      if (error instanceof InvalidCidrError) return error.message;
+      throw error;
+    }
+  },
+});
+
+/** The parts of one process. */
+export const roleList = listOf<Role>({
+  title: "`api`, `scheduler`, `worker`",
+  problemOf: (word) =>
+    (roles as readonly string[]).includes(word) ? null : `knows ${roles.join(", ")}, not "${word}"`,
+});
+
+/** Any text counts as a key here; whoever uses it judges its form. */
+export const secretList = listOf<string>({ title: "keys", problemOf: () => null });
+
+/** Where others reach this server; without a slash at its end, because paths are added. */
+export const publicUrl: ValueKind<string | null> = {
+  ...optionalText,
+  title: "URL",
+  read: (raw) => {
+    const url = URL.parse(String(raw));
+    const fits = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+    return fits && url.search === "" && url.hash === ""
+      ? { kind: "value", value: url.href.replace(/\/+$/, "") }
+      : { kind: "problem", problem: "must be a URL such as https://hooks.example.com, without query" };
+  },
+};
+
+/** A DNS name of at least two labels. */
+const dnsName = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/i;
+
+/** The name that a CloudEvents handshake gives as the sender. */
+export const originName: ValueKind<string | null> = {
+  ...optionalText,
+  title: "DNS name",
+  read: (raw) =>
+    dnsName.test(String(raw))
+      ? { kind: "value", value: String(raw) }
+      : { kind: "problem", problem: "must be a DNS name such as events.example.com" },
+};
+
+/** A proxy for outgoing requests; may hold credentials, so it is never shown. */
+export const proxyUrl: ValueKind<string | null> = {
+  ...optionalText,
+  title: "URL",
+  read: (raw) => {
+    const url = URL.parse(String(raw));
+    const fits = url !== null && url.protocol === "http:" && url.hostname !== "";
+    return fits
+      ? { kind: "value", value: String(raw) }
+      : { kind: "problem", problem: "must be a URL such as http://user:password@proxy.example:3128" };
+  },
+};
+
+/** For retention, where nobody thinks in milliseconds. */
+export const days = integer({ min: 1, max: 3_650, unit: "days" });
+/** Most durations. */
+export const milliseconds = (range: { readonly min: number; readonly max: number }): ValueKind<number> =>
+  integer({ ...range, unit: "ms" });
