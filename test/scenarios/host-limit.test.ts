@@ -1,6 +1,10 @@
 /** How many requests a process has in flight in all, and to one host where that has a limit. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { openPosthorn } from "../../src/app/library.ts";
 import { defaultSettings } from "../../src/config/resolve.ts";
 import { type Reaction, type Receiver, startReceiver } from "../peers/receiver.ts";
 import { type EngineWorld, openEngineWorld } from "./engine-world.ts";
@@ -73,6 +77,31 @@ test("a delivery that waits for a place at its host waits for capacity, and gets
   assert.equal(receiver.requestCount, 1);
   held.resolve({});
   await receiver.waitUntil(() => numbersAt(receiver, "/second").length === 1);
+});
+
+test("the library has the limit, and a webhook that moves gives its place back where it took it", async (t) => {
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-host-limit-"));
+  const [old, next] = [await startReceiver(), await startReceiver()];
+  const posthorn = await openPosthorn({ dataDir, dev: true, hostConcurrency: 1, shutdownGraceMs: 1_000 });
+  t.after(async () => {
+    await Promise.all([old.close(), next.close()]);
+    await posthorn.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const held = Promise.withResolvers<Reaction>();
+  old.script(({ path }, index) => (path === "/moves" && index === 1 ? held.promise : {}));
+  const moves = await posthorn.webhooks.create({ url: old.url("/moves"), events: ["m.x"] });
+  await posthorn.webhooks.create({ url: old.url("/stays"), events: ["s.x"] });
+  for (let n = 0; n < 2; n += 1) await posthorn.publish({ eventType: "m.x", data: { n } });
+  await old.waitForRequests(2);
+  await posthorn.publish({ eventType: "s.x", data: { n: 0 } });
+  await posthorn.webhooks.update({ id: moves.view.webhook.id, input: { url: next.url("/moved") } });
+  await posthorn.publish({ eventType: "m.x", data: { n: 2 } });
+  await next.waitForRequests(1);
+  assert.equal(old.requestCount, 2, "the host that it left still answers its request");
+  held.resolve({});
+  await old.waitUntil(() => numbersAt(old, "/stays").length === 1);
+  assert.equal(old.concurrencyPeak, 1);
 });
 
 test("WDS-225 where nothing is set a worker has a hundred requests in flight, and hosts deviate: they have no limit, because tenants often share one and a few that hang would hold up the others", async (t) => {
