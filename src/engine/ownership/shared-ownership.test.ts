@@ -60,6 +60,18 @@ suite("a worker among others", () => {
     assert.equal(ownership.holds(), false);
   });
 
+  test("a machine that slept, whose monotonic clock stood still, sends nothing before it was heard again", async () => {
+    const { clock, scene, ownership } = await started("a");
+    clock.wallOffsetMs += 60_000;
+    assert.equal(ownership.holds(), false);
+    await scene.pass(3_000);
+    assert.equal(ownership.holds(), true);
+    assert.equal(scene.events.at(-1), "resumed");
+    clock.wallOffsetMs -= 3_600_000;
+    await scene.pass(3_000);
+    assert.equal(ownership.holds(), true);
+  });
+
   test("one that was reaped forgets all it owned and joins anew", async () => {
     const { scene, store, ownership } = await started("a");
     store.beatAnswer = async () => null;

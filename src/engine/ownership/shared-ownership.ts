@@ -1,4 +1,4 @@
-import type { Timer } from "../../ports/clock.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Beat } from "../../ports/store/ownership.ts";
 import { handoverOf } from "./held-endpoints.ts";
 import { SerialWork } from "./serial-work.ts";
@@ -19,7 +19,8 @@ export interface SharedOwnershipOptions extends WebhookTakerOptions {
  *
  * It sends only while its own monotonic clock proves that no other worker may have been given what it owns: `aliveMs`
  * from before the last beat went out, less a margin. A process that was paused for longer finds that out before it sends
- * anything. When the store says that it was reaped, it forgets all it owned and joins as a new worker.
+ * anything. That clock may stand still while a machine sleeps, so the wall clock must not be beyond that time either; one
+ * that is set forward costs a pause until the next beat. When the store says that it was reaped, it forgets all it owned and joins as a new worker.
  */
 export class SharedOwnership {
   readonly #options: SharedOwnershipOptions;
@@ -28,6 +29,8 @@ export class SharedOwnership {
   readonly #timers = new Map<"beat" | "leaving", Timer>();
   #worker: number | null = null;
   #heldUntilMs = Number.NEGATIVE_INFINITY;
+  /** The same on the wall clock. */
+  #heldUntil = Number.NEGATIVE_INFINITY;
   #others: Beat = { workers: 1, owned: 0 };
   #joining = false;
   #paused = false;
@@ -50,7 +53,8 @@ export class SharedOwnership {
   }
 
   holds(): boolean {
-    return this.#options.clock.monotonicMs() < this.#heldUntilMs;
+    const { clock } = this.#options;
+    return clock.monotonicMs() < this.#heldUntilMs && clock.now() < this.#heldUntil;
   }
 
   async start(): Promise<void> {
@@ -143,7 +147,7 @@ export class SharedOwnership {
     this.#joining = true;
     const { store, clock, telemetry } = this.#options;
     try {
-      const sentAt = clock.monotonicMs();
+      const sentAt = timeOf(clock);
       const worker = await store.join({ aliveMs, pool: this.#options.pool });
       this.#worker = worker;
       this.#options.renamed(worker);
@@ -158,7 +162,7 @@ export class SharedOwnership {
 
   async #prolong(worker: number): Promise<void> {
     const { store, clock } = this.#options;
-    const sentAt = clock.monotonicMs();
+    const sentAt = timeOf(clock);
     const beat = await store.beat({ worker, aliveMs });
     if (this.#worker !== worker) return;
     if (beat === null) {
@@ -173,9 +177,13 @@ export class SharedOwnership {
     this.#giveBackSpare();
   }
 
-  #hold(sentAtMs: number): void {
+  #hold(sentAt: { readonly monotonicMs: number; readonly wall: number }): void {
     const held = this.holds();
-    this.#heldUntilMs = Math.max(this.#heldUntilMs, sentAtMs + aliveMs - marginMs);
+    const untilMs = sentAt.monotonicMs + aliveMs - marginMs;
+    if (untilMs > this.#heldUntilMs) {
+      this.#heldUntilMs = untilMs;
+      this.#heldUntil = sentAt.wall + aliveMs - marginMs;
+    }
     if (!held && this.holds()) this.#options.resumed();
   }
 
@@ -248,6 +256,10 @@ export class SharedOwnership {
     this.#timers.get(name)?.cancel();
     this.#timers.delete(name);
   }
+}
+
+function timeOf(clock: Clock): { readonly monotonicMs: number; readonly wall: number } {
+  return { monotonicMs: clock.monotonicMs(), wall: clock.now() };
 }
 
 /** How long a worker lives from one beat; so long its webhooks stand still when it dies. */
