@@ -24,6 +24,12 @@ export class ApiClient {
     this.#key = server.key;
   }
 
+  /** What another command needs to reach the same server; nothing when it is where commands look by themselves. */
+  get urlFlag(): string {
+    const { origin } = new URL(this.#base);
+    return origin === "http://127.0.0.1:8080" ? "" : ` --url ${origin}`;
+  }
+
   get(path: string, options: CallOptions = {}): Promise<Json> {
     return this.call("GET", { path, ...options });
   }

@@ -28,7 +28,7 @@ export async function register(order: {
   terminal.note(`registered webhook ${id} for ${types.join(", ")}; it is deleted at the end`);
   if (webhook["status"] === "unverified")
     terminal.note(`nothing is sent to it yet: ${String((webhook["verification"] as Json)["detail"])}`);
-  terminal.note(`now publish something: npm run posthorn -- publish ${exampleType(types)}`);
+  terminal.note(`now publish something: npm run posthorn -- publish ${exampleType(types)}${client.urlFlag}`);
   return {
     keys: async () => ({ secrets: await secretsOf(webhook, { client, path }), profile, keyId: id }),
     [Symbol.asyncDispose]: async () => {

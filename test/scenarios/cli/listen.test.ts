@@ -47,6 +47,7 @@ suite("posthorn listen", () => {
     test(`verifies what it registered with the profile ${name}`, async (t) => {
       const listener = listen(t, ["--register", "order.*", "--profile", name, "--json"]);
       await listener.until(/registered webhook/);
+      await listener.until(new RegExp(`now publish .* publish order\\.completed --url ${server.url}\n`));
       const receipt = await object(["publish", "order.completed", '{"order_id":"4711"}']);
       const { id, type, verification, scheme } = await deliveryOf(listener);
       await listener.stop("SIGINT");
