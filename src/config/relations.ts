@@ -104,7 +104,8 @@ function contradictoryServices(settings: Settings): readonly Contradiction[] {
     isEmbedded &&
       settings.roles.includes("scheduler") !== settings.roles.includes("worker") && {
         options: ["roles", "databaseUrl"],
-        problem: "embedded, scheduler and worker are one part: name both or neither",
+        problem:
+          "embedded, scheduler and worker are one part: name both or neither, or set POSTHORN_DATABASE_URL to run them apart",
       },
   ];
   return found.filter((entry) => entry !== false);
