@@ -138,7 +138,7 @@ const storage = {
     description:
       "RabbitMQ (3.10 or later), such as `amqp://user:password@host:5672/vhost` or `amqps://…`: tells workers where work " +
       "is. Needs `POSTHORN_DATABASE_URL`, which holds the work; what the broker loses is announced again. Parameters " +
-      "`cacertfile`, `certfile` and `keyfile` name files for TLS.",
+      "`cacertfile`, `certfile` and `keyfile` name files for TLS, `heartbeat` is in seconds.",
     kind: optionalText,
     fallback: null,
     fallbackText: "unset: the store",

@@ -140,6 +140,8 @@ export class Cluster {
       POSTHORN_PORT: "0",
       POSTHORN_DATA_DIR: this.#dataDir,
       POSTHORN_DATABASE_URL: this.database.url,
+      // Several clusters of many processes share a server that allows a hundred connections.
+      POSTHORN_DATABASE_CONNECTIONS: "5",
       POSTHORN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64"),
       POSTHORN_ADMIN_KEY: this.adminKey,
       POSTHORN_ROLES: roles,
