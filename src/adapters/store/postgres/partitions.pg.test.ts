@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
+import pg from "pg";
 import {
   createTestDatabase,
   type TestDatabase,
@@ -14,6 +15,7 @@ import {
   settle,
   start,
 } from "../../../../test/conformance/store/scene.ts";
+import { eventually } from "../../../../test/scenarios/eventually.ts";
 import type { Store } from "../../../ports/store.ts";
 import { openPostgresStore } from "./open.ts";
 
@@ -66,6 +68,47 @@ test("an attempt in a month without a partition is kept, and moves when its mont
   await store.upkeep.forgetKeys({ now: start + 200 * day, limit: 10 });
   assert.equal(await place(), "posthorn.attempts_2026_07");
   assert.deepEqual(await store.history.listAttempts(only(deliveries).id), [later]);
+});
+
+test("a month whose partition comes late takes what is written while it is being made", async (t) => {
+  const { database, store } = await openHere(t);
+  const now = start + 100 * day;
+  const late = newAttempt({ executedAt: now });
+  const { deliveries } = await publishSettled(store, {}, { attempt: newAttempt({ executedAt: now }) });
+  const writer = new pg.Client({ connectionString: database.url });
+  await writer.connect();
+  writer.on("error", () => undefined);
+  await writer.query(
+    `BEGIN; INSERT INTO posthorn.attempts SELECT delivery, ${now}, ${now}, NULL, 10, '${late.id}', webhook, 2, 200,
+       outcome, NULL, false, NULL, NULL FROM posthorn.attempts`,
+  );
+  const forgetting = store.upkeep.forgetKeys({ now, limit: 10 });
+  await eventually("the new month waits for the writer", {
+    ask: () =>
+      database.query(
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      ),
+    holds: ({ length }) => length === 1,
+  });
+  await writer.query("COMMIT");
+  await writer.end();
+  await forgetting;
+  assert.equal((await database.query("SELECT FROM posthorn.attempts_2026_04")).length, 2);
+  assert.equal((await store.history.listAttempts(only(deliveries).id)).length, 2);
+});
+
+test("what is too much to be moved in a moment stays where it is, and later months are made", async (t) => {
+  const { database, store } = await openHere(t);
+  const now = start + 100 * day;
+  await database.query(
+    `INSERT INTO posthorn.attempts (delivery, executed_at, scheduled_at, duration_ms, id, webhook, number, outcome,
+       state_unknown) SELECT n, ${now}, ${now}, 1, gen_random_uuid(), 1, 1, 0, false FROM generate_series(1, 20000) AS n`,
+  );
+  await store.upkeep.forgetKeys({ now, limit: 10 });
+  const made = await partitions(database);
+  assert.ok(!made.includes("attempts_2026_04"));
+  for (const name of ["attempts_2026_05", "attempts_2026_06"]) assert.ok(made.includes(name), name);
+  assert.equal((await database.query("SELECT FROM posthorn.attempts_rest")).length, 20_000);
 });
 
 test("WDS-224 retention drops whole months once nothing of that age waits any more", async (t) => {

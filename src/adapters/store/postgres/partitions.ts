@@ -9,6 +9,8 @@ const monthsAhead = 2;
  */
 const lockTimeout = "SELECT set_config('lock_timeout', '500ms', true)";
 const partitionLock = "5787800397498404431";
+/** Attempts wait while others of a month that comes late are moved; a month with more than this stays where it is. */
+const movedMax = 10_000;
 
 /**
  * The partitions of `attempts`, one for each month, in UTC. What no month takes goes to `attempts_rest`, so that a
@@ -79,10 +81,15 @@ async function makePartition(transaction: Transaction, month: Month): Promise<vo
     [name],
   );
   if (row?.[0] === true) return;
+  const ofMonth = "posthorn.attempts_rest WHERE executed_at >= $1 AND executed_at < $2";
+  const late = await transaction.rows(`SELECT FROM ${ofMonth} LIMIT ${movedMax + 1}`, [month.from, month.to]);
+  if (late.length > movedMax) return;
+  // What is written meanwhile would stand in the way of attaching, and with it of a server that starts.
+  await transaction.rows("LOCK TABLE posthorn.attempts_rest IN SHARE ROW EXCLUSIVE MODE");
   // Filled first and attached then, which locks less than making it in place.
   await transaction.rows(`CREATE TABLE posthorn.${name} (LIKE posthorn.attempts INCLUDING ALL)`);
   await transaction.rows(
-    `WITH moved AS (DELETE FROM posthorn.attempts_rest WHERE executed_at >= $1 AND executed_at < $2 RETURNING *)
+    `WITH moved AS (DELETE FROM ${ofMonth} RETURNING *)
      INSERT INTO posthorn.${name} SELECT * FROM moved`,
     [month.from, month.to],
   );
