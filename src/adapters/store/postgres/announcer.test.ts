@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { suite, test } from "node:test";
 import type { LaneLeft } from "../../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
-import { Announcer } from "./announcer.ts";
+import { Announcer, lanesOf } from "./announcer.ts";
 import type { StoreState } from "./state.ts";
 
 type Row = [lane: number, worker: number | null, pool: string, free: number | null, leased: number | null];
@@ -21,7 +21,7 @@ function scene({ hasQueue }: { readonly hasQueue: boolean }) {
         state.failures -= 1;
         throw new StoreUnavailableError("a connection was lost");
       }
-      if (sql.includes("pg_notify")) return void notified.push(second);
+      if (sql.includes("pg_notify")) return void notified.push(...String(second).slice(2, -2).split('","'));
       const lanes = String(first).slice(1, -1).split(",").map(Number);
       return lanes.map((lane): Row => [lane, owners.get(lane) ?? null, "default", 1, null]);
     },
@@ -69,6 +69,23 @@ suite("announcing what was left", () => {
       else assert.deepEqual(notified, ["5:1,2"]);
       await announcer.close();
     }
+  });
+
+  test("many lanes are named in several notifications, so that nobody has to look everywhere for them", async () => {
+    const { announcer, notified } = scene({ hasQueue: false });
+    const lanes = Array.from({ length: 5_000 }, (_, index) => 1_000_000 + index);
+    announcer.announce(lanes);
+    await until(() => notified.length > 0);
+    assert.ok(notified.every((payload) => String(payload).length < 8_000));
+    assert.deepEqual(
+      notified.flatMap((payload) => lanesOf(String(payload), 6)),
+      lanes,
+    );
+    notified.length = 0;
+    announcer.announce(Array.from({ length: 50_000 }, (_, index) => 1_000_000 + index));
+    await until(() => notified.length > 0);
+    assert.deepEqual(notified, ["5:*"]);
+    await announcer.close();
   });
 
   test("closing waits for what is being told", async () => {

@@ -1,4 +1,5 @@
 import type { LaneLeft } from "../../../ports/store/ownership.ts";
+import { texts } from "./columns.ts";
 import type { StoreState } from "./state.ts";
 import { workLeftIn } from "./work-left.ts";
 
@@ -16,6 +17,8 @@ const againMs = 1_000;
 const againLanesMax = 10_000;
 /** PostgreSQL refuses payloads of 8,000 bytes. */
 const payloadBytesMax = 7_900;
+/** With more, everybody looks everywhere, and reads all configuration again. */
+const payloadsMax = 16;
 
 /**
  * Tells other processes in which lanes this one has left work: through a queue, or by notification where there is none or
@@ -74,7 +77,10 @@ export class Announcer {
     const { database, owner } = this.#state;
     try {
       if (await this.#queued(lanes)) return;
-      await database.rows("SELECT FROM pg_notify($1, $2)", [workChannel, payloadOf(owner, lanes)]);
+      await database.rows("SELECT FROM unnest($2::text[]) AS payload, pg_notify($1, payload)", [
+        workChannel,
+        texts(payloadsOf(owner, lanes)),
+      ]);
     } catch {
       // One connection may have been lost, while all others work: owners would not look by themselves for half a minute.
       if (lanes.length > againLanesMax) return;
@@ -98,9 +104,20 @@ export interface WorkLeftQueue {
   left(lanes: readonly LaneLeft[]): boolean;
 }
 
-function payloadOf(owner: number, lanes: readonly number[]): string {
-  const whole = `${owner}:${lanes.join(",")}`;
-  return whole.length <= payloadBytesMax ? whole : `${owner}:*`;
+function payloadsOf(owner: number, lanes: readonly number[]): readonly string[] {
+  const payloads: string[] = [];
+  let payload = "";
+  for (const lane of lanes) {
+    const longer = payload === "" ? `${owner}:${lane}` : `${payload},${lane}`;
+    if (longer.length <= payloadBytesMax) {
+      payload = longer;
+      continue;
+    }
+    payloads.push(payload);
+    payload = `${owner}:${lane}`;
+  }
+  payloads.push(payload);
+  return payloads.length <= payloadsMax ? payloads : [`${owner}:*`];
 }
 
 /** The lanes of an announcement, or null for "look everywhere"; undefined when it is our own or nobody's. */
