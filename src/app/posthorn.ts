@@ -131,6 +131,7 @@ function observe(
       })),
     activity: () => engine.activity(),
     openSockets: () => transport.openSockets(),
+    ...(store.ownership === undefined ? {} : { workers: store.ownership.pools.bind(store.ownership) }),
     ...companionSources(companions),
   });
 }

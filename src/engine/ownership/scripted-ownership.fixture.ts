@@ -91,6 +91,10 @@ class ScriptedOwnership implements OwnershipStore {
     this.calls.push(`retire ${worker}`);
   }
 
+  async pools(): Promise<ReadonlyMap<string, number>> {
+    return new Map([["default", 1]]);
+  }
+
   async leave(worker: number): Promise<void> {
     this.calls.push(`leave ${worker}`);
   }

@@ -39,6 +39,8 @@ export interface OwnershipStore {
   left(lanes: readonly LaneKey[]): Promise<readonly LaneLeft[]>;
   /** Lanes with work whose webhook nobody owns, a page of all lanes with work at a time. */
   unserved(page: { readonly after: string | null; readonly limit: number }): Promise<LaneLeftPage>;
+  /** How many workers live in each pool: `default`, and any other that a worker or a tenant names. */
+  pools(): Promise<ReadonlyMap<string, number>>;
   /** Ends a worker. What it owns is free at once. */
   leave(worker: number): Promise<void>;
   /** Leaves an order for whoever owns the webhook, now or next. Opaque JSON. */

@@ -3,6 +3,7 @@ import type { Priority } from "../../../src/core/delivery.ts";
 import type { AcquireRequest, LaneLeft, OwnershipStore } from "../../../src/ports/store/ownership.ts";
 import type { Tenant } from "../../../src/ports/store/registry.ts";
 import type { Store } from "../../../src/ports/store.ts";
+import { eventually } from "../../scenarios/eventually.ts";
 import { claim, lane, newWebhook, only, publish, settle, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
@@ -94,6 +95,23 @@ export const workerPools: StoreTheme = (check) => {
     const beat = async (worker: number) => ownershipOf(store).beat({ worker, aliveMs: longMs });
     assert.deepEqual(await beat(first), { workers: 2, owned: 8 });
     assert.deepEqual(await beat(dedicated), { workers: 1, owned: 8 });
+  });
+
+  check("WDS-220 tells how many workers live in each pool, and which pool has none", async (store) => {
+    const pools = async () => Object.fromEntries(await ownershipOf(store).pools());
+    assert.deepEqual(await pools(), { default: 0 });
+    const [first] = await Promise.all(
+      ["default", "default", "third"].map((pool) => ownershipOf(store).join({ aliveMs: longMs, pool })),
+    );
+    await ownershipOf(store).join({ aliveMs: 1, pool: "default" });
+    await saveTenant(store, "acme", "big");
+    await eventually("the last one counts as dead", {
+      ask: pools,
+      holds: ({ default: alive }) => alive === 2,
+    });
+    assert.deepEqual(await pools(), { default: 2, third: 1, big: 0 });
+    await ownershipOf(store).retire(first ?? 0);
+    assert.deepEqual(await pools(), { default: 1, third: 1, big: 0 });
   });
 
   check("tells what is left in a lane: whose it is, for which pool, how urgent", async (store) => {

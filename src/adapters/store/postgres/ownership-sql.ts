@@ -168,3 +168,9 @@ export const reportsSql = `SELECT d.word, r.fence, r.document FROM posthorn.word
 export const leadSql = `INSERT INTO posthorn.duties AS d VALUES ($1, $2, clock_timestamp() + $3 * interval '1 millisecond')
   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE d.holder = excluded.holder OR d.until <= clock_timestamp() RETURNING 1`;
+
+/** Pools that somebody works in or asks for, with those who live there. */
+export const poolsSql = `SELECT p.pool, count(w.worker) FROM
+  (SELECT 'default' COLLATE "C" AS pool UNION SELECT pool FROM posthorn.tenants WHERE pool <> 'default'
+   UNION SELECT pool FROM posthorn.workers WHERE pool <> '') p
+  LEFT JOIN posthorn.workers w ON w.pool = p.pool AND w.alive_until > clock_timestamp() GROUP BY p.pool`;

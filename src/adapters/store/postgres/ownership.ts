@@ -28,6 +28,7 @@ import {
   ordersForWebhooksSql,
   ordersForWorkerSql,
   ownedBesideSql,
+  poolsSql,
   releaseSql,
   reportsSql,
   reportSql,
@@ -134,6 +135,10 @@ export class PostgresOwnership implements OwnershipStore {
 
   async retire(worker: number): Promise<void> {
     await this.#state.database.rows(retireSql, [worker]);
+  }
+
+  async pools(): Promise<ReadonlyMap<string, number>> {
+    return new Map(await this.#state.aside.rows<[pool: string, workers: number]>(poolsSql));
   }
 
   async leave(worker: number): Promise<void> {

@@ -13,6 +13,8 @@ export interface MetricSources {
   readonly circuits: () => Iterable<{ readonly webhookId: string; readonly state: CircuitState }>;
   readonly activity: () => Activity;
   readonly openSockets: () => number;
+  /** How many live in each pool. Absent where one process does everything. */
+  readonly workers?: () => Promise<ReadonlyMap<string, number>>;
   /** Absent where the store is the queue. */
   readonly queue?: () => QueueReading;
   /** Absent where processes share nothing but the store. */
@@ -96,9 +98,19 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
       help: "Sockets to receivers, idle ones included.",
       read: sources.openSockets,
     }),
+    ...(sources.workers === undefined ? [] : [workersMetric(sources.workers)]),
     ...(sources.queue === undefined ? [] : queueMetrics(sources.queue)),
     ...(sources.sharedState === undefined ? [] : sharedStateMetrics(sources.sharedState)),
   ];
+}
+
+function workersMetric(workers: NonNullable<MetricSources["workers"]>): PlainMetric {
+  return {
+    name: "posthorn_workers",
+    help: "Workers that live, by pool; 0 where a tenant names a pool that nobody serves.",
+    type: "gauge",
+    samples: async () => [...(await workers())].map(([pool, value]) => ({ labels: { pool }, value })),
+  };
 }
 
 /** The broker's numbers are left out while it cannot be asked. */

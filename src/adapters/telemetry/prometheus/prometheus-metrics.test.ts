@@ -90,7 +90,7 @@ suite("metrics", () => {
     assert.ok(lines.filter((line) => line.startsWith("webhook_rate_limit_hits_total{")).length <= 501);
   });
 
-  test("WDS-209 queue and shared state are there where the process has them, and say when they are away", async () => {
+  test("WDS-209 workers, queue and shared state are there where the process has them, and say when they are away", async () => {
     const depth = {
       waiting: [{ pool: "default", priority: "high" as const, notices: 3 }],
       parked: 2,
@@ -103,6 +103,11 @@ suite("metrics", () => {
           activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
           openSockets: () => 0,
           ...(queue !== null && {
+            workers: async () =>
+              new Map([
+                ["default", 2],
+                ["big", 0],
+              ]),
             queue: () => ({
               ...queue,
               dropped: 7,
@@ -112,11 +117,13 @@ suite("metrics", () => {
           }),
         }),
       );
-      return lines.filter((line) => /^posthorn_(queue|shared)/.test(line)).join("\n");
+      return lines.filter((line) => /^posthorn_(queue|shared|workers)/.test(line)).join("\n");
     };
     assert.equal(
       await textOf({ isConnected: true }),
-      `posthorn_queue_connected 1
+      `posthorn_workers{pool="default"} 2
+posthorn_workers{pool="big"} 0
+posthorn_queue_connected 1
 posthorn_queue_notices{pool="default",priority="high"} 3
 posthorn_queue_parked 2
 posthorn_queue_dropped_total 7
@@ -125,7 +132,9 @@ posthorn_shared_state_errors_total 5`,
     );
     assert.equal(
       await textOf({ isConnected: false }),
-      `posthorn_queue_connected 0
+      `posthorn_workers{pool="default"} 2
+posthorn_workers{pool="big"} 0
+posthorn_queue_connected 0
 posthorn_queue_dropped_total 7
 posthorn_shared_state_available 0
 posthorn_shared_state_errors_total 5`,
