@@ -96,12 +96,12 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): SharedParts {
   const hears = changes !== undefined || news !== undefined;
   const sync = new ConfigSync({ ...common, webhooks, ownership: store, directory, hears, apply, remove });
   const endpoint = (id: string): Endpoint | undefined => directory.get(id);
-  const worker = new SharedOwnership({
+  const worker: SharedOwnership = new SharedOwnership({
     ...{ ...common, store, held, pool, isBrought, endpoint },
     endpoints: () => directory.all(),
     load: (ids) => sync.load(ids),
     taken: (each) => dispatcher.considerEndpoint(each),
-    follow: (orders) => follow(parts, store, orders),
+    follow: (orders) => follow(parts, { store, orders, worker: worker.worker }),
     resumed: () => dispatcher.schedulePump(),
     workers: (count) => directory.shareTenantLimits(count),
     poolOf: ({ webhook }) => options.poolOf?.(webhook.tenantId) ?? defaultPool,
@@ -140,7 +140,15 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): SharedParts {
 }
 
 /** Follows orders once each. They are forgotten when their effect is stored; until then a repeat changes nothing. */
-function follow(parts: OwnershipParts, store: OwnershipStore, orders: readonly RuntimeOrder[]): void {
+function follow(
+  parts: OwnershipParts,
+  given: {
+    readonly store: OwnershipStore;
+    readonly orders: readonly RuntimeOrder[];
+    readonly worker: number | null;
+  },
+): void {
+  const { store, orders, worker } = given;
   const refs: number[] = [];
   for (const order of orders) {
     const endpoint: Endpoint | undefined = parts.directory.get(order.webhookId);
@@ -149,10 +157,10 @@ function follow(parts: OwnershipParts, store: OwnershipStore, orders: readonly R
     parts.dispatcher.considerEndpoint(endpoint);
     refs.push(order.ref);
   }
-  if (refs.length === 0) return;
+  if (refs.length === 0 || worker === null) return;
   parts
     .written()
-    .then(() => store.followed(refs))
+    .then(() => store.followed({ worker, refs }))
     .catch((error: unknown) => {
       parts.options.telemetry.log.warn({ err: String(error) }, "orders that were followed are still stored");
     });

@@ -53,8 +53,11 @@ export interface OwnershipStore {
   report(rows: readonly EndpointReportRow[]): Promise<void>;
   /** What the present owners of these webhooks told last; nothing of a former owner, and no empty documents. */
   reports(webhookIds: readonly string[]): Promise<readonly EndpointReportRow[]>;
-  /** Forgets orders that were followed and whose effect is stored. */
-  followed(refs: readonly number[]): Promise<void>;
+  /**
+   * Forgets orders that were followed and whose effect is stored. Those of webhooks that the worker does not own any more are
+   * left to the next owner: what a former owner writes of an endpoint is refused, so their effect may not be stored.
+   */
+  followed(command: { readonly worker: number; readonly refs: readonly number[] }): Promise<void>;
   /**
    * Asks for a duty that one process at a time has, such as `upkeep`. True for `forMs` from now when nobody else has it.
    * A duty only saves work: what is done under it does no harm when two do it.

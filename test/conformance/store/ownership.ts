@@ -342,7 +342,7 @@ export const ownership: StoreTheme = (check) => {
       ],
     );
     assert.deepEqual(await ownershipOf(other).orders({ webhookIds: [id] }), orders);
-    await ownershipOf(store).followed([orders[0]?.ref ?? 0]);
+    await ownershipOf(store).followed({ worker, refs: [orders[0]?.ref ?? 0] });
     assert.deepEqual(
       (await ownershipOf(store).orders({ worker })).map(({ order }) => order),
       ["2"],

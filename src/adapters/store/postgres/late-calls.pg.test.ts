@@ -79,6 +79,22 @@ suite("calls that arrive late", () => {
     assert.equal((await scene.acquire(await scene.join())).length, 1);
   });
 
+  test("an order counts as followed only while the worker owns the webhook: else its effect may not be stored", async (t) => {
+    const scene = await Scene.open(t);
+    const { ownership, webhookId, worker } = scene;
+    const { fence } = only(await scene.acquire());
+    await ownership.order({ webhookId, order: "open the circuit" });
+    const [order] = await ownership.orders({ worker });
+    assert.ok(order !== undefined);
+    await scene.release(fence);
+    await ownership.followed({ worker, refs: [order.ref] });
+    assert.deepEqual(await ownership.orders({ webhookIds: [webhookId] }), [order]);
+    const next = await scene.join();
+    await scene.acquire(next);
+    await ownership.followed({ worker: next, refs: [order.ref] });
+    assert.deepEqual(await ownership.orders({ webhookIds: [webhookId] }), []);
+  });
+
   test("giving back what is not served gives away nothing that the worker has taken again since", async (t) => {
     const scene = await Scene.open(t);
     await scene.acquire();

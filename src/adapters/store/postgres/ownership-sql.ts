@@ -154,6 +154,10 @@ export const ordersForWorkerSql = `${orderColumns} JOIN posthorn.words word ON w
 
 export const ordersForWebhooksSql = `${orderColumns} WHERE r.webhook = ANY ($1::text[]) ORDER BY r.ref`;
 
+/** Forgets orders $2 of webhooks that worker $1 owns. */
+export const followedSql = `DELETE FROM posthorn.runtime_orders r USING posthorn.words word, posthorn.ownership o
+  WHERE r.ref = ANY ($2::int[]) AND word.word = r.webhook AND o.webhook = word.ref AND o.worker = $1`;
+
 /** Webhooks $1 with fences $2 and documents $3, in an order that all share. */
 export const reportSql = `INSERT INTO posthorn.endpoint_reports AS r (webhook, fence, document)
   SELECT * FROM unnest($1::int[], $2::bigint[], $3::text[]) ORDER BY 1

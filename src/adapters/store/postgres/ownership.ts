@@ -20,6 +20,7 @@ import {
   type AcquireRow,
   acquireWorkSql,
   beatSql,
+  followedSql,
   freeUnservedSql,
   joinSql,
   lanesPerPage,
@@ -186,11 +187,8 @@ export class PostgresOwnership implements OwnershipStore {
     return rows.map(([webhookId, fence, document]) => ({ webhookId, fence, document }));
   }
 
-  async followed(refs: readonly number[]): Promise<void> {
-    if (refs.length === 0) return;
-    await this.#state.database.rows("DELETE FROM posthorn.runtime_orders WHERE ref = ANY ($1::int[])", [
-      numbers(refs),
-    ]);
+  async followed({ worker, refs }: Parameters<OwnershipStore["followed"]>[0]): Promise<void> {
+    if (refs.length > 0) await this.#state.database.rows(followedSql, [worker, numbers(refs)]);
   }
 
   async lead(duty: {
