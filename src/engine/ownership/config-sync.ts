@@ -56,11 +56,15 @@ export class ConfigSync {
     this.#timer?.cancel();
   }
 
-  /** Reads these webhooks, and what is known of the endpoints that this process does not own. */
+  /**
+   * Reads these webhooks, and what is known of the endpoints that this process does not own. A webhook that a call in this
+   * process changed while it was read is left as that call made it, and read once more; one that nobody knows is removed.
+   */
   async load(webhookIds: readonly string[]): Promise<void> {
     const { webhooks, ownership, directory } = this.#options;
     let ids = [...new Set(webhookIds)];
     for (let tries = 0; ids.length > 0 && tries < triesMax; tries += 1) {
+      // Each change puts another object there, so that the same one afterwards means that nothing came between.
       const before = new Map(ids.map((id) => [id, directory.get(id)?.config]));
       const found = await webhooks.some(ids);
       const [orders, reports] = await Promise.all([
@@ -73,6 +77,7 @@ export class ConfigSync {
       this.#applyReports(ids, reports);
       for (const order of orders) {
         const endpoint = directory.get(order.webhookId);
+        // The owner follows an order itself, with all that comes of it.
         if (endpoint !== undefined && !endpoint.owned) foresee(endpoint, order);
       }
       const known = new Set([...found.map(({ webhook }) => webhook.id), ...changed]);
@@ -103,6 +108,7 @@ export class ConfigSync {
     }
   }
 
+  /** Loads what differs and what no page holds: a webhook that is known here and stored nowhere was deleted by others. */
   async #reload(): Promise<void> {
     const { webhooks, directory, telemetry } = this.#options;
     try {
@@ -180,8 +186,11 @@ function keysOf(secrets: StoredWebhook["secrets"]): string {
   return secrets.map(({ kind, digest, expiresAt }) => `${kind} ${digest} ${expiresAt}`).join("\n");
 }
 
+/** WDS-179 lets a change take five minutes. It only matters for news that were lost. */
 const reloadMsMax = 300_000;
+/** Without news this is how late a change is known; more often, reading everything would be what such a process does. */
 const deafMs = 30_000;
+/** Webhooks of a few kilobytes each: a page is some megabytes, and thousands of webhooks are a few statements. */
 const pageSize = 1_000;
 /** Somebody who changes a webhook all the time reads it soon enough. */
 const triesMax = 3;

@@ -34,7 +34,19 @@ export interface OwnershipParts extends OrderEffects {
   readonly flying: () => ReadonlyMap<Endpoint, readonly string[]>;
 }
 
-/** Sole owner of a store that is not shared; else a worker among others, or a process that delivers nothing. */
+/**
+ * Sole owner of a store that is not shared; else a worker among others, or a process that delivers nothing.
+ *
+ *   worker     stays alive, takes webhooks and gives them back; `held` is what it owns
+ *   listener   hears what others leave, and looks for work of what is owned
+ *   sync       brings configuration that others changed
+ *   reporter   tells the others what only the owner sees
+ *   duties     what one process at a time does: upkeep, sweeping
+ *   queued     the worker's end of the queue, with one
+ *   sweeper    announces again what nobody serves, with a queue
+ *
+ * A process that delivers nothing has the parts and starts those that bring configuration. With `schedules` it sweeps too.
+ */
 export function createOwnership(parts: OwnershipParts): Ownership {
   const { ownership } = parts.options.store;
   return ownership === undefined ? soleOwner : createShared(parts, ownership);
@@ -84,7 +96,8 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
   };
 }
 
-function buildParts(parts: OwnershipParts, store: OwnershipStore): SharedParts {
+/** Ties the parts together, mostly by functions, so that each can be tested alone. */
+function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   const { options, directory, dispatcher, wakeups } = parts;
   const { clock, random, telemetry, delivers, workQueue: queue, pool = defaultPool } = options;
   const common = { clock, random, telemetry };
@@ -166,7 +179,7 @@ function follow(
     });
 }
 
-interface SharedParts extends Pick<Ownership, "leads"> {
+interface WorkerParts extends Pick<Ownership, "leads"> {
   readonly held: HeldEndpoints;
   readonly sync: ConfigSync;
   readonly worker: SharedOwnership;

@@ -1,6 +1,10 @@
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 
-/** Duties that one process at a time has, such as upkeep, and which of them this one had last. */
+/**
+ * Duties that one process at a time has, such as upkeep, and which of them this one had last. The store decides and this
+ * remembers nothing else: whoever does a duty asks before each round, so there is no lease here that could be believed in
+ * for too long.
+ */
 export class Duties {
   readonly #store: Pick<OwnershipStore, "lead">;
   /** The name of this process among those that ask. */

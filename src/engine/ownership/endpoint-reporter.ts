@@ -70,4 +70,5 @@ export class EndpointReporter {
 
 /** Differs from whatever can be told. */
 const unwritten = "";
+/** People who look at an endpoint see it this old at most; more often would be writes that nobody reads. */
 const reportMs = 500;

@@ -85,4 +85,5 @@ export function parseReport(document: string): EndpointReport | null {
   }
 }
 
+/** Of deliveries and of lanes: enough for a person, and a bound on what is written twice a second. */
 const listMax = 100;

@@ -25,7 +25,13 @@ export interface HeldEndpointsOptions {
 
 /**
  * The endpoints that a worker owns, and those that it is about to give back: those send nothing new, and go as soon as
- * their last request is settled.
+ * their last request is settled. The states are drawn in docs/state-machine.md, "Endpoint at a worker":
+ *
+ *   elsewhere ──take──▶ held ──drop──▶ leaving ──released──▶ elsewhere
+ *   owned  false        true           false                false
+ *   fence  null         n              n                    null
+ *
+ * The fence stays while an endpoint leaves, because what is still on its way is settled and written under it.
  */
 export class HeldEndpoints {
   readonly #options: HeldEndpointsOptions;
@@ -50,6 +56,7 @@ export class HeldEndpoints {
   take(endpoint: Endpoint, acquired: AcquiredWebhook, recollections: Recollections): void {
     this.#inherit(endpoint, acquired, recollections.get(endpoint));
     this.#options.notes?.taken(endpoint);
+    // What its lanes remember is from an earlier ownership.
     for (const lane of endpoint.lanes.values()) lane.renew();
     endpoint.wakeAt = null;
     endpoint.responsive = false;
@@ -71,7 +78,7 @@ export class HeldEndpoints {
     this.#options.notes?.hurry();
   }
 
-  /** Another process may own them all by now. */
+  /** Another process may own them all by now, so there is nothing to give back. */
   loseAll(): void {
     for (const endpoint of [...this.#held.keys()]) this.drop(endpoint);
     for (const endpoint of this.leaving) endpoint.fence = null;
@@ -129,6 +136,7 @@ export class HeldEndpoints {
     if (recollection !== undefined) addResults(window, recollection.counts, now);
     if (rateLimit === null) return;
     const bucket = createBucket(rateLimit);
+    // When a bucket is full again whose burst was used up just now: the tolerance is all of it but one token.
     const emptyFullAt = now + bucket.toleranceMs + bucket.intervalMs;
     bucket.fullAt = inheritedFullAt(acquired.rate, {
       notedFullAt: recollection?.rateFullAt ?? null,

@@ -4,6 +4,10 @@ import type { EndpointOrder } from "./endpoint-orders.ts";
 /**
  * Which endpoints this process serves. An endpoint is served by one process at a time, and `Endpoint.owned` says whether
  * by this one: only then it is listed, claimed for and sent to, and only then its state is written.
+ *
+ * The engine sees no more of other processes than this. `soleOwner` answers for one process, create-ownership.ts puts the
+ * parts together for several. The end has three steps, because requests on their way may take half a minute: `pause`, then
+ * nothing new is sent, `retire`, then the last results are committed, `leave`.
  */
 export interface Ownership {
   /** False while this process cannot prove that it still owns what it owned: then nothing is sent. */

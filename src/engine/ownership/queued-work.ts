@@ -45,6 +45,7 @@ export class QueuedWork {
     });
   }
 
+  /** Served here, taken now, or somebody else's: in this order, because the first costs nothing to find out. */
   async #handle({ lane }: Pick<WorkNotice, "lane">): Promise<"done" | "pass_on"> {
     const { take, isStranger } = this.#options;
     if (this.#serves(lane)) return "done";
@@ -59,6 +60,7 @@ export class QueuedWork {
     }
   }
 
+  /** Asks the store whose the lane is by now. Only what this worker may not take, but others of its pool may, goes round. */
   async #leaveToOthers(lane: LaneKey): Promise<"done" | "pass_on"> {
     const { store, queue, pool, worker: self } = this.#options;
     const [left] = await store.left([lane]);
@@ -70,7 +72,10 @@ export class QueuedWork {
     return routeWork(queue, [left]) ? "done" : "pass_on";
   }
 
-  /** A lane that somebody believes to be served here. */
+  /**
+   * A lane that somebody believes to be served here. What is told cannot be passed on like a notice, so one that is not is
+   * announced to the pool; its priority is not known here, and only decides how soon the notice is taken.
+   */
   async #told(lane: LaneKey): Promise<void> {
     if ((await this.#handle({ lane })) === "done") return;
     const { pool, queue } = this.#options;

@@ -1,4 +1,7 @@
-/** Runs work one after the other; what fails is reported and does not stop the rest. */
+/**
+ * Runs work one after the other; what fails is reported and does not stop the rest. All calls of a worker that take or give
+ * back go through one of these: a `keepOnly` beside an `acquire` would free what the other has just been given.
+ */
 export class SerialWork {
   readonly #failed: (error: unknown) => void;
   #last: Promise<unknown> = Promise.resolve();

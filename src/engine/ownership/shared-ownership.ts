@@ -20,7 +20,15 @@ export interface SharedOwnershipOptions extends WebhookTakerOptions {
  * It sends only while its own monotonic clock proves that no other worker may have been given what it owns: `aliveMs`
  * from before the last beat went out, less a margin. A process that was paused for longer finds that out before it sends
  * anything. That clock may stand still while a machine sleeps, so the wall clock must not be beyond that time either; one
- * that is set forward costs a pause until the next beat. When the store says that it was reaped, it forgets all it owned and joins as a new worker.
+ * that is set forward costs a pause until the next beat. When the store says that it was reaped, it forgets all it owned
+ * and joins as a new worker. The states are drawn in docs/state-machine.md, "Worker".
+ *
+ *   0 s        3        6    …            14          15                     18 at most
+ *   beat sent  next one                   sends       may be reaped by       the beat of another
+ *                                         nothing     whoever beats next     worker has done so
+ *
+ * What is on its way at that moment cannot be called back. Its settlement has an old fence and is refused, and the new owner
+ * sends it once more under the same key: delivery is at least once.
  */
 export class SharedOwnership {
   readonly #options: SharedOwnershipOptions;
@@ -28,13 +36,15 @@ export class SharedOwnership {
   readonly #taker: WebhookTaker;
   readonly #timers = new Map<"beat" | "leaving", Timer>();
   #worker: number | null = null;
+  /** Until then nobody else can have been given what this worker owns. */
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   /** The same on the wall clock. */
   #heldUntil = Number.NEGATIVE_INFINITY;
-  #others: Beat = { workers: 1, owned: 0 };
+  /** What the last beat told of the pool, this worker included. */
+  #pool: Beat = { workers: 1, owned: 0 };
   #joining = false;
   #paused = false;
-  #left = false;
+  #hasLeft = false;
 
   constructor(options: SharedOwnershipOptions) {
     this.#options = options;
@@ -110,7 +120,7 @@ export class SharedOwnership {
   /** Gives everything back, also what is not quiet: its leases were given back before. */
   async leave(): Promise<void> {
     this.pause();
-    this.#left = true;
+    this.#hasLeft = true;
     for (const name of ["beat", "leaving"] as const) this.#cancel(name);
     const { held, store } = this.#options;
     await this.#work.run(async () => {
@@ -128,7 +138,10 @@ export class SharedOwnership {
 
   // ---- staying alive ------------------------------------------------------------------------------------------
 
-  /** The next one goes out in time also when this one hangs. */
+  /**
+   * The next one goes out in time also when this one hangs. Not in the queue of `#work`: a call that hangs there must not
+   * let the worker die.
+   */
   async #beat(): Promise<void> {
     this.#later("beat", beatMs, () => void this.#beat());
     try {
@@ -169,7 +182,7 @@ export class SharedOwnership {
       this.#reaped(worker);
       return this.#paused ? undefined : this.#join();
     }
-    this.#others = beat;
+    this.#pool = beat;
     this.#options.workers(Math.max(1, beat.workers));
     this.#hold(sentAt);
     this.ordered();
@@ -177,8 +190,10 @@ export class SharedOwnership {
     this.#giveBackSpare();
   }
 
+  /** Counts from before the beat went out, because the store's own count can only have begun later. */
   #hold(sentAt: { readonly monotonicMs: number; readonly wall: number }): void {
     const held = this.holds();
+    // An answer may overtake a later one; what that one proved holds.
     const untilMs = sentAt.monotonicMs + aliveMs - marginMs;
     if (untilMs > this.#heldUntilMs) {
       this.#heldUntilMs = untilMs;
@@ -206,12 +221,13 @@ export class SharedOwnership {
 
   // ---- giving back --------------------------------------------------------------------------------------------
 
+  /** What is gone or moved to another pool, what is idle, and what is more than an equal share of the pool's webhooks. */
   #giveBackSpare(): void {
     const { held, endpoint: known, pool, poolOf } = this.#options;
     for (const endpoint of held.all())
       if (known(endpoint.webhook.id) !== endpoint || poolOf(endpoint) !== pool) held.drop(endpoint);
     for (const endpoint of held.idleFor(idleMs)) held.drop(endpoint);
-    const { workers, owned } = this.#others;
+    const { workers, owned } = this.#pool;
     const share = Math.ceil(owned / Math.max(workers, 1));
     const slack = Math.max(releaseSlackMin, Math.ceil(share / 5));
     if (workers > 1 && held.size > share + slack)
@@ -243,7 +259,7 @@ export class SharedOwnership {
   }
 
   #later(name: "beat" | "leaving", delayMs: number, work: () => void): void {
-    if (this.#left) return;
+    if (this.#hasLeft) return;
     this.#timers.get(name)?.cancel();
     const timer = this.#options.clock.schedule(delayMs, () => {
       this.#timers.delete(name);
@@ -262,12 +278,18 @@ function timeOf(clock: Clock): { readonly monotonicMs: number; readonly wall: nu
   return { monotonicMs: clock.monotonicMs(), wall: clock.now() };
 }
 
-/** How long a worker lives from one beat; so long its webhooks stand still when it dies. */
+/**
+ * How long a worker lives from one beat; so long its webhooks stand still when it dies. Long enough that a slow statement or
+ * a process that was busy for a moment makes nothing change hands.
+ */
 const aliveMs = 15_000;
+/** Three in a row may be lost before it matters. */
 const beatMs = 3_000;
 /** Between the last moment at which this worker sends and the first at which another one may. */
 const marginMs = 1_000;
 /** Further above its share a worker gives webhooks up. More than for taking, so that none goes to and fro. */
 const releaseSlackMin = 2;
+/** Taking a webhook again costs a statement, so one with an event now and then stays where it is known. */
 const idleMs = 30_000;
+/** How often to look whether what leaves is quiet. In memory, and the next owner waits for it. */
 const leavingMs = 50;

@@ -33,12 +33,16 @@ export interface StoreListenerOptions {
 /**
  * Hears what other processes leave to do, and looks by itself from time to time: rarely where announcements come, often
  * where a pooler carries none, and while the queue that would bring them is away.
+ *
+ * It looks for work of the webhooks that this worker owns already. Work that nobody owns is what WebhookTaker looks for,
+ * with a statement that takes it in the same moment.
  */
 export class StoreListener {
   readonly #options: StoreListenerOptions;
   readonly #unsubscribe: (() => void)[] = [];
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #tookMs = 0;
+  /** An extra look, beside those from time to time. */
   #dueAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | null = null;
   #looking: Promise<void> | null = null;
@@ -185,9 +189,15 @@ export class StoreListener {
   }
 }
 
+/** An ordered lane sleeps until its head is due; what is published behind it needs no claim each time. */
 const headLookMs = 1_000;
+/** Without anybody who brings it, this is how late work of others is found. */
 const lookOftenMs = 1_000;
+/** Where work is brought, only what was lost on the way waits so long. */
 const lookRarelyMs = 30_000;
+/** Until the queue of a new number is declared and bound, words to it are lost; that takes a moment. */
 const lookSoonMs = 2_000;
+/** At most a quarter of the time is spent looking. */
 const restFactor = 4;
+/** So that no statement is long: deliveries need the same connections. */
 const lanesPage = 500;

@@ -25,6 +25,7 @@ export class Sweeper {
   readonly #options: SweeperOptions;
   #timer: Timer | null = null;
   #running: Promise<void> | null = null;
+  /** When all pools were last swept, also those in whose queues notices wait. */
   #wholeAtMs = Number.NEGATIVE_INFINITY;
   #stopped = false;
 
@@ -85,8 +86,11 @@ export class Sweeper {
   }
 }
 
+/** How late work is that the queue lost. Each round is a statement over names of lanes, and one process does it. */
 const sweepMs = 2_000;
+/** A queue that is never empty may belong to busy workers, who must not wait for long for a notice that was lost. */
 const wholeMs = 60_000;
-/** Looking over very many lanes must not become all that the store does. */
+/** Looking over very many lanes must not become all that the store does: about a fifth of the time. */
 const restFactor = 4;
+/** So that no statement is long: deliveries need the same connections. */
 const pageLanes = 500;

@@ -46,6 +46,9 @@ export interface TakingWorker {
  * What the store gave and this process did not hear of, or could not take into service, nobody would serve while this
  * worker lives. So after a failure it gives back what it does not hold, for as long as a call that was given up may still
  * arrive at the store.
+ *
+ * A round of looking goes over all lanes with work, a page at a time; between rounds it rests. Who is named meanwhile does
+ * not wait for the end of the round, only for the page.
  */
 export class WebhookTaker {
   readonly #options: WebhookTakerOptions;
@@ -58,10 +61,11 @@ export class WebhookTaker {
   /** Webhooks for which something was left since the running call asked which of their lanes have work. */
   #leftMeanwhile: Set<string> | null = null;
   readonly #timers = new Map<"poll" | "wanted", Timer>();
+  /** Where the next page begins; null between two rounds. */
   #after: string | null = null;
-  #sweepStartedMs = 0;
+  #roundStartedMs = 0;
   #lastWantedMs = Number.NEGATIVE_INFINITY;
-  #lastSweepMs = Number.NEGATIVE_INFINITY;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
   /** When the store was last asked in vain, on the monotonic clock. */
   #failedMs = Number.NEGATIVE_INFINITY;
   #paused = false;
@@ -86,7 +90,7 @@ export class WebhookTaker {
 
   /** Looks at once for work that nobody serves: some of it may never be brought. */
   lookNow(): void {
-    this.#lastSweepMs = Number.NEGATIVE_INFINITY;
+    this.#lookedAtMs = Number.NEGATIVE_INFINITY;
   }
 
   /** Tries to take a webhook, together with others that are wanted soon. Resolves after the attempt. */
@@ -161,15 +165,15 @@ export class WebhookTaker {
 
   #poll(): void {
     const { clock, random, isBrought } = this.#options;
-    if (isBrought() && this.#after === null && clock.monotonicMs() - this.#lastSweepMs < pollRarelyMs)
+    if (isBrought() && this.#after === null && clock.monotonicMs() - this.#lookedAtMs < pollRarelyMs)
       return this.#later("poll", pollMs, () => this.#poll());
-    if (this.#after === null) this.#sweepStartedMs = clock.monotonicMs();
-    this.#lastSweepMs = clock.monotonicMs();
+    if (this.#after === null) this.#roundStartedMs = clock.monotonicMs();
+    this.#lookedAtMs = clock.monotonicMs();
     void this.#work
       .run(() => this.#takeWork())
       .then((more) => {
         // Looking over very many lanes must not become all that the store does.
-        const restMs = Math.max(pollMs, restFactor * (clock.monotonicMs() - this.#sweepStartedMs));
+        const restMs = Math.max(pollMs, restFactor * (clock.monotonicMs() - this.#roundStartedMs));
         const delayMs = more === true ? nextPageMs : restMs * (0.75 + random.uniform() / 2);
         this.#later("poll", delayMs, () => this.#poll());
       });
@@ -184,6 +188,10 @@ export class WebhookTaker {
     return isFull || next !== null;
   }
 
+  /**
+   * What it may not be given: webhooks that it just gave up and that are not quiet, of which a request may be on its way, and
+   * those that it could not serve.
+   */
   #exceptions(): readonly string[] {
     const now = this.#options.clock.monotonicMs();
     for (const [id, until] of this.#strangers) if (until <= now) this.#strangers.delete(id);
@@ -221,6 +229,10 @@ export class WebhookTaker {
     }
   }
 
+  /**
+   * Brings what the store gave into service. In this order: know the webhook, hear what people and the last owner left, own
+   * it, follow the orders, send. After each wait the worker may be another one, to whom nothing of this was given.
+   */
   async #take(worker: number, acquired: readonly AcquiredWebhook[]): Promise<void> {
     const { endpoint, held, store, taken } = this.#options;
     await this.#loadUnknown(acquired.map(({ webhookId }) => webhookId));
@@ -240,6 +252,7 @@ export class WebhookTaker {
     // Before anything is sent: an order may forbid it.
     if (orders.length > 0) this.#options.follow(orders);
     for (const each of endpoints) {
+      // The answer may be older than what this process committed meanwhile, and what it owns it announces to nobody.
       if (this.#leftMeanwhile?.has(each.webhook.id) === true)
         for (const lane of each.lanes.values()) lane.markAllMore();
       taken(each);
@@ -290,9 +303,13 @@ export class WebhookTaker {
   }
 }
 
+/** Without anybody who brings it, this is how late work without an owner is found. */
 const pollMs = 1_000;
+/** Where a queue brings it, the sweeper is faster; this is for a sweeper that is away as well. */
 const pollRarelyMs = 30_000;
+/** What is named in between gets its turn, and other workers theirs. */
 const nextPageMs = 20;
+/** About a fifth of the time is spent looking at most. */
 const restFactor = 4;
 /** Workers that hear of the same work do not ask all at once, and each asks for many webhooks together. */
 const wantedJitterMs = 20;
@@ -302,7 +319,9 @@ const broughtPauseMs = 10;
 const failedPauseMs = 1_000;
 /** Taken at a time, so that workers that start together get some each. */
 const acquireMax = 32;
+/** Above an equal share. Less than what makes a worker give webhooks back, so that none goes to and fro. */
 const acquireSlack = 1;
+/** Upkeep cancels what waits for a deleted webhook within about this time; asking before only gets it again. */
 const strangerMs = 60_000;
 /** Longer than a statement may take and a connection may be cut. */
 const unsureMs = 90_000;
