@@ -43,15 +43,7 @@ export const windowRows = 2_000;
 export class Sweep {
   readonly #database: Database;
   readonly #name: string;
-  /** Null between two sweeps. */
-  #cursor: number | null = null;
-  #floor = 0;
-  /** Up to here this sweep found nothing that needs a second look. */
-  #clean = 0;
-  /** Up to here nothing can turn up any more. */
-  #certain = 0;
-  /** How far the last sweep found that, and the number of the first transaction that began after it. */
-  #last = { clean: 0, transaction: Number.POSITIVE_INFINITY };
+  #place: Place = { cursor: null, floor: 0, clean: 0, certain: 0, last: { clean: 0, transaction: never } };
 
   constructor(database: Database, name: string) {
     this.#database = database;
@@ -60,46 +52,72 @@ export class Sweep {
 
   /** Goes on by one window; `visit` handles rows above a position. `more` is false at the end. */
   async step(visit: (transaction: Transaction, above: number) => Promise<Visit>): Promise<StepResult> {
-    return this.#database.transaction(async (transaction) => {
-      const above = this.#cursor ?? (await this.#begin(transaction));
-      const result = await visit(transaction, above);
-      const reached = result.reached ?? above;
-      if (above === this.#clean) this.#clean = result.firstLeft === null ? reached : result.firstLeft - 1;
-      await this.#raiseFloor(transaction, Math.min(this.#clean, this.#certain));
-      const more = result.full || (result.seen === windowRows && result.anyOld);
-      if (!more) await this.#end(transaction);
-      this.#cursor = more ? reached : null;
-      return { changed: result.changed, more };
+    const { place, ...result } = await this.#database.transaction(async (transaction) => {
+      const before = this.#place.cursor === null ? await this.#begin(transaction) : this.#place;
+      const above = before.cursor ?? before.floor;
+      const { firstLeft, ...visited } = await visit(transaction, above);
+      const reached = visited.reached ?? above;
+      const isClean = above === before.clean;
+      const clean = !isClean ? before.clean : firstLeft === null ? reached : firstLeft - 1;
+      const floor = await this.#raiseFloor(transaction, {
+        from: before.floor,
+        to: Math.min(clean, before.certain),
+      });
+      const more = visited.full || (visited.seen === windowRows && visited.anyOld);
+      const last = more ? before.last : await this.#end(transaction, clean);
+      const place = { ...before, cursor: more ? reached : null, floor, clean, last };
+      return { changed: visited.changed, more, place };
     });
+    // Not before it is committed: what was lost with its transaction has to be looked at again.
+    this.#place = place;
+    return result;
   }
 
-  async #begin(transaction: Transaction): Promise<number> {
+  async #begin(transaction: Transaction): Promise<Place> {
     const [row] = await transaction.rows<[floor: number, oldestRunning: number]>(
       `SELECT coalesce((SELECT floor FROM posthorn.sweeps WHERE name = $1), 0),
          pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
       [this.#name],
     );
     const [floor, oldestRunning] = row ?? [0, 0];
-    this.#floor = floor;
-    this.#clean = floor;
-    this.#certain = oldestRunning >= this.#last.transaction ? this.#last.clean : floor;
-    return floor;
+    const { last } = this.#place;
+    const certain = oldestRunning >= last.transaction ? last.clean : floor;
+    return { cursor: null, floor, clean: floor, certain, last };
   }
 
-  async #end(transaction: Transaction): Promise<void> {
+  async #end(transaction: Transaction, clean: number): Promise<Place["last"]> {
     const [row] = await transaction.rows<[next: number]>(
       "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint",
     );
-    this.#last = { clean: this.#clean, transaction: row?.[0] ?? Number.POSITIVE_INFINITY };
+    return { clean, transaction: row?.[0] ?? never };
   }
 
-  async #raiseFloor(transaction: Transaction, floor: number): Promise<void> {
-    if (floor <= this.#floor) return;
+  async #raiseFloor(
+    transaction: Transaction,
+    { from, to }: { readonly from: number; readonly to: number },
+  ): Promise<number> {
+    if (to <= from) return from;
     await transaction.rows(
       `INSERT INTO posthorn.sweeps AS s VALUES ($1, $2)
        ON CONFLICT (name) DO UPDATE SET floor = greatest(s.floor, excluded.floor)`,
-      [this.#name, floor],
+      [this.#name, to],
     );
-    this.#floor = floor;
+    return to;
   }
 }
+
+/** Where a sweep stands after a step. */
+interface Place {
+  /** Null between two sweeps. */
+  readonly cursor: number | null;
+  readonly floor: number;
+  /** Up to here this sweep found nothing that needs a second look. */
+  readonly clean: number;
+  /** Up to here nothing can turn up any more. */
+  readonly certain: number;
+  /** How far the last sweep found that, and the number of the first transaction that began after it. */
+  readonly last: { readonly clean: number; readonly transaction: number };
+}
+
+/** No transaction has such a number. */
+const never = Number.POSITIVE_INFINITY;
