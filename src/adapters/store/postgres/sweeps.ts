@@ -55,18 +55,18 @@ export class Sweep {
     const { place, ...result } = await this.#database.transaction(async (transaction) => {
       const before = this.#place.cursor === null ? await this.#begin(transaction) : this.#place;
       const above = before.cursor ?? before.floor;
-      const { firstLeft, ...visited } = await visit(transaction, above);
+      const visited = await visit(transaction, above);
       const reached = visited.reached ?? above;
-      const isClean = above === before.clean;
-      const clean = !isClean ? before.clean : firstLeft === null ? reached : firstLeft - 1;
+      const cleanHere = visited.firstLeft === null ? reached : visited.firstLeft - 1;
+      const clean = above === before.clean ? cleanHere : before.clean;
       const floor = await this.#raiseFloor(transaction, {
         from: before.floor,
         to: Math.min(clean, before.certain),
       });
       const more = visited.full || (visited.seen === windowRows && visited.anyOld);
       const last = more ? before.last : await this.#end(transaction, clean);
-      const place = { ...before, cursor: more ? reached : null, floor, clean, last };
-      return { changed: visited.changed, more, place };
+      const after = { ...before, cursor: more ? reached : null, floor, clean, last };
+      return { changed: visited.changed, more, place: after };
     });
     // Not before it is committed: what was lost with its transaction has to be looked at again.
     this.#place = place;
