@@ -25,6 +25,15 @@ export function parseAddress(url: string): Address {
         "of the password percent-encoded",
     );
   }
+  // User and password end with the first / ? or #, and what follows would be shown as port and database.
+  const names = [...parsed.searchParams.keys()].join();
+  if (parsed.hash !== "" || /@/.test(parsed.pathname + names)) {
+    throw new DatabaseSetupError(
+      "invalid_url",
+      "the address of the database has an @ or # where none can be: write special characters of user and password " +
+        "percent-encoded, such as %40 for @, %2F for /, %3F for ? and %23 for #",
+    );
+  }
   const host = parsed.searchParams.get("host") ?? (parsed.hostname === "" ? "localhost" : parsed.hostname);
   const port = parsed.searchParams.get("port") ?? (parsed.port === "" ? "5432" : parsed.port);
   return { url, at: `${host}:${port}${parsed.pathname === "/" ? "" : parsed.pathname}` };

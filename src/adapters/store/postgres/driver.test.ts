@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { parseAddress } from "./driver.ts";
+import { DatabaseSetupError } from "./errors.ts";
+
+suite("the address of a database", () => {
+  for (const [url, at] of [
+    ["postgres://user:secret@host:6543/posthorn", "host:6543/posthorn"],
+    ["postgresql://user:secret%40%2F@host", "host:5432"],
+    ["postgres:///posthorn?host=/var/run/postgresql&user=me", "/var/run/postgresql:5432/posthorn"],
+    ["postgres://host/posthorn?user=me@tenant&password=secret", "host:5432/posthorn"],
+  ] as const) {
+    test(`${url} is shown as ${at}`, () => assert.deepEqual(parseAddress(url), { url, at }));
+  }
+
+  for (const [name, url] of [
+    ["text that is no URL", "secret"],
+    ["another protocol", "mysql://user:secret@host/posthorn"],
+    ["a slash in the password", "postgres://user:1/secret@host/posthorn"],
+    ["a slash that begins the password", "postgres://user:/secret@host/posthorn"],
+    ["a slash in the user", "postgres://us/secret:x@host/posthorn"],
+    ["a question mark in the password", "postgres://user:1?secret@host/posthorn"],
+    ["a question mark and more in the password", "postgres://user:1?secret&x@host/posthorn"],
+    ["a number sign in the password", "postgres://user:1#secret@host/posthorn"],
+  ] as const) {
+    test(`${name} is refused, with the setting and without the password`, () => {
+      assert.throws(
+        () => parseAddress(url),
+        (error) =>
+          error instanceof DatabaseSetupError &&
+          error.problem === "invalid_url" &&
+          error.message.includes("POSTHORN_DATABASE_URL") &&
+          !/secret|user:1/.test(error.message),
+      );
+    });
+  }
+});
