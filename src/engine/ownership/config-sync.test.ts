@@ -130,3 +130,19 @@ test("however often it may all have changed while it is being read, it is read o
   assert.equal(scene.rounds, 3);
   scene.sync.stop();
 });
+
+test("whoever asks for everything while a round ends gets another one", async () => {
+  for (let microtasks = 0; microtasks < 40; microtasks += 1) {
+    const scene = new Scene({ hears: true });
+    let rounds = -1;
+    void scene.sync.reloadAll();
+    void (async () => {
+      for (let passed = 0; passed < microtasks; passed += 1) await Promise.resolve();
+      rounds = scene.rounds;
+      await scene.sync.reloadAll();
+    })();
+    await scene.pass(0);
+    assert.ok(scene.rounds > rounds, `nothing was read after ${microtasks} microtasks`);
+    scene.sync.stop();
+  }
+});

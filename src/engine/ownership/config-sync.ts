@@ -95,9 +95,7 @@ export class ConfigSync {
   /** Reads everything, a page at a time. Never rejects. Whoever asks meanwhile gets one more round after this one. */
   reloadAll(): Promise<void> {
     this.#isReloadDue = true;
-    this.#reloading ??= this.#reloadWhileDue().finally(() => {
-      this.#reloading = null;
-    });
+    this.#reloading ??= this.#reloadWhileDue();
     return this.#reloading;
   }
 
@@ -106,6 +104,8 @@ export class ConfigSync {
       this.#isReloadDue = false;
       await this.#reload();
     }
+    // Not a moment later: whoever asked in between would wait for a round that nobody begins.
+    this.#reloading = null;
   }
 
   /** Loads what differs and what no page holds: a webhook that is known here and stored nowhere was deleted by others. */

@@ -136,6 +136,25 @@ suite("store listener", () => {
     ]);
   });
 
+  test("whoever asks while a look ends gets another one", async () => {
+    for (let microtasks = 0; microtasks < 20; microtasks += 1) {
+      const scene = new Scene();
+      let asked = -1;
+      await scene.after(() => {
+        void scene.listener.lookEverywhere();
+        void (async () => {
+          for (let passed = 0; passed < microtasks; passed += 1) await Promise.resolve();
+          asked = scene.done.length;
+          await scene.listener.lookEverywhere();
+        })();
+      });
+      assert.ok(
+        scene.done.includes("page null", asked),
+        `nothing was looked at after ${microtasks} microtasks`,
+      );
+    }
+  });
+
   test("work in a lane that is served here is looked into, other work is wanted and then looked into", async () => {
     const scene = new Scene();
     const { after, changes } = bound(scene);

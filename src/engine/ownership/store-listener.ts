@@ -158,9 +158,7 @@ export class StoreListener {
   lookEverywhere(): Promise<void> {
     if (!this.#options.delivers) return Promise.resolve();
     this.#isLookDue = true;
-    this.#looking ??= this.#lookWhileDue().finally(() => {
-      this.#looking = null;
-    });
+    this.#looking ??= this.#lookWhileDue();
     return this.#looking;
   }
 
@@ -169,6 +167,8 @@ export class StoreListener {
       this.#isLookDue = false;
       await this.#lookIntoAll();
     }
+    // Not a moment later: whoever asked in between would wait for a round that nobody begins.
+    this.#looking = null;
   }
 
   async #lookIntoAll(): Promise<void> {
