@@ -26,8 +26,8 @@ export class ApiClient {
 
   /** What another command needs to reach the same server; nothing when it is where commands look by themselves. */
   get urlFlag(): string {
-    const { origin } = new URL(this.#base);
-    return origin === "http://127.0.0.1:8080" ? "" : ` --url ${origin}`;
+    const url = this.#base.replace(/\/$/, "");
+    return url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
   }
 
   get(path: string, options: CallOptions = {}): Promise<Json> {
