@@ -4,7 +4,10 @@ import { tierSpan } from "../rank.ts";
 const orderedMax = 2 ** 53;
 const tiers = [0, 1, 2] as const;
 
-/** Free deliveries of one priority that may be claimed now, in order; locks them, and passes over what others lock. */
+/**
+ * Free deliveries of one priority that may be claimed now, in order; locks them, and passes over what others lock. One look
+ * for each priority, because what is due of the next one begins elsewhere in the index, behind what is not due of this one.
+ */
 function freeInTier(tier: number): string {
   return `SELECT * FROM (
       SELECT q.delivery, q.rank, q.bytes FROM posthorn.queue q
@@ -36,6 +39,11 @@ const othersLeaseEnd = `(SELECT min(q.lease_until) FROM posthorn.queue q
  * - A lane with leases that ran out is `stale`: nothing is taken from it, and the caller frees them first.
  * - In an ordered lane nothing is taken while another process holds a lease. The caller has locked the lane.
  * - `more` and `later` look behind the last one taken; what others hold is only asked for when nothing is left to take.
+ *
+ * Step by step: `wanted` are the requests, with where each priority begins and how far it is due (`from`, `to`); `picked`
+ * locks the first free ones of each lane; `kept` are those whose bodies fit, one at least; `leased` writes; `summary` looks
+ * at what is left. MATERIALIZED keeps them apart, so that each looks where it is told to and nothing is planned as a join of
+ * the queue with itself (claim-cost.pg.test.ts holds that).
  *
  * One row for each lane, and one for each delivery, in no order: sorting them would mean sorting bodies.
  */
@@ -97,7 +105,7 @@ export const claimSql = `WITH wanted AS MATERIALIZED (
   FROM leased c JOIN posthorn.deliveries d ON d.seq = c.delivery JOIN posthorn.events e ON e.seq = d.event`;
 
 export type ClaimRow = [
-  at: number,
+  place: number,
   stale: boolean,
   blockedUntil: number | null,
   headPriority: number | null,
@@ -132,6 +140,44 @@ export type ClaimRow = [
   body: Uint8Array | null,
   rank: number,
 ];
+
+/** Places of columns, for code that needs some of so many. A delivery has a `ref`, the row about its lane has none. */
+export const claimColumns = {
+  place: 0,
+  stale: 1,
+  blockedUntil: 2,
+  headPriority: 3,
+  headDue: 4,
+  moreHigh: 5,
+  moreNormal: 6,
+  moreLow: 7,
+  later: 8,
+  othersLeaseEnd: 9,
+  ref: 10,
+  fence: 11,
+  attempts: 12,
+  id: 13,
+  tenant: 14,
+  eventId: 15,
+  eventType: 16,
+  priority: 17,
+  state: 18,
+  attemptCount: 19,
+  createdAt: 20,
+  firstAttemptAt: 21,
+  dueAt: 22,
+  reason: 23,
+  format: 24,
+  timestamp: 25,
+  source: 26,
+  idempotencyKey: 27,
+  sequenceNumber: 28,
+  contentType: 29,
+  raw: 30,
+  eventPriority: 31,
+  body: 32,
+  rank: 33,
+} as const;
 
 /** Leases that ran out become free again. Their fences stay, so that a late settlement counts if nobody was faster. */
 export const freeExpiredSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL WHERE delivery IN (

@@ -1,7 +1,7 @@
 import type { Priority } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult, Lease } from "../../../ports/store/deliveries.ts";
 import { decode, formatCodes, priorityCodes, stateCodes } from "../codes.ts";
-import { type ClaimRow, claimSql, freeExpiredSql } from "./claim-sql.ts";
+import { claimColumns as column, type ClaimRow, claimSql, freeExpiredSql } from "./claim-sql.ts";
 import { LostClaims } from "./lost-claims.ts";
 import { booleans, numbers } from "./columns.ts";
 import type { Runner } from "./database.ts";
@@ -20,7 +20,13 @@ interface Wanted {
 /** How soon to ask again for an ordered lane from which another process is claiming at this very moment. */
 const againMs = 100;
 
-/** Takes leases, written into the rows, so that several processes share the work. */
+/**
+ * Takes leases, written into the rows, so that several processes share the work.
+ *
+ * Lanes without order need no lock: two that claim at once pass over each other's rows. An ordered lane is locked for as
+ * long as the statement takes (its row in `lanes`), because its head must not be passed over. What ran out, or was lost with
+ * a connection, is freed first and then asked for again, so that the usual claim stays one statement.
+ */
 export class Claimer {
   readonly #state: StoreState;
   readonly #release: (leases: readonly Lease[]) => Promise<void>;
@@ -114,10 +120,12 @@ export class Claimer {
     rows: readonly ClaimRow[],
     { asked, results }: { readonly asked: readonly Wanted[]; readonly results: ClaimResult[] },
   ): Promise<readonly Wanted[]> {
-    const taken = rows.filter((row) => row[10] !== null);
-    const leases = taken.map((row) => ({ ref: row[10] ?? 0, fence: row[11] }));
+    const taken = rows.filter((row) => row[column.ref] !== null);
+    const leases = taken.map((row) => ({ ref: row[column.ref] ?? 0, fence: row[column.fence] }));
     try {
-      await this.#state.words.load(taken.flatMap((row) => [row[14], row[16], row[29]]));
+      await this.#state.words.load(
+        taken.flatMap((row) => [row[column.tenant], row[column.eventType], row[column.contentType]]),
+      );
     } catch (error) {
       // Nobody would know of these leases. When they cannot be given back either, the next claim frees them.
       await this.#release(leases).catch(() => undefined);
@@ -125,11 +133,11 @@ export class Claimer {
     }
     await this.#release(leases.filter((_, index) => isOutdated(taken[index])));
     const stale: Wanted[] = [];
-    for (const [at, lanes] of Map.groupBy(rows, (row) => row[0])) {
+    for (const [at, lanes] of Map.groupBy(rows, (row) => row[column.place])) {
       const wanted = asked[at - 1];
-      const first = lanes.find((row) => row[10] === null);
+      const first = lanes.find((row) => row[column.ref] === null);
       if (wanted === undefined || first === undefined) continue;
-      if (first[1]) stale.push(wanted);
+      if (first[column.stale]) stale.push(wanted);
       else results[wanted.place] = this.#result(first, { lanes, wanted });
     }
     return stale;
@@ -141,41 +149,52 @@ export class Claimer {
   ): ClaimResult {
     const { lane, request } = wanted;
     const deliveries = lanes
-      .filter((row) => row[10] !== null && !isOutdated(row))
-      .toSorted((left, right) => left[33] - right[33] || (left[10] ?? 0) - (right[10] ?? 0))
+      .filter((row) => row[column.ref] !== null && !isOutdated(row))
+      .toSorted(
+        (left, right) =>
+          left[column.rank] - right[column.rank] || (left[column.ref] ?? 0) - (right[column.ref] ?? 0),
+      )
       .map((row) => this.#delivery(row, request));
     if (lane.ordered) return { deliveries, ...orderedRest(summary, request.now) };
-    const [high, normal, low] = [summary[5], summary[6], summary[7]];
-    return { deliveries, more: { high, normal, low }, nextDueAt: earlier(summary[8], summary[9]) };
+    const [high, normal, low] = [
+      summary[column.moreHigh],
+      summary[column.moreNormal],
+      summary[column.moreLow],
+    ];
+    return {
+      deliveries,
+      more: { high, normal, low },
+      nextDueAt: earlier(summary[column.later], summary[column.othersLeaseEnd]),
+    };
   }
 
   #delivery(row: ClaimRow, request: ClaimRequest): ClaimedDelivery {
     const { words } = this.#state;
     return {
-      lease: { ref: row[10] ?? 0, fence: row[11] },
-      id: row[13],
+      lease: { ref: row[column.ref] ?? 0, fence: row[column.fence] },
+      id: row[column.id],
       webhookId: request.lane.webhookId,
-      tenantId: words.text(row[14]),
-      eventId: row[15],
-      eventType: words.text(row[16]),
-      priority: decode(priorityCodes, row[17]),
+      tenantId: words.text(row[column.tenant]),
+      eventId: row[column.eventId],
+      eventType: words.text(row[column.eventType]),
+      priority: decode(priorityCodes, row[column.priority]),
       progress: {
-        state: decode(stateCodes, row[18]),
-        attemptCount: row[19],
-        createdAt: row[20],
-        firstAttemptAt: row[21],
-        dueAt: row[22],
-        reason: row[23],
+        state: decode(stateCodes, row[column.state]),
+        attemptCount: row[column.attemptCount],
+        createdAt: row[column.createdAt],
+        firstAttemptAt: row[column.firstAttemptAt],
+        dueAt: row[column.dueAt],
+        reason: row[column.reason],
       },
-      format: decode(formatCodes, row[24]),
-      timestamp: row[25],
-      source: row[26],
-      idempotencyKey: row[27],
-      sequenceNumber: row[28],
-      contentType: words.text(row[29]),
-      raw: row[30],
-      eventPriority: decode(priorityCodes, row[31]),
-      body: row[32],
+      format: decode(formatCodes, row[column.format]),
+      timestamp: row[column.timestamp],
+      source: row[column.source],
+      idempotencyKey: row[column.idempotencyKey],
+      sequenceNumber: row[column.sequenceNumber],
+      contentType: words.text(row[column.contentType]),
+      raw: row[column.raw],
+      eventPriority: decode(priorityCodes, row[column.eventPriority]),
+      body: row[column.body],
     };
   }
 }
@@ -200,9 +219,12 @@ function roundsOf(
   return rounds;
 }
 
-/** Between the snapshot of the claim and its lock another process has sent this one and rescheduled it. */
+/**
+ * Between the snapshot of the claim and its lock another process has sent this one and rescheduled it: the row of the queue
+ * is the newest and counts more attempts than that of the delivery, which is read as the snapshot has it.
+ */
 function isOutdated(row: ClaimRow | undefined): boolean {
-  return row !== undefined && row[12] !== row[19];
+  return row !== undefined && row[column.attempts] !== row[column.attemptCount];
 }
 
 function orderedRest(summary: ClaimRow, now: number): Pick<ClaimResult, "more" | "nextDueAt"> {

@@ -14,6 +14,7 @@ import { numbers } from "./columns.ts";
 import { deadLetterKind, Deltas } from "./counters.ts";
 import type { Transaction } from "./database.ts";
 import { DeliveryRows } from "./delivery-rows.ts";
+import { lanesFound } from "./lanes-with-work.ts";
 import { drawNumbers } from "./positions.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
@@ -70,12 +71,11 @@ export class PostgresDeliveries implements DeliveryStore {
     this.#state.announcer.announce(rows.map(([lane]) => lane));
   }
 
-  /** Seeks from lane to lane, so that a million deliveries in one lane cost one step. */
+  /** One more than asked for tells whether there is another page. */
   async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {
     const { database, lanes } = this.#state;
     const rows = await database.rows<[lane: number]>(
-      `WITH RECURSIVE found AS (
-         SELECT ${nextLane("$1::int")} AS lane UNION ALL SELECT ${nextLane("found.lane")} FROM found WHERE found.lane IS NOT NULL)
+      `WITH RECURSIVE ${lanesFound("$1::int")}
        SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2`,
       [page.after === null ? 0 : Number(page.after), page.limit + 1],
     );
@@ -117,6 +117,18 @@ export class PostgresDeliveries implements DeliveryStore {
     return { result: { publishes: [], requeues: [], settled }, lanes: lanesLeft };
   }
 
+  /**
+   * The order in which rows are locked, which all commits share, so that none waits for another in a circle:
+   *
+   *   1. `tenant_sequences` of the publishes, by tenant: from here on commits of one tenant follow each other
+   *   2. `events` that are sent again, then of what that supersedes `queue` and `deliveries`, each by position
+   *   3. `counters`, the lower shards, for what is new
+   *   4. `queue` and `deliveries` of the settlements, then `counters`, the higher shards
+   *   5. `webhook_states`, by webhook
+   *
+   * New rows are nobody else's. Settlements come in no order of rows: two commits that settle the same deliveries are rare,
+   * as a delivery has one holder, and when they meet in a circle the server ends one and database.ts tries it again.
+   */
   async #write(transaction: Transaction, batch: CommitBatch): Promise<Committed> {
     const { owner } = this.#state;
     const deltas = new Deltas();
@@ -151,13 +163,4 @@ export class PostgresDeliveries implements DeliveryStore {
     );
     return { eventsByTenant, deliveries };
   }
-}
-
-/** The next lane in which something is free or leased, through the index of either. */
-function nextLane(after: string): string {
-  const [free, leased] = ["IS NULL", "IS NOT NULL"].map(
-    (owner) =>
-      `(SELECT lane FROM posthorn.queue WHERE owner ${owner} AND lane > ${after} ORDER BY lane LIMIT 1)`,
-  );
-  return `least(${free}, ${leased})`;
 }

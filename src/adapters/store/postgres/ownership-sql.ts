@@ -1,32 +1,36 @@
-/** Rows of a lane in the queue; two looks, because each partial index knows one kind of row. */
-const hasWork = (lane: string): string =>
-  `(EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NULL)
-    OR EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = ${lane} AND q.owner IS NOT NULL))`;
-
-export const nextLane = (after: string): string =>
-  `least((SELECT lane FROM posthorn.queue WHERE owner IS NULL AND lane > ${after} ORDER BY lane LIMIT 1),
-    (SELECT lane FROM posthorn.queue WHERE owner IS NOT NULL AND lane > ${after} ORDER BY lane LIMIT 1))`;
+import { hasWork, lanesFound } from "./lanes-with-work.ts";
 
 /** The pool that serves a webhook, named by its number: that of its tenant (WDS-220). */
 export const poolOf = (webhook: string): string =>
   `coalesce((SELECT t.pool FROM posthorn.words d JOIN posthorn.webhooks w ON w.id = d.word
     JOIN posthorn.tenants t ON t.id = w.tenant WHERE d.ref = ${webhook}), 'default')`;
 
-/** Lanes looked at for one page of work. */
+/** Lanes looked at for one page of work: a seek or two each, so that a statement stays short. */
 export const lanesPerPage = 1_000;
 
+/** Of all workers of the pool of `me`, a query around it: what there is to share. */
 const ownedInPool = `(SELECT count(*) FROM posthorn.ownership o JOIN posthorn.workers w USING (worker)
         WHERE w.pool = (SELECT pool FROM me))`;
 
 /**
  * Takes free webhooks of its pool for worker $1: at most $2, and no more than an equal share of what the workers of that
- * pool own or may take, plus $3. Pools of webhooks are looked up only where there are any. `candidates` names one column `webhook` and one `lane` that was looked at last.
+ * pool own or may take, plus $3. `candidates` names one column `webhook` and one `lane` that was looked at last. Step by
+ * step, each computed once:
  *
- * A row of `ownership` says by itself whether it is free, so the newest version of it decides, however many workers try
- * at once. The reference to `workers` refuses one that was reaped meanwhile. In an order that all share, so that no two
- * wait for each other.
+ * - `me`: the pool of the worker. Without a row it was reaped, and then nothing below finds anything.
+ * - `free`: candidates without an owner, as the snapshot sees them: a guess. Pools of webhooks are looked up only where
+ *   there are any, because that costs three looks for each candidate.
+ * - `facts`, `chosen`: as many as the share allows, at random, so that workers that see the same page do not all try to
+ *   get the same ones and find nothing.
+ * - `taken`: the decision. A row of `ownership` says by itself whether it is free, and ON CONFLICT judges its newest
+ *   version, however many workers try at once. The reference to `workers` refuses one that was reaped meanwhile. By number
+ *   of the webhook, an order that all share, so that no two wait for each other.
+ * - `freed`: whatever is leased in the lanes of a webhook with a new owner is a leftover: the owner has nothing in flight.
+ *   Nobody settles it any more, because its fence is raised. These rows are locked in no order; if that ever meets another
+ *   transaction in a circle, the server ends one and database.ts tries it again.
  *
- * Whatever is leased in the lanes of a webhook with a new owner is a leftover: the owner has nothing in flight.
+ * Returns a row for each taken webhook and lane of it with work. With nothing taken it is one row of nulls, because the
+ * caller needs the last two columns for the next page all the same.
  */
 const acquire = (candidates: string): string => `WITH RECURSIVE ${candidates},
   me AS MATERIALIZED (SELECT pool FROM posthorn.workers WHERE worker = $1),
@@ -67,9 +71,11 @@ export const acquireNamedSql = acquire(
   "candidates AS MATERIALIZED (SELECT webhook, 0 AS lane FROM unnest($4::int[]) AS webhook)",
 );
 
-/** $4: the lane after which to look; $5: numbers of webhooks to leave alone. */
-export const acquireWorkSql = acquire(`found AS (
-    SELECT ${nextLane("$4::int")} AS lane UNION ALL SELECT ${nextLane("found.lane")} FROM found WHERE found.lane IS NOT NULL),
+/**
+ * $4: the lane after which to look; $5: numbers of webhooks to leave alone. Those count as looked at, with a null in place
+ * of the webhook: a page of nothing else must not look like the end.
+ */
+export const acquireWorkSql = acquire(`${lanesFound("$4::int")},
   looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT ${lanesPerPage}),
   candidates AS MATERIALIZED (
     SELECT CASE WHEN l.webhook = ANY ($5::int[]) THEN NULL ELSE l.webhook END AS webhook, k.lane
@@ -90,7 +96,10 @@ export type AcquireRow = [
   looked: number,
 ];
 
-/** Prolongs worker $1 for $2 ms, and reaps all others whose time is over: their references go with them. Counts its pool. */
+/**
+ * Prolongs worker $1 for $2 ms, and reaps all others whose time is over: their references go with them. Counts its pool; no
+ * row when it was reaped itself. Only the database's clock has a say. The counts are those before the reaping, so the dead are left out by their time.
+ */
 export const beatSql = `WITH reaped AS (
     DELETE FROM posthorn.workers WHERE worker <> $1 AND alive_until <= clock_timestamp()),
   me AS (

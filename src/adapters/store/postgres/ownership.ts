@@ -75,7 +75,8 @@ export class PostgresOwnership implements OwnershipStore {
     const after = from.after === null ? 0 : Number(from.after);
     const except = numbers(await this.#refs(from.except));
     const rows = await this.#rows(acquireWorkSql, [...bounds, after, except]);
-    const [, , , , , , , , , , lastLane, looked] = rows[0] ?? nothing;
+    // Each row has them, and there is always one.
+    const [, , , , , , , , , , lastLane, looked] = rows[0] ?? noRow;
     const { webhooks } = await this.#acquired(rows);
     return { webhooks, next: looked < lanesPerPage || lastLane === null ? null : String(lastLane) };
   }
@@ -214,33 +215,38 @@ export class PostgresOwnership implements OwnershipStore {
 
   async #acquired(rows: readonly AcquireRow[]): Promise<Acquisition> {
     const { words, lanes } = this.#state;
-    const taken = rows.filter((row) => row[0] !== null);
-    await words.load(taken.map((row) => row[0] ?? 0));
-    const withWork = taken.flatMap((row) => (row[9] === null ? [] : [row[9]]));
-    await lanes.load(withWork);
-    const webhooks = [...Map.groupBy(taken, (row) => row[0] ?? 0)].map(([ref, group]): AcquiredWebhook => {
-      const webhookId = words.text(ref);
-      const first = group[0] ?? nothing;
-      const keys = group.flatMap((row) => (row[9] === null ? [] : [lanes.byRef(row[9]).key]));
+    const taken = Map.groupBy(rows, ([webhook]) => webhook);
+    taken.delete(null);
+    await words.load([...taken.keys()].flatMap((webhook) => webhook ?? []));
+    await lanes.load(rows.flatMap(laneIn));
+    const webhooks = [...taken].map(([webhook, group]): AcquiredWebhook => {
+      const webhookId = words.text(webhook ?? 0);
+      const first = group[0] ?? noRow;
+      const [, fence, rateHanded] = first;
       return {
-        webhookId,
-        fence: first[1],
+        ...{ webhookId, fence },
         runtime: runtimeOf(webhookId, first),
-        rate: rateOf(first[2]),
-        lanes: keys,
+        rate: rateOf(rateHanded),
+        lanes: group.flatMap(laneIn).map((lane) => lanes.byRef(lane).key),
       };
     });
     return { webhooks, next: null };
   }
 }
 
-const nothing: AcquireRow = [null, 0, null, false, null, null, null, null, null, null, null, 0];
+/** A webhook of which nothing waits has a row all the same, without a lane. */
+function laneIn([, , , , , , , , , lane]: AcquireRow): readonly number[] {
+  return lane === null ? [] : [lane];
+}
+
+const noRow: AcquireRow = [null, 0, null, false, null, null, null, null, null, null, null, 0];
 
 function runtimeOf(webhookId: string, row: AcquireRow): AcquiredWebhook["runtime"] {
   const [, , , hasState, pausedUntil, pauseReason, lastSuccessAt, circuit, health] = row;
   return hasState ? { webhookId, pausedUntil, pauseReason, lastSuccessAt, circuit, health } : null;
 }
 
+/** Null: the last owner had no limit. Negative: it left nothing, because it died (migrations/0002-ownership.ts). */
 function rateOf(handed: number | null): RateHandover {
   if (handed === null) return { kind: "unused" };
   return handed < 0 ? { kind: "unknown" } : { kind: "full_at", fullAt: handed };

@@ -11,6 +11,13 @@ import type { Runner } from "./database.ts";
  *
  * Tells of each settled row its place in the batch, and its lane when others may go on there: it is ordered, something
  * is free in it, and this process holds nothing more of it.
+ *
+ * One statement, because a settlement is the most frequent write. Its steps read from each other, which is what orders
+ * them: `ended` and `kept` decide by the fence and lock rows of `queue`, only what they return is changed in `deliveries`
+ * (`done`), and only that has an attempt. Requeues, expiry and cancelling lock in the same order, `queue` first. Rows are
+ * found by their keys; what `unnest` brings is the batch.
+ *
+ * The EXISTS at the end sees the queue as it was before the statement, hence `<> s.delivery`.
  */
 const settleSql = `WITH given AS (
     SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],

@@ -10,7 +10,11 @@ export interface StoreState {
   readonly aside: Database;
   readonly words: Words;
   readonly lanes: Lanes;
-  /** Stands in the leases of this opening; no other opening of the database ever had it. */
+  /**
+   * Stands in the leases of this opening (`queue.owner`); no other opening of the database ever had it. Not the number of
+   * the worker, who owns webhooks (`ownership.worker`): that one changes when the worker was taken for dead, and its leases
+   * stay its own, until whoever gets the webhook raises their fences.
+   */
   readonly owner: number;
   readonly announcer: Announcer;
 }

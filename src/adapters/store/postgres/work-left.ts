@@ -1,7 +1,8 @@
 import type { LaneLeft } from "../../../ports/store/ownership.ts";
 import { decode, priorityCodes } from "../codes.ts";
 import { numbers } from "./columns.ts";
-import { nextLane, poolOf } from "./ownership-sql.ts";
+import { lanesFound } from "./lanes-with-work.ts";
+import { poolOf } from "./ownership-sql.ts";
 import type { StoreState } from "./state.ts";
 
 type LeftState = Pick<StoreState, "database" | "lanes">;
@@ -15,7 +16,8 @@ type LeftRow = [
 
 /**
  * Lanes with work, their owner, their pool, and the priority of what comes first. What is leased counts only where nobody
- * owns the webhook: a dead owner left it. Two looks, because each partial index knows one kind of row.
+ * owns the webhook: a dead owner left it, while what an owner has leased it knows of. Two looks, because each partial index
+ * knows one kind of row (lanes-with-work.ts); each reads one row of the index, however much waits in the lane.
  */
 const leftSql = (lanes: string): string => `SELECT l.ref, o.worker, ${poolOf("l.webhook")},
     (SELECT q.priority FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL ORDER BY q.rank LIMIT 1),
@@ -26,8 +28,7 @@ const leftSql = (lanes: string): string => `SELECT l.ref, o.worker, ${poolOf("l.
 
 const namedSql = leftSql("unnest($1::int[])");
 
-const pageSql = `WITH RECURSIVE found AS (
-    SELECT ${nextLane("$1::int")} AS lane UNION ALL SELECT ${nextLane("found.lane")} FROM found WHERE found.lane IS NOT NULL),
+const pageSql = `WITH RECURSIVE ${lanesFound("$1::int")},
   looked AS MATERIALIZED (SELECT lane FROM found WHERE lane IS NOT NULL LIMIT $2)
   ${leftSql("looked")}`;
 
