@@ -1,6 +1,6 @@
 import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { ClaimedDelivery, DeliveryStore } from "../ports/store/deliveries.ts";
+import type { ClaimedDelivery, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
 import { Capacity } from "./capacity.ts";
 import type { CapacityLimits, Place } from "./capacity.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -110,6 +110,11 @@ export class Dispatcher {
   async stop(endpoints: Iterable<Endpoint>): Promise<void> {
     this.#running = false;
     await this.#buffers.giveBackAll(endpoints);
+  }
+
+  /** Gives up requests that are still on their way at the end. */
+  letGo(leases: readonly Lease[]): Promise<void> {
+    return this.#buffers.letGo(leases);
   }
 
   /** Resolves once everything that was given back is in the store. */

@@ -267,8 +267,7 @@ export class Engine implements EngineAccess {
     await this.#upkeep.stop();
     await this.#backlog.stop();
     await this.#flights.wait(graceMs);
-    const leases = this.#flights.abandon();
-    if (leases.length > 0) await this.#options.store.deliveries.release(leases);
+    await this.#dispatcher.letGo(this.#flights.abandon());
     await this.#options.transport.close();
     await this.#lifecycle.stop();
     this.#states.write();

@@ -98,13 +98,8 @@ export class LaneBuffers {
     this.#options.refilled(lane);
   }
 
-  /** At the end: gives everything back. What cannot be given back runs out by itself. */
-  async giveBackAll(endpoints: Iterable<Endpoint>): Promise<void> {
-    this.#withdraw();
-    const leases = [...this.#unreleased].flat();
-    for (const endpoint of endpoints) {
-      for (const lane of endpoint.lanes.values()) leases.push(...this.empty(lane));
-    }
+  /** At the end: gives leases back, once. What cannot be given back runs out by itself. */
+  async letGo(leases: readonly Lease[]): Promise<void> {
     try {
       if (leases.length > 0) await this.#options.store.release(leases);
     } catch (error) {
@@ -113,6 +108,16 @@ export class LaneBuffers {
         "leases could not be given back; they run out by themselves",
       );
     }
+  }
+
+  /** At the end: gives everything back. */
+  async giveBackAll(endpoints: Iterable<Endpoint>): Promise<void> {
+    this.#withdraw();
+    const leases = [...this.#unreleased].flat();
+    for (const endpoint of endpoints) {
+      for (const lane of endpoint.lanes.values()) leases.push(...this.empty(lane));
+    }
+    await this.letGo(leases);
     // A claim that was on its way gives back what it brings.
     await this.released();
   }
