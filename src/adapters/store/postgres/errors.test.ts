@@ -109,6 +109,10 @@ test("opening names a missing file for TLS, a database without a name and a serv
     syscall: "open",
   });
   assert.match(told(missingFile).message, /\/ca\.pem.*sslrootcert/);
+  const folder = Object.assign(failure("EISDIR", "EISDIR: illegal operation on a directory, read"), {
+    syscall: "read",
+  });
+  assert.match(told(folder).message, /directory.*sslrootcert/);
   assert.match(told(failure("3D000"), "db.example:5432").message, /name one at the end of the URL/);
   const nonsense = "Received unexpected copyData message from backend.";
   assert.match(told(failure(null, nonsense)).message, /does not speak as PostgreSQL.*port/);

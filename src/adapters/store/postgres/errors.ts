@@ -85,7 +85,11 @@ export function isConnectionLoss(error: unknown): boolean {
 
 /** By the code, or because the system refused a socket for a reason of its own: no address, no file handles, a firewall. */
 function isNetworkFailure(error: Error): boolean {
-  return networkCodes.has(codeOf(error) ?? "") || ("syscall" in error && error.syscall !== "open");
+  return networkCodes.has(codeOf(error) ?? "") || ("syscall" in error && !isFileFailure(error));
+}
+
+function isFileFailure(error: Error): boolean {
+  return "syscall" in error && (error.syscall === "open" || codeOf(error) === "EISDIR");
 }
 
 export function isTransient(error: unknown): boolean {
@@ -122,7 +126,7 @@ export function setupError(error: unknown, at: string): unknown {
 
 function tlsError(error: Error, at: string): DatabaseSetupError | null {
   const code = codeOf(error);
-  if ("syscall" in error && error.syscall === "open") {
+  if (isFileFailure(error)) {
     return new DatabaseSetupError(
       "tls",
       `a file that the address names for TLS cannot be read (${error.message}): check sslrootcert, sslcert and sslkey in the URL`,
