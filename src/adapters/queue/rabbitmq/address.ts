@@ -17,8 +17,8 @@ export interface TlsFiles {
 }
 
 /**
- * Seconds, unless the address says otherwise. Short enough to notice a dead broker within half a minute, long enough for a busy one; set here, because the
- * broker's own default is a minute.
+ * Seconds, unless the address says otherwise. Short enough to notice a dead broker within half a minute, long enough for a
+ * busy one; set here, because the broker's own default is a minute.
  */
 const heartbeatSDefault = 10;
 const heartbeatSMax = 300;

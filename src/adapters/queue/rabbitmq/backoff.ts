@@ -1,5 +1,6 @@
 import type { Random } from "../../../ports/random.ts";
 
+/** A connection that a proxy cut, or a node that restarts, is back soon. */
 const delayMsFirst = 500;
 /** WDS-210. */
 const delayMsMax = 300_000;

@@ -25,7 +25,15 @@ export interface Losable {
 /** WDS-212: after so many failed attempts in a row somebody should look. */
 const failuresUntilAlert = 3;
 
-/** Keeps one session alive: when it is lost it is made again, after pauses that grow (WDS-210). */
+/**
+ * Keeps one session alive: when it is lost it is made again, after pauses that grow (WDS-210).
+ *
+ *   away ──connect──▶ being set up ──▶ up ──lost──▶ away
+ *                          └───────────lost────────▶
+ *
+ * `session` is there only while it is up. A session may be lost while it is being set up, so after each wait it is compared
+ * with the present one. What knows nothing of RabbitMQ is here, so that tests need no broker; the sockets are in session.ts.
+ */
 export class Connection<Session extends Losable> {
   readonly #options: ConnectionOptions<Session>;
   readonly #backoff: Backoff;

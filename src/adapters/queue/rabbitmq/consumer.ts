@@ -36,14 +36,14 @@ export class Consumer {
   readonly #options: ConsumerOptions;
   readonly #consumer: WorkConsumer;
   readonly #kept: KeptChannel<Channel>;
-  /** What our consumer is asked now. */
+  /** What our consumer is asked now. Closing waits for it however long it takes: it is our own work. */
   readonly #asked = new Set<Promise<unknown>>();
-  /** The same, and what is told to the broker after it. */
+  /** The same, and what is told to the broker after it. For that closing waits a moment only. */
   readonly #underWay = new Set<Promise<void>>();
   readonly #pauses = new Set<() => void>();
   /** Tags of consumers by priority, on the channel that is open. */
   readonly #tags = new Map<Priority, string>();
-  /** Whose queue is gone. */
+  /** Priorities whose consumer the broker has ended and that have no new one yet. */
   readonly #deleted = new Set<Priority>();
   #isRestoring = false;
   #hasBegun = false;

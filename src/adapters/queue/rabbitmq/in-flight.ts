@@ -9,7 +9,10 @@ export interface InFlightOptions {
 /** A majority that elects a leader confirms again within seconds; a queue without one never does. */
 const confirmMsMax = 10_000;
 
-/** What was sent and is not confirmed yet. */
+/**
+ * What was sent and is not confirmed yet, and whether that is for too long. One timer for all: what was sent first is what
+ * waits longest. Time while the broker asked to send nothing does not count (`excuse`).
+ */
 export class InFlight {
   readonly #options: InFlightOptions;
   /** In the order of sending. */

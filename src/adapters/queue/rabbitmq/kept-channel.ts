@@ -22,6 +22,11 @@ const setUpMsMax = 10_000;
 /**
  * One channel that is opened again when it closes while its connection lives. The broker closes a channel for whatever
  * it does not like of what is done there, so each has one purpose.
+ *
+ *   detached ──attach──▶ being set up ───────────▶ ready
+ *                            ▲   │ fails             │ closed, or given up
+ *                            │   ▼                   │
+ *                            pausing ◀───────────────┘        detach leads back from anywhere
  */
 export class KeptChannel<Kind extends Channel> {
   readonly #options: KeptChannelOptions<Kind>;

@@ -16,7 +16,7 @@ export interface ListenerOptions {
   readonly log: Logger;
 }
 
-/** How often to make sure that what is told still leads here. */
+/** How often to make sure that what is told still leads here; meanwhile the worker looks by itself every 30 s only. */
 const bindAgainMs = 10_000;
 
 /** Hears what is told to the worker whose number this process has, over a queue that ends with it. */

@@ -26,11 +26,16 @@ export interface RabbitMqQueueOptions {
   readonly prefetch?: Readonly<Record<Priority, number>>;
 }
 
+/** Enough for a name, TLS and a login far away. */
 const connectTimeoutMsDefault = 6_000;
 /** Together with the above under ten seconds, so that whoever starts the program is told soon. */
 const setupMsMax = 3_000;
-/** A few hundred bytes each. */
+/** A few hundred bytes each: some megabytes at most while the broker is slow, and then callers go another way. */
 const unconfirmedMaxDefault = 5_000;
+/**
+ * Each twice the next: of notices that wait in all three queues a worker handles so many, so high overtakes and low is never
+ * left out (WDS-177). A notice is in hand for a statement or two, and what one worker holds no other one sees.
+ */
 const prefetchDefault: Readonly<Record<Priority, number>> = { high: 32, normal: 16, low: 8 };
 
 /**

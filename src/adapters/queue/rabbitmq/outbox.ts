@@ -1,7 +1,10 @@
 import { priorities } from "../../../core/delivery.ts";
 import type { WorkNotice } from "../../../ports/work-queue.ts";
 
-/** Notices that wait to be sent. A lane is in it once for each pool, with the highest priority that was asked for. */
+/**
+ * Notices that wait to be sent: for the end of the turn, or until the queues of their pool are declared. A lane is in it
+ * once for each pool, with the highest priority that was asked for, because one notice makes a worker empty the lane.
+ */
 export class Outbox {
   readonly #pools = new Map<string, Map<string, WorkNotice>>();
   #size = 0;

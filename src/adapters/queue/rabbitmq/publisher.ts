@@ -29,6 +29,9 @@ const contentType = "application/json";
 /**
  * Sends over one channel with publisher confirms. What is under way is bounded: beyond that, and while the broker is
  * away or does not confirm, everything is refused at once, so that memory stays flat and callers can go another way.
+ *
+ * A notice goes: outbox (one turn), in flight, confirmed. The broker confirms also what it found no queue for; that it hands
+ * back first (`mandatory`), and then the queue is declared again.
  */
 export class Publisher {
   readonly #options: PublisherOptions;

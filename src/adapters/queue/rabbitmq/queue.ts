@@ -52,9 +52,21 @@ export interface QueueSettings {
 
 /** Asking for numbers is for metrics, which do not wait. */
 const depthMsMax = 3_000;
+/** What is not sent at the end is only late: the sweeper repeats it. */
 const flushMsMax = 2_000;
 
-/** Puts the parts together; each of them does its own work. */
+/**
+ * Puts the parts together; each of them does its own work and comes back by itself:
+ *
+ *   Connection        one session, made again when it is lost
+ *     Session         two connections of AMQP
+ *       sending         Publisher   a kept channel with confirms
+ *       receiving       Consumer    a kept channel: notices of the pool, acknowledged
+ *                       Listener    a kept channel: what is told to this worker, not acknowledged
+ *                       Topology, readDepth   a channel for a moment each, because a refusal closes it
+ *
+ * A kept channel that closes is opened again in the same session; a session that is lost takes all channels with it.
+ */
 export class RabbitMqWorkQueue implements RabbitMqQueue {
   readonly #settings: QueueSettings;
   readonly #tally: Tally = { dropped: 0, parked: 0, unheard: 0 };

@@ -1,6 +1,9 @@
 import type { Clock } from "../../../ports/clock.ts";
 
-/** The result, or null when it is not there in time. Throws what `promise` throws in time. */
+/**
+ * The result, or null when it is not there in time. Throws what `promise` throws in time. The client gives its calls no time
+ * limit, and a queue without a majority answers nothing for as long as that lasts.
+ */
 export async function settlesWithin<Result>(
   promise: Promise<Result>,
   { timeoutMs, clock }: { readonly timeoutMs: number; readonly clock: Pick<Clock, "schedule"> },

@@ -21,8 +21,9 @@ const parkedDeliveriesMax = 1_000_000;
 /** What was told to a worker and not taken after this time, or beyond this number, is of no use any more. */
 const toldTtlMs = 60_000;
 const toldMax = 1_000;
-/** After a pool's queues could not be declared nothing is taken for it for this long. */
+/** After a pool's queues could not be declared nothing is taken for it for this long: somebody has to change rights or names. */
 const refusedMs = 30_000;
+/** A queue whose nodes have no majority answers nothing; a leader is elected in less. */
 const declareMsMax = 10_000;
 
 export interface TopologyOptions {
