@@ -1,5 +1,6 @@
 import { SharedStateSetupError } from "./errors.ts";
 
+/** Where the server is. The URL holds the password, so only `at` may be shown. */
 export interface Address {
   readonly url: string;
   /** `host:port`, or the path of a socket, for messages: neither user nor password. */

@@ -3,14 +3,17 @@ import type { ConfigChange } from "../../../ports/store/config-changes.ts";
 import type { ConfigNews } from "../../../ports/shared-state.ts";
 import type { Calls } from "./calls.ts";
 
-/** Published beside every announcement, so that nobody hears himself. */
 export interface NewsOptions {
   readonly calls: Calls;
   readonly channel: string;
-  /** Who this process is among the subscribers. */
+  /** Who this process is among the subscribers. Published with every announcement, so that nobody hears himself. */
   readonly self: string;
 }
 
+/**
+ * News of configuration over publish and subscribe: who is not connected in that moment does not hear them. After a gap
+ * shared-state.ts says `unknown`, and listeners read everything again. Messages come from outside, so each is checked.
+ */
 export class RedisConfigNews implements ConfigNews {
   readonly #options: NewsOptions;
   readonly #listeners = new Set<(change: StoreChange) => void>();

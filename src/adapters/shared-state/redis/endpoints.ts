@@ -8,6 +8,10 @@ import type {
 import type { Calls } from "./calls.ts";
 import type { Keys } from "./keys.ts";
 
+/**
+ * What owners know of their endpoints, a hash for each (scripts.ts). Reading is one plain command; adding up is a script,
+ * because a former owner's last note and the next one's first may come in the same moment.
+ */
 export class RedisEndpoints implements EndpointMemory {
   readonly #calls: Calls;
   readonly #keys: Keys;

@@ -6,6 +6,10 @@ import type { Keys } from "./keys.ts";
 /** Ticks of the scripts in a millisecond; the core's intervals are whole numbers of them. */
 const ticksPerMs = 1_024;
 
+/**
+ * Buckets of tenants, a key each. The arithmetic is that of core/rate-limit.ts, done by the server in one script, because
+ * between reading and writing another worker would draw the same tokens.
+ */
 export class RedisLimits implements SharedLimits {
   readonly #calls: Calls;
   readonly #keys: Keys;

@@ -20,8 +20,11 @@ export interface RedisSharedStateOptions {
   readonly callTimeoutMs?: number;
 }
 
+/** Whoever starts the program is told soon. */
 const connectTimeoutMsDefault = 5_000;
+/** An answer takes a millisecond. Who asks can go on without one, and deliveries and publishers wait for no more than this. */
 const callTimeoutMsDefault = 250;
+/** A server that restarted reads its data first and refuses everything until then, which is no mistake in the setting. */
 const loadingPauseMs = 100;
 
 /**

@@ -7,6 +7,7 @@ import type {
 import type { Calls } from "./calls.ts";
 import type { Keys } from "./keys.ts";
 
+/** Publishes by key, a string each that expires with the key's window. NX makes the first one stay. */
 export class RedisPublishes implements PublishMemory {
   readonly #calls: Calls;
   readonly #keys: Keys;

@@ -48,6 +48,9 @@ return 0
 /**
  * An endpoint is a hash: length of its window, the time at which its rate is full, and per slice the successes and the
  * failures. With 60 slices these are 122 fields; beyond that, those are removed that are a window away.
+ *
+ * Values: length of the window; 1 when what is known was emptied; when the rate is full, or nothing; then three for each
+ * slice. Of two times the later one stays, of two counts the sum, so that notes may come in any order.
  */
 const note = `
 local key, window, cleared, fullAt = KEYS[1], ARGV[1], ARGV[2] == '1', ARGV[3]
