@@ -42,7 +42,10 @@ export class Endpoint implements LiveWebhook, Sleeper {
 
   /** This process serves it (ownership/). Where it does not, nothing of it is listed, claimed or sent. */
   owned: boolean;
-  /** Of the ownership, where there are several processes. */
+  /**
+   * Of the ownership, where there are several processes: from when the webhook was taken until the store has taken it back,
+   * so also while it is given up and no longer `owned`.
+   */
   fence: number | null = null;
 
   /** What its owner said of it a moment ago; null where this process is the owner, or nothing was said. */

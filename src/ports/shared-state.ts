@@ -4,7 +4,8 @@ import type { ConfigChange } from "./store/config-changes.ts";
 
 /**
  * What workers share beside the store: state that is worth having and may be lost. Whoever asks goes on without an answer
- * (C-35), so calls fail soon, with SharedStateUnavailableError, and never hang.
+ * (C-35), so calls fail soon, with SharedStateUnavailableError, and never hang. What goes on without it: each worker keeps to
+ * its part of a limit, a new owner begins with an empty window, the store answers repeats, configuration is read again.
  *
  * Promises, proved by test/conformance/shared-state:
  * - each entry of a batch is atomic: two processes that do the same in the same moment leave what one after the other

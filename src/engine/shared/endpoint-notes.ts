@@ -16,7 +16,10 @@ export interface EndpointNotesOptions {
   readonly telemetry: Pick<Telemetry, "log">;
 }
 
-/** What of an endpoint the shared state was not told yet. */
+/**
+ * What of an endpoint the shared state was not told yet. The circuit's window is emptied or replaced in several places that
+ * know nothing of notes; comparing the window and its count of clearings finds that out afterwards.
+ */
 interface Untold {
   /** The window that was counted, and how often it had been emptied then. */
   window: RollingWindow;
@@ -199,6 +202,7 @@ function noteOf(endpoint: Endpoint, { window, cleared, counts }: Untold): Endpoi
   };
 }
 
+/** So old is what a dead owner leaves; more often would be more calls for each busy endpoint. */
 const gatherMs = 250;
 /** Whoever takes an endpoint waits no longer than this for what others know of it. */
 const recallMsMax = 250;

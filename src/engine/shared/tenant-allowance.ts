@@ -21,6 +21,9 @@ export interface TenantAllowanceOptions {
  * shared bucket. Without the shared state the tenancy's own bucket decides, with this worker's part of the limit.
  *
  * That bucket counts along all the time, so that a loss of the shared state is no way around the limit.
+ *
+ * Sending asks in two steps, because an answer takes a moment and the dispatcher does not wait: `secure` says that `take`
+ * may follow, or has tokens drawn and the tenancy woken with the answer. `waitMs` only looks.
  */
 export class TenantAllowance {
   readonly tenancy: Tenancy;
@@ -117,6 +120,8 @@ export class TenantAllowance {
 
 /** Tokens drawn at a time are worth this much of the limit, and at least one. */
 const aheadMs = 150;
+/** How long an empty bucket is left alone, for limits of many tokens a second: what comes together is worth the call. */
 const restMsMax = 20;
+/** For a limit without a burst, where a token that is fetched late is lost: a share of the time between two of them. */
 const jitterMsMax = 10;
 const jitterShare = 0.04;

@@ -149,7 +149,9 @@ export class TenantAllowances {
   }
 }
 
+/** After a call that failed: meanwhile the worker's own part of the limit decides, and nobody waits for the next failure. */
 const pauseMs = 1_000;
+/** With `keepMs`, what is not used goes back within about a second. */
 const lookMs = 500;
 /** Drawn and not used for this long. */
 const keepMs = 750;

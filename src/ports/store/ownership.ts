@@ -15,6 +15,11 @@ import type { WebhookRuntimeState } from "./deliveries.ts";
  *   still tries to settle, or to write of its endpoint, is refused;
  * - a call that was given up and reaches the store late gives away nothing that the worker has taken since;
  * - each call is a statement or two, whatever the number of webhooks.
+ *
+ * A worker calls `join`, then `beat` for as long as it lives. It takes webhooks with `acquire`, gives back with `release` what
+ * it served and with `keepOnly` what it did not, and ends with `retire` and `leave`. Any process asks with `left`, `unserved`
+ * and `pools` where work is and who may do it, and for a duty with `lead`. `order`, `orders` and `followed` carry what people
+ * ask to the owner; `report` and `reports` carry what the owner sees to people.
  */
 export interface OwnershipStore {
   /** Registers a worker of a pool, which is alive for `aliveMs` from now on. Numbers are never used again. */
@@ -110,7 +115,10 @@ export interface LaneLeftPage {
 /** A webhook with a new owner. */
 export interface AcquiredWebhook {
   readonly webhookId: string;
-  /** Belongs into every `WebhookRuntimeState` that the owner writes. */
+  /**
+   * Counts the owners of the webhook. Belongs into every `WebhookRuntimeState` that the owner writes. Not the fence of a
+   * lease, which counts the leases of one delivery.
+   */
   readonly fence: number;
   readonly runtime: WebhookRuntimeState | null;
   /** How much of its rate limit is used up. */

@@ -12,6 +12,7 @@ type EntryRow = [fingerprint: string, status: number | null, body: string | null
 /** How often to look again when the entry that was in the way is gone by the time it is read. */
 const triesMax = 5;
 
+/** Answers of calls by key, for the API. The row is the lock: who writes it makes the call, others find it running. */
 export class PostgresIdempotency implements IdempotencyStore {
   readonly #database: Database;
 

@@ -14,6 +14,7 @@ export interface NotificationsOptions {
   readonly connectTimeoutMs: number;
 }
 
+/** A server that ended one connection usually takes the next one at once. */
 const againMsMin = 250;
 /** While nothing is heard, new work of owned webhooks is found late, so that the server is not waited for any longer. */
 const againMsMax = 2_000;
@@ -21,7 +22,7 @@ const againMsMax = 2_000;
 const probeMs = 30_000;
 
 /**
- * Hears what other processes announce, over one connection of its own that is opened for the first listener. When it is
+ * The other end of announcer.ts and config-changes.ts: hears what other processes announce, over one connection of its own that is opened for the first listener. When it is
  * lost it is made again, and listeners hear that they may have missed something.
  */
 export class Notifications implements StoreChanges {
