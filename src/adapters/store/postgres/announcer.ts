@@ -32,7 +32,7 @@ export class Announcer {
   readonly #state: Pick<StoreState, "database" | "lanes" | "owner">;
   readonly #queue: WorkLeftQueue | null;
   readonly #lanes = new Set<number>();
-  /** The worker that this process is; null before it joined. */
+  /** The worker that this process is now; null before it joined. Not the owner of its leases (state.ts). */
   worker: number | null = null;
   #timer: NodeJS.Timeout | null = null;
   #sending: Promise<void> = Promise.resolve();
@@ -89,6 +89,7 @@ export class Announcer {
     }
   }
 
+  /** Asks who owns them only now: what was nobody's at the commit may have been taken since. */
   async #queued(lanes: readonly number[]): Promise<boolean> {
     if (this.#queue?.isOpen() !== true) return false;
     const left = await workLeftIn(this.#state, lanes);

@@ -8,6 +8,11 @@ import { Sweep, toVisit, type Visit, type VisitRow, windowRows } from "./sweeps.
 
 const isFree = "(q.owner IS NULL OR q.lease_until <= $1)";
 
+/**
+ * A window of the queue above position $2, by its primary key, so that its cost is that of the window. `seen` and `due` are
+ * guesses of the snapshot; `locked` asks again whether a row is free and passes over what a claim holds at that moment. As
+ * in a settlement `queue` is locked before `deliveries`, and counters are added to last.
+ */
 const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) AS a (webhook, age)),
   seen AS MATERIALIZED (
     SELECT q.delivery, d.created_at, ${isFree} AND $1 - d.created_at > coalesce(a.age, $6) AS is_due
@@ -32,6 +37,10 @@ const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) 
 
 const ofWebhook = "posthorn.lanes l JOIN posthorn.queue q ON q.lane = l.ref WHERE l.webhook = $1";
 
+/**
+ * Ends what waits of a webhook and is not on its way. Two looks, because each partial index knows one kind of row, and each
+ * with the limit, so that a lane of a million is not read to take a hundred. Locks as above.
+ */
 const cancelSql = `WITH picked AS MATERIALIZED (
     SELECT delivery FROM (SELECT q.delivery FROM ${ofWebhook} AND q.owner IS NULL LIMIT $3
       FOR UPDATE OF q SKIP LOCKED) AS free

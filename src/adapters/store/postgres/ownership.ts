@@ -224,7 +224,8 @@ export class PostgresOwnership implements OwnershipStore {
       const first = group[0] ?? noRow;
       const [, fence, rateHanded] = first;
       return {
-        ...{ webhookId, fence },
+        webhookId,
+        fence,
         runtime: runtimeOf(webhookId, first),
         rate: rateOf(rateHanded),
         lanes: group.flatMap(laneIn).map((lane) => lanes.byRef(lane).key),

@@ -1,7 +1,10 @@
 import { numbers } from "./columns.ts";
 import type { Transaction } from "./database.ts";
 
-/** Positions of one block; the sequences of migrations/0001-initial.ts count blocks. */
+/**
+ * Positions of one block; the sequences of migrations/0001-initial.ts count blocks. What a commit does not use of its last
+ * one is never used: positions only have to rise, and there is room for 2^43 blocks below 2^53.
+ */
 const blockSize = 1024;
 
 /** Numbers that one commit may give out. */

@@ -93,7 +93,10 @@ export async function writeSettlements(runner: Runner, batch: SettleBatch): Prom
   return { settled, lanesLeft: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
 }
 
-/** Rewrites what is remembered of webhooks; of two states of one webhook the last stays. Former owners write nothing. */
+/**
+ * Rewrites what is remembered of webhooks; of two states of one webhook the last stays. Former owners write nothing: the
+ * fence has to be that of the ownership, and the ownership somebody's. In an order that all share, as release does.
+ */
 export async function writeWebhookStates(
   runner: Runner,
   given: readonly WebhookRuntimeState[],
