@@ -13,7 +13,8 @@ import type { WebhookRuntimeState } from "./deliveries.ts";
  * - a beat of a worker that was reaped says so, however late it comes;
  * - with a webhook its new owner gets every delivery of it: leases that the last owner left are void, and what that one
  *   still tries to settle, or to write of its endpoint, is refused;
- * - a call that was given up and reaches the store late gives away nothing that the worker has taken since;
+ * - a call that was given up and reaches the store late gives away nothing that the worker has taken since, and what it
+ *   leases of a webhook that is somebody else's by then holds up the owner for no longer than a moment;
  * - each call is a statement or two, whatever the number of webhooks.
  *
  * A worker calls `join`, then `beat` for as long as it lives. It takes webhooks with `acquire`, gives back with `release` what

@@ -135,6 +135,32 @@ export const sharing: StoreTheme = (check) => {
     }
   });
 
+  for (const key of [free, strict]) {
+    check(
+      `what a claim took that arrived after its webhook went to another worker holds up nobody, ${key.ordering}`,
+      async (store, open) => {
+        const late = await another(open);
+        const { deliveries } = await publish(store, { deliveries: [1, 2].map(() => ({ lane: key })) });
+        const worker = (await store.ownership?.join({ aliveMs: hour, pool: "default" })) ?? 0;
+        const from = { kind: "webhooks", ids: [key.webhookId] } as const;
+        only((await store.ownership?.acquire({ worker, from, limit: 1, slack: 1 }))?.webhooks ?? []);
+        const lost = only((await claim(late, key, { limit: 1 })).deliveries);
+
+        const first = await claim(store, key);
+        assert.ok(first.nextDueAt !== null && first.nextDueAt <= start + 1_000, `${first.nextDueAt}`);
+        const second = await claim(store, key, { now: first.nextDueAt });
+        assert.deepEqual(
+          [...claimedIds(first), ...claimedIds(second)].toSorted(),
+          idsOf(deliveries).toSorted(),
+        );
+        if (key.ordering === "strict") assert.deepEqual(claimedIds(second), idsOf(deliveries), "in order");
+        assert.equal(await settle(late, lost.lease), false, "somebody else decides by now");
+        for (const { lease } of [...first.deliveries, ...second.deliveries])
+          assert.equal(await settle(store, lease, { attempt: newAttempt() }), true);
+      },
+    );
+  }
+
   check("an ordered lane whose holder died goes on with its oldest delivery", async (store, open) => {
     const other = await another(open);
     const { deliveries } = await publish(store, { deliveries: [{ lane: strict }, { lane: strict }] });

@@ -184,3 +184,13 @@ export const freeExpiredSql = `UPDATE posthorn.queue SET owner = NULL, lease_unt
     SELECT q.delivery FROM unnest($1::int[], $2::bigint[]) AS g (lane, now)
     JOIN posthorn.queue q ON q.lane = g.lane AND q.owner IS NOT NULL AND q.lease_until <= g.now
     FOR UPDATE OF q SKIP LOCKED)`;
+
+/**
+ * In lanes $1, whose webhooks worker $2 owns: whatever somebody else than $3 has leased there. It was leased by a call that
+ * was given up and reached the server after the webhook had gone to another worker; what was leased before, taking the
+ * webhook freed. The fence is raised, so that nobody settles it.
+ */
+export const freeStrangersSql = `UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1
+  FROM posthorn.lanes l JOIN posthorn.ownership o ON o.webhook = l.webhook
+  WHERE l.ref = ANY ($1::int[]) AND o.worker = $2 AND q.lane = l.ref AND q.owner IS NOT NULL AND q.owner <> $3
+  RETURNING q.lane`;

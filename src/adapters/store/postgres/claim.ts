@@ -1,7 +1,13 @@
 import type { Priority } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult, Lease } from "../../../ports/store/deliveries.ts";
 import { decode, formatCodes, priorityCodes, stateCodes } from "../codes.ts";
-import { claimColumns as column, type ClaimRow, claimSql, freeExpiredSql } from "./claim-sql.ts";
+import {
+  claimColumns as column,
+  type ClaimRow,
+  claimSql,
+  freeExpiredSql,
+  freeStrangersSql,
+} from "./claim-sql.ts";
 import { LostClaims } from "./lost-claims.ts";
 import { booleans, numbers } from "./columns.ts";
 import type { Runner } from "./database.ts";
@@ -17,7 +23,7 @@ interface Wanted {
   readonly fresh: boolean;
 }
 
-/** How soon to ask again for an ordered lane from which another process is claiming at this very moment. */
+/** How soon to ask again for an ordered lane from which another process claims at this very moment, or after strangers. */
 const againMs = 100;
 
 /**
@@ -133,14 +139,35 @@ export class Claimer {
     }
     await this.#release(leases.filter((_, index) => isOutdated(taken[index])));
     const stale: Wanted[] = [];
+    const blocked: Wanted[] = [];
     for (const [at, lanes] of Map.groupBy(rows, (row) => row[column.place])) {
       const wanted = asked[at - 1];
       const first = lanes.find((row) => row[column.ref] === null);
       if (wanted === undefined || first === undefined) continue;
       if (first[column.stale]) stale.push(wanted);
       else results[wanted.place] = this.#result(first, { lanes, wanted });
+      if ((first[column.blockedUntil] ?? first[column.othersLeaseEnd]) !== null) blocked.push(wanted);
     }
+    await this.#freeStrangers(blocked, results);
     return stale;
+  }
+
+  /** Nobody else has a right to leases in lanes of our webhooks, so that they are worth no wait. */
+  async #freeStrangers(blocked: readonly Wanted[], results: ClaimResult[]): Promise<void> {
+    const { database, announcer, owner } = this.#state;
+    if (blocked.length === 0 || announcer.worker === null) return;
+    const refs = blocked.map(({ lane }) => lane.ref);
+    const rows = await database.rows<[lane: number]>(freeStrangersSql, [
+      numbers(refs),
+      announcer.worker,
+      owner,
+    ]);
+    const freed = new Set(rows.map(([lane]) => lane));
+    for (const { place, lane, request } of blocked) {
+      const result = results[place];
+      if (result !== undefined && freed.has(lane.ref))
+        results[place] = { ...result, nextDueAt: request.now + againMs };
+    }
   }
 
   #result(
