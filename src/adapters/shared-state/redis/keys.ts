@@ -26,7 +26,7 @@ export class Keys {
   }
 
   /** To try out with what may be done; gone in a second. */
-  rehearsal(kind: "limit" | "endpoint" | "publish"): string {
+  rehearsal(kind: "limit" | "endpoint" | "publish" | `place ${number}`): string {
     return `${this.#prefix}:rehearsal:${kind}`;
   }
 

@@ -37,6 +37,9 @@ async function told(answer: Promise<string>): Promise<string> {
   }
 }
 
+/** Of two shards one has all of these in a case out of 65,000, and then the first calls tell. */
+const placesTried = 16;
+
 /** Does once what calls will do, on keys that are gone in a second: what is not permitted shows here. */
 export async function rehearse(
   client: RedisClient,
@@ -47,7 +50,9 @@ export async function rehearse(
     keys.rehearsal("endpoint"),
     keys.rehearsal("publish"),
   ];
+  const places = Array.from({ length: placesTried }, (_, index) => keys.rehearsal(`place ${index}`));
   await Promise.all([
+    ...places.map((key) => client.get(key)),
     client.draw(limit, [1_024, 0, 1]),
     client.giveBack(limit, [1_024, 0, 1]),
     client.note(endpoint, [1_000, 0, "", 1, 1, 1]),
