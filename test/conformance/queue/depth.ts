@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { eventually } from "../../scenarios/eventually.ts";
-import { heldHandler, notices, sent, until, Worker } from "./scene.ts";
+import { heldHandler, notices, sent, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
 export const depth: QueueTheme = (check) => {
@@ -34,7 +34,10 @@ export const depth: QueueTheme = (check) => {
     const held = heldHandler();
     const worker = new Worker(queue, { handle: held.handle });
     await sent(queue, notices("lane", { count: 3 }));
-    await until("all are in hand", () => worker.begun.length === 3);
+    await eventually("all are in hand", {
+      ask: () => Promise.resolve(worker.begunIds),
+      holds: ({ length }) => length === 3,
+    });
     const { waiting } = await queue.depth();
     assert.deepEqual(
       waiting.map((each) => each.notices),

@@ -82,7 +82,7 @@ export class Topology {
   attach(connection: ChannelModel): void {
     this.#connection = connection;
     // While we were away anything may have been deleted.
-    for (const pool of this.#pools.keys()) this.forget(pool);
+    for (const pool of this.#pools.keys()) this.#pools.set(pool, { kind: "unknown" });
   }
 
   detach(): void {
@@ -99,9 +99,12 @@ export class Topology {
     return state?.kind === "refused" && state.until > this.#options.clock.monotonicMs();
   }
 
-  /** Its queues are gone, or may be. */
+  /**
+   * Its queues are gone, or may be. While they are declared they are about to be there: a second declaration beside the
+   * first could be answered before the queue has a leader.
+   */
   forget(pool: string): void {
-    this.#pools.set(pool, { kind: "unknown" });
+    if (this.#pools.get(pool)?.kind !== "declaring") this.#pools.set(pool, { kind: "unknown" });
   }
 
   /** Declares the queues of a pool, once for each connection. Throws WorkQueueSetupError, or what the client throws. */

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ChannelModel } from "amqplib";
+import { systemClock } from "../../system/clock.ts";
+import { Topology } from "./topology.ts";
+
+const silent = (): void => undefined;
+
+/** A connection whose broker answers when the test says so, and that counts the channels. */
+function slowConnection() {
+  const answered = Promise.withResolvers<null>();
+  let channels = 0;
+  const channel = {
+    on: silent,
+    assertQueue: () => answered.promise,
+    close: () => Promise.resolve(),
+  };
+  const connection = {
+    createChannel: () => {
+      channels += 1;
+      return Promise.resolve(channel);
+    },
+  };
+  return {
+    connection: connection as unknown as ChannelModel,
+    answer: () => answered.resolve(null),
+    channels: () => channels,
+  };
+}
+
+function newTopology(): Topology {
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  return new Topology({ prefix: "test", clock: systemClock, log });
+}
+
+test("whoever begins while a pool is declared joins in: a broker does not take two at once well", async () => {
+  const topology = newTopology();
+  const slow = slowConnection();
+  topology.attach(slow.connection);
+  const sending = topology.ensure("default");
+  topology.forget("default");
+  const taking = topology.ensure("default");
+  slow.answer();
+  await Promise.all([sending, taking]);
+  assert.equal(slow.channels(), 1);
+  assert.equal(topology.isDeclared("default"), true);
+  topology.forget("default");
+  await topology.ensure("default");
+  assert.equal(slow.channels(), 2, "what was declared before may be gone");
+});
+
+test("another connection declares anew, whatever the last one waits for", async () => {
+  const topology = newTopology();
+  const [lost, found] = [slowConnection(), slowConnection()];
+  topology.attach(lost.connection);
+  void topology.ensure("default");
+  topology.detach();
+  topology.attach(found.connection);
+  const again = topology.ensure("default");
+  found.answer();
+  await again;
+  assert.equal(found.channels(), 1);
+  assert.equal(topology.isDeclared("default"), true);
+  lost.answer();
+});
