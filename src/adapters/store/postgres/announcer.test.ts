@@ -4,7 +4,7 @@ import { suite, test } from "node:test";
 import type { LaneLeft } from "../../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
 import { Announcer, lanesOf } from "./announcer.ts";
-import type { StoreState } from "./state.ts";
+import type { Membership, StoreState } from "./state.ts";
 
 type Row = [lane: number, worker: number | null, pool: string, free: number | null, leased: number | null];
 
@@ -28,11 +28,12 @@ function scene({ hasQueue }: { readonly hasQueue: boolean }) {
   };
   const lanes = { load: async () => undefined, byRef: (ref: number) => ({ key: { webhookId: `w${ref}` } }) };
   const queue = { isOpen: () => true, left: (left: readonly LaneLeft[]) => queued.push(...left) > 0 };
+  const membership: Membership = { worker: null };
   const announcer = new Announcer(
-    { database, lanes, owner: 5 } as unknown as StoreState,
+    { database, lanes, owner: 5, membership } as unknown as StoreState,
     hasQueue ? queue : null,
   );
-  return { owners, state, notified, queued, announcer };
+  return { owners, state, notified, queued, membership, announcer };
 }
 
 async function until(holds: () => boolean): Promise<void> {
@@ -42,8 +43,8 @@ async function until(holds: () => boolean): Promise<void> {
 
 suite("announcing what was left", () => {
   test("a process does not tell itself of what it owns", async () => {
-    const { announcer, owners, queued, notified } = scene({ hasQueue: true });
-    announcer.worker = 7;
+    const { announcer, membership, owners, queued, notified } = scene({ hasQueue: true });
+    membership.worker = 7;
     owners.set(1, 7);
     owners.set(2, 8);
     announcer.announce([1, 2, 3]);

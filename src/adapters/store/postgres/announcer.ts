@@ -20,6 +20,8 @@ const payloadBytesMax = 7_900;
 /** With more, everybody looks everywhere, and reads all configuration again. */
 const payloadsMax = 16;
 
+type AnnouncerState = Pick<StoreState, "database" | "lanes" | "owner" | "membership">;
+
 /**
  * Tells other processes in which lanes this one has left work: through a queue, or by notification where there is none or
  * it carries nothing now. After the commit and not within, because a notification makes the commits of all transactions
@@ -29,17 +31,15 @@ const payloadsMax = 16;
  * give back, which is a reason for the next word.
  */
 export class Announcer {
-  readonly #state: Pick<StoreState, "database" | "lanes" | "owner">;
+  readonly #state: AnnouncerState;
   readonly #queue: WorkLeftQueue | null;
   readonly #lanes = new Set<number>();
-  /** The worker that this process is now; null before it joined. Not the owner of its leases (state.ts). */
-  worker: number | null = null;
   #timer: NodeJS.Timeout | null = null;
   #sending: Promise<void> = Promise.resolve();
   #sentAtMs = Number.NEGATIVE_INFINITY;
   #closed = false;
 
-  constructor(state: Pick<StoreState, "database" | "lanes" | "owner">, queue: WorkLeftQueue | null) {
+  constructor(state: AnnouncerState, queue: WorkLeftQueue | null) {
     this.#state = state;
     this.#queue = queue;
   }
@@ -93,7 +93,8 @@ export class Announcer {
   async #queued(lanes: readonly number[]): Promise<boolean> {
     if (this.#queue?.isOpen() !== true) return false;
     const left = await workLeftIn(this.#state, lanes);
-    return this.#queue.left(left.filter(({ worker }) => worker === null || worker !== this.worker));
+    const self = this.#state.membership.worker;
+    return this.#queue.left(left.filter(({ worker }) => worker === null || worker !== self));
   }
 }
 

@@ -154,12 +154,12 @@ export class Claimer {
 
   /** Nobody else has a right to leases in lanes of our webhooks, so that they are worth no wait. */
   async #freeStrangers(blocked: readonly Wanted[], results: ClaimResult[]): Promise<void> {
-    const { database, announcer, owner } = this.#state;
-    if (blocked.length === 0 || announcer.worker === null) return;
+    const { database, membership, owner } = this.#state;
+    if (blocked.length === 0 || membership.worker === null) return;
     const refs = blocked.map(({ lane }) => lane.ref);
     const rows = await database.rows<[lane: number]>(freeStrangersSql, [
       numbers(refs),
-      announcer.worker,
+      membership.worker,
       owner,
     ]);
     const freed = new Set(rows.map(([lane]) => lane));

@@ -179,8 +179,9 @@ async function assemble(
   });
   const words = new Words(database);
   const lanes = new Lanes(database, words);
-  const announcer = new Announcer({ database, lanes, owner }, options.workQueue ?? null);
-  const state: StoreState = { database, aside, words, lanes, owner, announcer };
+  const membership = { worker: null };
+  const announcer = new Announcer({ database, lanes, owner, membership }, options.workQueue ?? null);
+  const state: StoreState = { database, aside, words, lanes, owner, membership, announcer };
   const alsoTell = options.configChanged ?? (() => undefined);
   const config = new ConfigAnnouncer(database, { owner, alsoTell });
   const connectTimeoutMs = options.connectTimeoutMs ?? connectTimeoutMsDefault;

@@ -51,7 +51,7 @@ export class PostgresOwnership implements OwnershipStore {
     const [row] = await this.#state.database.rows<[worker: number]>(joinSql, [aliveMs, pool]);
     if (row === undefined) throw new Error("the database gave no number to a worker");
     const [worker] = row;
-    this.#state.announcer.worker = worker;
+    this.#state.membership.worker = worker;
     return worker;
   }
 

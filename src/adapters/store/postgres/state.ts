@@ -2,6 +2,11 @@ import type { Announcer } from "./announcer.ts";
 import type { Database } from "./database.ts";
 import type { Lanes, Words } from "./words.ts";
 
+/** Which worker this process is now; null before it joined. It changes when the last one was taken for dead. */
+export interface Membership {
+  worker: number | null;
+}
+
 /** What all parts of the store share. */
 export interface StoreState {
   /** For the path of an event. */
@@ -16,5 +21,6 @@ export interface StoreState {
    * stay its own, until whoever gets the webhook raises their fences.
    */
   readonly owner: number;
+  readonly membership: Membership;
   readonly announcer: Announcer;
 }
