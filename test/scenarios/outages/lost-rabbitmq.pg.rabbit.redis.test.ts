@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "amqplib";
+import { isCut, stopsFor, vanishesFor } from "./companion-outages.ts";
 import { Rig } from "./rig.ts";
 
 const awayMs = 30_000;
@@ -15,9 +15,8 @@ const connectedMsMax = 90_000;
 test("RabbitMQ goes away under load", async (t) => {
   const rig = await Rig.open(t, { distributed: true });
   const { deployment } = rig;
-  const { server: rabbitmq, way } = deployment.rabbitmq;
-  const [api] = deployment.apis;
-  assert.ok(api !== undefined);
+  const { server: rabbitmq } = deployment.rabbitmq;
+  const companion = { ...deployment.rabbitmq, rig, complaint: "queue_unavailable", connectedMsMax };
 
   await t.test("it is restarted", async (t) => {
     await rig.during(t, {
@@ -44,12 +43,7 @@ test("RabbitMQ goes away under load", async (t) => {
 
   await t.test("the network between one worker and RabbitMQ is cut", async (t) => {
     await rig.during(t, {
-      happens: async () => {
-        await way.cut();
-        await sleep(5_000);
-        await way.restore();
-        await deployment.untilSound(connectedMsMax);
-      },
+      happens: () => isCut(companion),
       standstillMsMax: slowerMsMax,
       duplicatesMax: 0,
     });
@@ -57,15 +51,7 @@ test("RabbitMQ goes away under load", async (t) => {
 
   await t.test("packets between one worker and RabbitMQ vanish, then are late", async (t) => {
     await rig.during(t, {
-      happens: async () => {
-        way.stall();
-        await sleep(10_000);
-        await way.restore();
-        way.delay(50);
-        await sleep(3_000);
-        await way.restore();
-        await deployment.untilSound(connectedMsMax);
-      },
+      happens: () => vanishesFor(10_000, companion),
       standstillMsMax: silentMsMax,
       duplicatesMax: 0,
     });
@@ -73,16 +59,7 @@ test("RabbitMQ goes away under load", async (t) => {
 
   await t.test("its node is away for 30 s: the API says so and accepts all the same", async (t) => {
     await rig.during(t, {
-      happens: async () => {
-        await rabbitmq.stop();
-        await sleep(awayMs);
-        const complaints = await api.complaints();
-        const ready = await fetch(`${api.url}/readyz`);
-        await rabbitmq.start();
-        assert.deepEqual(complaints, ["api 1: queue_unavailable"]);
-        assert.equal(ready.status, 200);
-        await deployment.untilSound(connectedMsMax);
-      },
+      happens: () => stopsFor(awayMs, companion),
       standstillMsMax: slowerMsMax,
       duplicatesMax: 0,
     });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "redis";
+import { isCut, stopsFor, vanishesFor } from "./companion-outages.ts";
 import { Rig } from "./rig.ts";
 
 const awayMs = 60_000;
@@ -12,9 +12,8 @@ const connectedMsMax = 30_000;
 test("Redis goes away under load", async (t) => {
   const rig = await Rig.open(t, { distributed: true });
   const { deployment } = rig;
-  const { server: redis, way } = deployment.redis;
-  const [api] = deployment.apis;
-  assert.ok(api !== undefined);
+  const { server: redis } = deployment.redis;
+  const companion = { ...deployment.redis, rig, complaint: "shared_state_unavailable", connectedMsMax };
 
   await t.test("it is flushed", async (t) => {
     await rig.during(t, {
@@ -28,16 +27,7 @@ test("Redis goes away under load", async (t) => {
 
   await t.test("WDS-206 it is away for 60 s: the API says so and accepts all the same", async (t) => {
     await rig.during(t, {
-      happens: async () => {
-        await redis.stop();
-        await sleep(awayMs);
-        const complaints = await api.complaints();
-        const ready = await fetch(`${api.url}/readyz`);
-        await redis.start();
-        assert.deepEqual(complaints, ["api 1: shared_state_unavailable"]);
-        assert.equal(ready.status, 200);
-        await deployment.untilSound(connectedMsMax);
-      },
+      happens: () => stopsFor(awayMs, companion),
       standstillMsMax: slowerMsMax,
       duplicatesMax: 0,
     });
@@ -46,12 +36,7 @@ test("Redis goes away under load", async (t) => {
 
   await t.test("the network between one worker and Redis is cut", async (t) => {
     await rig.during(t, {
-      happens: async () => {
-        await way.cut();
-        await sleep(5_000);
-        await way.restore();
-        await deployment.untilSound(connectedMsMax);
-      },
+      happens: () => isCut(companion),
       standstillMsMax: slowerMsMax,
       duplicatesMax: 0,
     });
@@ -59,15 +44,7 @@ test("Redis goes away under load", async (t) => {
 
   await t.test("packets between one worker and Redis vanish, then are late", async (t) => {
     await rig.during(t, {
-      happens: async () => {
-        way.stall();
-        await sleep(5_000);
-        await way.restore();
-        way.delay(50);
-        await sleep(3_000);
-        await way.restore();
-        await deployment.untilSound(connectedMsMax);
-      },
+      happens: () => vanishesFor(5_000, companion),
       standstillMsMax: slowerMsMax,
       duplicatesMax: 0,
     });
