@@ -27,7 +27,7 @@ export function messageBody(): Buffer {
     eventType: eventTypeOf(0),
     timestamp: 1_764_000_000_000,
     dataJson: JSON.stringify(eventData),
-    metadata: null,
+    metadataJson: null,
     links: null,
   });
 }

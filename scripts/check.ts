@@ -10,4 +10,6 @@ export interface CheckResult {
   readonly problems: readonly string[];
   /** Worth showing although nothing is wrong. */
   readonly note?: string;
+  /** What it cannot run without and this platform does not have; then it is skipped. */
+  readonly missing?: string;
 }

@@ -6,7 +6,9 @@ import { stripVTControlCharacters } from "node:util";
 import type { Check, CheckResult } from "./check.ts";
 import { checkImports } from "./check-imports.ts";
 import { checkConformance } from "./conformance/check.ts";
+import { checkMutations } from "./mutations/all.ts";
 import { projectRoot } from "./source-files.ts";
+import { missingProgram } from "./native-programs.ts";
 import { checkLockFile } from "./tidy/lock-file.ts";
 import { tidyRules } from "./tidy/rules.ts";
 
@@ -36,6 +38,7 @@ export const checks: readonly Check[] = [
   { name: "imports", title: "import direction", run: checkImports },
   ...tidyRules.map(({ name, title, run }) => ({ name: `tidy-${name}`, title: `tidy: ${title}`, run })),
   { name: "requirements", title: "conformance page", run: checkConformance },
+  { name: "mutations", title: "mutations can be made", run: checkMutations },
   { name: "lock", title: "lock file", run: checkLockFile },
 ];
 
@@ -46,6 +49,8 @@ function typeCheck(project: string): Promise<CheckResult> {
 
 /** Runs a command of a development dependency; its whole output is the problem when it fails. */
 async function tool(script: string, args: readonly string[]): Promise<CheckResult> {
+  const missing = missingProgram(script);
+  if (missing !== null) return { problems: [], missing };
   const child = spawn(process.execPath, [join("node_modules", script), ...args], {
     cwd: projectRoot,
     stdio: ["ignore", "pipe", "pipe"],

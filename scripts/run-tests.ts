@@ -1,9 +1,10 @@
-// Runs test files with node:test, each in its own process, and counts what happened.
+// Runs test files with node:test, one or several in a process, and counts what happened.
 //
-// One run() for each file, because run()'s own timeout does not end a file whose tests have passed but whose process
-// stays alive; aborting a run does. Such a file has left something open, and that is a failure.
+// One run() for each process, because run()'s own timeout does not end a file whose tests have passed but whose process
+// stays alive; aborting a run does. Such a file has left something open, and that is a failure. What is bounded is the time
+// without any news of a file, not the time of the file: a machine that is busy with other things makes files slow, not silent.
 
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { type EventData, run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
 import { inspect, stripVTControlCharacters } from "node:util";
@@ -18,8 +19,17 @@ export interface Failure {
   readonly report: string;
 }
 
-export interface FileResult {
-  readonly file: string;
+/** Test files that share a process. */
+export interface TestRun {
+  /** The path of the file, or what the files have in common. */
+  readonly title: string;
+  readonly paths: readonly string[];
+  /** One that says nothing for so long is ended, and has failed. */
+  readonly silenceMsMax: number;
+}
+
+export interface RunResult {
+  readonly title: string;
   readonly passed: number;
   readonly failures: readonly Failure[];
   /** Skipped tests, each with its reason. */
@@ -28,54 +38,65 @@ export interface FileResult {
 }
 
 export interface RunRequest {
-  readonly files: readonly string[];
+  /** In the order in which they start. */
+  readonly runs: readonly TestRun[];
   readonly namePattern: string | undefined;
-  readonly fileTimeoutMs: number;
-  readonly onFileEnd: (result: FileResult) => void;
+  /** How many run at a time. */
+  readonly concurrency: number;
+  readonly onEnd: (result: RunResult) => void;
 }
-
-/** Two shared cores are what the project is developed and checked on. */
-const concurrency = 2;
 
 export async function runTests(request: RunRequest): Promise<void> {
-  const waiting = [...request.files];
+  const waiting = [...request.runs];
   const runner = async (): Promise<void> => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      request.onFileEnd(await runFile(file, request));
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      request.onEnd(await runOne(next, request.namePattern));
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, runner));
+  await Promise.all(Array.from({ length: request.concurrency }, runner));
 }
 
-async function runFile(file: string, { namePattern, fileTimeoutMs }: RunRequest): Promise<FileResult> {
+const batch = join(projectRoot, "scripts", "test-batch.ts");
+
+async function runOne(testRun: TestRun, namePattern: string | undefined): Promise<RunResult> {
   const startedAt = performance.now();
-  const record = new FileRecord(file, { isFiltered: namePattern !== undefined, fileTimeoutMs });
+  const { silenceMsMax } = testRun;
+  const paths = testRun.paths.map((path) => join(projectRoot, path));
+  const [file = ""] = paths.length === 1 ? paths : [batch];
+  const record = new RunRecord(testRun, { file, isFiltered: namePattern !== undefined });
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), silenceMsMax);
   const events = run({
-    files: [join(projectRoot, file)],
+    files: [file],
     cwd: projectRoot,
     execArgv: ["--conditions=posthorn-source"],
-    signal: AbortSignal.timeout(fileTimeoutMs),
+    argv: file === batch ? paths : [],
+    signal: silence.signal,
     ...(namePattern === undefined ? {} : { testNamePatterns: [new RegExp(namePattern, "i")] }),
   });
-  for await (const event of events as AsyncIterable<TestEvent>) record.take(event);
+  for await (const event of events as AsyncIterable<TestEvent>) {
+    timer.refresh();
+    record.take(event);
+  }
+  clearTimeout(timer);
   return record.result(performance.now() - startedAt);
 }
 
-/** What is known of one file so far. Within a file, node:test reports in the order of the source. */
-class FileRecord {
+/** What is known of one process so far. Within it, node:test reports in the order of the source. */
+class RunRecord {
+  readonly #run: TestRun;
   readonly #file: string;
   readonly #isFiltered: boolean;
-  readonly #fileTimeoutMs: number;
   readonly #failures: Failure[] = [];
   readonly #skipped: string[] = [];
   readonly #names: string[] = [];
   #passed = 0;
   #output = "";
 
-  constructor(file: string, options: { readonly isFiltered: boolean; readonly fileTimeoutMs: number }) {
-    this.#file = file;
+  constructor(testRun: TestRun, options: { readonly file: string; readonly isFiltered: boolean }) {
+    this.#run = testRun;
+    this.#file = options.file;
     this.#isFiltered = options.isFiltered;
-    this.#fileTimeoutMs = options.fileTimeoutMs;
   }
 
   take({ type, data }: TestEvent): void {
@@ -100,7 +121,7 @@ class FileRecord {
     } else if (!this.#isFileItself(data.name)) {
       this.#passed += 1;
     } else if (!this.#isFiltered) {
-      this.#failures.push({ place: this.#file, name: "the file itself", report: "it contains no test" });
+      this.#failures.push({ place: this.#run.title, name: "the file itself", report: "it contains no test" });
     }
   }
 
@@ -108,23 +129,25 @@ class FileRecord {
     const { error } = data.details;
     if (failureTypeOf(error) === "subtestsFailed") return;
     const place =
-      data.line === undefined || this.#isFileItself(data.name) ? this.#file : `${this.#file}:${data.line}`;
+      data.line === undefined || this.#isFileItself(data.name)
+        ? this.#run.title
+        : `${relative(projectRoot, data.file ?? this.#file)}:${data.line}`;
     this.#failures.push({ place, name: this.#pathOf(data), report: this.#describe(error) });
   }
 
-  /** What a file printed is shown with its first failure, and otherwise not at all. */
-  result(durationMs: number): FileResult {
+  /** What the tests printed is shown with its first failure, and otherwise not at all. */
+  result(durationMs: number): RunResult {
     const output = stripVTControlCharacters(this.#output).trim();
     const failures = this.#failures.map((failure, index) =>
       index > 0 || output === ""
         ? failure
-        : { ...failure, report: `${failure.report}\n\nThe file printed:\n${output}` },
+        : { ...failure, report: `${failure.report}\n\nThe tests printed:\n${output}` },
     );
-    return { file: this.#file, passed: this.#passed, failures, skipped: this.#skipped, durationMs };
+    return { title: this.#run.title, passed: this.#passed, failures, skipped: this.#skipped, durationMs };
   }
 
   #isFileItself(name: string): boolean {
-    return name === join(projectRoot, this.#file);
+    return name === this.#file;
   }
 
   #pathOf({ name, nesting }: { readonly name: string; readonly nesting: number }): string {
@@ -136,7 +159,7 @@ class FileRecord {
   /** node:test wraps what was thrown; people want to see what was thrown. */
   #describe(error: unknown): string {
     if (failureTypeOf(error) === "testAborted") {
-      return `not finished after ${this.#fileTimeoutMs / 1_000} s: it hangs, or leaves something open (a server, a timer)`;
+      return `nothing for ${this.#run.silenceMsMax / 1_000} s: it hangs, or leaves something open (a server, a timer)`;
     }
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (typeof cause === "string") return cause;

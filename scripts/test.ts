@@ -13,33 +13,61 @@ import { join } from "node:path";
 import { inspect, parseArgs, styleText } from "node:util";
 import type { Check, CheckResult } from "./check.ts";
 import { checks } from "./checks.ts";
-import { type Failure, type FileResult, runTests } from "./run-tests.ts";
-import { type Found, type Service, servicesOf } from "./services.ts";
+
+import { type Failure, type RunResult, runTests, type TestRun } from "./run-tests.ts";
+import { type Found, removeThrowaways, type Service, servicesOf } from "./services.ts";
 import { isTestPath, projectFiles, projectRoot } from "./source-files.ts";
+import { keepFoldersInMemory } from "./temporary-folder.ts";
 
 interface Suite {
   readonly name: string;
   readonly folder: string;
-  readonly fileTimeoutMs: number;
+  /** The longest that one test of it takes, many times over. */
+  readonly silenceMsMax: number;
+  /** Its files take a fraction of a second, and leave no trace in their process. */
+  readonly isShort?: boolean;
   /** Runs only when somebody names it, for the reason given. */
   readonly onRequest?: string;
 }
 
+/**
+ * In the order in which they run: what takes long comes first, and hundreds of short files fill both cores to the end. The
+ * first that a file belongs to counts.
+ */
 const suites: readonly Suite[] = [
-  { name: "unit", folder: "src/", fileTimeoutMs: 60_000 },
-  { name: "conformance", folder: "test/conformance/", fileTimeoutMs: 120_000 },
-  { name: "simulation", folder: "test/simulation/", fileTimeoutMs: 300_000 },
   // True outages of servers, half a minute and longer, under load: apart, so that nothing else competes with them. Each
   // file takes three quarters of a core, so that two at once are what two cores can bear.
   {
     name: "outages",
     folder: "test/scenarios/outages/",
-    fileTimeoutMs: 400_000,
+    silenceMsMax: 400_000,
     onRequest: "takes some minutes of true waiting; npm run outages",
   },
-  { name: "scenarios", folder: "test/scenarios/", fileTimeoutMs: 300_000 },
-  { name: "other", folder: "", fileTimeoutMs: 120_000 },
+  // Dozens of crashes and of locks, each waited for in true time: what an outage shows once, many times.
+  {
+    name: "trials",
+    folder: "test/scenarios/trials/",
+    silenceMsMax: 900_000,
+    onRequest: "takes half an hour of true waiting; npm run trials",
+  },
+  {
+    name: "failovers",
+    folder: "test/scenarios/failover/whole/",
+    silenceMsMax: 400_000,
+    onRequest: "some fifty failovers of PostgreSQL, half an hour; npm run failovers",
+  },
+  { name: "simulation", folder: "test/simulation/", silenceMsMax: 300_000 },
+  { name: "scenarios", folder: "test/scenarios/", silenceMsMax: 300_000 },
+  { name: "conformance", folder: "test/conformance/", silenceMsMax: 180_000 },
+  { name: "other", folder: "test/", silenceMsMax: 180_000 },
+  { name: "unit", folder: "src/", silenceMsMax: 180_000, isShort: true },
 ];
+
+/** Two shared cores are what the project is developed and checked on, and half of what the files do is to wait. */
+const concurrencyMax = 3;
+const concurrencyOfOutages = 2;
+/** Of short files, so that the last ones still fill all cores. */
+const batches = 6;
 
 const isCi = /^(1|true)$/i.test(process.env["CI"] ?? "");
 
@@ -48,6 +76,8 @@ const skipped: string[] = [];
 let passed = 0;
 /** Which services answer, asked once. */
 const found = new Map<Service, Found>();
+/** Files that were not run, by the service that they miss. */
+const withheld = new Map<Service, Set<string>>();
 
 // Some hundred processes load the same modules: each starts in half the time when it finds them compiled.
 process.env["NODE_COMPILE_CACHE"] ??= join(projectRoot, "node_modules", ".cache", "compiled");
@@ -56,11 +86,58 @@ await main();
 
 async function main(): Promise<void> {
   const request = parseRequest();
-  if (request.checks.length > 0) process.stdout.write("checks\n");
-  for (const check of request.checks) await runCheck(check);
-  for (const [suite, files] of request.suites)
-    await runSuite(suite, { files, namePattern: request.namePattern });
+  const removeFolder = keepFoldersInMemory();
+  try {
+    await runAll(request);
+  } finally {
+    await removeThrowaways();
+    removeFolder();
+  }
   printEnd();
+}
+
+/** The checks need one core for most of their time, so that tests run beside them. */
+async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Request): Promise<void> {
+  const running = runChecks(chosen);
+  const isAlone = [...chosenSuites.keys()].some(({ onRequest }) => onRequest !== undefined);
+  const runs: TestRun[] = [];
+  for (const [suite, paths] of chosenSuites) {
+    const runnable: string[] = [];
+    for (const path of paths) {
+      const missing = await missingServices(path);
+      if (missing.length === 0) runnable.push(path);
+      else withhold(path, missing);
+    }
+    runs.push(...runsOf(suite, runnable));
+  }
+  const concurrency = isAlone ? concurrencyOfOutages : concurrencyMax;
+  await runTests({ runs, namePattern, concurrency, onEnd: record });
+  await running;
+}
+
+/** A few processes for short files that need no server, and one for each of the others. */
+function runsOf(
+  { name, silenceMsMax, isShort = false }: Suite,
+  paths: readonly string[],
+): readonly TestRun[] {
+  const together =
+    isShort && paths.length > batches ? paths.filter((path) => servicesOf(path).length === 0) : [];
+  const alone = paths.filter((path) => !together.includes(path));
+  const runs = alone.map((path) => ({ title: path, paths: [path], silenceMsMax }));
+  if (together.length === 0) return runs;
+  for (let batch = 0; batch < batches; batch += 1) {
+    const some = together.filter((_, index) => index % batches === batch);
+    runs.push({
+      title: `${name}: ${some.length} ${some.length === 1 ? "file" : "files"}`,
+      paths: some,
+      silenceMsMax,
+    });
+  }
+  return runs;
+}
+
+async function runChecks(chosen: readonly Check[]): Promise<void> {
+  for (const check of chosen) await runCheck(check);
 }
 
 interface Request {
@@ -146,7 +223,12 @@ function suiteOf(file: string): Suite | undefined {
 
 async function runCheck(check: Check): Promise<void> {
   const startedAt = performance.now();
-  const { problems, note } = await resultOf(check);
+  const { problems, note, missing } = await resultOf(check);
+  if (missing !== undefined) {
+    skipped.push(`${check.title}: ${missing}`);
+    printLine({ isOk: true, title: check.title, durationMs: undefined, note: `skipped, ${missing}` });
+    return;
+  }
   printLine({
     isOk: problems.length === 0,
     title: check.title,
@@ -173,51 +255,47 @@ async function resultOf(check: Check): Promise<CheckResult> {
   }
 }
 
-interface SuiteRequest {
-  readonly files: readonly string[];
-  readonly namePattern: string | undefined;
-}
-
-async function runSuite(suite: Suite, { files, namePattern }: SuiteRequest): Promise<void> {
-  if (files.length === 0 && suite.name === "other") return;
-  process.stdout.write(`\n${suite.name}${files.length === 0 ? ": no test files yet" : ""}\n`);
-  const runnable: string[] = [];
-  for (const file of files) {
-    const missing = await missingServices(file);
-    if (missing.length === 0) runnable.push(file);
-    else withhold(file, missing);
-  }
-  await runTests({ files: runnable, namePattern, fileTimeoutMs: suite.fileTimeoutMs, onFileEnd: record });
-}
-
 /** The services a file needs and that do not answer. Those that do are announced to the tests. */
-async function missingServices(file: string): Promise<string[]> {
-  const missing: string[] = [];
+async function missingServices(file: string): Promise<readonly Service[]> {
+  const missing: Service[] = [];
   for (const service of servicesOf(file)) {
-    const { isReachable, at } = found.get(service) ?? (await service.find());
-    found.set(service, { isReachable, at });
-    if (isReachable) process.env[service.variable] = at;
-    else missing.push(`${service.name} (${service.variable}, tried ${at.replace(/\/\/[^@/]*@/, "//")})`);
+    const known = found.get(service) ?? (await service.find());
+    found.set(service, known);
+    if (known.isReachable) process.env[service.variable] = known.at;
+    else missing.push(service);
   }
   return missing;
 }
 
-function withhold(file: string, missing: readonly string[]): void {
-  const note = `needs ${missing.join(", ")}`;
+function withhold(file: string, missing: readonly Service[]): void {
+  const note = `needs ${missing.map(({ name }) => name).join(", ")}`;
+  for (const service of missing) withheld.set(service, (withheld.get(service) ?? new Set()).add(file));
   if (isCi)
     failures.push({
       place: file,
       name: "the file itself",
       report: `${note}; with CI=true that is a failure`,
     });
-  else skipped.push(`${file}: ${note}`);
   printLine({ isOk: !isCi, title: file, durationMs: undefined, note: isCi ? note : `skipped, ${note}` });
 }
 
-function record(result: FileResult): void {
+/** One line for each server that is missing, with what to do. */
+function printWithheld(): void {
+  if (withheld.size > 0) process.stdout.write("\n");
+  for (const [service, files] of withheld) {
+    const { name, variable, remedy } = service;
+    const why = found.get(service)?.problem ?? "it cannot be reached";
+    const count = `${files.size} ${files.size === 1 ? "file" : "files"}`;
+    process.stdout.write(
+      `${name}: ${count} skipped, ${why}; to have them: ${remedy}, or name one with ${variable}\n`,
+    );
+  }
+}
+
+function record(result: RunResult): void {
   passed += result.passed;
   failures.push(...result.failures);
-  skipped.push(...result.skipped.map((test) => `${result.file}: ${test}`));
+  skipped.push(...result.skipped.map((test) => `${result.title}: ${test}`));
   const counts = [
     `${result.passed} passed`,
     ...(result.failures.length > 0 ? [`${result.failures.length} failed`] : []),
@@ -225,7 +303,7 @@ function record(result: FileResult): void {
   ];
   printLine({
     isOk: result.failures.length === 0,
-    title: result.file,
+    title: result.title,
     durationMs: result.durationMs,
     note: counts.join(", "),
   });
@@ -251,6 +329,7 @@ function printLine({ isOk, title, durationMs, note }: Line): void {
 }
 
 function printEnd(): void {
+  printWithheld();
   if (skipped.length > 0) {
     process.stdout.write(`\nskipped:\n${skipped.map((entry) => `  ${entry}\n`).join("")}`);
   }
@@ -259,7 +338,9 @@ function printEnd(): void {
     process.stdout.write(`\n${heading}\n  ${place}\n${report.replaceAll(/^(?=.)/gm, "  ")}\n`);
   }
   const counts = [`${passed} passed`, `${failures.length} failed`];
-  if (skipped.length > 0) counts.push(`${skipped.length} skipped`);
+  const files = isCi ? 0 : new Set([...withheld.values()].flatMap((some) => Array.from(some))).size;
+  const skippedCount = skipped.length + files;
+  if (skippedCount > 0) counts.push(`${skippedCount} skipped`);
   process.stdout.write(`\n${counts.join(", ")}\n`);
   if (failures.length > 0) process.exitCode = 1;
 }

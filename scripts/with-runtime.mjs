@@ -10,7 +10,7 @@
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { delimiter, join, resolve, sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,6 +18,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const EXIT_NOT_INSTALLED = 69;
 const LOCK_POLL_MS = 250;
+const PROGRESS_MS = 5_000;
 const FORWARDED_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 const isWindows = process.platform === "win32";
@@ -122,8 +123,13 @@ function isAlive(pid) {
 }
 
 async function install() {
-  say("installing dependencies");
+  say("installing dependencies: about 570 MB into node_modules, once; usually half a minute");
   const startedAt = Date.now();
+  const seconds = () => ((Date.now() - startedAt) / 1000).toFixed(0);
+  const progress = setInterval(
+    () => say(`  ${seconds()} s, ${countPackages()} packages so far`),
+    PROGRESS_MS,
+  );
   // --include=dev: with NODE_ENV=production npm would leave out the Node that everything runs on.
   // Not `npm ci`: it refuses a lock file that does not name the packages of every platform, and a registry mirror that
   // carries only its own platform's packages makes such a file. --no-save leaves the lock file alone, and the
@@ -133,6 +139,7 @@ async function install() {
     shell: isWindows,
     env: { ...process.env, PATH: pathWithoutProject() },
   });
+  clearInterval(progress);
   if (signal !== null) process.kill(process.pid, signal);
   if (code !== 0) {
     fail(
@@ -154,7 +161,20 @@ async function install() {
         "  Run `npm install`, commit package-lock.json, then repeat your command.",
     );
   }
-  say(`installed in ${((Date.now() - startedAt) / 1000).toFixed(0)} s`);
+  say(`installed in ${seconds()} s`);
+}
+
+function countPackages() {
+  try {
+    return readdirSync(modules, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+      .reduce(
+        (sum, { name }) => sum + (name.startsWith("@") ? readdirSync(join(modules, name)).length : 1),
+        0,
+      );
+  } catch {
+    return 0;
+  }
 }
 
 /** npm may replace the Node in node_modules, so it must not run on that one. */

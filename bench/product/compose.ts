@@ -52,8 +52,11 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
   const companions = await openCompanions(settings, { random, telemetry });
   const masterKeys = () => master;
   const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys, companions });
-  const keys = await loadKeys(settings, { master, holder, folder, random });
-  const assembled = await assembleEngine({ settings, store, companions, keys, random, telemetry });
+  const keys = await loadKeys(settings, { master, holder, store, folder, random });
+  const assembled = await assembleEngine({
+    ...{ settings, store, companions, keys, random, telemetry },
+    clock: systemClock,
+  });
   return { ...assembled, store, companions, stopMetrics: () => prometheus.stop() };
 }
 
@@ -81,5 +84,7 @@ function listening(metrics: Metrics, onSettled: (fact: AttemptFact) => void): Me
     largePayload: (bytes) => metrics.largePayload(bytes),
     eventPublished: (fact) => metrics.eventPublished(fact),
     commitWritten: (fact) => metrics.commitWritten(fact),
+    alarmed: (alarm) => metrics.alarmed(alarm),
+    apiCallLimited: (limit) => metrics.apiCallLimited(limit),
   };
 }

@@ -6,10 +6,20 @@ import { startPosthorn } from "../../src/app/posthorn.ts";
 import { closeProduct, openProduct, productSettings, startProduct } from "./compose.ts";
 import type { Product } from "./compose.ts";
 import type { Home } from "./home.ts";
+import { LoopWatch } from "./loop-watch.ts";
 import { Outstanding } from "./outstanding.ts";
+import { writeOldEvents } from "./old-events.ts";
+import type { OldEventsInput } from "./old-events.ts";
 import { park } from "./park.ts";
 import type { ParkInput } from "./park.ts";
-import type { FloodInput, PacedEvent, PacedInput, ServedProduct, WebhookSeed } from "./product.ts";
+import type {
+  FloodInput,
+  PacedEvent,
+  PacedInput,
+  PlannedEvent,
+  ServedProduct,
+  WebhookSeed,
+} from "./product.ts";
 
 const scope = { tenantId: null };
 let product: Product | null = null;
@@ -32,11 +42,14 @@ async function serve({ home }: { readonly home: Home }): Promise<ServedProduct> 
 }
 
 async function createWebhooks(seeds: readonly WebhookSeed[]): Promise<string[]> {
-  const { webhooks } = opened().services;
+  const { webhooks, tenants } = opened().services;
   const ids: string[] = [];
-  for (const { url, eventType, schemes } of seeds) {
+  const named = new Set(seeds.flatMap(({ tenantId }) => tenantId ?? []));
+  for (const id of named) await tenants.put(scope, { id, input: {} });
+  for (const { url, eventType, schemes, tenantId = null, timeoutMs } of seeds) {
+    const retry = timeoutMs === undefined ? {} : { retry: { timeoutMs } };
     // One after the other: their ids are in order, and so are their rows.
-    const { view } = await webhooks.create(scope, { url, events: [eventType], schemes });
+    const { view } = await webhooks.create({ tenantId }, { url, events: [eventType], schemes, ...retry });
     ids.push(view.webhook.id);
   }
   return ids;
@@ -56,7 +69,7 @@ async function flood(input: FloodInput): Promise<void> {
     // The publisher waits for room: this is the loop that is being paced.
     await outstanding.waitFor(deliveries);
     outstanding.add(deliveries);
-    running.push(publishAll(engine, types));
+    running.push(publishAll(engine, { types, tenantId: input.tenantId ?? null }));
     published += types.length;
   }
   await Promise.all(running);
@@ -70,10 +83,13 @@ function batchOfTypes(input: FloodInput, from: number): string[] {
   );
 }
 
-async function publishAll(engine: Product["engine"], types: readonly string[]): Promise<void> {
+async function publishAll(
+  engine: Product["engine"],
+  batch: { readonly types: readonly string[]; readonly tenantId: string | null },
+): Promise<void> {
   const entries = await engine.publishMany(
-    scope,
-    types.map((eventType) => ({ eventType, data: eventData })),
+    { tenantId: batch.tenantId },
+    batch.types.map((eventType) => ({ eventType, data: eventData })),
   );
   const refused = entries.find((entry) => entry.kind === "refused");
   if (refused !== undefined) throw refused.error;
@@ -89,24 +105,45 @@ async function paced(input: PacedInput): Promise<readonly PacedEvent[]> {
   for (let index = 0; index < total; index += 1) {
     const waitMs = startedAt + (index * 1000) / input.perSecond - machineMs();
     if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    running.push(publishOne(engine, input.types[index % input.types.length] as string));
+    const eventType = input.types[index % input.types.length] as string;
+    running.push(publishOne(engine, { tenantId: null, eventType }));
   }
   return Promise.all(running);
 }
 
-async function publishOne(engine: Product["engine"], eventType: string): Promise<PacedEvent> {
+async function planned(events: readonly PlannedEvent[]): Promise<readonly PacedEvent[]> {
+  const { engine } = opened();
+  const startedAt = machineMs();
+  const running: Promise<PacedEvent>[] = [];
+  for (const event of events) {
+    const waitMs = startedAt + event.atMs - machineMs();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    running.push(publishOne(engine, event));
+  }
+  return Promise.all(running);
+}
+
+async function publishOne(
+  engine: Product["engine"],
+  { tenantId, eventType }: { readonly tenantId: string | null; readonly eventType: string },
+): Promise<PacedEvent> {
   const publishedAt = machineMs();
-  const { id } = await engine.publish(scope, { eventType, data: eventData });
+  const { id } = await engine.publish({ tenantId }, { eventType, data: eventData });
   return { id, eventType, publishedAt, acceptedAt: machineMs() };
 }
 
+const loopWatch = new LoopWatch();
+
 serveCalls({
+  longestStop: () => loopWatch.take(),
+  writeOldEvents: (input: OldEventsInput) => writeOldEvents(opened(), input),
   open,
   serve,
   createWebhooks,
   start: () => startProduct(opened()),
   flood,
   paced,
+  planned,
   park: (input: ParkInput) => park(opened(), input),
   close: () => closeProduct(opened()),
 });

@@ -55,6 +55,7 @@ function publishOf(product: Product, input: ParkInput & { readonly now: number }
       lane: { webhookId, ordering: "none", eventType: null },
       priority: "normal",
       state: "pending",
+      reason: null,
       dueAt: now + input.dueInMs,
       createdAt: now,
       origin: "publish",

@@ -1,6 +1,8 @@
 import { Child } from "../process/child.ts";
 import type { Usage } from "../process/serve-calls.ts";
 import type { SignatureSchemeName } from "../../src/core/profile.ts";
+import type { LoopStop } from "./loop-watch.ts";
+import type { OldEventsInput } from "./old-events.ts";
 import type { ParkInput } from "./park.ts";
 import type { Home } from "./home.ts";
 import { committed } from "./waiting.ts";
@@ -11,6 +13,9 @@ export interface WebhookSeed {
   readonly url: string;
   readonly eventType: string;
   readonly schemes: readonly SignatureSchemeName[];
+  /** Made when it is not there; the default one when absent. */
+  readonly tenantId?: string;
+  readonly timeoutMs?: number;
 }
 
 export interface ServedProduct {
@@ -29,12 +34,20 @@ export interface FloodInput {
   readonly outstandingMax: number;
   /** Deliveries of this type do not count as outstanding: nobody expects them to end. */
   readonly uncountedType: string | null;
+  readonly tenantId?: string;
 }
 
 export interface PacedInput {
   readonly perSecond: number;
   readonly durationMs: number;
   readonly types: readonly string[];
+}
+
+/** One event of an open loop, `atMs` after its begin. */
+export interface PlannedEvent {
+  readonly atMs: number;
+  readonly tenantId: string;
+  readonly eventType: string;
 }
 
 export interface PacedEvent {
@@ -72,6 +85,15 @@ export class ProductProcess {
     return this.#child.call("park", input);
   }
 
+  writeOldEvents(input: OldEventsInput): Promise<void> {
+    return this.#child.call("writeOldEvents", input);
+  }
+
+  /** Of its event loop since the last call; the first one begins to look. */
+  longestStop(): Promise<LoopStop> {
+    return this.#child.call("longestStop");
+  }
+
   start(): Promise<void> {
     return this.#child.call("start");
   }
@@ -82,6 +104,11 @@ export class ProductProcess {
 
   paced(input: PacedInput): Promise<readonly PacedEvent[]> {
     return this.#child.call("paced", input);
+  }
+
+  /** As `paced`, with events of several tenants at times of their own, which are in order. */
+  planned(events: readonly PlannedEvent[]): Promise<readonly PacedEvent[]> {
+    return this.#child.call("planned", events);
   }
 
   /** Machine time at which no more than `left` deliveries wait. */

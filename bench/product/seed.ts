@@ -54,6 +54,7 @@ export function publishDue(product: ProductProcess, seed: DueSeed): Promise<void
 }
 
 interface DueSeed {
+  readonly tenantId?: string;
   readonly events: number;
   /** Taken in turn. */
   readonly types: readonly string[];

@@ -7,9 +7,11 @@ import { httpOneToOne } from "./http-one-to-one.ts";
 import { idle } from "./idle.ts";
 import { isolation } from "./isolation.ts";
 import { latency } from "./latency.ts";
+import { loop } from "./loop.ts";
 import { raw, rawDispatch } from "./raw.ts";
 import { distributed, postgres } from "./servers.ts";
 import { fanOut, through } from "./through.ts";
+import { tenants } from "./tenants.ts";
 import { verify } from "./verify.ts";
 
 /** Every bench, in the order of running. */
@@ -24,12 +26,14 @@ export const allRows: readonly Row[] = [
   fanOut,
   latency,
   isolation,
+  tenants,
   backlog,
   claimsEmbedded,
   postgres,
   distributed,
   claims,
   idle,
+  loop,
   verify,
 ];
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Tally } from "./tally.ts";
+import type { SinkCounters } from "./sink-counters.ts";
 
 const headEnd = Buffer.from("\r\n\r\n");
 /** As undici writes it. Other spellings take the slow way. */
@@ -11,11 +11,15 @@ const failureAnswer = Buffer.from("HTTP/1.1 500 Internal Server Error\r\nContent
 /** Answers to one and more requests that arrived in one read. */
 const answers = Array.from({ length: 9 }, (_, count) => Buffer.from(answerText.repeat(count)));
 
-/** `POST /` is six bytes; the next one tells how to behave: `/ok/…`, `/hang/…`, `/slow/50/…`, `/fail/…`. */
+/**
+ * `POST /` is six bytes; the next one tells how to behave: `/ok/…`, `/hang/…`, `/slow/50/…`, `/fail/…`, and `/turn/…`,
+ * which answers until it is turned and hangs from then on.
+ */
 const behaviourOffset = 6;
 const okByte = "o".charCodeAt(0);
 const hangByte = "h".charCodeAt(0);
 const slowByte = "s".charCodeAt(0);
+const turnByte = "t".charCodeAt(0);
 
 /**
  * One connection of the sink. Reads HTTP/1.1 with Content-Length and nothing else, as cheaply as Node allows: the sink
@@ -23,16 +27,16 @@ const slowByte = "s".charCodeAt(0);
  */
 export class Conversation {
   readonly #socket: Socket;
-  readonly #tally: Tally;
+  readonly #counters: SinkCounters;
   /** Bytes of the current body that have not arrived. */
   #missing = 0;
   /** A head that has not arrived whole. */
   #held: Buffer | null = null;
   #pendingOk = 0;
 
-  constructor(socket: Socket, tally: Tally) {
+  constructor(socket: Socket, counters: SinkCounters) {
     this.#socket = socket;
-    this.#tally = tally;
+    this.#counters = counters;
     socket.on("data", (chunk: Buffer) => this.#read(chunk));
     socket.on("error", () => socket.destroy());
   }
@@ -67,18 +71,22 @@ export class Conversation {
     const behaviour = chunk[offset + behaviourOffset];
     if (behaviour === okByte) {
       this.#pendingOk += 1;
-      this.#tally.arrived(this.#tally.recording ? idOf(chunk, offset) : null);
+      this.#counters.arrived(this.#counters.recording ? idOf(chunk, offset) : null);
     } else if (behaviour === hangByte) {
-      this.#tally.hanging += 1;
+      this.#counters.hanging += 1;
+    } else if (behaviour === turnByte) {
+      if (this.#counters.turned) this.#counters.hanging += 1;
+      else this.#socket.write(answers[1] as Buffer);
     } else if (behaviour === slowByte) {
-      this.#tally.slow += 1;
+      this.#counters.slow += 1;
+      if (this.#counters.recording) this.#counters.noted(idOf(chunk, offset));
       const delayMs = Number.parseInt(
         text(chunk, { from: offset + "POST /slow/".length, to: offset + 20 }),
         10,
       );
       setTimeout(() => this.#socket.write(answers[1] as Buffer), delayMs);
     } else {
-      this.#tally.failed += 1;
+      this.#counters.failed += 1;
       this.#socket.write(failureAnswer);
     }
   }

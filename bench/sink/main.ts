@@ -4,10 +4,10 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { serveCalls } from "../process/serve-calls.ts";
 import { Conversation } from "./conversation.ts";
-import { Tally } from "./tally.ts";
+import { SinkCounters } from "./sink-counters.ts";
 
-const tally = new Tally();
-const server = createServer({ noDelay: true }, (socket) => new Conversation(socket, tally));
+const counters = new SinkCounters();
+const server = createServer({ noDelay: true }, (socket) => new Conversation(socket, counters));
 const listening = new Promise<void>((resolve) => {
   server.listen({ port: 0, host: "127.0.0.1", backlog: 1024 }, resolve);
 });
@@ -17,11 +17,14 @@ serveCalls({
     await listening;
     return (server.address() as AddressInfo).port;
   },
-  reset: () => tally.reset(),
+  reset: () => counters.reset(),
   record: () => {
-    tally.recording = true;
+    counters.recording = true;
   },
-  when: (count: number) => tally.when(count),
-  seen: () => ({ ok: tally.ok, hanging: tally.hanging, slow: tally.slow, failed: tally.failed }),
-  arrivals: () => tally.arrivals(),
+  turn: () => {
+    counters.turned = true;
+  },
+  when: (count: number) => counters.when(count),
+  seen: () => ({ ok: counters.ok, hanging: counters.hanging, slow: counters.slow, failed: counters.failed }),
+  arrivals: () => counters.arrivals(),
 });

@@ -37,6 +37,11 @@ export class Sink {
     return this.#child.call("record");
   }
 
+  /** From now on `/turn/` paths hang. */
+  turn(): Promise<void> {
+    return this.#child.call("turn");
+  }
+
   /** First arrival of each Webhook-ID, in machine time. */
   async arrivals(): Promise<ReadonlyMap<string, number>> {
     const { ids, atMs } = await this.#child.call<{ ids: string[]; atMs: number[] }>("arrivals");

@@ -99,6 +99,7 @@ export class StoreWork {
         lane: laneOf(this.#nextLane()),
         priority: "normal",
         state: "pending",
+        reason: null,
         dueAt: now,
         createdAt: now,
         origin: "publish",
@@ -136,6 +137,7 @@ export class StoreWork {
         scheduledAt: now,
         executedAt: now,
         nextRetryAt: null,
+        notes: null,
       },
     };
   }

@@ -1,10 +1,10 @@
-// Part of `npm test`: every row is proved or has its reason, and the page says so.
+// Part of `npm run check`: every row has a state, and the page says so.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CheckResult } from "../check.ts";
 import { projectRoot } from "../source-files.ts";
-import { findEverything } from "./findings.ts";
+import { findEverything, type RowState } from "./findings.ts";
 import { pagePath, writePage } from "./page.ts";
 
 export function checkConformance(): CheckResult {
@@ -13,12 +13,12 @@ export function checkConformance(): CheckResult {
   const stored = existsSync(file) ? readFileSync(file, "utf8") : "";
   const isInStep = stored === writePage(findings);
   const rows = [...findings.byDocument.values()].flat();
-  const proved = rows.filter(({ tests }) => tests.length > 0).length;
+  const countOf = (wanted: RowState): number => rows.filter(({ state }) => state === wanted).length;
   return {
     problems: [
       ...(isInStep ? [] : [`${pagePath} is not what the tests say; run: npm run conformance`]),
       ...findings.problems,
     ],
-    note: `${rows.length} rows, ${proved} proved by tests`,
+    note: `${rows.length} rows: ${countOf("proved")} proved, ${countOf("otherwise")} otherwise, ${countOf("partly")} partly, ${countOf("not-built")} not built`,
   };
 }

@@ -10,7 +10,7 @@ import { allowedDeadExports, withoutAllowed } from "./allowed.ts";
 
 /** What others use from outside: the library, the program, the receiver kit, and files that are run by hand. */
 const entries = [
-  /^src\/app\/library\.ts$/,
+  /^src\/app\/(library|package-entry)\.ts$/,
   /^src\/cli\/main\.ts$/,
   /^src\/receiver\/(index|frameworks\/[^/]+)\.ts$/,
   /^(bench|test\/simulation)\/run\.ts$/,

@@ -12,6 +12,9 @@ interface LockedPackage {
   readonly resolved?: string;
   readonly link?: boolean;
   readonly inBundle?: boolean;
+  readonly dev?: boolean;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -43,6 +46,13 @@ function problemsOfEntry(path: string, entry: LockedPackage): string[] {
     );
   }
   if (entry.integrity === undefined) problems.push(`${path}: has no integrity hash`);
+  const isForOnePlatform = entry.os !== undefined || entry.cpu !== undefined;
+  if (isForOnePlatform && entry.dev !== true) {
+    // The lock file does not name the packages of other platforms: what runs in production has to run without them.
+    problems.push(
+      `${path}: a runtime dependency for one platform alone; npm start would not work on another one`,
+    );
+  }
   return problems;
 }
 

@@ -26,11 +26,8 @@ export class UnauthenticatedError extends PosthornError {
   }
 }
 
-/** The holder of the key in an `Authorization` header. Throws `unauthenticated` or `forbidden`. */
-export function authenticate(
-  header: string | undefined,
-  { apiKeys, access }: { readonly apiKeys: ApiKeyService; readonly access: Exclude<Access, "public"> },
-): Principal {
+/** The holder of the key in an `Authorization` header. Throws UnauthenticatedError. */
+export function authenticate(header: string | undefined, apiKeys: ApiKeyService): Principal {
   const presented = bearerToken(header);
   if (presented === null) {
     throw new UnauthenticatedError({
@@ -45,14 +42,15 @@ export function authenticate(
       challenge: 'Bearer realm="posthorn", error="invalid_token"',
     });
   }
-  const roles = rolesOf[access];
-  if (!roles.has(principal.role)) {
-    throw new PosthornError(
-      "forbidden",
-      `A key with the role "${principal.role}" cannot do this; it takes ${[...roles].join(" or ")}.`,
-    );
-  }
   return principal;
+}
+
+/** Throws `forbidden` for a key whose role is not enough. */
+export function authorize({ role }: Principal, access: Exclude<Access, "public">): void {
+  const roles = rolesOf[access];
+  if (roles.has(role)) return;
+  const wanted = [...roles].join(" or ");
+  throw new PosthornError("forbidden", `A key with the role "${role}" cannot do this; it takes ${wanted}.`);
 }
 
 const keyLengthMax = 512;

@@ -1,11 +1,11 @@
 /** From a route to a Fastify handler: parse, validate, run once, answer. Authentication came before, see server.ts. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
+import { defaultBounds, parseJson } from "../core/json/guard.ts";
 import type { Principal, RawContent, Scope } from "../engine/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import { fingerprintOf, readIdempotencyKey, runOnce } from "./idempotency.ts";
 import type { IdempotencyDependencies } from "./idempotency.ts";
-import { defaultBounds, parseJsonBody } from "./json-guard.ts";
 import { knownError, renderProblem, unexpectedError } from "./problems.ts";
 import type { Rendered } from "./problems.ts";
 import { bodyTooLarge } from "./request-body.ts";
@@ -186,6 +186,7 @@ function createCallReader(route: Route, form: FormReader): (request: FastifyRequ
       params: request.params,
       query,
       body: readBody(request),
+      bodyBytes: Buffer.isBuffer(request.body) ? request.body : emptyBody,
       headers: request.headers,
     };
   };
@@ -210,7 +211,7 @@ function createBodyReader(route: Route): (request: FastifyRequest) => unknown {
       if (route.bodyOptional === true) return {};
       throw new InvalidRequestError("A JSON body is required.", [{ field: "", message: "is required" }]);
     }
-    const body = parseJsonBody(raw, bounds);
+    const body = parseJson(raw, bounds);
     const errors = check(body);
     if (errors !== null) throw new InvalidRequestError("The body is not valid.", errors);
     return body;

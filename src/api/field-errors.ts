@@ -64,9 +64,27 @@ function messageOf(error: ErrorObject): string {
   return describer === undefined ? "is not valid" : describer(error.params as Record<string, unknown>, error);
 }
 
+/** What others call these fields. */
+const synonyms: Readonly<Record<string, string>> = {
+  type: "event_type",
+  event: "event_type",
+  topic: "event_type",
+  name: "event_type",
+  payload: "data",
+  body: "data",
+  message: "data",
+  endpoint: "url",
+  target: "url",
+  types: "events",
+  topics: "events",
+  event_types: "events",
+  filter_types: "events",
+};
+
 function describeUnknown(name: string, error: ErrorObject): string {
   const known = Object.keys((error.parentSchema?.["properties"] ?? {}) as object);
-  const nearest = closestName(name, known);
+  const synonym = synonyms[name.toLowerCase()];
+  const nearest = synonym !== undefined && known.includes(synonym) ? synonym : closestName(name, known);
   return nearest === null ? "is not a known field" : `is not a known field; did you mean "${nearest}"?`;
 }
 

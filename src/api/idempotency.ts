@@ -6,18 +6,13 @@ import { createHash } from "node:crypto";
 import { PosthornError } from "../core/errors.ts";
 import { parseKeyHeader } from "../core/idempotency-key.ts";
 import type { KeyMalformedReason } from "../core/idempotency-key.ts";
-import type { Clock } from "../ports/clock.ts";
 import { SecretUnreadableError } from "../ports/secret-box.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
-import type { IdempotencyStore } from "../ports/store/idempotency.ts";
+import type { ClaimedKey } from "../ports/store/idempotency.ts";
 import type { Logger } from "../ports/telemetry.ts";
+import type { IdempotencyClaims } from "./idempotency-claims.ts";
 import { keyOutstandingError, keyReusedError } from "./problems.ts";
 import type { Rendered } from "./problems.ts";
-
-/** How long a finished answer is kept. Published in /docs/idempotency (IDK-7, IDK-13). */
-export const answerKeptMs = 24 * 3_600_000;
-/** A request that left no answer after this long died with its process; its key may be used again. */
-export const claimKeptMs = 2 * 60_000;
 
 export interface IdempotentRequest {
   /** Key holder and route. */
@@ -28,9 +23,8 @@ export interface IdempotentRequest {
 }
 
 export interface IdempotencyDependencies {
-  readonly store: IdempotencyStore;
+  readonly claims: IdempotencyClaims;
   readonly secretBox: SecretBox;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 
@@ -40,22 +34,11 @@ export async function runOnce(
   produce: () => Promise<Rendered>,
   dependencies: IdempotencyDependencies,
 ): Promise<Rendered> {
-  const { store, clock } = dependencies;
-  const { scope, key, fingerprint } = request;
-  const now = clock.now();
-  const claim = {
-    scope,
-    key,
-    fingerprint,
-    now,
-    claimUntil: now + claimKeptMs,
-    expiresAt: now + answerKeptMs,
-  };
-  const state = await store.begin(claim);
-  if (state.kind === "running") throw keyOutstandingError();
-  if (state.kind === "mismatch") throw keyReusedError();
-  if (state.kind === "finished") return replay(state, request, dependencies);
-  return settle(await produce(), request, dependencies);
+  const begun = await dependencies.claims.begin(request);
+  if (!("kind" in begun)) return settle(await produce(), { claim: begun, request }, dependencies);
+  if (begun.kind === "running") throw keyOutstandingError();
+  if (begun.kind === "mismatch") throw keyReusedError();
+  return replay(begun, request, dependencies);
 }
 
 /** An answer that a repeat would change is forgotten: server trouble, conflicts that pass, and limits of rate. */
@@ -65,23 +48,17 @@ function isLasting(status: number): boolean {
 
 async function settle(
   answer: Rendered,
-  request: IdempotentRequest,
-  { store, secretBox, log }: IdempotencyDependencies,
+  of: { readonly claim: ClaimedKey; readonly request: IdempotentRequest },
+  { claims, secretBox }: IdempotencyDependencies,
 ): Promise<Rendered> {
-  const { scope, key } = request;
-  try {
-    if (isLasting(answer.status)) {
-      const body = pack(answer, {
-        secretBox: request.answerIsSecret ? secretBox : null,
-        context: contextOf(request),
-      });
-      await store.finish({ scope, key, status: answer.status, body });
-    } else {
-      await store.abandon({ scope, key });
-    }
-  } catch (error) {
-    // The operation is done; its answer is worth more than the record of it. The claim runs out by itself.
-    log.warn({ scope, error: String(error) }, "the answer of an idempotent request could not be kept");
+  const { claim, request } = of;
+  if (!isLasting(answer.status)) await claims.end(claim, null);
+  else {
+    const body = pack(answer, {
+      secretBox: request.answerIsSecret ? secretBox : null,
+      context: contextOf(request),
+    });
+    await claims.end(claim, { status: answer.status, body });
   }
   return answer;
 }

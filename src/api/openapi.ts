@@ -38,6 +38,7 @@ export function createOpenApi(routes: readonly Route[], { dev }: { readonly dev:
           description: "An API key: admin, manage, publish or read.",
         },
       },
+      headers: headerComponents,
       schemas: Object.fromEntries([...components].toSorted(([a], [b]) => (a < b ? -1 : 1))),
     },
   };
@@ -119,6 +120,30 @@ function describeAnswers(route: Route, components: Components): JsonObject {
   );
 }
 
+const limitHeaders = Object.fromEntries(
+  ["Retry-After", "RateLimit-Policy", "RateLimit"].map((name) => [
+    name,
+    { $ref: `#/components/headers/${name}` },
+  ]),
+);
+
+const headerComponents = {
+  "Retry-After": {
+    description: "Seconds until a repeat makes sense.",
+    required: true,
+    schema: { type: "integer", minimum: 1 },
+  },
+  "RateLimit-Policy": {
+    description:
+      "Which limits hold, where they are on calls: `q` calls in `w` seconds. In every answer to the key of a tenant.",
+    schema: { type: "string", examples: ['"key";q=1000;w=60, "tenant";q=5000;w=60'] },
+  },
+  "RateLimit": {
+    description: "What is left of them: `r` calls now, all of them again after `t` seconds.",
+    schema: { type: "string", examples: ['"key";r=998;t=1, "tenant";r=4998;t=1'] },
+  },
+};
+
 /** Grouped by status; every code that the route can answer is named. */
 function describeErrors(route: Route): JsonObject {
   const responses: Record<string, JsonObject> = {};
@@ -128,6 +153,7 @@ function describeErrors(route: Route): JsonObject {
     if (route.answers[Number(status)] !== undefined) continue;
     responses[status] = {
       description: (codes ?? []).map((code) => `\`${code}\`: ${errorTable[code].title}.`).join(" "),
+      ...(codes?.includes("rate_limited") && { headers: limitHeaders }),
       content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
     };
   }
@@ -138,7 +164,7 @@ function describeErrors(route: Route): JsonObject {
 function errorsOf(route: Route): readonly ErrorCode[] {
   const codes = new Set<ErrorCode>(route.errors);
   codes.add("invalid_request").add("internal_error").add("unsupported_media_type");
-  if (route.access !== "public") codes.add("unauthenticated").add("unavailable");
+  if (route.access !== "public") codes.add("unauthenticated").add("rate_limited").add("unavailable");
   if (route.access !== "public" && route.access !== "any") codes.add("forbidden");
   if (route.params !== undefined) codes.add("not_found");
   if (route.body !== undefined) codes.add("malformed_json").add("payload_too_large");
@@ -170,11 +196,20 @@ function isSchema(value: object): boolean {
 
 function copy(schema: object, components: Components): JsonObject {
   // Own words of ours and of TypeBox mean nothing to others.
-  const entries = Object.entries(schema).filter(([name]) => !name.startsWith("~") && name !== "x-rule");
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, verbatim.has(name) ? value : hoist(value, components)]),
+  const entries = Object.entries(schema).filter(
+    ([name, value]) =>
+      !name.startsWith("~") && name !== "x-rule" && !(name === "format" && value === "instant"),
   );
+  return {
+    ...Object.fromEntries(
+      entries.map(([name, value]) => [name, verbatim.has(name) ? value : hoist(value, components)]),
+    ),
+    ...((schema as { readonly format?: unknown }).format === "instant" && { anyOf: instantForms }),
+  };
 }
+
+/** What the format `instant` takes, which is a word of ours. */
+const instantForms = [{ format: "date-time" }, { format: "date" }];
 
 /** Values, not schemas. */
 const verbatim: ReadonlySet<string> = new Set([

@@ -8,7 +8,7 @@ import {
   PosthornError,
 } from "../core/errors.ts";
 import type { ErrorCode, FieldError } from "../core/errors.ts";
-import { StoreUnavailableError } from "../ports/store.ts";
+import { StoreUnavailableError, storeTroubles } from "../ports/store.ts";
 import { UnauthenticatedError } from "./authentication.ts";
 import { fieldErrorsMax } from "./field-errors.ts";
 
@@ -101,11 +101,17 @@ export function keyOutstandingError(): PosthornError {
 export function knownError(error: unknown): PosthornError | null {
   if (error instanceof PosthornError) return error;
   if (error instanceof StoreUnavailableError) {
-    return new PosthornError("unavailable", "The store cannot answer now; nothing was changed.", {
-      retryAfterSeconds: 1,
-    });
+    return new PosthornError("unavailable", unavailableDetail(error), { retryAfterSeconds: 1, cause: error });
   }
   return frameworkError(error);
+}
+
+function unavailableDetail({ trouble, outcome }: StoreUnavailableError): string {
+  if (outcome === "unknown") {
+    return "The store did not say whether the change was written; look, or repeat the call with the same Idempotency-Key.";
+  }
+  if (trouble === "away") return "The store cannot answer now; nothing was changed.";
+  return `Nothing was changed: ${storeTroubles[trouble]}.`;
 }
 
 export function unexpectedError(requestId: string): PosthornError {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Static, TSchema } from "typebox";
 import type { ErrorCode } from "../core/errors.ts";
 import type { Principal, RawContent, Scope } from "../engine/services.ts";
-import type { JsonBounds } from "./json-guard.ts";
+import type { JsonBounds } from "../core/json/guard.ts";
 
 /**
  * One route as data. The same object registers the handler, validates the request and documents both, so that the
@@ -53,7 +53,7 @@ export interface RawForm {
 }
 
 /**
- * Whether `Idempotency-Key` counts. Keys belong to who sent them: strangers without an API key would read each other's
+ * Whether `Idempotency-Key` counts. Keys belong to who sent them: callers without an API key would read each other's
  * answers, and fill the store with their own.
  */
 export function takesIdempotencyKey({ method, access }: Pick<Route, "method" | "access">): boolean {
@@ -92,6 +92,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
+  /** What `body` was read from; nothing where no body came. */
+  readonly bodyBytes: Uint8Array;
   /** For the few fields that mean something to a route; never all of them. */
   readonly headers: IncomingHttpHeaders;
 }

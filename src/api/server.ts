@@ -5,8 +5,9 @@ import type { Socket } from "node:net";
 import { fastify } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { NotFoundError, PosthornError } from "../core/errors.ts";
-import { authenticate } from "./authentication.ts";
-import type { ApiOptions } from "./context.ts";
+import { authenticate, authorize, UnauthenticatedError } from "./authentication.ts";
+import { CallLimits } from "./call-limits.ts";
+import type { ApiOptions, ApiTimeouts } from "./context.ts";
 import {
   bodyBytesMaxDefault,
   createHandler,
@@ -15,12 +16,17 @@ import {
   renderError,
   send,
 } from "./dispatch.ts";
+import { IdempotencyClaims } from "./idempotency-claims.ts";
 import { MethodNotAllowedError, renderProblem } from "./problems.ts";
+import { BodyMemory } from "./body-memory.ts";
+import { refuseExpectation, refuseHosts } from "./request-head.ts";
 import { dropBody, readBody } from "./request-body.ts";
-import type { RequestBody } from "./request-body.ts";
+import type { Principal } from "../engine/services.ts";
+import type { BodyBounds, RequestBody } from "./request-body.ts";
 import type { Access, RawForm, Route } from "./route.ts";
 import { createRoutes } from "./route-table.ts";
 import { systemRoutes } from "./routes/system.ts";
+import { endSlowReaders } from "./slow-readers.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -39,32 +45,46 @@ export interface Api {
   close(graceMs: number): Promise<void>;
 }
 
-/** Slow clients: what a request may take until it is complete, and how long a connection may be idle. */
-const timeouts = {
+const timeoutsDefault: ApiTimeouts = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 60_000,
   idleTimeoutMs: 120_000,
   keepAliveTimeoutMs: 65_000,
-  /** How often Node looks for connections beyond the first two. */
   checkIntervalMs: 2_000,
-} as const;
+  goodbyeMs: 2_000,
+  answerTimeoutMs: 60_000,
+};
+
+/** For all request bodies that are on their way: eight of the largest, which the reader keeps in up to twice their size. */
+const bodyMemoryBytesMax = 256 * 1024 * 1024;
 
 const pathParameterLengthMax = 512;
 
 export function createApi(options: ApiOptions): Promise<Api> {
-  return createFrom(options, createRoutes(options));
+  return createFrom(options, { routes: createRoutes(options), redirects: pageRedirects });
 }
+
+/** What people type into a browser, and where it leads; relative, so that a prefix of a proxy stays. */
+const pageRedirects: Readonly<Record<string, string>> = { "/": "docs", "/docs/": "../docs", "/v1/": "../v1" };
 
 /** Health and metrics, for a process that does not serve the API. Nobody needs a key, and nothing else is there. */
 export function createProbes(options: ApiOptions): Promise<Api> {
-  return createFrom(options, systemRoutes(options));
+  return createFrom(options, { routes: systemRoutes(options), redirects: {} });
 }
 
-async function createFrom(options: ApiOptions, routes: readonly Route[]): Promise<Api> {
+async function createFrom(
+  options: ApiOptions,
+  { routes, redirects }: { readonly routes: readonly Route[]; readonly redirects: typeof pageRedirects },
+): Promise<Api> {
   const app = createServer(options, routes);
+  const claims = new IdempotencyClaims({ ...options, store: options.idempotency });
+  const parts: RouteParts = { ...options, claims, callLimits: new CallLimits(options) };
   for (const route of routes) {
-    if (route.bodyIgnored === true) registerWithoutBody(app, route, options);
-    else register(app, route, options);
+    if (route.bodyIgnored === true) registerWithoutBody(app, route, parts);
+    else register(app, route, parts);
+  }
+  for (const [path, location] of Object.entries(redirects)) {
+    app.get(path, (_, reply) => send(reply, { status: 302, headers: { location }, text: "" }));
   }
   let isDraining = false;
   app.addHook("onRequest", (_request, reply, done) => {
@@ -80,14 +100,15 @@ async function createFrom(options: ApiOptions, routes: readonly Route[]): Promis
       isDraining = true;
     },
     close: (graceMs) => {
-      closing ??= closeWithin(app, graceMs, options);
+      closing ??= closeWithin(app, graceMs, parts);
       return closing;
     },
   };
 }
 
 function createServer(options: ApiOptions, routes: readonly Route[]): FastifyInstance {
-  const { log } = options;
+  const { log, timeouts = timeoutsDefault } = options;
+  const bodies = new BodyMemory(bodyMemoryBytesMax);
   const app = fastify({
     logger: false,
     bodyLimit: bodyBytesMaxDefault,
@@ -102,27 +123,41 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
       headersTimeout: timeouts.headersTimeoutMs,
       connectionsCheckingInterval: timeouts.checkIntervalMs,
       maxHeaderSize,
+      // Node answers without a body.
+      requireHostHeader: false,
     },
     frameworkErrors: (error, request, reply) =>
       send(reply, renderError(error, { log, requestId: request.id })),
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, options),
   });
+  app.server.maxConnections = options.limits.connectionsMax;
+  endSlowReaders(app.server, { ...options, ...timeouts });
   app.decorateRequest("principal", null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", (request, payload, done) => {
-    readBody(payload, request.routeOptions.bodyLimit, done);
+    readBody(payload, { bytesMax: request.routeOptions.bodyLimit, ...boundsOf(request, bodies) }, done);
   });
-  app.addContentTypeParser("*", readOtherBody);
+  app.addContentTypeParser("*", (request, payload, done) => {
+    readOtherBody(request, { payload, bodies }, done);
+  });
   app.setErrorHandler((error, request, reply) =>
     send(reply, renderError(error, { log, requestId: request.id })),
   );
   app.setNotFoundHandler((request, reply) => send(reply, renderProblem(unknownPath(request, routes))));
+  app.addHook("onRequest", refuseHosts);
   app.addHook("onRequest", refuseEncodedBodies);
+  app.server.on("checkExpectation", refuseExpectation);
   if (options.logRequests === true) logRequests(app, options);
   return app;
 }
 
-function register(app: FastifyInstance, route: Route, options: ApiOptions): void {
+/** What routes are registered with. */
+interface RouteParts extends ApiOptions {
+  readonly claims: IdempotencyClaims;
+  readonly callLimits: CallLimits;
+}
+
+function register(app: FastifyInstance, route: Route, parts: RouteParts): void {
   const { access } = route;
   app.route({
     method: route.method,
@@ -130,13 +165,8 @@ function register(app: FastifyInstance, route: Route, options: ApiOptions): void
     bodyLimit: route.bodyBytesMax ?? bodyBytesMaxDefault,
     exposeHeadRoute: hasHead(route),
     ...(route.raw !== undefined && { config: { rawForm: route.raw } }),
-    ...(access !== "public" && { onRequest: createAuthenticationHook(access, options) }),
-    handler: createHandler(route, {
-      store: options.idempotency,
-      secretBox: options.secretBox,
-      clock: options.clock,
-      log: options.log,
-    }),
+    ...(access !== "public" && { onRequest: createAuthenticationHook(access, parts) }),
+    handler: createHandler(route, parts),
   });
 }
 
@@ -145,23 +175,33 @@ function hasHead({ method, changesByGet }: Route): boolean {
 }
 
 /** In a context of its own, where every media type has a parser: one that lets the body pass by. */
-function registerWithoutBody(app: FastifyInstance, route: Route, options: ApiOptions): void {
+function registerWithoutBody(app: FastifyInstance, route: Route, parts: RouteParts): void {
   void app.register((child, _, done) => {
     child.removeAllContentTypeParsers();
     child.addContentTypeParser("*", (_request, payload, parsed) => {
       dropBody(payload);
       parsed(null, undefined);
     });
-    register(child, route, options);
+    register(child, route, parts);
     done();
   });
 }
 
 /** Before the body is read, so that a caller without a key cannot make the server hold any. */
-function createAuthenticationHook(access: Exclude<Access, "public">, { services }: ApiOptions) {
-  const needs = { apiKeys: services.apiKeys, access };
-  return (request: FastifyRequest, _: FastifyReply, done: (error?: Error) => void): void => {
-    request.principal = authenticate(request.headers.authorization, needs);
+function createAuthenticationHook(access: Exclude<Access, "public">, { services, callLimits }: RouteParts) {
+  return (request: FastifyRequest, { raw: answer }: FastifyReply, done: (error?: Error) => void): void => {
+    let principal: Principal;
+    try {
+      principal = authenticate(request.headers.authorization, services.apiKeys);
+    } catch (error) {
+      if (error instanceof UnauthenticatedError) {
+        callLimits.countUnknown(request.socket.remoteAddress ?? "", answer);
+      }
+      throw error;
+    }
+    callLimits.count(principal, { access, answer });
+    authorize(principal, access);
+    request.principal = principal;
     done();
   };
 }
@@ -169,7 +209,7 @@ function createAuthenticationHook(access: Exclude<Access, "public">, { services 
 /** Everything that is not JSON: bytes where a route takes them, 415 elsewhere. */
 function readOtherBody(
   request: FastifyRequest,
-  payload: IncomingMessage,
+  { payload, bodies }: { readonly payload: IncomingMessage; readonly bodies: BodyMemory },
   done: (error: Error | null, body?: RequestBody) => void,
 ): void {
   const { rawForm } = request.routeOptions.config;
@@ -180,7 +220,11 @@ function readOtherBody(
     done(new PosthornError("unsupported_media_type", jsonWanted.replace(/\.$/, hint)));
   } else if (request.headers["content-type"] === undefined) {
     done(new PosthornError("unsupported_media_type", missingContentType));
-  } else readBody(payload, rawForm.bodyBytesMax, done);
+  } else readBody(payload, { bytesMax: rawForm.bodyBytesMax, ...boundsOf(request, bodies) }, done);
+}
+
+function boundsOf({ principal }: FastifyRequest, memory: BodyMemory): Omit<BodyBounds, "bytesMax"> {
+  return { memory, caller: principal?.tenantId ?? principal?.keyId ?? "" };
 }
 
 const jsonWanted = 'Send the body as "Content-Type: application/json".';
@@ -204,7 +248,11 @@ function pathPattern(path: string): RegExp {
 }
 
 /** What is not even HTTP, or came too slowly. There is no request to answer, only a socket. */
-function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+function answerBrokenRequest(
+  error: Error & { readonly code?: string },
+  socket: Socket,
+  { clock, timeouts = timeoutsDefault }: ApiOptions,
+): void {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
     return;
@@ -214,13 +262,22 @@ function answerBrokenRequest(error: Error & { readonly code?: string }, socket: 
     type: "/docs/errors#invalid_request",
     title,
     status,
+    detail: brokenDetails[status] ?? "This is not a well-formed HTTP request.",
     code: "invalid_request",
   });
+  // A client that neither reads nor ends would otherwise keep the connection for as long as it likes.
+  const timer = clock.schedule(timeouts.goodbyeMs, () => socket.destroy());
+  socket.once("close", () => timer.cancel());
   socket.end(
     `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
+
+const brokenDetails: Readonly<Record<number, string>> = {
+  408: "The request did not arrive in time.",
+  431: `The header fields have more than ${maxHeaderSize} bytes.`,
+};
 
 const brokenRequests: Readonly<Record<string, readonly [number, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout"],
@@ -245,11 +302,12 @@ function logRequests(app: FastifyInstance, { log }: ApiOptions): void {
   });
 }
 
-async function closeWithin(app: FastifyInstance, graceMs: number, { clock }: ApiOptions): Promise<void> {
-  const timer = clock.schedule(graceMs, () => app.server.closeAllConnections());
+async function closeWithin(app: FastifyInstance, graceMs: number, parts: RouteParts): Promise<void> {
+  const timer = parts.clock.schedule(graceMs, () => app.server.closeAllConnections());
   try {
     await app.close();
   } finally {
     timer.cancel();
+    await parts.claims.close();
   }
 }

@@ -46,6 +46,17 @@ test("unknown fields are named with what was meant", () => {
   });
 });
 
+test("names that others give to our fields are understood, where there is such a field", () => {
+  const event = closed({ event_type: Type.Optional(Type.String()), data: Type.Optional(freeObject()) });
+  const errors = compileValidator(event, "body")({ type: "a", payload: {}, Body: {}, endpoint: "x" }) ?? [];
+  assert.deepEqual(Object.fromEntries(errors.map(({ field, message }) => [field, message])), {
+    type: 'is not a known field; did you mean "event_type"?',
+    payload: 'is not a known field; did you mean "data"?',
+    Body: 'is not a known field; did you mean "data"?',
+    endpoint: "is not a known field",
+  });
+});
+
 test("names that are not ours are clipped, and values never shown", () => {
   const errors = problems({ name: "secret-value", ["x".repeat(5_000)]: 1 });
   assert.ok(Object.keys(errors).every((field) => field.length <= 201));

@@ -6,6 +6,7 @@ import { createKeyRing, createSecretBox } from "../adapters/system/secret-box.ts
 import type { Settings } from "../config/options.ts";
 import type { Random } from "../ports/random.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
+import type { Store } from "../ports/store.ts";
 import type { DataFolder } from "./data-folder.ts";
 
 /** Every key the process needs. None of them is ever logged. */
@@ -55,13 +56,17 @@ export async function loadKeys(
   given: {
     readonly master: MasterKeys;
     readonly holder: DigestKeyHolder;
+    readonly store: Pick<Store, "webhooks">;
     readonly folder: DataFolder;
     readonly random: Random;
   },
 ): Promise<Keys> {
-  const { master, holder, folder, random } = given;
+  const { master, holder, store, folder, random } = given;
   const ring = createKeyRing({ current: master.current, previous: master.previous, random });
-  const digestKey = await loadDigestKey({ holder, ring, random });
+  const digestKey = await loadDigestKey({
+    ...{ holder, ring, random },
+    hasSecrets: () => store.webhooks.hasSecrets(),
+  });
   const admin = adminKeyOf(settings, { folder, random });
   return {
     secretBox: createSecretBox({ ring, digestKey }),
@@ -70,6 +75,17 @@ export async function loadKeys(
     cursorKey: createHmac("sha256", master.current).update("posthorn cursor key").digest(),
     warnings: [...master.warnings, ...admin.warnings],
   };
+}
+
+/** Makes the key of digests where it is lost for good. One that is there stays. */
+export async function replaceLostDigestKey(given: {
+  readonly holder: DigestKeyHolder;
+  readonly master: MasterKeys;
+  readonly random: Random;
+}): Promise<void> {
+  const { holder, master, random } = given;
+  const ring = createKeyRing({ current: master.current, previous: master.previous, random });
+  await loadDigestKey({ holder, ring, random, hasSecrets: async () => false });
 }
 
 function masterKeyOf(

@@ -11,7 +11,8 @@ import {
   PosthornError,
   SettingsError,
 } from "./library.ts";
-import type { Posthorn } from "./library.ts";
+import type { List, Posthorn, PublishInput, WebhookView } from "./library.ts";
+import { startReceiver } from "../../test/peers/receiver.ts";
 
 async function withPosthorn(use: (posthorn: Posthorn, dataDir: string) => Promise<void>): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-library-"));
@@ -28,7 +29,7 @@ async function withPosthorn(use: (posthorn: Posthorn, dataDir: string) => Promis
 const event = { eventType: "order.completed", data: { orderId: "4711" } };
 
 suite("library", () => {
-  test("a duplicate throws with the id of the first event", () =>
+  test("WDS-114 WDS-115 a duplicate throws with the id of the first event", () =>
     withPosthorn(async (posthorn) => {
       const first = await posthorn.publish({ ...event, idempotencyKey: "k" });
       await assert.rejects(posthorn.publish({ ...event, idempotencyKey: "k" }), (error: unknown) => {
@@ -53,6 +54,38 @@ suite("library", () => {
       );
       assert.ok(entries[1]?.kind === "refused" && entries[1].error instanceof DuplicateEventError);
       assert.ok(entries[2]?.kind === "refused" && entries[2].error instanceof InvalidRequestError);
+    }));
+
+  test("data and metadata given as JSON text are sent and kept as they are", () =>
+    withPosthorn(async (posthorn) => {
+      const receiver = await startReceiver();
+      await posthorn.webhooks.create({ url: receiver.url(), events: ["*"] });
+      const dataJson = `{ "10": 9007199254740993, "2": [-0, 1e400, ${"9".repeat(400)}], "\\u0061": 1.0 }`;
+      const text = { eventType: "order.completed", dataJson: ` ${dataJson}\n`, metadataJson: '{"n":1.0}' };
+      const { id } = await posthorn.publish(text);
+      const [received] = await receiver.waitForRequests(1);
+      assert.ok(received !== undefined);
+      assert.ok(received.text.endsWith(`,"data":${dataJson},"metadata":{"n":1.0}}`));
+      assert.deepEqual(Buffer.from((await posthorn.events.get(id)).body ?? []), received.body);
+      await receiver.close();
+    }));
+
+  test("a text that is no such JSON, or stands beside a value, is refused by name", () =>
+    withPosthorn(async (posthorn) => {
+      const refused: readonly (readonly [PublishInput, field: string | undefined])[] = [
+        [{ eventType: "a", dataJson: '{"n":1,"n":1}' }, "data.n"],
+        [{ eventType: "a", dataJson: '{"n":' }, undefined],
+        [{ eventType: "a", dataJson: "[]" }, "data"],
+        [{ eventType: "a", dataJson: 5 as unknown as string }, "dataJson"],
+        [{ eventType: "a", dataJson: "{}", data: {} }, "data"],
+        [{ eventType: "a", dataJson: `{"n":"${"x".repeat(262_144)}"}` }, undefined],
+        [{ eventType: "a", data: { n: 1 }, metadataJson: '{"n":1,"n":1}' }, "metadata.n"],
+        [{ eventType: "a", data: new Date(0) }, "data"],
+      ];
+      for (const [index, entry] of (await posthorn.publishMany(refused.map(([input]) => input))).entries()) {
+        assert.ok(entry.kind === "refused", `entry ${index}`);
+        assert.equal(entry.error.fields[0]?.field, refused[index]?.[1], `entry ${index}`);
+      }
     }));
 
   test("EDS-2-1 bytes of any media type are published as they were when the call was made", () =>
@@ -84,8 +117,7 @@ suite("library", () => {
         );
         return true;
       });
-      const page = { active: null, eventType: null, tenantId: null, limit: 10, offset: 0, after: null };
-      assert.deepEqual((await posthorn.webhooks.list(page)).views, []);
+      assert.deepEqual((await posthorn.webhooks.list()).rows, []);
       const made = await posthorn.webhooks
         .create({ ...input, verifyUrl: false, verification: "challenge" })
         .catch(() => null);
@@ -106,7 +138,75 @@ suite("library", () => {
       assert.match(await posthorn.metrics(), /^posthorn_webhooks 1$/m);
     }));
 
-  test("WDS-200 WDS-201 the largest payload is a setting, and what is larger is told both sizes", async () => {
+  test("every list takes the same query and answers the same page, and nothing has to be null", () =>
+    withPosthorn(async (posthorn) => {
+      const { webhooks, events, deliveries, deadLetters, eventTypes, tenants, apiKeys } = posthorn;
+      const { view } = await webhooks.create({ url: "http://127.0.0.1:1/", events: ["x.*"] });
+      const { view: other } = await webhooks.create({ url: "http://127.0.0.1:1/", events: ["y.*"] });
+      const webhookId = view.webhook.id;
+      const ids = [];
+      for (let cursor: string | null | undefined = undefined; cursor !== null; ) {
+        const page: List<WebhookView> = await webhooks.list({ limit: 1, cursor });
+        ids.push(...page.rows.map(({ webhook }) => webhook.id));
+        cursor = page.next;
+      }
+      assert.deepEqual(ids, [other.webhook.id, webhookId]);
+      const published = [];
+      for (let count = 0; count < 3; count += 1)
+        published.unshift((await posthorn.publish({ eventType: "x.y", data: { count } })).id);
+      const first = await events.list({ limit: 2, eventType: "x.y" });
+      const rest = await events.list({ limit: 2, eventType: "x.y", cursor: first.next ?? "" });
+      assert.deepEqual(
+        [...first.rows, ...rest.rows].map(({ id }) => id),
+        published,
+      );
+      assert.equal(rest.next, null);
+      const [eventId = ""] = published;
+      assert.equal((await events.deliveries({ eventId })).rows.length, 1);
+      assert.equal((await deliveries.list({ webhookId, limit: 1 })).rows.length, 1);
+      assert.deepEqual((await deadLetters.list()).rows, []);
+      assert.equal((await deadLetters.retryBatch({ dryRun: true })).count, 0);
+      assert.equal((await webhooks.recover({ id: webhookId, since: 0, dryRun: true })).count, 0);
+      assert.notEqual((await webhooks.rotateSecret({ id: webhookId })).previous, null);
+      assert.equal((await events.replay({ eventId })).length, 1);
+      await eventTypes.put({ name: "x.y" });
+      assert.equal((await eventTypes.get({ name: "x.y" })).name, "x.y");
+      assert.equal((await tenants.list()).length, 1);
+      assert.equal((await apiKeys.create({ name: "ci", role: "admin" })).apiKey.tenantId, null);
+    }));
+
+  test("a call that means nothing is refused with the names of the library", () =>
+    withPosthorn(async (posthorn) => {
+      const { webhooks, deadLetters, deliveries } = posthorn;
+      const fieldsOf = async (call: Promise<unknown>): Promise<string> => {
+        const error: unknown = await call.then(
+          () => assert.fail("it was taken"),
+          (reason: unknown) => reason,
+        );
+        assert.ok(error instanceof PosthornError, String(error));
+        assert.doesNotMatch(error.message + JSON.stringify(error.fields), /[a-z]_[a-z]/);
+        return error.fields.map(({ field }) => field).join();
+      };
+      const page = { limit: 10, before: null, offset: 0 };
+      assert.equal(await fieldsOf(webhooks.list({ page } as never)), "page");
+      assert.equal(await fieldsOf(deadLetters.list({ page } as never)), "page");
+      assert.equal(await fieldsOf(deliveries.list({} as never)), "webhookId");
+      assert.equal(await fieldsOf(webhooks.list({ limit: 1_000 })), "limit");
+      assert.equal(await fieldsOf(posthorn.events.list({ from: "today" as never })), "from");
+      assert.equal(await fieldsOf(posthorn.publish({ eventType: "", data: { a: 1 } })), "eventType");
+      const hook = { url: "http://127.0.0.1:1/", events: ["x.*"] };
+      const rateLimit = { requestsPerMinute: -1, burst: 1 };
+      assert.match(await fieldsOf(webhooks.create({ ...hook, rateLimit })), /^rateLimit/);
+      assert.match(await fieldsOf(webhooks.create({ ...hook, retry: { maxAttempts: -1 } })), /^retry\./);
+      assert.equal(await fieldsOf(deadLetters.retryBatch({ requestsPerSecond: -1 })), "requestsPerSecond");
+      await assert.rejects(posthorn.events.list({ cursor: "nonsense" }), { code: "invalid_cursor" });
+      // @ts-expect-error a filter that another list has
+      await assert.rejects(posthorn.events.list({ status: "pending" }), InvalidRequestError);
+      // @ts-expect-error what has to be there
+      await assert.rejects(webhooks.recover({ id: "1" }), InvalidRequestError);
+    }));
+
+  test("WDS-200 WDS-201 WDS-116 the largest payload is a setting, and what is larger is told both sizes", async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "posthorn-library-"));
     await using stack = new AsyncDisposableStack();
     stack.defer(() => rmSync(dataDir, { recursive: true, force: true }));

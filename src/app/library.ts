@@ -12,20 +12,27 @@
 import { DuplicateEventError, PosthornError } from "../core/errors.ts";
 import { resolveValues } from "../config/resolve.ts";
 import type { Settings } from "../config/options.ts";
-import type {
-  ApiKeyService,
-  DeadLetterService,
-  DeliveryService,
-  EventService,
-  EventTypeService,
-  PublishEntry,
-  PublishInput,
-  PublishReceipt,
-  Scope,
-  TenantService,
-  WebhookService,
-} from "../engine/services.ts";
+import type { PublishEntry, PublishInput, PublishReceipt, Scope, TenantService } from "../engine/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
+import {
+  inLibraryWords,
+  libraryApiKeys,
+  libraryDeadLetters,
+  libraryDeliveries,
+  libraryEvents,
+  libraryEventTypes,
+  libraryWebhooks,
+  withCalls,
+} from "./library-calls.ts";
+import type {
+  LibraryApiKeys,
+  LibraryDeadLetters,
+  LibraryDeliveries,
+  LibraryEvents,
+  LibraryEventTypes,
+  LibraryWebhooks,
+  Scoped,
+} from "./library-calls.ts";
 import { startPosthorn } from "./posthorn.ts";
 
 export {
@@ -41,6 +48,7 @@ export type { ErrorCode, FieldError } from "../core/errors.ts";
 export type { Settings } from "../config/options.ts";
 export type { Logger } from "../ports/telemetry.ts";
 export type * from "../engine/services.ts";
+export type { Filters, Lenient, List, ListQuery, Scoped } from "./library-calls.ts";
 
 /** Settings by their names in code, checked like those of the server; the environment is not read. */
 export interface OpenOptions extends Partial<Settings> {
@@ -52,27 +60,18 @@ export interface OpenOptions extends Partial<Settings> {
   readonly tenantId?: string;
 }
 
-/** A service without its first parameter, the scope, which the library fills in. */
-export type Scoped<Service> = {
-  readonly [Method in keyof Service as Service[Method] extends (scope: Scope, ...rest: never) => unknown
-    ? Method
-    : never]: Service[Method] extends (scope: Scope, ...rest: infer Rest) => infer Result
-    ? (...rest: Rest) => Result
-    : never;
-};
-
 export interface Posthorn {
   /** Resolves after the commit. Throws {@link DuplicateEventError} when the idempotency key was used before. */
   publish(event: PublishInput): Promise<PublishReceipt>;
   /** Never throws for one bad event; entries are in the order of the events. A duplicate is a refused entry. */
   publishMany(events: readonly PublishInput[]): Promise<readonly PublishEntry[]>;
-  readonly events: Omit<Scoped<EventService>, "publish" | "publishMany">;
-  readonly webhooks: Scoped<WebhookService>;
-  readonly deliveries: Scoped<DeliveryService>;
-  readonly deadLetters: Scoped<DeadLetterService>;
-  readonly eventTypes: Scoped<EventTypeService>;
+  readonly events: LibraryEvents;
+  readonly webhooks: LibraryWebhooks;
+  readonly deliveries: LibraryDeliveries;
+  readonly deadLetters: LibraryDeadLetters;
+  readonly eventTypes: LibraryEventTypes;
   readonly tenants: Scoped<TenantService>;
-  readonly apiKeys: Scoped<Omit<ApiKeyService, "authenticate">>;
+  readonly apiKeys: LibraryApiKeys;
   /** Of the HTTP server; null unless `listen` was asked for. */
   readonly url: string | null;
   /** Text in the Prometheus exposition format. */
@@ -104,16 +103,22 @@ export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn>
   const scope: Scope = { tenantId: tenantId ?? null };
   const { services } = running;
   return {
-    publish: async (event) => refuseDuplicate(await services.events.publish(scope, withOwnBytes(event))),
+    publish: async (event) => {
+      try {
+        return refuseDuplicate(await services.events.publish(scope, withOwnBytes(event)));
+      } catch (error) {
+        throw inLibraryWords(error);
+      }
+    },
     publishMany: async (events) =>
       (await services.events.publishMany(scope, events.map(withOwnBytes))).map(refuseDuplicateEntry),
-    events: scoped(services.events, scope),
-    webhooks: scoped(services.webhooks, scope),
-    deliveries: scoped(services.deliveries, scope),
-    deadLetters: scoped(services.deadLetters, scope),
-    eventTypes: scoped(services.eventTypes, scope),
-    tenants: scoped(services.tenants, scope),
-    apiKeys: scoped(services.apiKeys, scope),
+    events: libraryEvents(services, scope),
+    webhooks: libraryWebhooks(services, scope),
+    deliveries: libraryDeliveries(services, scope),
+    deadLetters: libraryDeadLetters(services, scope),
+    eventTypes: libraryEventTypes(services, scope),
+    tenants: withCalls<Scoped<TenantService>>(services.tenants, scope, {}),
+    apiKeys: libraryApiKeys(services, scope),
     url: running.url,
     metrics: () => running.metricsText(),
     close: () => running.stop(),
@@ -133,24 +138,15 @@ function refuseDuplicate(receipt: PublishReceipt): PublishReceipt {
 }
 
 function refuseDuplicateEntry(entry: PublishEntry): PublishEntry {
-  if (entry.kind === "refused" || !entry.receipt.duplicate) return entry;
+  if (entry.kind === "refused") {
+    inLibraryWords(entry.error);
+    return entry;
+  }
+  if (!entry.receipt.duplicate) return entry;
   return { kind: "refused", error: duplicate(entry.receipt) };
 }
 
 function duplicate({ id, idempotencyKey }: PublishReceipt): DuplicateEventError {
   const detail = `the idempotency key "${idempotencyKey}" was used before, for event ${id}`;
   return new DuplicateEventError(id, { code: "conflict", detail });
-}
-
-type ScopedCall = (scope: Scope, ...rest: readonly unknown[]) => unknown;
-
-/** Fills in the scope of every method. */
-function scoped<Service extends object>(service: Service, scope: Scope): Scoped<Service> {
-  return new Proxy(service, {
-    get: (target, name) => {
-      const method: unknown = Reflect.get(target, name);
-      if (typeof method !== "function") return undefined;
-      return (...rest: readonly unknown[]) => (method as ScopedCall).call(target, scope, ...rest);
-    },
-  }) as unknown as Scoped<Service>;
 }

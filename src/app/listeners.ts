@@ -5,6 +5,7 @@ import type { Api, ApiOptions, Readiness } from "../api/server.ts";
 import type { Settings } from "../config/options.ts";
 import { profiles } from "../core/profiles/index.ts";
 import type { Services } from "../engine/services.ts";
+import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import type { Keys } from "./keys.ts";
@@ -15,6 +16,7 @@ export interface ListenerParts {
   readonly services: Services;
   readonly store: Store;
   readonly keys: Keys;
+  readonly random: Random;
   readonly log: Logger;
   readonly readiness: () => Readiness;
   readonly metrics: PrometheusMetrics;
@@ -84,14 +86,22 @@ function isPortTaken(error: unknown): boolean {
 }
 
 function optionsOf(parts: ListenerParts): ApiOptions {
-  const { settings, services, store, keys, log, readiness, metrics } = parts;
+  const { settings, services, store, keys, random, log, readiness, metrics } = parts;
   return {
     services,
     idempotency: store.idempotency,
     secretBox: keys.secretBox,
     clock: systemClock,
+    random,
     log,
-    limits: { payloadBytesMax: settings.payloadBytesMax },
+    metrics: metrics.metrics,
+    limits: { payloadBytesMax: settings.payloadBytesMax, connectionsMax: settings.maxConnections },
+    callRates: {
+      keyCallsPerMinute: settings.apiKeyCallsPerMinute,
+      tenantCallsPerMinute: settings.apiTenantCallsPerMinute,
+      keyPublishesPerMinute: settings.apiKeyPublishesPerMinute,
+      tenantPublishesPerMinute: settings.apiTenantPublishesPerMinute,
+    },
     readiness,
     metricsText: () => metrics.text(),
     profiles,

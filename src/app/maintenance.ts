@@ -5,7 +5,7 @@ import { planStoreMigrations } from "../adapters/store/sqlite/open.ts";
 import { createSystemRandom } from "../adapters/system/random.ts";
 import type { Settings } from "../config/options.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
-import { readMasterKeys } from "./keys.ts";
+import { readMasterKeys, replaceLostDigestKey } from "./keys.ts";
 import { openStore, type StoreSettings } from "./open-store.ts";
 
 /** What a migration would do or did: the version of the database, and the steps. */
@@ -34,13 +34,21 @@ export async function planMigrations(
 }
 
 /** Brings the database up to date, which starting does as well. No server may run on a data folder meanwhile. */
-export async function migrateStore(settings: MigrationSettings): Promise<MigrationReport> {
+export async function migrateStore(
+  settings: MigrationSettings,
+  { newDigestKey = false }: { readonly newDigestKey?: boolean } = {},
+): Promise<MigrationReport> {
   const report = await planMigrations(settings);
   const isEmbedded = settings.databaseUrl === null;
   const folder = isEmbedded ? prepareDataFolder(settings.dataDir).folder : dataFolderAt(settings.dataDir);
-  const masterKeys = () => readMasterKeys(settings, { folder, random: createSystemRandom() });
-  const { store } = await openStore(settings, { folder, masterKeys });
-  await store.close();
+  const random = createSystemRandom();
+  const masterKeys = () => readMasterKeys(settings, { folder, random });
+  const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys });
+  try {
+    if (newDigestKey) await replaceLostDigestKey({ holder, master: masterKeys(), random });
+  } finally {
+    await store.close();
+  }
   return report;
 }
 

@@ -5,10 +5,10 @@ import type { RedisSharedState } from "../adapters/shared-state/redis/shared-sta
 import { systemClock } from "../adapters/system/clock.ts";
 import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
 import type { Settings } from "../config/options.ts";
-import { routeWork } from "../engine/ownership/work-routing.ts";
+import { routeWork } from "../engine/cluster/work-routing.ts";
 import type { Random } from "../ports/random.ts";
 import type { ConfigChange } from "../ports/store/config-changes.ts";
-import type { LaneLeft } from "../ports/store/ownership.ts";
+import type { PendingLane } from "../ports/store/ownership.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 
 /** What processes share beside the store, where settings name it. Both may be away later; at the start they must be there. */
@@ -49,7 +49,7 @@ export function storeHooks({ workQueue, sharedState }: Companions) {
     ...(workQueue !== null && {
       workQueue: {
         isOpen: () => workQueue.isConnected,
-        left: (lanes: readonly LaneLeft[]) => routeWork(workQueue, lanes),
+        announce: (lanes: readonly PendingLane[]) => routeWork(workQueue, lanes),
       },
     }),
     ...(sharedState !== null && {

@@ -42,6 +42,7 @@ export async function openStore(
     ...{ connectionsMax: settings.databaseConnections, ...direct },
     ...(companions === undefined ? {} : storeHooks(companions)),
   });
+  companions?.sharedState?.serve(store.scope);
   return { store, digestKeyHolder: store.digestKey };
 }
 

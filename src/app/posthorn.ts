@@ -16,6 +16,7 @@ import { createLog } from "./logging.ts";
 import { type Companions, companionSources, openCompanions } from "./open-companions.ts";
 import { openStore } from "./open-store.ts";
 import { Readings } from "./readings.ts";
+import { StoreClock } from "./store-clock.ts";
 import { assembleEngine } from "./running-engine.ts";
 import type { AssembledEngine } from "./running-engine.ts";
 
@@ -67,21 +68,24 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const masterKeys = () => master;
   const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys, companions });
   started.defer(() => store.close());
-  const keys = await loadKeys(settings, { master, holder, folder, random });
+  const keys = await loadKeys(settings, { master, holder, store, folder, random });
   for (const warning of [...warnings, ...keys.warnings]) log.warn({}, warning);
   const { transport, names } = overrides;
+  const clock = new StoreClock({ clock: systemClock, time: store.time?.bind(store), log });
+  started.defer(() => clock.stop());
+  await clock.start();
   const assembled = await assembleEngine({
-    ...{ settings, store, companions, keys, random, telemetry },
+    ...{ settings, store, companions, clock, keys, random, telemetry },
     ...(transport !== undefined && { transport }),
     ...(names !== undefined && { names }),
   });
   const { engine, lifecycle, services } = assembled;
-  observe(metrics, { store, companions, assembled });
+  observe(metrics, { store, companions, clock, assembled, pool: settings.workerPool });
   const grace = new Grace(settings.shutdownGraceMs);
   const readings = new Readings({ engine, store, companions, settings });
   started.defer(() => readings.stop());
   const readiness = (): Readiness => readings.readiness();
-  const listening = { settings, services, store, keys, log, readiness, metrics };
+  const listening = { settings, services, store, keys, random, log, readiness, metrics };
   const listens = overrides.listens !== false;
   const hasApi = settings.roles.includes("api");
   // First to open and last to close, so that they tell how the start and the shutdown get on.
@@ -118,9 +122,15 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
 
 function observe(
   metrics: PrometheusMetrics,
-  of: { readonly store: Store; readonly companions: Companions; readonly assembled: AssembledEngine },
+  of: {
+    readonly store: Store;
+    readonly companions: Companions;
+    readonly clock: StoreClock;
+    readonly assembled: AssembledEngine;
+    readonly pool: string;
+  },
 ): void {
-  const { store, companions, assembled } = of;
+  const { store, companions, clock, assembled, pool } = of;
   const { engine, transport } = assembled;
   metrics.observe({
     depth: () => store.deliveries.depth(),
@@ -129,9 +139,11 @@ function observe(
         webhookId: webhook.id,
         state: circuit.phase,
       })),
+    pool,
     activity: () => engine.activity(),
     openSockets: () => transport.openSockets(),
     ...(store.ownership === undefined ? {} : { workers: store.ownership.pools.bind(store.ownership) }),
+    ...(store.time !== undefined && { clockOffsetMs: () => clock.offsetMs }),
     ...companionSources(companions),
   });
 }

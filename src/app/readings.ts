@@ -3,7 +3,9 @@ import type { Readiness } from "../api/server.ts";
 import type { Settings } from "../config/options.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { SharedState } from "../ports/shared-state.ts";
-import type { Store } from "../ports/store.ts";
+import { storeTroubles } from "../ports/store.ts";
+import type { Store, StoreTrouble } from "../ports/store.ts";
+import { shortageTexts } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
 import { StoreProbe } from "./store-probe.ts";
 
@@ -15,7 +17,7 @@ export interface ReadingSources {
     readonly workQueue: Pick<WorkQueue, "isConnected"> | null;
     readonly sharedState: Pick<SharedState, "isAvailable"> | null;
   };
-  readonly settings: Pick<Settings, "roles" | "databaseUrl">;
+  readonly settings: Pick<Settings, "roles">;
 }
 
 /**
@@ -25,37 +27,52 @@ export interface ReadingSources {
 export class Readings {
   readonly #sources: ReadingSources;
   readonly #delivers: boolean;
-  readonly #probe: StoreProbe | null;
+  readonly #probe: StoreProbe;
   /** What the process as a whole is about. */
   phase: "starting" | "running" | "draining" = "starting";
 
   constructor(of: ReadingSources) {
     this.#sources = of;
     this.#delivers = of.settings.roles.includes("worker");
-    // A file does not go away; that it cannot be written, commits tell.
-    this.#probe = of.settings.databaseUrl === null ? null : new StoreProbe(of.store, systemClock);
-    this.#probe?.start();
+    this.#probe = new StoreProbe(of.store, systemClock);
+    this.#probe.start();
   }
 
   readiness(): Readiness {
     const { engine, companions } = this.#sources;
     const { workQueue, sharedState } = companions;
-    const { storeHealthy, holds } = engine.activity();
-    const isStoreThere = storeHealthy && (this.#probe?.healthy ?? true);
+    const { storeTrouble, shortage, holds } = engine.activity();
+    // Damage is met by readers as well; that there is no space, by writers alone.
+    const trouble = this.#probe.trouble ?? storeTrouble;
     const obstacles = [
       ...(this.phase === "running" ? [] : [this.phase]),
-      ...(isStoreThere ? [] : ["store_unavailable"]),
+      ...(trouble === null ? [] : ["store_unavailable", ...codes[trouble]]),
       // Other workers may serve its webhooks by now, so it sends nothing until the store hears of it again.
       ...(this.#delivers && !holds && this.phase !== "starting" ? ["worker_suspended"] : []),
     ];
     const flaws = [
       ...(workQueue?.isConnected === false ? ["queue_unavailable"] : []),
       ...(sharedState?.isAvailable === false ? ["shared_state_unavailable"] : []),
+      ...(shortage === null ? [] : ["local_shortage"]),
     ];
-    return { ready: obstacles.length === 0, reasons: [...obstacles, ...flaws] };
+    const details = [
+      ...(trouble === null || trouble === "away" ? [] : [storeTroubles[trouble]]),
+      ...(shortage === null ? [] : [shortageTexts[shortage]]),
+    ];
+    return { ready: obstacles.length === 0, reasons: [...obstacles, ...flaws], details };
   }
 
   stop(): void {
-    this.#probe?.stop();
+    this.#probe.stop();
   }
 }
+
+/** What is said beyond `store_unavailable`. */
+const codes: Readonly<Record<StoreTrouble, readonly string[]>> = {
+  away: [],
+  standby: ["store_is_standby"],
+  read_only: ["store_is_read_only"],
+  waits_for_standby: ["store_waits_for_standby"],
+  disk_full: ["disk_full"],
+  damaged: ["store_damaged"],
+};

@@ -1,5 +1,4 @@
 import { createSchemaCompiler } from "../adapters/schema/ajv/schema-compiler.ts";
-import { systemClock } from "../adapters/system/clock.ts";
 import { createNameLookup } from "../adapters/system/name-lookup.ts";
 import { createHttpTransport } from "../adapters/transport/http/http-transport.ts";
 import { daysToMs } from "../config/options.ts";
@@ -11,9 +10,10 @@ import { hashApiKey } from "../engine/management/api-key-service.ts";
 import { createServices } from "../engine/management/create-services.ts";
 import { createFreshServices } from "../engine/management/fresh-services.ts";
 import type { ManagementServices } from "../engine/management/create-services.ts";
-import { loadSchemaRegistry } from "../engine/management/schema-registry.ts";
+import { SchemaRegistry } from "../engine/management/schema-registry.ts";
 import { loadTenantDirectory } from "../engine/management/tenant-directory.ts";
 import type { Services } from "../engine/services.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
@@ -37,6 +37,8 @@ export interface EngineParts {
   readonly store: Store;
   /** Of use with PostgreSQL only. */
   readonly companions?: Companions;
+  /** By which everything due is judged. */
+  readonly clock: Clock;
   readonly keys: Keys;
   readonly random: Random;
   readonly telemetry: Telemetry;
@@ -46,8 +48,11 @@ export interface EngineParts {
   readonly names?: NameLookup;
 }
 
-/** Writes in one transaction: above some hundreds a group gains nothing and only waits longer. */
-const commitWritesMax = 1024;
+/**
+ * Rows in one transaction. SQLite writes a delivery in 10 to 20 µs on the event loop, so this is some 30 ms; above some
+ * hundreds a group gains nothing and only waits longer.
+ */
+const commitRowsMax = 2_048;
 /** Beyond what any tenant needs, and below what would make the engine's memory a surprise. */
 const webhooksPerTenantMax = 100_000;
 /** Shorter than the five seconds after which Node's own servers close idle connections. */
@@ -57,9 +62,9 @@ const userAgent = `Posthorn/${version}`;
 
 /** Wires the engine to its adapters. */
 export async function assembleEngine(parts: EngineParts): Promise<AssembledEngine> {
-  const { settings, store, companions, keys, random, telemetry } = parts;
+  const { settings, store, companions, clock, keys, random, telemetry } = parts;
   const policy = createAddressPolicy({ allow: settings.egressAllow, allowLoopback: settings.dev });
-  const transport = parts.transport ?? openTransport(settings, policy);
+  const transport = parts.transport ?? openTransport(settings, { addressPolicy: policy, clock });
   const urlRules = {
     policy,
     allowHttp: settings.dev || settings.egressAllowHttp,
@@ -67,8 +72,8 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
   };
   const requestOrigin = requestOriginOf(settings);
   const schemaCompiler = createSchemaCompiler();
-  const tenants = await loadTenantDirectory({ registry: store.registry, clock: systemClock });
-  const schemas = await loadSchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
+  const tenants = await loadTenantDirectory({ registry: store.registry, clock });
+  const schemas = new SchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
   const { workQueue = null, sharedState = null } = companions ?? {};
   const engine = new Engine({
     store,
@@ -78,10 +83,10 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     poolOf: (tenantId) => tenants.get(tenantId)?.workerPool ?? "default",
     transport,
     secretBox: keys.secretBox,
-    clock: systemClock,
+    clock,
     random,
     telemetry,
-    limits: { ...limitsOf(settings), commitWritesMax },
+    limits: { ...limitsOf(settings), commitRowsMax },
     retention: {
       payloadMs: daysToMs(settings.retentionPayloadDays),
       historyMs: daysToMs(settings.retentionHistoryDays),
@@ -92,7 +97,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     requestOrigin,
     urlRules,
     tenantExists: (tenantId) => tenants.has(tenantId),
-    schemaProblems: (event) => schemas.validate(event),
+    schemas,
   });
   const { lifecycle, ...management } = createServices({
     access: engine,
@@ -100,7 +105,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     ...(sharedState !== null && { news: sharedState.news }),
     secretBox: keys.secretBox,
     schemaCompiler,
-    clock: systemClock,
+    clock,
     random,
     telemetry,
     urlRules,
@@ -126,10 +131,13 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
   };
 }
 
-function openTransport(settings: Settings, addressPolicy: AddressPolicy): Transport {
+function openTransport(
+  settings: Settings,
+  { addressPolicy, clock }: { readonly addressPolicy: AddressPolicy; readonly clock: Clock },
+): Transport {
   return createHttpTransport({
     addressPolicy,
-    clock: systemClock,
+    clock,
     // As many again may be idle, so that a burst over many origins does not have to close one connection per request.
     socketsMax: 2 * settings.concurrency,
     idleSocketMs,

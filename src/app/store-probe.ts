@@ -1,15 +1,16 @@
 import type { Clock, Timer } from "../ports/clock.ts";
-import type { Store } from "../ports/store.ts";
+import { StoreUnavailableError, type Store, type StoreTrouble } from "../ports/store.ts";
 
 /**
- * Asks a store that may go away whether it is there, so that a process which writes nothing just now knows too.
- * A question without an answer counts like a refusal.
+ * Asks a store whether it is there, so that a process which writes nothing just now knows too. A question without an
+ * answer counts like a refusal; a refusal that says why counts at once.
  */
 export class StoreProbe {
   readonly #store: Pick<Store, "ping">;
   readonly #clock: Clock;
   #timer: Timer | null = null;
   #answeredMs: number;
+  #known: StoreTrouble | null = null;
   #isAsking = false;
   #stopped = false;
 
@@ -19,9 +20,10 @@ export class StoreProbe {
     this.#answeredMs = clock.monotonicMs();
   }
 
-  /** The store answered a moment ago. */
-  get healthy(): boolean {
-    return this.#clock.monotonicMs() - this.#answeredMs < silentMsMax;
+  /** Null when the store answered a moment ago, and nothing speaks against writing. */
+  get trouble(): StoreTrouble | null {
+    if (this.#known !== null) return this.#known;
+    return this.#clock.monotonicMs() - this.#answeredMs < silentMsMax ? null : "away";
   }
 
   start(): void {
@@ -43,12 +45,17 @@ export class StoreProbe {
     try {
       await this.#store.ping();
       this.#answeredMs = this.#clock.monotonicMs();
-    } catch {
-      // `healthy` tells.
+      this.#known = null;
+    } catch (error) {
+      this.#known = knownTrouble(error);
     } finally {
       this.#isAsking = false;
     }
   }
+}
+
+function knownTrouble(error: unknown): StoreTrouble | null {
+  return error instanceof StoreUnavailableError && error.trouble !== "away" ? error.trouble : null;
 }
 
 const probeMs = 1_000;

@@ -1,4 +1,4 @@
-import { CommandFailure } from "./failures.ts";
+import { CommandFailure, RefusedError } from "./failures.ts";
 
 /** An object of the API as it came; commands print it and read a few fields. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -14,10 +14,14 @@ export interface CallOptions {
 
 const timeoutMs = 60_000;
 
-/** The HTTP API for commands: one method, and every refusal becomes a failure with words for people. */
+/**
+ * The HTTP API for commands: one method, and every refusal becomes a failure with words for people. The key goes to a
+ * server only after it has said, asked without the key, that it is a Posthorn.
+ */
 export class ApiClient {
   readonly #base: string;
   readonly #key: string;
+  #recognised: Promise<void> | null = null;
 
   constructor(server: { readonly url: string; readonly key: string }) {
     this.#base = server.url.endsWith("/") ? server.url : `${server.url}/`;
@@ -45,41 +49,89 @@ export class ApiClient {
         if (one !== undefined) url.searchParams.append(name, String(one));
       }
     }
+    this.#recognised ??= this.#recognise();
+    await this.#recognised;
     const response = await this.#send(url, { method, ...options });
     const text = await response.text();
+    if (isRedirect(response)) throw redirected(url, response);
     if (!response.ok) throw refusal({ status: response.status, text });
-    return text === "" ? {} : parse(text, url);
+    if (text !== "") return parse(text, url);
+    if (response.status === 204) return {};
+    throw new CommandFailure(`${url.origin} answered ${response.status} without any content`, [notPosthorn]);
   }
 
-  async #send(
-    url: URL,
-    { method, body, raw, headers }: CallOptions & { readonly method: string },
-  ): Promise<Response> {
-    const sent = raw?.body ?? (body === undefined ? undefined : JSON.stringify(body));
-    try {
-      return await fetch(url, {
-        method,
-        headers: {
-          authorization: `Bearer ${this.#key}`,
-          ...(sent !== undefined && { "content-type": raw?.contentType ?? "application/json" }),
-          ...headers,
-        },
-        ...(sent !== undefined && { body: sent }),
-        redirect: "error",
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-    } catch (error) {
-      throw unreachable(url, error);
+  async #recognise(): Promise<void> {
+    const url = new URL("v1", this.#base);
+    const response = await fetchFrom(url, {});
+    const text = await response.text();
+    if (isRedirect(response)) throw redirected(url, response);
+    if (!saysPosthorn(text)) {
+      throw new CommandFailure(`${url.origin} is not a Posthorn server`, [
+        `GET ${url.href} answered ${response.status} and did not say that it is one; the API key was not sent.`,
+        "Say where Posthorn is with --url or POSTHORN_URL.",
+      ]);
     }
+  }
+
+  #send(url: URL, { method, body, raw, headers }: CallOptions & { readonly method: string }) {
+    const sent = raw?.body ?? (body === undefined ? undefined : JSON.stringify(body));
+    return fetchFrom(url, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.#key}`,
+        ...(sent !== undefined && { "content-type": raw?.contentType ?? "application/json" }),
+        ...headers,
+      },
+      ...(sent !== undefined && { body: sent }),
+    });
   }
 }
 
-function parse(text: string, url: URL): Json {
+const notPosthorn = "Is it a Posthorn server, or something in front of one?";
+
+async function fetchFrom(url: URL, request: RequestInit): Promise<Response> {
   try {
-    return JSON.parse(text) as Json;
-  } catch {
-    throw new CommandFailure(`${url.origin} did not answer with JSON; is it a Posthorn server?`);
+    return await fetch(url, { ...request, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
+  } catch (error) {
+    throw unreachable(url, error);
   }
+}
+
+/** The index of the API names its service; whatever stands in front of one may refuse the index as the API would. */
+function saysPosthorn(text: string): boolean {
+  const answer = readJson(text);
+  return answer?.["service"] === "posthorn" || isProblem(answer);
+}
+
+function isRedirect({ status }: Response): boolean {
+  return status >= 300 && status < 400;
+}
+
+function redirected(url: URL, response: Response): CommandFailure {
+  const target = URL.parse(response.headers.get("location") ?? "", url);
+  return new CommandFailure(`${url.origin} redirects to ${target?.origin ?? "another address"}`, [
+    "An API key is not taken along. Say where Posthorn is with --url or POSTHORN_URL.",
+  ]);
+}
+
+function parse(text: string, url: URL): Json {
+  const answer = readJson(text);
+  if (answer === null)
+    throw new CommandFailure(`${url.origin} did not answer with a JSON object`, [notPosthorn]);
+  return answer;
+}
+
+/** What OpenSSL makes of an answer in plain text. */
+const withoutTls = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
+
+/**
+ * A number that reading would change is printed as the server wrote it: an event shows the numbers of its publisher. The
+ * types that the build is made with do not know `JSON.rawJSON`.
+ */
+function keepNumber(_name: string, value: unknown, context?: { readonly source?: string }): unknown {
+  if (typeof value !== "number" || context?.source === undefined || String(value) === context.source)
+    return value;
+  return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(context.source);
 }
 
 function unreachable(url: URL, error: unknown): CommandFailure {
@@ -88,6 +140,16 @@ function unreachable(url: URL, error: unknown): CommandFailure {
   if (code === "ECONNREFUSED") {
     return new CommandFailure(`nothing answers at ${url.origin}: is the server running?`, [
       "Start it with npm start, or say where it is with --url or POSTHORN_URL.",
+    ]);
+  }
+  if (url.protocol === "https:" && withoutTls.has(code)) {
+    return new CommandFailure(`${url.origin} does not speak TLS`, [
+      `Use http: --url ${url.origin.replace("https:", "http:")}`,
+    ]);
+  }
+  if (url.protocol === "http:" && code === "UND_ERR_SOCKET") {
+    return new CommandFailure(`${url.origin} closed the connection without an answer`, [
+      `Perhaps it speaks TLS only: --url ${url.origin.replace("http:", "https:")}`,
     ]);
   }
   if (error instanceof Error && error.name === "TimeoutError") {
@@ -100,20 +162,26 @@ function unreachable(url: URL, error: unknown): CommandFailure {
 }
 
 function refusal(answer: { readonly status: number; readonly text: string }): CommandFailure {
-  const problem = readProblem(answer.text);
-  if (problem === null) return new CommandFailure(`the server answered ${answer.status} and no explanation`);
-  const { title, detail, code, errors } = problem;
+  const problem = readJson(answer.text);
+  if (problem === null || !isProblem(problem))
+    return new CommandFailure(`the server answered ${answer.status} and no explanation`);
+  const { title, detail, errors } = problem;
+  const code = String(problem["code"]);
   const fields = Array.isArray(errors) ? (errors as { field: string; message: string }[]) : [];
   const hints = fields.map(({ field, message }) => `  ${field === "" ? "the request" : field} ${message}`);
   if (code === "unauthenticated")
     hints.push("Set POSTHORN_KEY or --key; the admin key lies in the server's data folder.");
-  return new CommandFailure(`${String(detail ?? title)} (${answer.status} ${String(code)})`, hints);
+  return new RefusedError(`${String(detail ?? title)} (${answer.status} ${code})`, { code, hints });
 }
 
-function readProblem(text: string): Json | null {
+function isProblem(answer: Json | null): boolean {
+  return typeof answer?.["code"] === "string" && typeof answer["title"] === "string";
+}
+
+function readJson(text: string): Json | null {
   try {
-    const problem: unknown = JSON.parse(text);
-    return typeof problem === "object" && problem !== null && "code" in problem ? { ...problem } : null;
+    const value: unknown = JSON.parse(text, keepNumber);
+    return typeof value === "object" && value !== null ? { ...value } : null;
   } catch {
     return null;
   }

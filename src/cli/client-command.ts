@@ -2,11 +2,12 @@ import type { Command } from "commander";
 import { ApiClient } from "./api-client.ts";
 import type { CallOptions, Json } from "./api-client.ts";
 import { findServer } from "./connection.ts";
-import { UsageError } from "./failures.ts";
+import { RefusedError, UsageError } from "./failures.ts";
 import type { Invocation } from "./invocation.ts";
 import { printFields, printTable } from "./table.ts";
 import type { Column } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
+import { timeOf } from "./times.ts";
 
 /** What a client command works with. */
 export interface ClientCall {
@@ -50,6 +51,14 @@ export class OptionValues {
     return number;
   }
 
+  /** A time, or a span before now such as `1h`; with `ahead` after now. */
+  time(name: string, direction: "ago" | "ahead" = "ago"): string | undefined {
+    const text = this.text(name);
+    return text === undefined
+      ? undefined
+      : timeOf(text, { flag: `--${dashed(name)}`, now: Date.now(), direction });
+  }
+
   /** `{"a": 1}` given as text. */
   json(name: string): unknown {
     const text = this.text(name);
@@ -73,9 +82,45 @@ export function clientCommand(
       const server = findServer({ url: options.text("url"), key: options.text("key") }, invocation.env);
       if (server.keyFile !== null)
         terminal.note(terminal.errStyle("dim", `using the admin key of ${server.keyFile}`));
-      await run({ client: new ApiClient(server), terminal, args: command.args, options, invocation });
+      const client = new ApiClient(server);
+      try {
+        await run({ client, terminal, args: command.args, options, invocation });
+      } catch (error) {
+        throw await withOtherKind(error, { client, args: command.args });
+      }
     });
 }
+
+/** Ids of events, deliveries and webhooks look alike: where one is not found, whether it is one of the others. */
+async function withOtherKind(
+  failure: unknown,
+  { client, args }: { readonly client: ApiClient; readonly args: readonly string[] },
+): Promise<unknown> {
+  const id = args.find((arg) => uuidForm.test(arg));
+  if (!(failure instanceof RefusedError) || failure.code !== "not_found" || id === undefined) return failure;
+  for (const { kind, plural, commands } of kinds) {
+    if (!(await exists(client, `/v1/${plural}/${id}`))) continue;
+    const hint = `This is the id of ${kind}: ${commands.map((one) => `posthorn ${one} ${id}`).join(", or ")}`;
+    return new RefusedError(failure.message, { code: failure.code, hints: [...failure.hints, hint] });
+  }
+  return failure;
+}
+
+async function exists(client: ApiClient, path: string): Promise<boolean> {
+  try {
+    await client.get(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const kinds = [
+  { kind: "an event", plural: "events", commands: ["events get", "events deliveries"] },
+  { kind: "a delivery", plural: "deliveries", commands: ["deliveries get"] },
+  { kind: "a webhook", plural: "webhooks", commands: ["webhooks get", "deliveries list"] },
+] as const;
 
 /** Options of a listing. */
 export function addPageOptions(command: Command): Command {

@@ -45,6 +45,9 @@ function parseServerUrl(text: string): URL {
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     throw new UsageError(`"${text}" is not the URL of a server; write it like http://127.0.0.1:8080`);
   }
+  if (/^\/v1\/?$/.test(url.pathname)) {
+    throw new UsageError(`the URL of a server has no /v1: write ${url.origin}`);
+  }
   return url;
 }
 

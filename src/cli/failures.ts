@@ -18,6 +18,17 @@ export class CommandFailure extends Error {
   }
 }
 
+/** The server refused it; `code` is the API's. */
+export class RefusedError extends CommandFailure {
+  override readonly name = "RefusedError";
+  readonly code: string;
+
+  constructor(message: string, refusal: { readonly code: string; readonly hints: readonly string[] }) {
+    super(message, refusal.hints);
+    this.code = refusal.code;
+  }
+}
+
 /** It was asked for in a way that means nothing. */
 export class UsageError extends CommandFailure {
   override readonly name = "UsageError";

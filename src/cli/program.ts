@@ -52,7 +52,7 @@ export async function runProgram(args: readonly string[], invocation: Invocation
   const program = createProgram(invocation);
   configure(program, invocation);
   try {
-    await program.parseAsync(args, { from: "user" });
+    await program.parseAsync(helpOfInner(program, args), { from: "user" });
     return exitStatus.done;
   } catch (error) {
     // Commander has printed its own message.
@@ -62,6 +62,15 @@ export async function runProgram(args: readonly string[], invocation: Invocation
     for (const hint of error.hints) terminal.note(hint);
     return error.status;
   }
+}
+
+/** `help webhooks create` is `webhooks create --help`; commander alone would stop at `webhooks`. */
+function helpOfInner(program: Command, args: readonly string[]): readonly string[] {
+  const [first, ...names] = args;
+  if (first !== "help" || names.length < 2) return args;
+  let command: Command | undefined = program;
+  for (const name of names) command = command?.commands.find((one) => one.name() === name);
+  return command === undefined ? names : [...names, "--help"];
 }
 
 /** Commander passes these on to commands only when they are made after, so they are set on all of them. */

@@ -6,8 +6,9 @@ const advice: Readonly<Record<string, readonly string[]>> = {
   DataFolderError: [],
   SchemaTooNewError: [],
   MigrationMismatchError: ["Restore the database from a backup, or use the version that made it."],
-  ForeignDatabaseError: ["Use another folder: --data-dir."],
-  StoreUnavailableError: [],
+  ForeignDatabaseError: [
+    "Use another folder: --data-dir. If it was one, restore a backup: docs/operations.md, Backup and restore.",
+  ],
   KeyFileError: [],
   KeySettingError: [],
   DatabaseSetupError: [],
@@ -17,7 +18,7 @@ const advice: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** What to tell a person about a failed start; anything unknown stays what it is, with its stack. */
-export function startFailure(error: unknown): unknown {
+export function startFailure(error: unknown, doing = "cannot start"): unknown {
   if (!(error instanceof Error)) return error;
   if (error.name === "BackupElsewhereError") return new CommandFailure(error.message, []);
   const code = "code" in error ? error.code : undefined;
@@ -32,9 +33,26 @@ export function startFailure(error: unknown): unknown {
       "Use --host 127.0.0.1, or 0.0.0.0 for all addresses.",
     ]);
   }
+  const refused = refusals[String(code)];
+  if (refused !== undefined && "path" in error) {
+    return new CommandFailure(`${doing}: ${String(error.path)}: ${refused}`, [
+      "The user who runs this needs to write there; or use another folder: --data-dir.",
+    ]);
+  }
+  if ("explanation" in error) return new CommandFailure(`${doing}: ${String(error.explanation)}`);
   const hints = advice[error.name];
-  return hints === undefined ? error : new CommandFailure(`cannot start: ${error.message}`, hints);
+  if (hints !== undefined) return new CommandFailure(`${doing}: ${error.message}`, hints);
+  // The system refused a file or a socket; its words name it, and a stack would add nothing.
+  return "syscall" in error ? new CommandFailure(`${doing}: ${error.message}`) : error;
 }
+
+/** What the system says of a file or folder, in words. */
+const refusals: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EPERM: "not permitted",
+  EROFS: "the file system is read-only",
+  ENOSPC: "no space is left",
+};
 
 function portTaken(error: Error): CommandFailure {
   const port = "port" in error ? String(error.port) : "?";

@@ -1,4 +1,5 @@
 import type { Terminal } from "./terminal.ts";
+import { relativeTime } from "./times.ts";
 
 /** What a command prints of one row. */
 export interface Column<Row> {
@@ -35,7 +36,7 @@ export function printFields(terminal: Terminal, fields: Readonly<Record<string, 
   const names = Object.keys(fields);
   const width = Math.max(0, ...names.map((name) => name.length));
   for (const [name, value] of Object.entries(fields)) {
-    terminal.data(`${terminal.outStyle("dim", name.padEnd(width))}${gap}${cellText(value)}`);
+    terminal.data(`${terminal.outStyle("dim", name.padEnd(width))}${gap}${fieldText(value)}`);
   }
 }
 
@@ -46,9 +47,17 @@ export function cellText(value: unknown): string {
   return text.replaceAll(/\p{Cc}/gu, "·");
 }
 
-/** `2026-01-31 09:30:00` of an RFC 3339 text in UTC. */
+/** `2026-01-31 09:30:00, 3 min ago` of an RFC 3339 text in UTC. */
 export function shortTime(instant: unknown): string {
-  return typeof instant === "string" ? instant.slice(0, 19).replace("T", " ") : "-";
+  if (typeof instant !== "string") return "-";
+  return `${instant.slice(0, 19).replace("T", " ")}, ${relativeTime(instant, Date.now())}`;
+}
+
+const instantForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z$/;
+
+function fieldText(value: unknown): string {
+  const text = cellText(value);
+  return instantForm.test(text) ? `${text} (${relativeTime(text, Date.now())})` : text;
 }
 
 function cut(line: string, columns: number | undefined): string {

@@ -21,7 +21,15 @@ export interface Option<Value = unknown> {
 }
 
 /** Headings of docs/configuration.md, in this order. */
-export const optionGroups = ["Server", "Storage", "Security", "Delivery", "Retention", "Logging"] as const;
+export const optionGroups = [
+  "Server",
+  "Storage",
+  "Security",
+  "API",
+  "Delivery",
+  "Retention",
+  "Logging",
+] as const;
 /** One of {@link optionGroups}. */
 export type OptionGroup = (typeof optionGroups)[number];
 

@@ -1,5 +1,6 @@
 import type { Option, OptionGroup } from "./option.ts";
 import {
+  callsPerMinute,
   cidr,
   days,
   milliseconds,
@@ -82,6 +83,15 @@ const server = {
       "Development mode: `http` URLs and targets on this machine are allowed, nothing else is relaxed. Refused unless the host is a loopback address.",
     kind: flag,
     fallback: false,
+  }),
+  maxConnections: option({
+    env: "POSTHORN_MAX_CONNECTIONS",
+    group: "Server",
+    description:
+      "Connections that callers may hold open to this process; further ones are closed at once. Together with twice " +
+      "`POSTHORN_CONCURRENCY` and some fifty files they must stay below the limit of file descriptors (`ulimit -n`).",
+    kind: integer({ min: 1, max: 100_000, unit: "connections" }),
+    fallback: 2_000,
   }),
   shutdownGraceMs: option({
     env: "POSTHORN_SHUTDOWN_GRACE_MS",
@@ -225,11 +235,44 @@ const security = {
   }),
 } as const;
 
+const api = {
+  apiKeyCallsPerMinute: option({
+    env: "POSTHORN_API_KEY_CALLS_PER_MINUTE",
+    group: "API",
+    description:
+      "Calls with one API key, other than publishing; 0 or `none` is no limit. Calls beyond it get 429. Keys of administrators have no limit. Each process counts for itself.",
+    kind: callsPerMinute,
+    fallback: 1_000,
+  }),
+  apiTenantCallsPerMinute: option({
+    env: "POSTHORN_API_TENANT_CALLS_PER_MINUTE",
+    group: "API",
+    description: "The same over all keys of a tenant.",
+    kind: callsPerMinute,
+    fallback: 5_000,
+  }),
+  apiKeyPublishesPerMinute: option({
+    env: "POSTHORN_API_KEY_PUBLISHES_PER_MINUTE",
+    group: "API",
+    description:
+      "Calls that publish, with one API key; 0 or `none` is no limit. A batch of up to 1,000 events is one call.",
+    kind: callsPerMinute,
+    fallback: 60_000,
+  }),
+  apiTenantPublishesPerMinute: option({
+    env: "POSTHORN_API_TENANT_PUBLISHES_PER_MINUTE",
+    group: "API",
+    description: "The same over all keys of a tenant.",
+    kind: callsPerMinute,
+    fallback: 120_000,
+  }),
+} as const;
+
 const delivery = {
   payloadBytesMax: option({
     env: "POSTHORN_MAX_PAYLOAD_BYTES",
     group: "Delivery",
-    description: "Largest `data` of an event, as minified JSON. Above 20,000 a metric counts it as large.",
+    description: "Largest `data` of an event, as published. Above 20,000 a metric counts it as large.",
     kind: integer({ min: 1_024, max: 16_777_216, unit: "bytes" }),
     fallback: 262_144,
   }),
@@ -315,7 +358,15 @@ const logging = {
 } as const;
 
 /** Every setting of the program. */
-export const options = { ...server, ...storage, ...security, ...delivery, ...retention, ...logging } as const;
+export const options = {
+  ...server,
+  ...storage,
+  ...security,
+  ...api,
+  ...delivery,
+  ...retention,
+  ...logging,
+} as const;
 
 /** Name of a setting in code. */
 export type OptionName = keyof typeof options;

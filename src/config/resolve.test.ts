@@ -180,7 +180,7 @@ suite("settings", () => {
   test("PostgreSQL needs a master key and lets every role run alone", () => {
     const shared = { POSTHORN_DATABASE_URL: "postgres://user:canary@host/db" };
     const [problem = "", ...more] = problems({ env: { ...shared, POSTHORN_ROLES: "scheduler" } });
-    assert.match(problem, /POSTHORN_MASTER_KEY.* is required with PostgreSQL.*openssl rand/);
+    assert.match(problem, /^POSTHORN_MASTER_KEY \(not set\): is required with PostgreSQL.*openssl rand/);
     assert.doesNotMatch(problem, /canary/);
     assert.deepEqual(more, []);
     for (const roles of ["api", "scheduler", "worker", "api,worker"]) {
@@ -221,6 +221,20 @@ suite("settings", () => {
       assert.ok(resolution.kind === "resolved");
       assert.equal(resolution.settings.hostConcurrency, hostConcurrency);
     }
+  });
+
+  test("limits on calls are numbers, and 0 and none say that there is none", () => {
+    assert.equal(resolved({}).settings.apiKeyCallsPerMinute, 1_000);
+    for (const [given, expected] of [
+      ["30", 30],
+      ["0", 0],
+      ["none", 0],
+    ] as const) {
+      const { settings } = resolved({ env: { POSTHORN_API_KEY_CALLS_PER_MINUTE: given } });
+      assert.equal(settings.apiKeyCallsPerMinute, expected);
+    }
+    for (const given of ["-1", "many", "1000001"])
+      assert.equal(problems({ env: { POSTHORN_API_KEY_CALLS_PER_MINUTE: given } }).length, 1, given);
   });
 
   test("a public URL is https, without query, and kept without a slash at its end", () => {

@@ -111,7 +111,9 @@ function doubled(option: Option, given: readonly Given[]): readonly string[] {
 }
 
 function nameWithSource(name: OptionName, source: Source): string {
-  return source.kind === "default" ? `${options[name].env} (default)` : shown(source);
+  if (source.kind !== "default") return shown(source);
+  const { env, fallback } = options[name];
+  return `${env} (${fallback === null ? "not set" : "default"})`;
 }
 
 function shown(source: Source): string {

@@ -80,6 +80,16 @@ export const proxyUrl: ValueKind<string | null> = {
   },
 };
 
+/** Calls of the API. */
+export const callsPerMinute: ValueKind<number> = {
+  ...integer({ min: 0, max: 1_000_000, unit: "calls" }),
+  title: "integer, 0 to 1000000, or `none`",
+  read: (raw) =>
+    raw === "none"
+      ? { kind: "value", value: 0 }
+      : integer({ min: 0, max: 1_000_000, unit: "calls" }).read(raw),
+};
+
 /** For retention, where nobody thinks in milliseconds. */
 export const days = integer({ min: 1, max: 3_650, unit: "days" });
 /** Most durations. */

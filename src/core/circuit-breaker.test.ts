@@ -41,7 +41,7 @@ function probe(state: CircuitBreakerState, now: number): number {
   return permission.lease;
 }
 
-test("WDS-53 WDS-54 WDS-138 opens at half of at least ten calls", () => {
+test("WDS-53 WDS-54 WDS-138 WDS-134 WDS-137 WDS-143 opens at half of at least ten calls", () => {
   const cases = [
     ["+++++-----", "open"],
     ["++++++----", "closed"],
@@ -63,7 +63,7 @@ test("ten equal results count ten times: the set that kept only one is the defec
   assert.deepEqual([successCountInWindow, totalCallsInWindow], [10, 10]);
 });
 
-test("WDS-55 WDS-136 failures 61 s ago do not open it, failures 58 s ago do", () => {
+test("WDS-55 WDS-136 WDS-25 failures 61 s ago do not open it, failures 58 s ago do", () => {
   for (const [elapsedMs, phase] of [
     [61_000, "closed"],
     [58_000, "open"],
@@ -75,7 +75,7 @@ test("WDS-55 WDS-136 failures 61 s ago do not open it, failures 58 s ago do", ()
   }
 });
 
-test("WDS-56 WDS-139 WDS-144 WDS-147 an open circuit refuses until the sleep window is over, then probes", () => {
+test("WDS-56 WDS-139 WDS-144 WDS-147 WDS-97 an open circuit refuses until the sleep window is over, then probes", () => {
   const state = opened();
   const until = start + config.sleepWindowMs;
   assert.deepEqual(allow(state, config, until - 1), { kind: "deny", reason: "circuit_open", until });
@@ -199,7 +199,7 @@ test("WDS-52 a disabled breaker counts and never opens", () => {
   assert.equal(snapshotCircuit(state, disabled, start).failureCountInWindow, 50);
 });
 
-test("the snapshot has every field of WDS-90 to 99", () => {
+test("WDS-90 WDS-91 WDS-92 WDS-93 WDS-94 WDS-95 WDS-96 WDS-97 WDS-98 WDS-99 the snapshot has every field of the document", () => {
   const state = createCircuit(start);
   recordMany(state, "++--------");
   assert.deepEqual(snapshotCircuit(state, config, start + 1_000), {

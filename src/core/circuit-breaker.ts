@@ -54,7 +54,7 @@ export interface ProbeLease {
   readonly expiresAt: number;
 }
 
-/** A change of phase, to be told to metrics and, for `open` and `closed`, to the owner (WDS-146 to 148). */
+/** A change of phase, to be told to metrics (WDS-146 to 148). Nobody tells the owner of it yet. */
 export interface CircuitTransition {
   readonly from: CircuitState;
   readonly to: CircuitState;

@@ -94,7 +94,7 @@ function failureVerdict(
     outcome: rule.outcome,
     receiverStateUnknown: failure.requestSent,
     category: rule.category ?? failure.category,
-    reason: rule.outcome === "terminal" ? `permanent_${failure.category}` : failure.category,
+    reason: rule.outcome === "terminal" ? `permanent_${failure.category}` : (rule.reason ?? failure.category),
     attention: rule.attention,
   };
 }
@@ -102,6 +102,7 @@ function failureVerdict(
 /** Stable codes. Terminal ones follow WDS-125 (`permanent_client_error_410`), 413 included. */
 function statusReason(rule: StatusRule, status: number): string {
   if (rule.outcome === "terminal") return `permanent_${statusClassName(status)}_${status}`;
+  if (rule.reason !== undefined) return rule.reason;
   switch (rule.category) {
     case "rate_limit":
       return "rate_limited";

@@ -47,6 +47,7 @@ export interface DeliveryPolicy {
   readonly rateLimit: RateLimitConfig | null;
   readonly signatureSchemes: readonly SignatureSchemeName[];
   readonly payloadFormat: PayloadFormatName;
+  readonly emptyDataRefused: boolean;
   readonly headers: readonly ProfileHeader[];
 }
 
@@ -74,6 +75,7 @@ export function resolvePolicy(webhook: Webhook, profile: Profile): DeliveryPolic
     rateLimit: effectiveRate(webhook.rateLimit ?? profile.rateLimit, webhook.verification),
     signatureSchemes: effectiveSchemes(webhook, profile),
     payloadFormat: webhook.payloadFormat ?? profile.payloadFormats[0],
+    emptyDataRefused: profile.emptyDataRefused,
     headers: effectiveHeaders(webhook, profile),
   };
 }

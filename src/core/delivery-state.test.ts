@@ -55,7 +55,7 @@ test("EDS-6.2-1 a first request that is accepted ends the delivery", () => {
   });
 });
 
-test("EDS-6.1-3 EDS-6.2-2 a transient failure schedules the next request from the end of this one", () => {
+test("EDS-6.1-3 EDS-6.2-2 WDS-149 a transient failure schedules the next request from the end of this one", () => {
   const result = step(fresh, attempted(transient, createdAt), createdAt + 800);
   const dueAt = createdAt + 800 + 5_000;
   const reason = "server_error_503";
@@ -66,7 +66,7 @@ test("EDS-6.1-3 EDS-6.2-2 a transient failure schedules the next request from th
   });
 });
 
-test("TS16-106 EDS-11.8-1 WDS-126 always failing: ten requests at the printed times, exhausted right after the tenth", () => {
+test("TS16-106 EDS-9.6-3 EDS-11.8-1 WDS-126 always failing: ten requests at the printed times, exhausted right after the tenth", () => {
   let progress = fresh;
   const times: number[] = [];
   while (progress.state === "pending" || progress.state === "failed") {
@@ -96,14 +96,14 @@ test("Retry-After is honoured up to the maximum age, and beyond it nothing is se
   assert.deepEqual(beyond.effects, [{ kind: "dead_letter", reason: "retry_after_beyond_horizon" }]);
 });
 
-test("a retry that could only start after the maximum age is not waited for", () => {
+test("EDS-9.6-3 EDS-11.8-1 a retry that could only start after the maximum age is not waited for", () => {
   const now = createdAt + policy.ageMsMax - 4_999;
   const result = step(fresh, attempted(transient, now), now);
   assert.ok(result.kind === "moved");
   assert.deepEqual(result.effects, [{ kind: "dead_letter", reason: "expired" }]);
 });
 
-test("waiting consumes no attempt, but age ends it", () => {
+test("WDS-150 waiting consumes no attempt, but age ends it", () => {
   const horizon = createdAt + policy.ageMsMax;
   assert.deepEqual(step(fresh, { kind: "expired" }, horizon), { kind: "refused", reason: "not_yet_expired" });
   const expired = movedTo(step(fresh, { kind: "expired" }, horizon + 1));
@@ -177,6 +177,8 @@ const events: fc.Arbitrary<DeliveryEvent> = fc.oneof(
       { kind: "expired" },
       { kind: "superseded" },
       { kind: "payload_unavailable" },
+      { kind: "foreign_webhook" },
+      { kind: "payload_refused", reason: "empty_data" },
       { kind: "cancelled", reason: "by owner" },
     ),
   },

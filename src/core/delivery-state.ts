@@ -38,6 +38,10 @@ interface DeliveryEvents {
   readonly superseded: { readonly kind: "superseded" };
   /** Retention removed the body that was to be sent. */
   readonly payload_unavailable: { readonly kind: "payload_unavailable" };
+  /** The event is stored for a webhook of another tenant, so it must never be sent there. */
+  readonly foreign_webhook: { readonly kind: "foreign_webhook" };
+  /** The profile of the webhook does not allow what was published. */
+  readonly payload_refused: { readonly kind: "payload_refused"; readonly reason: "empty_data" };
 }
 
 /** What a transition asks of its caller, beside storing the progress and the attempt. Times in Unix ms. */
@@ -102,6 +106,8 @@ const waiting: HandlerRow = {
   cancelled: (input, event) => cancel(input, event.reason),
   superseded: (input) => cancel(input, "superseded"),
   payload_unavailable: (input) => deadLetter(input.progress, "payload_unavailable"),
+  foreign_webhook: (input) => deadLetter(input.progress, "foreign_webhook"),
+  payload_refused: (input, event) => deadLetter(input.progress, event.reason),
 };
 
 const handlers: { readonly [S in DeliveryState]: HandlerRow } = {
@@ -113,6 +119,8 @@ const handlers: { readonly [S in DeliveryState]: HandlerRow } = {
     cancelled: ignore,
     superseded: ignore,
     payload_unavailable: ignore,
+    foreign_webhook: ignore,
+    payload_refused: ignore,
   },
   exhausted: {
     attempted: settleLateAttempt,
@@ -120,6 +128,8 @@ const handlers: { readonly [S in DeliveryState]: HandlerRow } = {
     cancelled: ignore,
     superseded: (input) => moved(input.progress, [{ kind: "dead_letter_closed", by: "manual_retry" }]),
     payload_unavailable: ignore,
+    foreign_webhook: ignore,
+    payload_refused: ignore,
   },
   cancelled: {
     attempted: settleLateAttempt,
@@ -127,6 +137,8 @@ const handlers: { readonly [S in DeliveryState]: HandlerRow } = {
     cancelled: ignore,
     superseded: ignore,
     payload_unavailable: ignore,
+    foreign_webhook: ignore,
+    payload_refused: ignore,
   },
   skipped: {
     attempted: neverDispatched,
@@ -134,6 +146,8 @@ const handlers: { readonly [S in DeliveryState]: HandlerRow } = {
     cancelled: ignore,
     superseded: ignore,
     payload_unavailable: ignore,
+    foreign_webhook: ignore,
+    payload_refused: ignore,
   },
 };
 

@@ -16,7 +16,12 @@ export type DeadLetterReason =
   | "max_attempts_exceeded"
   | "expired"
   | "retry_after_beyond_horizon"
-  | "payload_unavailable";
+  | "payload_unavailable"
+  | "foreign_webhook"
+  | "empty_data";
+
+/** Why a delivery was never due: what its webhook was when the event was published. `recover` brings it back (C-46). */
+export type SkipReason = `webhook_${"disabled" | "suspended" | "unverified"}`;
 
 /** Why a delivery was made. A manual retry or replay is a new delivery of the same event (C-40). */
 export type DeliveryOrigin = "publish" | "retry" | "replay" | "recover" | "test";
@@ -31,6 +36,46 @@ export interface DeliveryProgress {
   /** When the next request is due; meaningful while `pending` or `failed`. */
   readonly dueAt: number;
   readonly reason: string | null;
+}
+
+/** What can hold back a delivery that is due, besides places. */
+export const gateNames = [
+  "inactive",
+  "retry_after",
+  "rate_limit_pause",
+  "timeout_pause",
+  "throttle_pause",
+  "failure_pause",
+  "circuit_open",
+  "rate_limit",
+  "tenant_rate_limit",
+  "order",
+] as const;
+export type GateName = (typeof gateNames)[number];
+
+/** A gate that held a delivery, once for all the times it was tried in vain (WDS-150, WDS-182). Unix ms. */
+export interface DeliveryWait {
+  readonly reason: GateName;
+  readonly from: number;
+  readonly until: number;
+}
+
+/**
+ * What came of a Retry-After: it decided when the next attempt is due, the schedule's delay was longer or none was asked
+ * for, it could not be read, or the delivery would have been too old by then.
+ */
+export const retryAfterEffects = ["lower_bound", "none", "unparsable", "beyond_horizon"] as const;
+
+/** The `Retry-After` of an answer as it was received (C-4). */
+export interface RetryAfterNote {
+  readonly value: string;
+  readonly effect: (typeof retryAfterEffects)[number];
+}
+
+export interface AttemptNotes {
+  readonly retryAfter: RetryAfterNote | null;
+  /** The gates that held the delivery before this attempt, from when it was due. */
+  readonly waits: readonly DeliveryWait[];
 }
 
 /** One HTTP request of a delivery, as kept in its history (WDS-67 to 80). */
@@ -49,4 +94,6 @@ export interface AttemptRecord {
   readonly scheduledAt: number;
   readonly executedAt: number;
   readonly nextRetryAt: number | null;
+  /** Null for most attempts: nothing held them back, and nobody asked for anything. */
+  readonly notes: AttemptNotes | null;
 }

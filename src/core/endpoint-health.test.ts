@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { classify } from "./classify.ts";
 import {
+  boundedPause,
   createHealth,
   endpointPause,
   healthFromJson,
@@ -61,7 +62,7 @@ test("TS16-92 404 for 24 hours disables, before it does not (C-6)", () => {
   assert.deepEqual(observe(health, 404, { now: start + 24 * hourMs }), expected);
 });
 
-test("an accepted attempt or another status ends the time of 404, a lost connection does not", () => {
+test("TS16-92 an accepted attempt or another status ends the time of 404, a lost connection does not", () => {
   for (const [between, decided] of [
     [200, false],
     [503, false],
@@ -101,17 +102,35 @@ test("0 switches the count of terminal outcomes off", () => {
 
 test("an exhausted delivery disables only without any success since its first attempt (C-15)", () => {
   const disabled = { kind: "disable", reason: "exhausted" };
-  assert.deepEqual(observe(createHealth(), 500, { now: start, firstAttemptAt: start - hourMs }), disabled);
   const health = createHealth();
   observe(health, 200, { now: start });
-  assert.equal(observe(health, 500, { now: start + hourMs, firstAttemptAt: start - 1 }), null);
-  assert.deepEqual(observe(health, 500, { now: start + hourMs, firstAttemptAt: start + 1 }), disabled);
+  observe(health, 500, { now: start + hourMs });
+  const later = start + 25 * hourMs;
+  assert.equal(observe(health, 500, { now: later, firstAttemptAt: start - 1 }), null);
+  assert.deepEqual(observe(health, 500, { now: later, firstAttemptAt: start + 1 }), disabled);
+});
+
+test("a schedule that is over in seconds disables nothing before the endpoint has failed for a day (C-15)", () => {
+  const health = createHealth();
+  for (let n = 0; n < 20; n += 1) observe(health, 200, { now: start });
+  const failed = (afterMs: number) =>
+    observe(health, 503, { now: start + afterMs, firstAttemptAt: start + afterMs - 3_000 });
+  assert.equal(failed(6_000), null);
+  assert.equal(failed(24 * hourMs), null, "it was accepted less than a day before its first failure");
+  assert.equal(healthFromJson(JSON.parse(JSON.stringify(health)))?.failingSince, start + 6_000);
+  assert.deepEqual(failed(6_000 + 24 * hourMs), { kind: "disable", reason: "exhausted" });
+  observe(health, 200, { now: start + 31 * hourMs });
+  assert.equal(failed(32 * hourMs), null, "one success begins the day anew");
+  const expired = { firstAttemptAt: start + 32 * hourMs, now: start + 33 * hourMs };
+  assert.equal(observeExhausted(health, expired, rules), null, "nor does one that expired");
 });
 
 test("TS16-112 `always` and `never` are taken literally", () => {
   const health = { ...createHealth(), lastAcceptedAt: start };
-  assert.equal(observeExhausted(health, start, { ...rules, onExhausted: "never" }), null);
-  assert.equal(observeExhausted(health, start, { ...rules, onExhausted: "always" })?.kind, "disable");
+  const seen = { firstAttemptAt: start, now: start };
+  const literal = { ...rules, exhaustedMsMin: 0 };
+  assert.equal(observeExhausted(health, seen, { ...literal, onExhausted: "never" }), null);
+  assert.equal(observeExhausted(health, seen, { ...literal, onExhausted: "always" })?.kind, "disable");
 });
 
 test("health survives as JSON, junk does not", () => {
@@ -152,6 +171,21 @@ test("TS16-94 429 pauses the endpoint for the longer of Retry-After and a minute
   });
 });
 
+test("no pause is longer than events live, nor than five days, whatever Retry-After says (C-4)", () => {
+  const dayMs = 24 * hourMs;
+  const bound = (retryAfterMs: number, ageMsMax: number): number => {
+    const pause = pauseAfter(observationOf(429), retryAfterMs);
+    assert.ok(pause !== null);
+    const bounded = boundedPause(pause, { now: start, ageMsMax });
+    assert.equal(bounded.reason, "retry_after");
+    return bounded.until - start;
+  };
+  assert.equal(bound(start, standard.ageMsMax), 5 * dayMs);
+  assert.equal(bound(99_999_999_999_000, 30 * dayMs), 5 * dayMs);
+  assert.equal(bound(99_999_999_999_000, dayMs), dayMs);
+  assert.equal(bound(dayMs, 5 * dayMs), dayMs, "a shorter one is kept to");
+});
+
 test("503 pauses only with Retry-After; elsewhere Retry-After concerns the delivery alone", () => {
   assert.equal(pauseAfter(observationOf(503)), null);
   assert.deepEqual(pauseAfter(observationOf(503), 30_000), { until: start + 30_000, reason: "retry_after" });
@@ -176,7 +210,7 @@ test("TS16-101 a connection that ends without an answer pauses where the rules s
     return endpointPause({ verdict, statusCode, retryAfterMs: null, now: start }, pauses);
   };
   const unanswered: AttemptObservation = { kind: "failure", category: "network", requestSent: true };
-  assert.deepEqual(after(unanswered), { until: start + 45_000, reason: "throttle" });
+  assert.deepEqual(after(unanswered), { until: start + 45_000, reason: "failure" });
   assert.equal(after(unanswered, standard.pauses), null);
   assert.equal(after({ ...unanswered, requestSent: false }), null);
   // An answer that broke off is an answer: its status line came.

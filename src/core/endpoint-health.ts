@@ -15,6 +15,8 @@ export interface EndpointHealth {
   /** Since when every status received was one of `persistentStatuses`. */
   persistentFailureSince: number | null;
   suspendedAt: number | null;
+  /** The first failure since the last accepted attempt. */
+  failingSince: number | null;
   /** When the endpoint said it would be gone: its last `Sunset` header (RFC 8594). */
   sunsetAt: number | null;
 }
@@ -36,6 +38,7 @@ export function createHealth(): EndpointHealth {
     lastAcceptedAt: null,
     persistentFailureSince: null,
     suspendedAt: null,
+    failingSince: null,
     sunsetAt: null,
   };
 }
@@ -49,7 +52,11 @@ export function healthFromJson(value: unknown): EndpointHealth | null {
   if (!isTimeOrNull(persistentFailureSince) || !isTimeOrNull(suspendedAt)) return null;
   // Absent in what earlier versions stored.
   const sunsetAt = isTimeOrNull(stored.sunsetAt) ? stored.sunsetAt : null;
-  return { consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince, suspendedAt, sunsetAt };
+  const failingSince = isTimeOrNull(stored.failingSince) ? stored.failingSince : null;
+  return {
+    ...{ consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince },
+    ...{ suspendedAt, failingSince, sunsetAt },
+  };
 }
 
 function isTimeOrNull(value: unknown): value is number | null {
@@ -81,9 +88,10 @@ export function observeHealth(
     observeAccepted(health, now);
     return null;
   }
+  health.failingSince ??= now;
   if (verdict.outcome === "terminal") health.consecutiveTerminal += 1;
   if (persistsTooLong(health, observation, rules)) return persistentFailure;
-  const disabling = exhausted === null ? null : observeExhausted(health, exhausted.firstAttemptAt, rules);
+  const disabling = exhausted === null ? null : observeExhausted(health, { ...exhausted, now }, rules);
   if (disabling !== null) return disabling;
   if (health.suspendedAt !== null) return null;
   const suspending = suspensionReason(health, observation, rules);
@@ -94,19 +102,22 @@ export function observeHealth(
 function observeAccepted(health: EndpointHealth, now: number): void {
   health.consecutiveTerminal = 0;
   health.persistentFailureSince = null;
+  health.failingSince = null;
   health.lastAcceptedAt = now;
 }
 
 /**
  * A delivery was dead-lettered after its last attempt, or expired after at least one (C-15, TS16-112). Also for
- * expiries found without an attempt. `firstAttemptAt` is that delivery's.
+ * expiries found without an attempt. `firstAttemptAt` is that delivery's. A schedule may be over in seconds, so that the
+ * endpoint must have failed for some time besides.
  */
 export function observeExhausted(
   health: EndpointHealth,
-  firstAttemptAt: number,
+  { firstAttemptAt, now }: { readonly firstAttemptAt: number; readonly now: number },
   rules: DisableRules,
 ): HealthDecision | null {
   if (rules.onExhausted === "never") return null;
+  if (now - (health.failingSince ?? now) < rules.exhaustedMsMin) return null;
   if (rules.onExhausted === "always") return exhaustedDecision;
   const acceptedSince = health.lastAcceptedAt !== null && health.lastAcceptedAt >= firstAttemptAt;
   return acceptedSince ? null : exhaustedDecision;
@@ -124,6 +135,7 @@ export function suspensionElapsed(
 export function healthReenabled(health: EndpointHealth): void {
   health.consecutiveTerminal = 0;
   health.persistentFailureSince = null;
+  health.failingSince = null;
   health.suspendedAt = null;
 }
 
@@ -160,10 +172,32 @@ function suspensionReason(
     : null;
 }
 
+/**
+ * Why an endpoint is paused: its Retry-After, a 429 or a timeout without one, a status that throttles (502, 504), or a
+ * connection that ended without an answer.
+ */
+export const pauseReasons = ["retry_after", "rate_limit", "timeout", "throttle", "failure"] as const;
+export type PauseReason = (typeof pauseReasons)[number];
+
 /** No request to the endpoint before `until` (Unix ms). */
 export interface EndpointPause {
   readonly until: number;
-  readonly reason: "retry_after" | "rate_limit" | "timeout" | "throttle" | "failure";
+  readonly reason: PauseReason;
+}
+
+/** No answer pauses an endpoint for longer, nor for longer than its events live. */
+const pauseMsMax = 5 * 86_400_000;
+
+/**
+ * One wrong field must not silence an endpoint for ever (seconds since 1970 in `Retry-After`). Of what waits at the pause's
+ * beginning nothing is sent before it was asked to, since it is too old by its end (C-4).
+ */
+export function boundedPause(
+  pause: EndpointPause,
+  { now, ageMsMax }: { readonly now: number; readonly ageMsMax: number },
+): EndpointPause {
+  const untilMax = now + Math.min(ageMsMax, pauseMsMax);
+  return pause.until <= untilMax ? pause : { until: untilMax, reason: pause.reason };
 }
 
 export interface PauseObservation {
@@ -187,14 +221,14 @@ export function endpointPause(observation: PauseObservation, rules: PauseRules):
   const unanswered = statusCode === null && verdict.category === "network" && verdict.receiverStateUnknown;
   const longestMs = Math.max(askedMs, categoryMs, throttleMs, unanswered ? rules.unansweredMs : 0);
   if (longestMs <= 0) return null;
-  return { until: now + longestMs, reason: pauseReason(verdict, { longestMs, askedMs, categoryMs }) };
+  return { until: now + longestMs, reason: pauseReason(verdict, { longestMs, askedMs, throttleMs }) };
 }
 
 function pauseReason(
   verdict: Verdict,
-  pause: { readonly longestMs: number; readonly askedMs: number; readonly categoryMs: number },
-): EndpointPause["reason"] {
+  pause: { readonly longestMs: number; readonly askedMs: number; readonly throttleMs: number },
+): PauseReason {
   if (pause.longestMs === pause.askedMs) return "retry_after";
-  if (pause.longestMs !== pause.categoryMs) return "throttle";
+  if (pause.longestMs === pause.throttleMs) return "throttle";
   return verdict.category === "rate_limit" || verdict.category === "timeout" ? verdict.category : "failure";
 }

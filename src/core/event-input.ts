@@ -1,5 +1,6 @@
 import { priorities } from "./delivery.ts";
 import type { FieldError } from "./errors.ts";
+import type { JsonBounds } from "./json/guard.ts";
 
 /** The fields of a publish that rules apply to; names are those of the API, so that errors can name them. */
 export interface EventFields {
@@ -12,6 +13,9 @@ export interface EventFields {
   readonly idempotencyKey: unknown;
   readonly priority: unknown;
 }
+
+/** Of `data` and of `metadata`. Their size is bounded by bytes; both are kept as text, so numbers may have any size. */
+export const eventJsonBounds: JsonBounds = { depthMax: 63, valuesMax: 1_000_000, hugeNumbers: "kept" };
 
 const idempotencyKeyLengthMax = 255;
 export const sourceLengthMax = 255;
@@ -26,10 +30,7 @@ const timestampAheadMsMax = 60_000;
 export function eventFieldProblems(fields: EventFields, now: number): FieldError[] {
   const problems: FieldError[] = [];
   if (fields.raw !== undefined) addRawProblems(problems, fields);
-  else if (!isObject(fields.data))
-    problems.push({ field: "data", message: "must be an object with at least one property" });
-  else if (isEmpty(fields.data))
-    problems.push({ field: "data", message: "must not be empty: an object with at least one property" });
+  else if (!isObject(fields.data)) problems.push({ field: "data", message: "must be an object" });
   if (fields.metadata !== undefined && (!isObject(fields.metadata) || isEmpty(fields.metadata))) {
     problems.push({
       field: "metadata",

@@ -36,6 +36,8 @@ export interface Profile {
   readonly signatureSchemesAllowed: readonly SignatureSchemeName[];
   /** The first is the default; a webhook may choose another of them. */
   readonly payloadFormats: readonly [PayloadFormatName, ...PayloadFormatName[]];
+  /** An event whose `data` has no member is not sent but dead-lettered as `empty_data` (TS16-48). */
+  readonly emptyDataRefused: boolean;
   /** Headers that differ between attempts or webhooks, in the order they are sent. Credentials and custom ones follow. */
   readonly headers: readonly ProfileHeader[];
   /** Sent beside them while a webhook migrates from one family of headers to the other (SW-26). */
@@ -127,6 +129,8 @@ export interface StatusRule {
   readonly attention?: Attention;
   /** The status itself leaves open whether the request was processed, as 408 and 504 do (EDS-9.2.2). */
   readonly receiverStateUnknown?: true;
+  /** The code of a transient outcome, where the document of the profile has a word of its own for it. */
+  readonly reason?: string;
 }
 
 /** Delays between requests. Both forms are finite in count (EDS-11.8-1). */
@@ -177,6 +181,8 @@ export interface DisableRules {
   readonly consecutiveTerminalMax: number;
   /** An exhausted delivery disables: `never`, `always`, or only `without_success` since its first attempt. */
   readonly onExhausted: "never" | "always" | "without_success";
+  /** And only when it has failed this long without an accepted attempt: schedules may be over in seconds. */
+  readonly exhaustedMsMin: number;
 }
 
 /** WDS-52 to 57. */

@@ -34,7 +34,7 @@ test("attemptsMax counts requests: one more than the delays of a list", () => {
   assert.equal(attemptsMax({ ...quarter, attemptsMax: 1 }), 1);
 });
 
-test("WDS-117 after attempt k the exponent is k - 1", () => {
+test("WDS-117 WDS-14 after attempt k the exponent is k - 1", () => {
   const delays = [1, 2, 3, 4, 5].map((attemptCount) =>
     nextDelayMs({ ...plain, schedule: quarter, attemptCount, random: 0.5 }),
   );
@@ -95,7 +95,7 @@ test("WDS-121 WDS-124 property: floors hold, and without them the delay stays wi
   );
 });
 
-test("EDS-9.6-1 EDS-6.3-5 property: for the same random number delays never fall from retry to retry", () => {
+test("EDS-9.6-1 EDS-6.3-5 WDS-14 property: for the same random number delays never fall from retry to retry", () => {
   fc.assert(
     fc.property(schedules, fc.integer({ min: 1, max: 60 }), unit, (schedule, attemptCount, random) => {
       const earlier = nextDelayMs({ ...plain, schedule, attemptCount, random });

@@ -43,6 +43,8 @@ const scenarios: readonly Scenario[] = [
   { event: { kind: "cancelled", reason: "by the test" }, when: [] },
   { event: { kind: "superseded" }, when: [] },
   { event: { kind: "payload_unavailable" }, when: [] },
+  { event: { kind: "foreign_webhook" }, when: [] },
+  { event: { kind: "payload_refused", reason: "empty_data" }, when: [] },
 ];
 
 interface Row {

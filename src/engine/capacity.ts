@@ -1,7 +1,7 @@
-import type { Endpoint } from "./endpoint.ts";
-import { Fifo } from "./fifo.ts";
+import { Endpoint } from "./endpoint.ts";
+import { FairShares, type Share } from "./fair-shares.ts";
 import { type Host, HostPlaces } from "./host-places.ts";
-import type { Tenancy } from "./tenancy.ts";
+import type { TenantQueue } from "./tenant-queue.ts";
 
 export interface CapacityLimits {
   /** Requests in flight in this process (WDS-225). */
@@ -12,72 +12,78 @@ export interface CapacityLimits {
   readonly hostConcurrency: number | null;
 }
 
+export interface CapacityOptions extends CapacityLimits {
+  /** Whether more than one tenant has webhooks: places are kept for the others then. */
+  readonly severalTenants: () => boolean;
+  /** Lists an endpoint that waited for a place; false when it will not be looked at soon. */
+  readonly recall: (endpoint: Endpoint) => boolean;
+  /** Puts a tenant that was parked back into the round. */
+  readonly resume: (tenantQueue: TenantQueue) => void;
+}
+
 /** What a request occupies until it ends. */
 export interface Place {
-  /** Counted against the share of endpoints that do not answer quickly. */
-  readonly cautious: boolean;
+  readonly share: Share;
   /** Null where hosts have no limit. */
   readonly host: Host | null;
 }
 
-/**
- * The places for requests: in the process, per endpoint, per host where that has a limit, and together for the endpoints
- * that did not answer quickly last time (unknown, slow and hanging ones). Those get three quarters of all places and few
- * each, so that quick endpoints always find a free one.
- */
+/** The places for requests: per endpoint, per host where that has a limit, and those of the process by tenant and share. */
 export class Capacity {
-  readonly #limits: CapacityLimits;
-  readonly #cautiousMax: number;
-  /** Requests in flight to an endpoint of which nothing good is known yet. */
+  readonly #options: CapacityOptions;
+  readonly #shares: FairShares;
+  /** Requests in flight to an endpoint that is not known to be quick. */
   readonly #cautiousEach: number;
-  /** Who lacks a shared place, in order of coming. */
-  readonly #waiting = new Fifo<Endpoint>();
   readonly #hosts: HostPlaces | null;
-  #inFlight = 0;
-  #cautious = 0;
 
-  /** `recall` lists an endpoint that waited for a place at its host; false when it will not be looked at soon. */
-  constructor(limits: CapacityLimits, recall: (endpoint: Endpoint) => boolean) {
-    this.#limits = limits;
-    this.#cautiousMax = Math.max(1, Math.floor((limits.concurrency * 3) / 4));
-    this.#hosts = limits.hostConcurrency === null ? null : new HostPlaces(limits.hostConcurrency, recall);
+  constructor(options: CapacityOptions) {
+    this.#options = options;
+    const { concurrency, hostConcurrency, severalTenants, recall } = options;
+    this.#shares = new FairShares(concurrency, severalTenants);
+    this.#hosts = hostConcurrency === null ? null : new HostPlaces(hostConcurrency, recall);
     this.#cautiousEach = Math.min(2, this.#hosts?.cautiousEach ?? 2);
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#shares.inUse;
   }
 
   get isExhausted(): boolean {
-    return this.#inFlight >= this.#limits.concurrency;
+    return this.#shares.isExhausted;
+  }
+
+  /** The tenant has all the places it may have. */
+  isUsedUp(tenantQueue: TenantQueue): boolean {
+    return this.#shares.isUsedUp(tenantQueue);
+  }
+
+  /** Takes the tenant out of the round until `recallNext` resumes it. */
+  park(tenantQueue: TenantQueue): void {
+    this.#shares.park(tenantQueue);
+    this.#hosts?.tenantSleeps(tenantQueue);
   }
 
   /** The endpoint has all the places it may have; it is listed again when one of its requests ends, or by its host. */
   isFull(endpoint: Endpoint): boolean {
-    if (endpoint.inFlight >= this.#limits.webhookConcurrency) return true;
-    if (!endpoint.responsive && endpoint.inFlight >= this.#cautiousEach) return true;
+    if (endpoint.inFlight >= this.#options.webhookConcurrency) return true;
+    if (!endpoint.isQuick && endpoint.inFlight >= this.#cautiousEach) return true;
     return this.#hosts !== null && this.#hosts.holdsBack(endpoint);
   }
 
-  /** Nothing may be sent to the endpoint now. One that only lacks a shared place is handed back by a later `end`. */
+  /** Nothing may be sent to the endpoint now. One that only lacks a shared place is recalled later. */
   refuses(endpoint: Endpoint): boolean {
     if (this.isFull(endpoint)) return true;
     if (this.#hosts !== null && this.#hosts.refuses(endpoint)) return true;
-    if (endpoint.responsive || this.#cautious < this.#cautiousMax) return false;
-    if (!endpoint.waitsForShared) this.#waiting.push(endpoint);
-    endpoint.waitsForShared = true;
-    return true;
+    return this.#shares.refuses(endpoint);
   }
 
-  /**
-   * An endpoint that waited for a shared place, while one is free. The one that `end` handed back may have had no use
-   * for it, and nobody else may end for a long time.
-   */
-  takeWaiting(): Endpoint | undefined {
-    if (this.#cautious >= this.#cautiousMax) return undefined;
-    const first = this.#waiting.shift();
-    if (first !== undefined) first.waitsForShared = false;
-    return first;
+  /** Recalls the next one that waits for a place which is free; false when nobody does. */
+  recallNext(): boolean {
+    const next = this.#shares.next();
+    if (next === undefined) return false;
+    if (next instanceof Endpoint) this.#options.recall(next);
+    else this.#options.resume(next);
+    return true;
   }
 
   /** The endpoint had its turn while it waited at a host. */
@@ -86,30 +92,29 @@ export class Capacity {
   }
 
   /** No endpoint of the tenant will have its turn soon. */
-  tenantSleeps(tenancy: Tenancy): void {
-    this.#hosts?.tenantSleeps(tenancy);
+  tenantSleeps(tenantQueue: TenantQueue): void {
+    this.#hosts?.tenantSleeps(tenantQueue);
   }
 
   /** Takes a place, which `end` wants to see again. */
   begin(endpoint: Endpoint): Place {
-    const cautious = !endpoint.responsive;
-    this.#inFlight += 1;
-    if (cautious) this.#cautious += 1;
+    const share = this.#shares.take(endpoint);
     const host = this.#hosts === null ? null : this.#hosts.begin(endpoint);
     endpoint.inFlight += 1;
-    if (host !== null) return { cautious, host };
-    return cautious ? cautiousPlace : quickPlace;
+    return host === null ? placesAnywhere[share] : { share, host };
   }
 
-  /** Frees a place. Returns an endpoint that waited for one. */
-  end({ endpoint, place }: { readonly endpoint: Endpoint; readonly place: Place }): Endpoint | undefined {
-    this.#inFlight -= 1;
+  /** Frees a place. */
+  end({ endpoint, place }: { readonly endpoint: Endpoint; readonly place: Place }): void {
     endpoint.inFlight -= 1;
-    if (place.cautious) this.#cautious -= 1;
-    if (place.host !== null) this.#hosts?.end(place.host, place.cautious);
-    return this.takeWaiting();
+    this.#shares.give(endpoint.tenantQueue, place.share);
+    if (place.host !== null) this.#hosts?.end(place.host, place.share > 0);
   }
 }
 
-const quickPlace: Place = { cautious: false, host: null };
-const cautiousPlace: Place = { cautious: true, host: null };
+/** By share: most requests have one of these, and none is made for each. */
+const placesAnywhere: readonly [Place, Place, Place] = [
+  { share: 0, host: null },
+  { share: 1, host: null },
+  { share: 2, host: null },
+];

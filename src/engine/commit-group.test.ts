@@ -7,6 +7,7 @@ import type {
   DeliveryStore,
   PublishCommand,
   Settlement,
+  WebhookRuntimeState,
 } from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import { CommitGroup } from "./commit-group.ts";
@@ -20,6 +21,8 @@ const telemetry: Telemetry = {
     circuitMoved: nothing,
     rateLimited: nothing,
     largePayload: nothing,
+    alarmed: nothing,
+    apiCallLimited: nothing,
     eventPublished: nothing,
     commitWritten: nothing,
   },
@@ -35,7 +38,7 @@ interface World {
   holdUp: Promise<unknown>;
 }
 
-function world(): World {
+function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): World {
   const clock = new ManualClock();
   const batches: CommitBatch[] = [];
   let recovered = 0;
@@ -61,10 +64,10 @@ function world(): World {
     clock,
     random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
     telemetry,
-    changedStates: () => [],
+    changedStates,
     recovered: () => void (recovered += 1),
     windowMs: 10,
-    writesMax: 100,
+    rowsMax: 100,
   });
   const made: World = {
     clock,
@@ -79,7 +82,23 @@ function world(): World {
 
 function publish(commits: CommitGroup, name: string): Promise<unknown> {
   return new Promise((resolve) => {
-    commits.publish({ command: { name } as unknown as PublishCommand, prepare: nothing, done: resolve });
+    const size = { rows: 1, bytes: 0 };
+    commits.publish({ size, compose: () => ({ name }) as unknown as PublishCommand, done: resolve });
+  });
+}
+
+/** Writes `rows` rows; `composed` hears when it is drafted. */
+function publishLarge(
+  commits: CommitGroup,
+  given: { readonly name: string; readonly rows: number; readonly composed?: (name: string) => void },
+): Promise<unknown> {
+  const { name, rows, composed } = given;
+  return new Promise((resolve) => {
+    const compose = () => {
+      composed?.(name);
+      return { name } as unknown as PublishCommand;
+    };
+    commits.publish({ size: { rows, bytes: 0 }, compose, done: resolve });
   });
 }
 
@@ -130,6 +149,56 @@ test("a full group does not wait for the window", async () => {
   assert.ok((await turnsUntil(clock, () => batches.length >= 1)) <= 2);
 });
 
+test("a transaction takes as many rows as fit, and what is left follows in order, a turn of the loop later", async () => {
+  const { clock, commits, batches } = world();
+  const composed: string[] = [];
+  const answers = ["a", "b", "c", "d"].map((name) =>
+    publishLarge(commits, { name, rows: 40, composed: () => composed.push(name) }),
+  );
+  const huge = publishLarge(commits, { name: "huge", rows: 1_000 });
+  await turnsUntil(clock, () => batches.length === 1);
+  assert.deepEqual(composed, ["a", "b"], "what waits for a later transaction is not drafted yet");
+  await turnsUntil(clock, () => batches.length === 2);
+  await turnsUntil(clock, () => batches.length === 3);
+  await Promise.all([...answers, huge]);
+  assert.deepEqual(
+    batches.map(({ publishes }) => publishes.map((command) => (command as unknown as { name: string }).name)),
+    [["a", "b"], ["c", "d"], ["huge"]],
+  );
+  assert.equal(clock.time, 1_800_000_000_000, "none of them waited for more to come");
+});
+
+test("settlements and webhook states are cut too, and waiting for a write waits for the last of them", async () => {
+  const states = Array.from({ length: 1_500 }, (_, index) => ({ webhookId: `w${index}` }));
+  const { clock, commits, batches } = world(() => states.splice(0) as unknown as WebhookRuntimeState[]);
+  const settled = Array.from({ length: 1_500 }, (_, index) => settle(commits, `s${index}`));
+  let isWritten = false;
+  void commits.written().then(() => (isWritten = true));
+  await turnsUntil(clock, () => isWritten);
+  assert.equal(batches.flatMap(({ webhookStates }) => webhookStates).length, 1_500);
+  await Promise.all(settled);
+  for (const { settlements, webhookStates } of batches)
+    assert.ok(settlements.length <= 1_024 && webhookStates.length <= 1_024);
+});
+
+test("when the store is away, what did not fit into the transaction is refused with it", async () => {
+  const made = world();
+  made.fail = () => new StoreUnavailableError("away");
+  const answers = ["a", "b", "c"].map((name) => publishLarge(made.commits, { name, rows: 80 }));
+  await turnsUntil(made.clock, () => made.commits.trouble !== null);
+  for (const answer of await Promise.all(answers)) assert.ok(answer instanceof StoreUnavailableError);
+});
+
+test("an event that cannot be drafted is refused alone", async () => {
+  const { clock, commits, batches } = world();
+  const composed = (): void => assert.fail("no draft");
+  const bad = publishLarge(commits, { name: "bad", rows: 1, composed });
+  const good = publish(commits, "good");
+  await turnsUntil(clock, () => batches.length === 1);
+  assert.ok((await bad) instanceof assert.AssertionError);
+  assert.equal(((await good) as { kind: string }).kind, "accepted");
+});
+
 test("while a transaction gets no answer, callers are refused and settlements wait", async () => {
   const made = world();
   const { clock, commits, batches } = made;
@@ -162,7 +231,7 @@ test("while the store is down publishes are refused and settlements kept, then w
   const refused = publish(commits, "a");
   let settled = false;
   void settle(commits, "s").then((written) => (settled = written));
-  await turnsUntil(clock, () => !commits.healthy);
+  await turnsUntil(clock, () => commits.trouble !== null);
   assert.ok((await refused) instanceof StoreUnavailableError);
   assert.equal(settled, false);
   for (let attempt = 0; attempt < 5; attempt += 1) {
@@ -176,7 +245,7 @@ test("while the store is down publishes are refused and settlements kept, then w
   await turnsUntil(clock, () => settled);
   assert.equal(batches.length, 1);
   assert.equal(made.recovered(), 1);
-  assert.equal(commits.healthy, true);
+  assert.equal(commits.trouble, null);
 });
 
 test("WDS-205 each failure in a row is an error in the log that says how many there were, the fifth included", async (t) => {
@@ -194,12 +263,12 @@ test("WDS-205 each failure in a row is an error in the log that says how many th
   }
   made.fail = () => null;
   clock.advance(6_000);
-  await turnsUntil(clock, () => commits.healthy);
+  await turnsUntil(clock, () => commits.trouble === null);
   assert.equal(await settled, true);
   assert.deepEqual(errors.slice(0, 6), [1, 2, 3, 4, 5, 6]);
   made.fail = () => new StoreUnavailableError("away again");
   void settle(commits, "s");
-  await turnsUntil(clock, () => !commits.healthy);
+  await turnsUntil(clock, () => commits.trouble !== null);
   assert.equal(errors.at(-1), 1, "a success in between begins the count anew");
 });
 

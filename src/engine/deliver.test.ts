@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Telemetry } from "../ports/telemetry.ts";
 import type { Transport, TransportResult } from "../ports/transport.ts";
 import { createDeliver } from "./deliver.ts";
-import type { Flight } from "./dispatcher.ts";
+import type { Flight } from "./flight.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
 
 const nothing = (): void => {};
@@ -11,25 +12,51 @@ const nothing = (): void => {};
 async function attempted(parts: {
   readonly compose: () => object;
   readonly send: () => Promise<TransportResult>;
-}): Promise<{ readonly settled: readonly TransportResult[]; readonly errors: readonly object[] }> {
+  readonly delivery?: object;
+}): Promise<{
+  readonly settled: readonly TransportResult[];
+  readonly stopped: readonly string[];
+  readonly short: readonly string[];
+  readonly errors: readonly object[];
+}> {
   const clock = new ManualClock();
   const settled: TransportResult[] = [];
+  const stopped: string[] = [];
+  const short: string[] = [];
   const errors: object[] = [];
+  const log = {
+    debug: nothing,
+    info: nothing,
+    warn: nothing,
+    error: (fields: object) => void errors.push(fields),
+  };
   const deliver = createDeliver({
     clock,
     transport: { send: parts.send } as unknown as Transport,
-    settle: (_, result) => void settled.push(result),
-    log: { debug: nothing, info: nothing, warn: nothing, error: (fields) => void errors.push(fields) },
+    telemetry: { log } as unknown as Telemetry,
+    flights: { add: nothing, end: () => true, settled: nothing },
+    settler: {
+      attempted: (_, result) => void settled.push(result),
+      stopped: (_, addressee) => void stopped.push(addressee),
+    },
+    shortages: { met: (_, shortage) => void short.push(shortage) },
   });
   const policy = { timeoutMs: 1_000, timeoutGrowthFactor: 1 };
+  const webhook = { id: "webhook-1", tenantId: "amber" };
+  const addressed = {
+    webhookId: "webhook-1",
+    webhookTenantId: "amber",
+    tenantId: "amber",
+    ...parts.delivery,
+  };
   const flight = {
-    delivery: { id: "delivery-1", progress: { attemptCount: 0 } },
-    endpoint: { tokens: null, config: { compose: parts.compose, policy } },
+    delivery: { id: "delivery-1", progress: { attemptCount: 0 }, ...addressed },
+    endpoint: { tokens: null, config: { webhook, compose: parts.compose, policy } },
     accessToken: null,
   } as unknown as Flight;
   deliver(flight);
   await clock.turn();
-  return { settled, errors };
+  return { settled, stopped, short, errors };
 }
 
 test("WDS-195 a bug in making an attempt is an error in the log and a failure of the kind that is retried", async () => {
@@ -48,4 +75,31 @@ test("WDS-195 a bug in making an attempt is an error in the log and a failure of
       [{ kind: "failure", category: "network", requestSent: false }],
     );
   }
+});
+
+test("no request is composed when the tenants of delivery, event and webhook are not one", async () => {
+  const never = () => assert.fail("nothing is composed or sent");
+  const cases = [
+    { delivery: { tenantId: "birch" }, ending: "foreign" },
+    { delivery: { webhookTenantId: "birch" }, ending: "foreign" },
+    { delivery: { tenantId: "birch", webhookTenantId: "birch" }, ending: "unclear" },
+    { delivery: { webhookId: "webhook-2" }, ending: "unclear" },
+    { delivery: { webhookId: "webhook-2", tenantId: "birch", webhookTenantId: "birch" }, ending: "unclear" },
+    { delivery: { webhookTenantId: null }, ending: "unclear" },
+  ];
+  for (const { delivery, ending } of cases) {
+    const { settled, stopped, errors } = await attempted({ delivery, compose: never, send: never });
+    assert.deepEqual({ settled, stopped, errors }, { settled: [], stopped: [ending], errors: [] });
+  }
+});
+
+test("what this machine could not send is no attempt", async () => {
+  const unsent: TransportResult = {
+    observation: { kind: "failure", category: "network", requestSent: false },
+    ...{ responseSample: null, fields: {}, errorMessage: "connect EMFILE", durationMs: 0 },
+    shortage: "descriptors",
+  };
+  const composed = (): object => ({ headers: [], body: null });
+  const outcome = await attempted({ compose: composed, send: async () => unsent });
+  assert.deepEqual(outcome, { settled: [], stopped: [], short: ["descriptors"], errors: [] });
 });

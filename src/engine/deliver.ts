@@ -1,51 +1,72 @@
 import { attemptTimeoutMs } from "../core/delivery-policy.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { Logger } from "../ports/telemetry.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
 import { noResponseFields } from "../ports/transport.ts";
-import type { OutboundRequest, Transport, TransportResult } from "../ports/transport.ts";
-import type { Flight } from "./dispatcher.ts";
+import type { OutboundRequest, Shortage, Transport, TransportResult } from "../ports/transport.ts";
+import type { Flight } from "./flight.ts";
+import type { Flights } from "./flights.ts";
+import { type Addressee, addresseeOf } from "./message/addressee.ts";
+import type { Settler } from "./settle.ts";
+import type { Shortages } from "./shortages.ts";
 
 export interface DeliverOptions {
   readonly transport: Transport;
   readonly clock: Clock;
-  /** Settles the attempt; see settle.ts. */
-  readonly settle: (flight: Flight, result: TransportResult) => void;
-  readonly log: Logger;
+  readonly telemetry: Telemetry;
+  readonly flights: Pick<Flights, "add" | "end" | "settled">;
+  readonly settler: Pick<Settler, "attempted" | "stopped">;
+  readonly shortages: Pick<Shortages, "met">;
 }
+
+/** What became of a request, or why none was made. */
+type Ending = TransportResult | Exclude<Addressee, "right">;
 
 /**
  * One attempt, from a leased delivery to its settlement: get the access token where there is one, build the request, send
  * it, settle what came back. No database work happens here.
+ *
+ * This is the only way on which an event leaves, so this is where nobody else's event gets through.
  */
 export function createDeliver(options: DeliverOptions): (flight: Flight) => void {
+  const { flights, settler, shortages, telemetry } = options;
+  const settle = (flight: Flight, ending: Ending): void => {
+    if (!flights.end(flight)) return;
+    if (typeof ending === "string") settler.stopped(flight, ending);
+    else if (ending.shortage !== undefined) shortages.met(flight, ending.shortage);
+    else settler.attempted(flight, ending);
+    flights.settled();
+  };
   return (flight) => {
-    deliver(flight, options).catch((error: unknown) => {
-      options.log.error(
-        { err: String(error), deliveryId: flight.delivery.id },
-        "an attempt could not be made",
-      );
-      options.settle(flight, notSent("the request could not be built"));
-    });
+    flights.add(flight);
+    deliver(flight, options)
+      .then((ending) => settle(flight, ending))
+      .catch((error: unknown) => {
+        const fields = { err: String(error), deliveryId: flight.delivery.id };
+        telemetry.log.error(fields, "an attempt could not be made");
+        settle(flight, notSent("the request could not be built"));
+      });
   };
 }
 
-async function deliver(flight: Flight, options: DeliverOptions): Promise<void> {
+async function deliver(flight: Flight, { transport, clock }: DeliverOptions): Promise<Ending> {
   const { tokens } = flight.endpoint;
   if (tokens !== null) {
     const token = await tokens.token();
-    if (token.kind === "failed") {
-      options.settle(flight, notSent(token.detail));
-      return;
-    }
+    if (token.kind === "failed") return { ...notSent(token.detail), ...shortageIn(token) };
     flight.accessToken = token.accessToken;
   }
-  const result = await options.transport.send(buildRequest(flight, options.clock.now()));
-  options.settle(flight, result);
+  const request = buildRequest(flight, clock.now());
+  return typeof request === "string" ? request : transport.send(request);
 }
 
 /** The keys are those in force now, so a revoked key never signs a retry (TS16-69). */
-function buildRequest({ delivery, endpoint, accessToken }: Flight, now: number): OutboundRequest {
+function buildRequest(
+  { delivery, endpoint, accessToken }: Flight,
+  now: number,
+): OutboundRequest | Exclude<Addressee, "right"> {
   const { config } = endpoint;
+  const addressee = addresseeOf(delivery, config.webhook);
+  if (addressee !== "right") return addressee;
   const { headers, body } = config.compose(delivery, now);
   if (accessToken !== null) headers.push("Authorization", `Bearer ${accessToken}`);
   return {
@@ -58,6 +79,10 @@ function buildRequest({ delivery, endpoint, accessToken }: Flight, now: number):
     http2: config.http2,
     clientCertificate: config.clientCertificate,
   };
+}
+
+function shortageIn({ shortage }: { readonly shortage?: Shortage }): Pick<TransportResult, "shortage"> {
+  return shortage === undefined ? {} : { shortage };
 }
 
 /** No request left: counts as a failed attempt, so that it ends some day. */

@@ -12,8 +12,8 @@ import type { EndpointConfig } from "./endpoint-config.ts";
 import { Endpoint } from "./endpoint.ts";
 import type { EndpointWakes } from "./endpoint.ts";
 import { Subscriptions } from "./subscriptions.ts";
-import type { TenantAllowances } from "./shared/tenant-allowances.ts";
-import { Tenancy } from "./tenancy.ts";
+import type { TenantAllowances } from "./cluster/tenant-allowances.ts";
+import { TenantQueue } from "./tenant-queue.ts";
 import type { Sleeper, Wakeups } from "./wakeups.ts";
 
 export interface DirectoryOptions {
@@ -35,7 +35,9 @@ export interface DirectoryOptions {
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #endpoints = new Map<string, Endpoint>();
-  readonly #tenancies = new Map<string, Tenancy>();
+  readonly #tenantQueues = new Map<string, TenantQueue>();
+  /** How many webhooks each tenant has that has any. */
+  readonly #webhooksOf = new Map<string, number>();
   readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
   readonly #tenantLimits = new Map<string, RateLimitConfig>();
   #workers = 1;
@@ -58,6 +60,11 @@ export class Directory {
     return this.#endpoints.size;
   }
 
+  /** More than one tenant has webhooks. */
+  get hasSeveralTenants(): boolean {
+    return this.#webhooksOf.size > 1;
+  }
+
   /** Puts a new or changed webhook into service. */
   apply(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): Endpoint {
     const config = this.#build(change.webhook, change.secrets);
@@ -69,13 +76,14 @@ export class Directory {
       return existing;
     }
     const endpoint = new Endpoint(config, {
-      tenancy: this.tenancy(change.webhook.tenantId),
+      tenantQueue: this.tenantQueue(change.webhook.tenantId),
       now: this.#options.clock.now(),
       wakes: this.#options.wakes,
       owned: this.#options.ownsAll,
     });
     this.#reconfigure(endpoint, config);
     this.#endpoints.set(change.webhook.id, endpoint);
+    this.#countWebhooks(change.webhook.tenantId, 1);
     this.subscriptions.add(endpoint);
     return endpoint;
   }
@@ -84,6 +92,7 @@ export class Directory {
     const endpoint = this.#endpoints.get(id);
     if (endpoint === undefined) return undefined;
     this.#endpoints.delete(id);
+    this.#countWebhooks(endpoint.webhook.tenantId, -1);
     this.subscriptions.remove(endpoint);
     return endpoint;
   }
@@ -97,9 +106,9 @@ export class Directory {
     const { tenantId, rateLimit } = change;
     if (rateLimit === null) this.#tenantLimits.delete(tenantId);
     else this.#tenantLimits.set(tenantId, rateLimit);
-    const tenancy = this.tenancy(tenantId);
-    tenancy.limit(rateLimit === null ? null : partOf(rateLimit, this.#workers));
-    this.#options.allowances?.limit(tenancy, rateLimit);
+    const tenantQueue = this.tenantQueue(tenantId);
+    tenantQueue.limit(rateLimit === null ? null : partOf(rateLimit, this.#workers));
+    this.#options.allowances?.limit(tenantQueue, rateLimit);
   }
 
   /**
@@ -110,16 +119,23 @@ export class Directory {
   shareTenantLimits(workers: number): void {
     if (workers === this.#workers) return;
     this.#workers = workers;
-    for (const [tenantId, limit] of this.#tenantLimits) this.tenancy(tenantId).limit(partOf(limit, workers));
+    for (const [tenantId, limit] of this.#tenantLimits)
+      this.tenantQueue(tenantId).limit(partOf(limit, workers));
   }
 
-  tenancy(tenantId: string): Tenancy {
-    let tenancy = this.#tenancies.get(tenantId);
-    if (tenancy === undefined) {
-      tenancy = new Tenancy(tenantId, this.#options.wakes.tenancyWoke);
-      this.#tenancies.set(tenantId, tenancy);
+  tenantQueue(tenantId: string): TenantQueue {
+    let tenantQueue = this.#tenantQueues.get(tenantId);
+    if (tenantQueue === undefined) {
+      tenantQueue = new TenantQueue(tenantId, this.#options.wakes.tenantQueueWoke);
+      this.#tenantQueues.set(tenantId, tenantQueue);
     }
-    return tenancy;
+    return tenantQueue;
+  }
+
+  #countWebhooks(tenantId: string, by: 1 | -1): void {
+    const count = (this.#webhooksOf.get(tenantId) ?? 0) + by;
+    if (count > 0) this.#webhooksOf.set(tenantId, count);
+    else this.#webhooksOf.delete(tenantId);
   }
 
   #rebuild(endpoint: Endpoint): void {

@@ -2,23 +2,24 @@ import assert from "node:assert/strict";
 import type { Priority } from "../core/delivery.ts";
 import { standard } from "../core/profiles/standard.ts";
 import type { LaneKey } from "../core/webhook.ts";
-import type { ClaimedDelivery, DeliveryStore } from "../ports/store/deliveries.ts";
+import type { ClaimedDelivery, ClaimResult, DeliveryStore } from "../ports/store/deliveries.ts";
 import type { Metrics } from "../ports/telemetry.ts";
 import type { CapacityLimits } from "./capacity.ts";
 import { Dispatcher } from "./dispatcher.ts";
-import type { Flight } from "./dispatcher.ts";
+import type { Flight } from "./flight.ts";
 import type { EndpointConfig } from "./endpoint-config.ts";
 import { Endpoint } from "./endpoint.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
-import { Tenancy } from "./tenancy.ts";
+import type { Pace } from "./pace.ts";
+import { TenantQueue } from "./tenant-queue.ts";
 import { Wakeups } from "./wakeups.ts";
 
 export interface EndpointDraft {
   readonly host?: string;
   readonly tenant?: string;
   readonly ordering?: LaneKey["ordering"];
-  /** False for one of which nothing good is known. */
-  readonly responsive?: boolean;
+  /** Quick unless said otherwise. */
+  readonly pace?: Pace;
 }
 
 /** A dispatcher whose lanes are filled by the test, and whose requests end when the test says so. */
@@ -29,15 +30,21 @@ export class DispatchScene {
   readonly flights: Flight[] = [];
   /** The name of the endpoint of each request that ever left. */
   readonly sent: string[] = [];
-  readonly #tenancies = new Map<string, Tenancy>();
+  /** What a claim from one lane brings. */
+  claim: (key: LaneKey) => ClaimResult = () => assert.fail("nothing is claimed here");
+  readonly #tenantQueues = new Map<string, TenantQueue>();
   #published = 0;
 
   constructor(limits: Partial<CapacityLimits>) {
     const { clock } = this;
     this.dispatcher = new Dispatcher({
       ...{ concurrency: 100, webhookConcurrency: 5, hostConcurrency: null, ...limits },
+      severalTenants: () => this.#tenantQueues.size > 1,
       ...{ clock, wakeups: new Wakeups(clock), leaseMs, bufferBytesMax: 1_000_000 },
-      store: { claim: async () => assert.fail("nothing is claimed here") } as unknown as DeliveryStore,
+      store: {
+        claim: async (requests: Parameters<DeliveryStore["claim"]>[0]) =>
+          requests.map(({ lane }) => this.claim(lane)),
+      } as Partial<DeliveryStore> as DeliveryStore,
       telemetry: {
         log: { debug() {}, info() {}, warn() {}, error() {} },
         metrics: { rateLimited() {} } as unknown as Metrics,
@@ -47,7 +54,7 @@ export class DispatchScene {
         this.sent.push(flight.endpoint.webhook.id);
       },
       expire: () => assert.fail("nothing expires here"),
-      withoutBody: () => assert.fail("every delivery has its body"),
+      unsendable: () => assert.fail("every delivery has its body"),
       ...{ circuitMoved: () => {}, notes: null },
       congested: () => false,
       backlogKnown: () => true,
@@ -60,43 +67,43 @@ export class DispatchScene {
   endpoint(name: string, draft: EndpointDraft = {}): Endpoint {
     const config = configOf(name, draft.host ?? "one.example:443");
     const endpoint = new Endpoint(config, {
-      tenancy: this.tenancy(draft.tenant ?? "default"),
+      tenantQueue: this.tenantQueue(draft.tenant ?? "default"),
       now: this.clock.now(),
       owned: true,
       wakes: {
         endpointWoke: (woken) => this.dispatcher.considerEndpoint(woken),
         laneWoke: (woken) => this.dispatcher.consider(woken),
-        tenancyWoke: (woken) => this.dispatcher.considerTenancy(woken),
+        tenantQueueWoke: (woken) => this.dispatcher.considerTenantQueue(woken),
       },
     });
-    endpoint.responsive = draft.responsive ?? true;
+    endpoint.pace = draft.pace ?? "quick";
     endpoint.lane({ webhookId: name, ordering: draft.ordering ?? "none", eventType: null });
     return endpoint;
   }
 
-  tenancy(tenantId: string): Tenancy {
-    const known = this.#tenancies.get(tenantId);
+  tenantQueue(tenantId: string): TenantQueue {
+    const known = this.#tenantQueues.get(tenantId);
     if (known !== undefined) return known;
-    const tenancy = new Tenancy(tenantId, (woken) => this.dispatcher.considerTenancy(woken));
-    this.#tenancies.set(tenantId, tenancy);
-    return tenancy;
+    const tenantQueue = new TenantQueue(tenantId, (woken) => this.dispatcher.considerTenantQueue(woken));
+    this.#tenantQueues.set(tenantId, tenantQueue);
+    return tenantQueue;
   }
 
   /** Puts deliveries into the lane of an endpoint and lets the dispatcher send what may go. */
   async publish(endpoint: Endpoint, count = 1): Promise<void> {
     const [lane] = endpoint.lanes.values();
     assert.ok(lane !== undefined);
-    for (let n = 0; n < count; n += 1) lane.push(this.#delivery("normal"), this.clock.now() + leaseMs);
+    for (let n = 0; n < count; n += 1) lane.push(this.delivery("normal"), this.clock.now() + leaseMs);
     this.dispatcher.consider(lane);
     await this.clock.turn();
   }
 
   /** The oldest request to the endpoint is answered, and what is settled is committed. */
-  async answer(endpoint: Endpoint, quick = true): Promise<void> {
+  async answer(endpoint: Endpoint, pace: Pace = "quick"): Promise<void> {
     const index = this.flights.findIndex((flight) => flight.endpoint === endpoint);
     const [flight] = this.flights.splice(index, 1);
     assert.ok(index !== -1 && flight !== undefined, `no request to ${endpoint.webhook.id} is on its way`);
-    this.dispatcher.answered(flight, quick);
+    this.dispatcher.answered(flight, pace);
     this.dispatcher.settled(flight, null);
     await this.clock.turn();
   }
@@ -118,10 +125,15 @@ export class DispatchScene {
     return this.flights.map(({ endpoint }) => endpoint.webhook.id).toSorted((a, b) => a.localeCompare(b));
   }
 
-  #delivery(priority: Priority): ClaimedDelivery {
+  /** Only what the dispatcher looks at. */
+  delivery(priority: Priority = "normal"): ClaimedDelivery {
     this.#published += 1;
     return {
-      ...{ lease: { ref: this.#published, fence: 1 }, priority, body: Buffer.from("{}") },
+      ...{
+        lease: { ref: this.#published, deliveryId: "", leaseToken: 1 },
+        priority,
+        body: Buffer.from("{}"),
+      },
       progress: { createdAt: this.clock.now(), dueAt: this.clock.now() },
     } as unknown as ClaimedDelivery;
   }

@@ -8,7 +8,7 @@ import { Dispatcher } from "./dispatcher.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Lane } from "./lane.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
-import { Tenancy } from "./tenancy.ts";
+import { TenantQueue } from "./tenant-queue.ts";
 import { Wakeups } from "./wakeups.ts";
 
 const leaseMs = 300_000;
@@ -24,10 +24,11 @@ function newDispatcher(clock: ManualClock, released: Lease[] = []) {
   return new Dispatcher({
     ...{ store, clock, wakeups: new Wakeups(clock), leaseMs },
     telemetry: { log, metrics: {} as Metrics },
+    severalTenants: () => false,
     ...{ concurrency: 10, webhookConcurrency: 5, hostConcurrency: null, bufferBytesMax: 1_000_000 },
     send: () => assert.fail("nothing is sent here"),
     expire: () => assert.fail("nothing expires here"),
-    withoutBody: () => assert.fail("every delivery has its body"),
+    unsendable: () => assert.fail("every delivery has its body"),
     ...{ circuitMoved: () => {}, notes: null },
     congested: () => false,
     backlogKnown: () => true,
@@ -45,7 +46,7 @@ function newLane(ordering: "none" | "strict", woken: Lane[] = []): Lane {
 /** Only what a lane looks at. */
 function delivery(priority: Priority = "normal"): ClaimedDelivery {
   return {
-    ...{ lease: { ref: 1, fence: 1 }, priority, body: Buffer.from("{}") },
+    ...{ lease: { ref: 1, leaseToken: 1 }, priority, body: Buffer.from("{}") },
     progress: { createdAt: 0 },
   } as unknown as ClaimedDelivery;
 }
@@ -90,7 +91,7 @@ test("an ordered lane takes its turn at the priority of its head, and as a norma
 });
 
 test("a flood of high priority goes first, and lower ones get a turn among every eight", () => {
-  const tenancy = new Tenancy("default", () => {});
+  const tenantQueue = new TenantQueue("default", () => {});
   const endpoint = (name: string): Endpoint => ({ name, readyTier: -1 }) as unknown as Endpoint;
   const high = [endpoint("a"), endpoint("b")];
   const normal = endpoint("normal");
@@ -101,12 +102,12 @@ test("a flood of high priority goes first, and lower ones get a turn among every
     [normal, 1],
     [low, 2],
   ]);
-  for (const [one, tier] of tiers) tenancy.enqueue(one, tier);
+  for (const [one, tier] of tiers) tenantQueue.enqueue(one, tier);
   const served: unknown[] = [];
   for (let turn = 0; turn < 16; turn += 1) {
-    const next = tenancy.next() as Endpoint;
+    const next = tenantQueue.next() as Endpoint;
     served.push(high.includes(next) ? "high" : (next as unknown as { name: string }).name);
-    tenancy.enqueue(next, tiers.get(next) ?? 0);
+    tenantQueue.enqueue(next, tiers.get(next) ?? 0);
   }
   assert.equal(served.filter((name) => name === "high").length, 12);
   assert.equal(served.filter((name) => name === "normal").length, 2);
@@ -120,12 +121,12 @@ test("slow endpoints with a backlog do not keep the places that they share from 
   ]) {
     const scene = new DispatchScene({ concurrency: 4 });
     const [a, b, waiting] = ["a", "b", "waiting"].map((name, index) =>
-      scene.endpoint(name, { responsive: false, tenant: tenants[index] ?? "" }),
+      scene.endpoint(name, { pace: "unknown", tenant: tenants[index] ?? "" }),
     );
     assert.ok(a !== undefined && b !== undefined && waiting !== undefined);
     for (const endpoint of [a, b]) await scene.publish(endpoint, 20);
     for (let n = 0; n < 5; n += 1) await scene.publish(waiting);
-    for (let n = 0; n < 12; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), false);
+    for (let n = 0; n < 12; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), "slow");
     const turns = scene.sent.filter((name) => name === "waiting").length;
     assert.ok(turns >= 3, scene.sent.join(" "));
   }
@@ -134,26 +135,26 @@ test("slow endpoints with a backlog do not keep the places that they share from 
 test("an endpoint that waits for a shared place stands in line once, however much is published for it", async () => {
   const scene = new DispatchScene({ concurrency: 4 });
   const [a, b, busy, late] = ["a", "b", "busy", "late"].map((name) =>
-    scene.endpoint(name, { responsive: false, tenant: name }),
+    scene.endpoint(name, { pace: "unknown", tenant: name }),
   );
   assert.ok(a !== undefined && b !== undefined && busy !== undefined && late !== undefined);
   for (const endpoint of [a, b]) await scene.publish(endpoint, 20);
   for (let n = 0; n < 30; n += 1) await scene.publish(busy);
   await scene.publish(late);
-  for (let n = 0; n < 6; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), false);
+  for (let n = 0; n < 6; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), "slow");
   assert.ok(scene.sent.includes("late"), scene.sent.join(" "));
 });
 
 test("an endpoint that waits for a shared place keeps its turn when a place ends that is not one of them", async () => {
   const scene = new DispatchScene({ concurrency: 5 });
   const [a, b, first, second] = ["a", "b", "first", "second"].map((name) =>
-    scene.endpoint(name, { responsive: false }),
+    scene.endpoint(name, { pace: "unknown" }),
   );
   assert.ok(a !== undefined && b !== undefined && first !== undefined && second !== undefined);
   const quick = scene.endpoint("quick");
   await scene.publish(a, 2);
   for (const endpoint of [b, first, second, quick, quick]) await scene.publish(endpoint);
   for (let n = 0; n < 2; n += 1) await scene.answer(quick);
-  await scene.answer(a, false);
+  await scene.answer(a, "slow");
   assert.deepEqual(scene.inFlight(), ["a", "b", "first"]);
 });

@@ -1,55 +1,20 @@
 import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { ClaimedDelivery, DeliveryStore, Lease } from "../ports/store/deliveries.ts";
+import type { ClaimedDelivery, Lease } from "../ports/store/deliveries.ts";
 import { Capacity } from "./capacity.ts";
-import type { CapacityLimits, Place } from "./capacity.ts";
+import type { DispatcherOptions } from "./dispatcher-options.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
+import type { Flight } from "./flight.ts";
 import { closedGate } from "./gates.ts";
+import type { ClosedGate } from "./gates.ts";
 import { LaneBuffers } from "./lane-buffers.ts";
 import type { Lane } from "./lane.ts";
-import { type Permission, Permissions, type PermissionsOptions } from "./permissions.ts";
+import { type SendPermit, SendPermits, type SendPermitsOptions } from "./send-permits.ts";
+import type { Pace } from "./pace.ts";
 import { Reservations } from "./reservations.ts";
-import type { Tenancy } from "./tenancy.ts";
+import type { TenantQueue } from "./tenant-queue.ts";
+import { unsendable } from "./unsendable.ts";
 import type { Sleeper } from "./wakeups.ts";
-
-/** A delivery on its way. Made by the dispatcher, settled by settle, given back through `answered` and `settled`. */
-export interface Flight {
-  readonly delivery: ClaimedDelivery;
-  readonly lane: Lane;
-  readonly endpoint: Endpoint;
-  readonly startedAt: number;
-  /** The webhook's URL as it was then. */
-  readonly url: string;
-  /** The probe's lease when the circuit is half open. */
-  readonly probe: number | null;
-  readonly place: Place;
-  /** The access token that the request carried; null where the webhook has none. */
-  accessToken: string | null;
-}
-
-export interface DispatcherOptions extends CapacityLimits, Omit<PermissionsOptions, "close"> {
-  readonly store: DeliveryStore;
-  readonly clock: Clock;
-  /** Longer than the longest request; checked at start. */
-  readonly leaseMs: number;
-  /** Body bytes held in memory for all lanes together. */
-  readonly bufferBytesMax: number;
-  /** Starts one attempt; must not call back synchronously. */
-  readonly send: (flight: Flight) => void;
-  /** A delivery is older than its horizon: settle it without a request. */
-  readonly expire: (delivery: ClaimedDelivery, lane: Lane) => void;
-  /** Its body is gone: dead-letter it. */
-  readonly withoutBody: (delivery: ClaimedDelivery, lane: Lane) => void;
-  /** True while too much waits to be committed, so that nothing more is sent. */
-  readonly congested: () => boolean;
-  /** Every lane that had work when the process started is known. */
-  readonly backlogKnown: () => boolean;
-  /** False while another process may own what this one owned (ownership/): nothing is sent. */
-  readonly holds: () => boolean;
-  /** Something waits for an endpoint that another process may own. */
-  readonly wanted: (webhookId: string) => void;
-}
 
 /**
  * Decides what is sent next.
@@ -61,10 +26,10 @@ export interface DispatcherOptions extends CapacityLimits, Omit<PermissionsOptio
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
-  readonly #round = new Fifo<Tenancy>();
+  readonly #round = new Fifo<TenantQueue>();
   readonly #capacity: Capacity;
   readonly #buffers: LaneBuffers;
-  readonly #permissions: Permissions;
+  readonly #permits: SendPermits;
   /** What is published goes straight into memory where it may. */
   readonly reservations: Reservations;
   #pumpScheduled = false;
@@ -72,9 +37,13 @@ export class Dispatcher {
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
-    this.#capacity = new Capacity(options, (endpoint) => this.#enlist(endpoint));
-    const close: PermissionsOptions["close"] = (endpoint, gate) => this.#close(endpoint, gate);
-    this.#permissions = new Permissions({ ...options, close });
+    this.#capacity = new Capacity({
+      ...options,
+      recall: (endpoint) => this.#enlist(endpoint),
+      resume: (tenantQueue) => this.#enqueueTenantQueue(tenantQueue),
+    });
+    const close: SendPermitsOptions["close"] = (endpoint, gate, now) => this.#close(endpoint, gate, now);
+    this.#permits = new SendPermits({ ...options, close });
     this.#buffers = new LaneBuffers({
       ...options,
       refilled: (lane) => {
@@ -134,9 +103,9 @@ export class Dispatcher {
   }
 
   /** The rate limit of a tenant lets something through again, or was changed. */
-  considerTenancy(tenancy: Tenancy): void {
-    tenancy.wakeAt = null;
-    this.#enqueueTenancy(tenancy);
+  considerTenantQueue(tenantQueue: TenantQueue): void {
+    tenantQueue.wakeAt = null;
+    this.#enqueueTenantQueue(tenantQueue);
     this.schedulePump();
   }
 
@@ -161,13 +130,13 @@ export class Dispatcher {
   }
 
   /** The request of a flight has ended; its place is free. Called before settling. */
-  answered(flight: Flight, quick: boolean): void {
+  answered(flight: Flight, pace: Pace): void {
     const { endpoint } = flight;
-    endpoint.responsive = quick;
-    const waiting = this.#capacity.end(flight);
+    endpoint.pace = pace;
+    this.#capacity.end(flight);
     if (!flight.lane.ordered) flight.lane.inFlight -= 1;
     // Before the one that had a place until now, or those with a backlog would keep the shared places among them.
-    if (waiting !== undefined) this.#enlist(waiting);
+    this.#capacity.recallNext();
     if (flight.probe === null) this.#enlist(endpoint);
     else this.considerEndpoint(endpoint);
     this.schedulePump();
@@ -178,6 +147,7 @@ export class Dispatcher {
     const { lane } = flight;
     if (lane.ordered) {
       lane.inFlight -= 1;
+      lane.freedAt = this.#options.clock.now();
       if (retryAt !== null) this.giveBack(lane);
     }
     if (retryAt !== null) this.stored(lane, { tier: lane.tier(flight.delivery.priority), dueAt: retryAt });
@@ -186,8 +156,8 @@ export class Dispatcher {
   }
 
   /**
-   * The settlement was not written: whoever holds the lease decides, and when nobody does it runs out. Until then an
-   * ordered lane stands still, because its head is neither here nor free.
+   * The settlement was not written: the holder of the lease decides, and without a holder the lease runs out. Until
+   * then an ordered lane stands still, because its head is neither here nor free.
    */
   lost({ lane }: Pick<Flight, "lane">): void {
     const { wakeups, clock, leaseMs, holds } = this.#options;
@@ -197,18 +167,41 @@ export class Dispatcher {
       return;
     }
     const leaseEndsAt = clock.now() + leaseMs;
+    const { lostForgotten } = lane;
+    if (lane.ordered) lane.lost += 1;
     // Not the lane itself, which would forget this for an earlier wake-up.
     const sleeper: Sleeper = {
       wakeAt: null,
       wake: (now) => {
         // The clock was set back: the lease, whose end is a wall-clock time, still runs.
         if (now < leaseEndsAt) return wakeups.at(sleeper, leaseEndsAt);
-        if (lane.ordered) lane.inFlight -= 1;
+        if (lane.ordered && lane.lostForgotten === lostForgotten) {
+          lane.inFlight -= 1;
+          lane.lost -= 1;
+        }
         lane.wake();
       },
     };
     wakeups.at(sleeper, leaseEndsAt);
     this.schedulePump();
+  }
+
+  /** The memory of the lane does not fit the store: it is forgotten, and the lane is claimed again. */
+  reread(lane: Lane): void {
+    lane.forgetLost();
+    this.giveBack(lane);
+    lane.renew();
+    lane.markAllMore();
+    this.consider(lane);
+  }
+
+  /** No request was made, and nobody is to blame: the delivery goes back, and its endpoint rests until then. */
+  postponed(flight: Flight, until: number): void {
+    const { endpoint, lane } = flight;
+    this.answered(flight, endpoint.pace);
+    if (lane.ordered) lane.inFlight -= 1;
+    this.#options.wakeups.at(endpoint, until);
+    this.#buffers.putBack(lane, flight.delivery.lease);
   }
 
   /** Ordered lanes that sleep until their head is due look for another head. */
@@ -240,21 +233,23 @@ export class Dispatcher {
     const now = this.#options.clock.now();
     while (!this.#capacity.isExhausted && !this.#buffers.busy) {
       if (this.#options.congested()) break;
-      const tenancy = this.#round.shift();
-      if (tenancy === undefined) {
-        const waiting = this.#capacity.takeWaiting();
-        if (waiting === undefined) break;
-        this.#enlist(waiting);
+      const tenantQueue = this.#round.shift();
+      if (tenantQueue === undefined) {
+        if (this.#capacity.recallNext()) continue;
+        break;
+      }
+      tenantQueue.queued = false;
+      if (tenantQueue.wakeAt !== null) {
+        this.#capacity.tenantSleeps(tenantQueue);
         continue;
       }
-      tenancy.queued = false;
-      if (tenancy.wakeAt !== null) {
-        this.#capacity.tenantSleeps(tenancy);
+      if (this.#capacity.isUsedUp(tenantQueue)) {
+        this.#capacity.park(tenantQueue);
         continue;
       }
-      const endpoint = tenancy.next();
+      const endpoint = tenantQueue.next();
       if (endpoint === undefined) continue;
-      this.#enqueueTenancy(tenancy);
+      this.#enqueueTenantQueue(tenantQueue);
       const { waitsAt } = endpoint;
       this.#serve(endpoint, now);
       if (waitsAt !== null) this.#capacity.served(endpoint, waitsAt);
@@ -266,16 +261,18 @@ export class Dispatcher {
   #serve(endpoint: Endpoint, now: number): void {
     const gate = closedGate(endpoint, now);
     if (gate !== null) {
-      this.#close(endpoint, { until: gate.until, now });
+      this.#close(endpoint, gate, now);
       return;
     }
+    endpoint.gateLog?.opened(now);
     const inFlightBefore = endpoint.inFlight;
-    for (let taken = 0; taken < quantum && !this.#capacity.isExhausted; taken += 1) {
+    for (let taken = 0; taken < quantum; taken += 1) {
+      if (this.#capacity.isUsedUp(endpoint.tenantQueue)) break;
       if (this.#capacity.refuses(endpoint)) return;
       const lane = endpoint.nextLane();
       if (lane === undefined) return;
       if (this.#serveLane(lane, now)) continue;
-      if (endpoint.tenancy.wakeAt !== null) this.#putBack(lane, endpoint.inFlight > inFlightBefore);
+      if (endpoint.tenantQueue.wakeAt !== null) this.#putBack(lane, endpoint.inFlight > inFlightBefore);
       return;
     }
     this.#enlist(endpoint);
@@ -286,14 +283,14 @@ export class Dispatcher {
     const { endpoint } = lane;
     endpoint.putBack(lane, lane.headTier());
     if (wasServed) this.#enlist(endpoint);
-    else endpoint.tenancy.putBack(endpoint, endpoint.listedTier());
+    else endpoint.tenantQueue.putBack(endpoint, endpoint.listedTier());
   }
 
   /** Sends one delivery of the lane. False when the endpoint must stop for now. */
   #serveLane(lane: Lane, now: number): boolean {
     if (lane.claimsFirst()) {
       this.#buffers.request(lane);
-      // What is here does not wait for the answer: news that come in while a claim runs would hold it up for ever.
+      // Buffered deliveries do not wait for the answer: a steady stream of publishes would otherwise starve them.
       if (lane.buffered === 0) return true;
     }
     const head = lane.peek();
@@ -314,17 +311,18 @@ export class Dispatcher {
     const { endpoint } = lane;
     if (now - head.progress.createdAt > endpoint.policy.ageMsMax)
       return this.#drop(lane, this.#options.expire);
-    if (head.body === null) return this.#drop(lane, this.#options.withoutBody);
-    const permission = this.#permissions.ask(endpoint, now);
-    if (permission === undefined) {
-      if (endpoint.tenancy.wakeAt === null) this.consider(lane);
+    const why = unsendable(head, endpoint.policy);
+    if (why !== null) return this.#drop(lane, (delivery) => this.#options.unsendable(delivery, lane, why));
+    const permit = this.#permits.ask(endpoint, now);
+    if (permit === undefined) {
+      if (endpoint.tenantQueue.wakeAt === null) this.consider(lane);
       return false;
     }
-    this.#start(lane, permission, now);
+    this.#start(lane, permit, now);
     return true;
   }
 
-  #start(lane: Lane, { probe }: Permission, now: number): void {
+  #start(lane: Lane, { probe }: SendPermit, now: number): void {
     const delivery = this.#buffers.take(lane);
     if (delivery === undefined) return;
     const { endpoint } = lane;
@@ -357,13 +355,13 @@ export class Dispatcher {
   /** False when the endpoint will not be looked at soon. */
   #enlist(endpoint: Endpoint): boolean {
     if (!this.#running || endpoint.wakeAt !== null || this.#capacity.isFull(endpoint)) return false;
-    const { tenancy } = endpoint;
+    const { tenantQueue } = endpoint;
     const tier = endpoint.listedTier();
     if (tier === -1) return false;
-    tenancy.enqueue(endpoint, tier);
-    this.#enqueueTenancy(tenancy);
+    tenantQueue.enqueue(endpoint, tier);
+    this.#enqueueTenantQueue(tenantQueue);
     this.schedulePump();
-    return tenancy.wakeAt === null;
+    return tenantQueue.wakeAt === null && !tenantQueue.parked;
   }
 
   /** An ordered lane has a delivery on its way, or its head waits for a retry: nothing may overtake it. */
@@ -371,16 +369,17 @@ export class Dispatcher {
     return lane.inFlight > 0 || (lane.wakeAt !== null && lane.wakeAt > this.#options.clock.now());
   }
 
-  #enqueueTenancy(tenancy: Tenancy): void {
-    if (tenancy.queued || tenancy.wakeAt !== null) return;
-    tenancy.queued = true;
-    this.#round.push(tenancy);
+  #enqueueTenantQueue(tenantQueue: TenantQueue): void {
+    if (tenantQueue.queued || tenantQueue.parked || tenantQueue.wakeAt !== null) return;
+    tenantQueue.queued = true;
+    this.#round.push(tenantQueue);
   }
 
   /** Closes an endpoint until a time. When that is far, its lanes give back what they hold. */
-  #close(endpoint: Endpoint, gate: { readonly until: number | null; readonly now: number }): void {
+  #close(endpoint: Endpoint, gate: ClosedGate, now: number): void {
+    endpoint.noteClosed(gate, now);
     if (gate.until !== null) this.#options.wakeups.at(endpoint, gate.until);
-    if (gate.until !== null && gate.until - gate.now < keepBufferMs) return;
+    if (gate.until !== null && gate.until - now < keepBufferMs) return;
     for (const lane of endpoint.lanes.values()) this.giveBack(lane);
     endpoint.unlistLanes();
   }

@@ -4,13 +4,13 @@ import type { WebhookRuntimeState } from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { EndpointNotes } from "./shared/endpoint-notes.ts";
+import type { EndpointNotes } from "./cluster/endpoint-notes.ts";
 import { markUnwrittenSuccesses, takeChangedStates } from "./runtime-state.ts";
 
 export interface EndpointStatesOptions {
   readonly telemetry: Telemetry;
   readonly directory: Directory;
-  /** What other processes are told of endpoints; null when nobody is. */
+  /** Notes on endpoints for other processes; null without them. */
   readonly notes: EndpointNotes | null;
   /** There are states to write, though nothing else may come. */
   readonly touch: () => void;
@@ -47,13 +47,24 @@ export class EndpointStates {
     this.changed(endpoint);
   }
 
-  /** Somebody switched the webhook on again: what made it stop is forgotten. */
-  reenabled(endpoint: Endpoint): void {
-    endpoint.pausedUntil = null;
-    endpoint.pauseReason = null;
-    healthReenabled(endpoint.health);
+  /** Somebody does not want to wait as long as the receiver asked, or the receiver is another one. */
+  resumed(endpoint: Endpoint): void {
+    endpoint.resume();
     this.#dirty.add(endpoint);
     this.#options.touch();
+  }
+
+  /** The webhook has another URL: what is known of the old receiver says nothing of the new one. */
+  moved(endpoint: Endpoint): void {
+    // One that was quick stays so until it shows otherwise: what is still on its way to the old URL must not hold it up.
+    if (endpoint.pace !== "quick") endpoint.pace = "unknown";
+    this.resumed(endpoint);
+  }
+
+  /** Somebody switched the webhook on again: what made it stop is forgotten. */
+  reenabled(endpoint: Endpoint): void {
+    this.resumed(endpoint);
+    healthReenabled(endpoint.health);
     for (const lane of endpoint.lanes.values()) lane.markAllMore();
   }
 

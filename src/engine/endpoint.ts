@@ -2,7 +2,7 @@ import { createCircuit } from "../core/circuit-breaker.ts";
 import type { CircuitBreakerState } from "../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../core/delivery-policy.ts";
 import { createHealth } from "../core/endpoint-health.ts";
-import type { EndpointHealth } from "../core/endpoint-health.ts";
+import type { EndpointHealth, EndpointPause, PauseReason } from "../core/endpoint-health.ts";
 import type { PayloadFormatName } from "../core/profile.ts";
 import { findProfile } from "../core/profiles/index.ts";
 import { createBucket, reconfigureBucket } from "../core/rate-limit.ts";
@@ -12,18 +12,21 @@ import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { AccessTokens } from "./credentials/access-tokens.ts";
 import type { EndpointConfig } from "./endpoint-config.ts";
 import { Fifo } from "./fifo.ts";
+import { GateLog } from "./gate-log.ts";
+import type { ClosedGate } from "./gates.ts";
 import type { Host } from "./host-places.ts";
 import { Lane, laneId } from "./lane.ts";
 import type { LiveWebhook } from "./engine-access.ts";
-import type { EndpointReport } from "./ownership/endpoint-reports.ts";
-import type { Tenancy } from "./tenancy.ts";
+import type { EndpointReport } from "./cluster/endpoint-reports.ts";
+import type { Pace } from "./pace.ts";
+import type { TenantQueue } from "./tenant-queue.ts";
 import type { Sleeper } from "./wakeups.ts";
 
-/** Who is told when a gate may have opened or a due time was reached. */
+/** Called when a gate may have opened or a due time was reached. */
 export interface EndpointWakes {
   readonly endpointWoke: (endpoint: Endpoint) => void;
   readonly laneWoke: (lane: Lane) => void;
-  readonly tenancyWoke: (tenancy: Tenancy) => void;
+  readonly tenantQueueWoke: (tenantQueue: TenantQueue) => void;
 }
 
 /**
@@ -32,12 +35,14 @@ export interface EndpointWakes {
  */
 export class Endpoint implements LiveWebhook, Sleeper {
   config: EndpointConfig;
-  readonly tenancy: Tenancy;
+  readonly tenantQueue: TenantQueue;
   circuit: CircuitBreakerState;
   health: EndpointHealth = createHealth();
   pausedUntil: number | null = null;
-  pauseReason: string | null = null;
+  pauseReason: PauseReason | null = null;
   lastSuccessAt: number | null = null;
+  /** When its gates held something back; null while they never did. */
+  gateLog: GateLog | null = null;
   bucket: RateBucket | null = null;
 
   /** This process serves it (ownership/). Where it does not, nothing of it is listed, claimed or sent. */
@@ -46,7 +51,7 @@ export class Endpoint implements LiveWebhook, Sleeper {
    * Of the ownership, where there are several processes: from when the webhook was taken until the store has taken it back,
    * so also while it is given up and no longer `owned`.
    */
-  fence: number | null = null;
+  ownerEpoch: number | null = null;
 
   /** What its owner said of it a moment ago; null where this process is the owner, or nothing was said. */
   report: EndpointReport | null = null;
@@ -57,14 +62,14 @@ export class Endpoint implements LiveWebhook, Sleeper {
   readonly lanes = new Map<string, Lane>();
   /** Lanes that may have something to send, by the priority of their head. Entries can be stale; see `Lane.readyTier`. */
   readonly #readyLanes: readonly [Fifo<Lane>, Fifo<Lane>, Fifo<Lane>] = [new Fifo(), new Fifo(), new Fifo()];
-  /** In which ready list of its tenancy it stands; -1 when in none. */
+  /** In which ready list of its tenant queue it stands; -1 when in none. */
   readyTier = -1;
   wakeAt: number | null = null;
   inFlight = 0;
-  /** Answered quickly last time. Endpoints that did not may only use a part of the capacity. */
-  responsive = false;
-  /** It stands in line for one of the places that such endpoints share (capacity.ts). */
-  waitsForShared = false;
+  /** How it answered last. Endpoints that are not known to be quick may only use a part of the capacity. */
+  pace: Pace = "unknown";
+  /** It stands in line for one of the places that such endpoints share (fair-shares.ts). */
+  inLine = false;
   /** In whose line it stands for a place (host-places.ts). */
   waitsAt: Host | null = null;
   lastSuccessWrittenAt = 0;
@@ -73,7 +78,7 @@ export class Endpoint implements LiveWebhook, Sleeper {
   constructor(
     config: EndpointConfig,
     more: {
-      readonly tenancy: Tenancy;
+      readonly tenantQueue: TenantQueue;
       readonly now: number;
       readonly wakes: EndpointWakes;
       readonly owned: boolean;
@@ -81,7 +86,7 @@ export class Endpoint implements LiveWebhook, Sleeper {
   ) {
     this.config = config;
     this.owned = more.owned;
-    this.tenancy = more.tenancy;
+    this.tenantQueue = more.tenantQueue;
     this.circuit = createCircuit(more.now);
     this.#wakes = more.wakes;
     this.#applyRateLimit();
@@ -89,6 +94,30 @@ export class Endpoint implements LiveWebhook, Sleeper {
 
   get webhook(): Webhook {
     return this.config.webhook;
+  }
+
+  /** Nothing is sent before. A pause that lasts longer stays. */
+  pause({ until, reason }: EndpointPause): boolean {
+    if (this.pausedUntil !== null && this.pausedUntil >= until) return false;
+    this.pausedUntil = until;
+    this.pauseReason = reason;
+    return true;
+  }
+
+  /** Ends a pause; the wake-up that was to end it finds nothing. */
+  resume(): void {
+    this.pausedUntil = null;
+    this.pauseReason = null;
+  }
+
+  /** Something that was to be sent found a gate closed. */
+  noteClosed(gate: ClosedGate, now: number): void {
+    this.gateLog ??= new GateLog();
+    this.gateLog.note(gate, now);
+  }
+
+  get isQuick(): boolean {
+    return this.pace === "quick";
   }
 
   get policy(): DeliveryPolicy {

@@ -1,5 +1,6 @@
 import type { CircuitBreakerState, CircuitTransition } from "../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../core/delivery-policy.ts";
+import type { PauseReason } from "../core/endpoint-health.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { NewDelivery, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
@@ -17,6 +18,8 @@ export interface EngineAccess {
   /** After the store has it: takes a new or changed webhook with its keys into service, at once. */
   applyWebhook(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): void;
   removeWebhook(id: string): void;
+  /** Ends the pause that an answer of the receiver asked for, once that is stored. */
+  resume(webhookId: string): Promise<void>;
   /** After `saveTenantKeys`: webhooks of the tenant sign with these from the next attempt on. */
   applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void;
   /** After `saveTenant`. */
@@ -50,7 +53,7 @@ export interface LiveWebhook {
   readonly secrets: readonly StoredSecret[];
   readonly circuit: CircuitBreakerState;
   readonly pausedUntil: number | null;
-  readonly pauseReason: string | null;
+  readonly pauseReason: PauseReason | null;
   readonly lastSuccessAt: number | null;
   readonly inFlight: number;
   /** What its owner said, where that is another process (ownership/endpoint-reports.ts). */

@@ -1,13 +1,13 @@
 import type { UrlRules } from "../core/egress/url-policy.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
-import type { FieldProblem } from "../ports/schema-compiler.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
 import type { SharedState } from "../ports/shared-state.ts";
-import type { Store } from "../ports/store.ts";
+import type { Store, StoreTrouble } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { Transport } from "../ports/transport.ts";
+import type { Shortage, Transport } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
+import type { EventSchemas } from "./event-gate.ts";
 import type { RetentionOptions } from "./upkeep.ts";
 
 export interface EngineOptions {
@@ -36,11 +36,7 @@ export interface EngineOptions {
   /** For URLs that come in answers, such as a 308. */
   readonly urlRules: UrlRules;
   readonly tenantExists: (tenantId: string) => boolean;
-  readonly schemaProblems: (event: {
-    readonly tenantId: string;
-    readonly eventType: string;
-    readonly data: unknown;
-  }) => readonly FieldProblem[];
+  readonly schemas: EventSchemas;
 }
 
 export interface EngineLimits {
@@ -50,7 +46,7 @@ export interface EngineLimits {
   readonly hostConcurrency: number | null;
   readonly payloadBytesMax: number;
   readonly commitWindowMs: number;
-  readonly commitWritesMax: number;
+  readonly commitRowsMax: number;
   readonly bufferBytesMax: number;
   /** Longer than the longest request; see `attemptTimeoutMsMax`. */
   readonly leaseMs: number;
@@ -60,7 +56,10 @@ export interface EngineActivity {
   readonly inFlight: number;
   readonly concurrency: number;
   readonly uncommitted: number;
-  readonly storeHealthy: boolean;
+  /** What keeps the store from writing; null while it writes. */
+  readonly storeTrouble: StoreTrouble | null;
+  /** What this machine lacked a moment ago for a request; null when nothing. */
+  readonly shortage: Shortage | null;
   readonly webhooks: number;
   /** Webhooks that this process serves; null when it serves all. */
   readonly owned: number | null;

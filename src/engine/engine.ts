@@ -6,30 +6,29 @@ import type { Webhook } from "../core/webhook.ts";
 import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
-import { AttentionDesk } from "./attention.ts";
+import { OwnerAlerts } from "./owner-alerts.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { createDeliver } from "./deliver.ts";
 import { Directory } from "./directory.ts";
 import { Dispatcher } from "./dispatcher.ts";
-import type { Flight } from "./dispatcher.ts";
 import type { EngineAccess, LiveWebhook, SystemEvent } from "./engine-access.ts";
 import { placeOf } from "./endpoint.ts";
-import type { Endpoint } from "./endpoint.ts";
+import { EndpointChanges } from "./endpoint-changes.ts";
 import { EndpointStates } from "./endpoint-states.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
 import { explain } from "./explain.ts";
 import { Flights } from "./flights.ts";
-import { createOwnership } from "./ownership/create-ownership.ts";
-import { circuitOrder } from "./ownership/endpoint-orders.ts";
-import type { Ownership } from "./ownership/ownership.ts";
+import { createOwnership } from "./cluster/create-ownership.ts";
+import type { Ownership } from "./cluster/ownership.ts";
 import { Publisher } from "./publish.ts";
 import { BacklogReader, loadWebhooks } from "./recovery.ts";
 import { requeued } from "./requeued.ts";
 import type { DeliveryView, PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
 import { Settler } from "./settle.ts";
-import { createSharedParts, type SharedParts, stopSharedParts } from "./shared/shared-parts.ts";
-import { Upkeep, upkeepDuty } from "./upkeep.ts";
+import { Shortages } from "./shortages.ts";
+import { createSharedParts, type SharedParts, stopSharedParts } from "./cluster/shared-parts.ts";
+import { Upkeep, upkeepLeadership } from "./upkeep.ts";
 import { Wakeups } from "./wakeups.ts";
 import { WebhookLifecycle } from "./webhook-lifecycle.ts";
 
@@ -52,7 +51,9 @@ export class Engine implements EngineAccess {
   readonly #states: EndpointStates;
   readonly #ownership: Ownership;
   readonly #flights: Flights;
-  readonly #attention: AttentionDesk;
+  readonly #shortages: Shortages;
+  readonly #ownerAlerts: OwnerAlerts;
+  readonly #changes: EndpointChanges;
   readonly nextId: () => string;
   readonly placeOf = placeOf;
   #stopping: Promise<void> | null = null;
@@ -64,7 +65,7 @@ export class Engine implements EngineAccess {
     this.nextId = () => ids.next();
     this.#wakeups = new Wakeups(clock);
     this.#shared = createSharedParts(options, {
-      woke: (tenancy) => this.#dispatcher.considerTenancy(tenancy),
+      woke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
     });
     this.#directory = this.#makeDirectory();
     this.#states = new EndpointStates({
@@ -74,7 +75,8 @@ export class Engine implements EngineAccess {
     });
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
-    this.#attention = new AttentionDesk({ ...this.#common(), announce: (event) => this.#announce(event) });
+    this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
+    this.#ownerAlerts = new OwnerAlerts({ ...this.#common(), announce: (event) => this.#announce(event) });
     this.#lifecycle = this.#makeLifecycle();
     this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
     this.#publisher = this.#makePublisher();
@@ -86,6 +88,10 @@ export class Engine implements EngineAccess {
     });
     this.#upkeep = this.#makeUpkeep();
     this.#ownership = this.#makeOwnership();
+    this.#changes = new EndpointChanges({
+      ...{ telemetry: options.telemetry, directory: this.#directory, states: this.#states },
+      ...{ dispatcher: this.#dispatcher, ownership: this.#ownership, commits: this.#commits },
+    });
   }
 
   // ---- the parts ----------------------------------------------------------------------------------------------
@@ -106,7 +112,7 @@ export class Engine implements EngineAccess {
       wakes: {
         endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
         laneWoke: (lane) => this.#dispatcher.consider(lane),
-        tenancyWoke: (tenancy) => this.#dispatcher.considerTenancy(tenancy),
+        tenantQueueWoke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
       },
       ownsAll: this.#options.store.ownership === undefined,
     });
@@ -120,7 +126,7 @@ export class Engine implements EngineAccess {
       changedStates: () => this.#states.take(),
       recovered: () => this.#dispatcher.schedulePump(),
       windowMs: limits.commitWindowMs,
-      writesMax: limits.commitWritesMax,
+      rowsMax: limits.commitRowsMax,
     });
   }
 
@@ -147,57 +153,43 @@ export class Engine implements EngineAccess {
       circuitMoved: (endpoint, move) => this.#states.circuitMoved(endpoint, move),
       healthDecided: (endpoint, decision) => this.#lifecycle.decided(endpoint, decision),
       failed: (endpoint) => this.#states.changed(endpoint),
-      notable: (endpoint, attempt) => this.#attention.report(endpoint, attempt),
+      notable: (endpoint, attempt) => this.#ownerAlerts.report(endpoint, attempt),
       movedPermanently: (endpoint, redirect) => this.#lifecycle.movedPermanently(endpoint, redirect),
     });
   }
 
   #makeDispatcher(settler: Settler): Dispatcher {
-    const { store, limits } = this.#options;
-    const deliver = this.#makeDeliver(settler);
+    const { store, limits, transport } = this.#options;
     return new Dispatcher({
       ...this.#common(),
       ...limits,
+      severalTenants: () => this.#directory.hasSeveralTenants,
       store: store.deliveries,
       wakeups: this.#wakeups,
-      send: (flight) => {
-        this.#flights.add(flight);
-        deliver(flight);
-      },
+      send: createDeliver({
+        ...{ ...this.#common(), transport, settler },
+        ...{ flights: this.#flights, shortages: this.#shortages },
+      }),
       expire: (delivery, lane) => settler.withoutAttempt(delivery, lane, { kind: "expired" }),
-      withoutBody: (delivery, lane) =>
-        settler.withoutAttempt(delivery, lane, { kind: "payload_unavailable" }),
+      unsendable: (delivery, lane, why) => settler.withoutAttempt(delivery, lane, why),
       circuitMoved: (endpoint, move) => this.#states.circuitMoved(endpoint, move),
-      congested: () => this.#commits.backlog > uncommittedMax || !this.#commits.healthy,
+      congested: () =>
+        this.#commits.backlog > uncommittedMax || this.#commits.trouble !== null || this.#shortages.pausing,
       backlogKnown: () => this.#backlog.finished || this.#ownership.owned() !== null,
       holds: () => this.#ownership.holds(),
       wanted: (webhookId) => this.#ownership.wanted(webhookId),
     });
   }
 
-  #makeDeliver(settler: Settler): (flight: Flight) => void {
-    const { transport, clock, telemetry } = this.#options;
-    return createDeliver({
-      transport,
-      clock,
-      log: telemetry.log,
-      settle: (flight, result) => {
-        if (!this.#flights.end(flight)) return;
-        settler.attempted(flight, result);
-        this.#flights.settled();
-      },
-    });
-  }
-
   #makePublisher(): Publisher {
-    const { limits, tenantExists, schemaProblems } = this.#options;
+    const { limits, tenantExists, schemas } = this.#options;
     return new Publisher({
       ...this.#common(),
       commits: this.#commits,
       dispatcher: () => this.#dispatcher,
       subscriptions: this.#directory.subscriptions,
       tenantExists,
-      schemaProblems,
+      schemas,
       nextId: this.nextId,
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
@@ -215,7 +207,7 @@ export class Engine implements EngineAccess {
       ageMsDefault: standard.ageMsMax,
       suspensionElapsed: (endpoint) => this.#lifecycle.suspensionElapsed(endpoint),
       writeStates: () => this.#states.write(),
-      leads: () => this.#ownership.leads(upkeepDuty),
+      isLeader: () => this.#ownership.isLeader(upkeepLeadership),
       schedules: this.#options.schedules ?? this.#options.delivers,
       expired: () => {
         for (const endpoint of this.#directory.all()) this.#dispatcher.headsChanged(endpoint);
@@ -231,10 +223,11 @@ export class Engine implements EngineAccess {
       wakeups: this.#wakeups,
       notes: this.#shared.notes,
       nextId: this.nextId,
-      apply: (stored) => this.#apply(stored),
-      remove: (id) => this.removeWebhook(id),
+      apply: (stored) => this.#changes.apply(stored),
+      remove: (id) => this.#changes.remove(id),
       circuitMoved: (endpoint, move) => this.#states.circuitMoved(endpoint, move),
       reenabled: (endpoint) => this.#states.reenabled(endpoint),
+      resumed: (endpoint) => this.#states.resumed(endpoint),
       written: () => this.#commits.written(),
       flying: () => this.#flights.byEndpoint(),
     });
@@ -276,6 +269,7 @@ export class Engine implements EngineAccess {
     await stopSharedParts(this.#shared);
     await this.#ownership.leave();
     this.#wakeups.stop();
+    this.#shortages.stop();
   }
 
   // ---- what management asks (engine-access.ts) ----------------------------------------------------------------
@@ -288,30 +282,12 @@ export class Engine implements EngineAccess {
     return this.#directory.all();
   }
 
-  applyWebhook(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): void {
-    const before = this.#directory.get(change.webhook.id)?.webhook.status;
-    const endpoint = this.#apply(change);
-    if (before === undefined || before === "active" || change.webhook.status !== "active") return;
-    this.#ownership.order(endpoint, { kind: "reenabled" }).catch((error: unknown) => {
-      this.#options.telemetry.log.warn({ err: String(error) }, "the owner of a webhook was not told");
-    });
-  }
-
-  #apply(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): Endpoint {
-    const before = this.#directory.get(change.webhook.id)?.webhook.status;
-    const endpoint = this.#directory.apply(change);
-    if (before !== undefined && before !== "active" && change.webhook.status === "active")
-      this.#states.reenabled(endpoint);
-    this.#dispatcher.considerEndpoint(endpoint);
-    return endpoint;
+  applyWebhook(change: Parameters<EngineAccess["applyWebhook"]>[0]): void {
+    this.#changes.made(change);
   }
 
   removeWebhook(id: string): void {
-    const endpoint = this.#directory.remove(id);
-    if (endpoint === undefined) return;
-    this.#states.forget(endpoint);
-    for (const lane of endpoint.lanes.values()) this.#dispatcher.giveBack(lane);
-    endpoint.reconfigure({ ...endpoint.config, webhook: { ...endpoint.webhook, status: "disabled" } });
+    this.#changes.remove(id);
   }
 
   applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
@@ -320,7 +296,7 @@ export class Engine implements EngineAccess {
 
   applyTenantLimit(change: Parameters<EngineAccess["applyTenantLimit"]>[0]): void {
     this.#directory.applyTenantLimit(change);
-    this.#dispatcher.considerTenancy(this.#directory.tenancy(change.tenantId));
+    this.#dispatcher.considerTenantQueue(this.#directory.tenantQueue(change.tenantId));
   }
 
   publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
@@ -358,14 +334,12 @@ export class Engine implements EngineAccess {
     });
   }
 
-  async circuitChanged(webhookId: string, transition: CircuitTransition | null = null): Promise<void> {
-    const endpoint = this.#directory.get(webhookId);
-    if (endpoint === undefined) return;
-    if (!endpoint.owned) return this.#ownership.order(endpoint, circuitOrder(endpoint));
-    if (transition !== null) this.#states.circuitMoved(endpoint, transition);
-    this.#states.changed(endpoint);
-    this.#dispatcher.considerEndpoint(endpoint);
-    await this.#commits.written();
+  circuitChanged(webhookId: string, transition: CircuitTransition | null = null): Promise<void> {
+    return this.#changes.circuitChanged(webhookId, transition);
+  }
+
+  resume(webhookId: string): Promise<void> {
+    return this.#changes.resume(webhookId);
   }
 
   refresh(webhookIds: readonly string[]): Promise<void> {
@@ -382,7 +356,8 @@ export class Engine implements EngineAccess {
       inFlight: this.#dispatcher.inFlight,
       concurrency: this.#options.limits.concurrency,
       uncommitted: this.#commits.backlog,
-      storeHealthy: this.#commits.healthy,
+      storeTrouble: this.#commits.trouble,
+      shortage: this.#shortages.current,
       webhooks: this.#directory.size,
       owned: this.#ownership.owned(),
       holds: this.#ownership.holds(),
@@ -391,7 +366,7 @@ export class Engine implements EngineAccess {
 
   #applyStatus(webhook: Webhook): void {
     const endpoint = this.#directory.get(webhook.id);
-    if (endpoint !== undefined) this.#apply({ webhook, secrets: endpoint.secrets });
+    if (endpoint !== undefined) this.#changes.apply({ webhook, secrets: endpoint.secrets });
   }
 }
 

@@ -1,8 +1,9 @@
+import type { DeliveryWait } from "../core/delivery.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { closedByRate, closedGate } from "./gates.ts";
 import { laneId } from "./lane.ts";
-import type { EndpointReport } from "./ownership/endpoint-reports.ts";
+import type { EndpointReport } from "./cluster/endpoint-reports.ts";
 import type { DeliveryView, WaitingFor } from "./services.ts";
 
 export interface ExplainInput {
@@ -29,6 +30,7 @@ export function explain(input: ExplainInput): DeliveryView {
     waitingFor: wait.waitingFor,
     waitingUntil: endpoint === undefined ? null : until,
     nextAttemptAt: until === null ? null : Math.max(until, now),
+    waits: endpoint === undefined ? [] : gatesSince(endpoint, { dueAt, now }),
   };
 }
 
@@ -47,7 +49,7 @@ function waitOf(input: ExplainInput): Wait {
   const { dueAt } = delivery.progress;
   const gate = closedGate(endpoint, now);
   if (gate !== null && (gate.until === null || gate.until > dueAt)) return gate;
-  if (dueAt > now) return { waitingFor: "schedule", until: dueAt };
+  if (dueAt > now) return { waitingFor: delivery.retryAfterHolds ? "retry_after" : "schedule", until: dueAt };
   const order = report === null ? orderWait(input, endpoint) : reportedOrderWait(input, report);
   return order ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
 }
@@ -66,12 +68,20 @@ function reportedOrderWait({ delivery }: ExplainInput, { heads }: EndpointReport
 /** In an ordered lane everything but the head waits for the head. */
 function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
   // What is left here of an earlier ownership says nothing.
-  if (!endpoint.owned && endpoint.fence === null) return null;
+  if (!endpoint.owned && endpoint.ownerEpoch === null) return null;
   const lane = endpoint.lanes.get(laneId(input.delivery.lane));
   if (lane === undefined || !lane.ordered) return null;
   const headWaits = lane.wakeAt !== null && lane.wakeAt > input.now;
   if (headWaits) return { waitingFor: "order", until: lane.wakeAt };
   return lane.inFlight > 0 ? { waitingFor: "order", until: null } : null;
+}
+
+function gatesSince(
+  { gateLog, tenantQueue }: Endpoint,
+  { dueAt, now }: { readonly dueAt: number; readonly now: number },
+): readonly DeliveryWait[] {
+  const time = { from: dueAt, until: now };
+  return [...(gateLog?.within(time) ?? []), ...(tenantQueue.gateLog?.within(time) ?? [])];
 }
 
 function idle(delivery: StoredDelivery): DeliveryView {
@@ -81,5 +91,6 @@ function idle(delivery: StoredDelivery): DeliveryView {
     waitingFor: null,
     waitingUntil: null,
     nextAttemptAt: null,
+    waits: [],
   };
 }

@@ -1,13 +1,11 @@
+import type { GateName } from "../core/delivery.ts";
+import type { PauseReason } from "../core/endpoint-health.ts";
 import { peekWaitMs } from "../core/rate-limit.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { WaitingFor } from "./services.ts";
 
 /** Why an endpoint may not send now. `until` is null when only a person or an answer can open it. */
 export interface ClosedGate {
-  readonly waitingFor: Extract<
-    WaitingFor,
-    "inactive" | "retry_after" | "circuit_open" | "rate_limit" | "tenant_rate_limit"
-  >;
+  readonly waitingFor: Exclude<GateName, "order">;
   readonly until: number | null;
 }
 
@@ -18,7 +16,7 @@ export interface ClosedGate {
 export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
   if (endpoint.webhook.status !== "active") return inactive;
   if (endpoint.pausedUntil !== null && endpoint.pausedUntil > now) {
-    return { waitingFor: "retry_after", until: endpoint.pausedUntil };
+    return { waitingFor: pausedFor[endpoint.pauseReason ?? "failure"], until: endpoint.pausedUntil };
   }
   const { circuit } = endpoint;
   if (circuit.phase === "open" && now < Math.max(circuit.halfOpenAt, circuit.forcedOpenUntil)) {
@@ -36,8 +34,17 @@ export function closedByRate(
 ): (ClosedGate & { readonly until: number }) | null {
   const own = endpoint.bucket === null ? 0 : peekWaitMs(endpoint.bucket, now);
   if (own > 0) return { waitingFor: "rate_limit", until: now + own };
-  const shared = endpoint.tenancy.rateWaitMs(now);
+  const shared = endpoint.tenantQueue.rateWaitMs(now);
   return shared > 0 ? { waitingFor: "tenant_rate_limit", until: now + shared } : null;
 }
+
+/** Only the first of these is what a receiver asked for. */
+const pausedFor = {
+  retry_after: "retry_after",
+  rate_limit: "rate_limit_pause",
+  timeout: "timeout_pause",
+  throttle: "throttle_pause",
+  failure: "failure_pause",
+} as const satisfies Record<PauseReason, GateName>;
 
 const inactive: ClosedGate = { waitingFor: "inactive", until: null };

@@ -69,7 +69,7 @@ suite("places at a host", () => {
 
   test("a tenant whose limit is used up does not keep the place that it was to have", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
-    scene.tenancy("limited").limit({ requestsPerMinute: 1, burst: 1 });
+    scene.tenantQueue("limited").limit({ requestsPerMinute: 1, burst: 1 });
     const a = scene.endpoint("a");
     const b = scene.endpoint("b", { tenant: "limited" });
     const spender = scene.endpoint("spender", { tenant: "limited", host: "two.example:443" });
@@ -86,7 +86,7 @@ suite("places at a host", () => {
 
   test("a tenant whose limit is used up between the call and its turn makes way as well", async () => {
     const scene = new DispatchScene({ concurrency: 2, hostConcurrency: 1 });
-    scene.tenancy("limited").limit({ requestsPerMinute: 1, burst: 1 });
+    scene.tenantQueue("limited").limit({ requestsPerMinute: 1, burst: 1 });
     const a = scene.endpoint("a");
     const b = scene.endpoint("b", { tenant: "limited" });
     const c = scene.endpoint("c", { tenant: "other" });
@@ -129,13 +129,13 @@ suite("places at a host", () => {
 
   test("endpoints that hang leave places to one that answers, and to one that nobody knows", async () => {
     const scene = new DispatchScene({ hostConcurrency: 4 });
-    const hanging = ["h1", "h2"].map((name) => scene.endpoint(name, { responsive: false }));
+    const hanging = ["h1", "h2"].map((name) => scene.endpoint(name, { pace: "unknown" }));
     for (const endpoint of hanging) await scene.publish(endpoint, 10);
     assert.deepEqual(scene.inFlight(), ["h1", "h2"], "one each");
-    const unknown = scene.endpoint("unknown", { responsive: false });
+    const unknown = scene.endpoint("unknown", { pace: "unknown" });
     await scene.publish(unknown, 10);
     assert.deepEqual(scene.inFlight(), ["h1", "h2", "unknown"]);
-    const late = scene.endpoint("late", { responsive: false });
+    const late = scene.endpoint("late", { pace: "unknown" });
     await scene.publish(late, 10);
     const quick = scene.endpoint("quick");
     await scene.publish(quick, 2);
@@ -147,13 +147,13 @@ suite("places at a host", () => {
   test("a quick endpoint with a backlog does not keep out one that is slow", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
     const quick = scene.endpoint("quick");
-    const slow = scene.endpoint("slow", { responsive: false });
+    const slow = scene.endpoint("slow", { pace: "unknown" });
     await scene.publish(quick, 10);
     await scene.publish(slow, 10);
     for (let n = 0; n < 8; n += 1) {
       const [flight] = scene.flights;
       assert.ok(flight !== undefined);
-      await scene.answer(flight.endpoint, flight.endpoint === quick);
+      await scene.answer(flight.endpoint, flight.endpoint === quick ? "quick" : "slow");
     }
     const turns = scene.sent.filter((name) => name === "slow").length;
     assert.ok(turns >= 3, scene.sent.join(" "));
@@ -162,7 +162,7 @@ suite("places at a host", () => {
   test("an endpoint that turns out quick while it waits may use the places of the quick ones", async () => {
     const scene = new DispatchScene({ hostConcurrency: 6 });
     const [h1, h2, h3, fresh] = ["h1", "h2", "h3", "fresh"].map((name) =>
-      scene.endpoint(name, { responsive: false }),
+      scene.endpoint(name, { pace: "unknown" }),
     );
     assert.ok(h1 !== undefined && h2 !== undefined && h3 !== undefined && fresh !== undefined);
     const [x, q] = [scene.endpoint("x"), scene.endpoint("q")];
@@ -184,10 +184,10 @@ suite("places at a host", () => {
 
   test("a place is not kept for an endpoint that lacks one of the process", async () => {
     const scene = new DispatchScene({ concurrency: 2, hostConcurrency: 1 });
-    const hangs = scene.endpoint("hangs", { host: "two.example:443", responsive: false });
+    const hangs = scene.endpoint("hangs", { host: "two.example:443", pace: "unknown" });
     const [a, slow, c] = [
       scene.endpoint("a"),
-      scene.endpoint("slow", { responsive: false }),
+      scene.endpoint("slow", { pace: "unknown" }),
       scene.endpoint("c"),
     ];
     for (const endpoint of [a, slow, hangs]) await scene.publish(endpoint);
@@ -196,7 +196,7 @@ suite("places at a host", () => {
     assert.deepEqual(scene.inFlight(), ["hangs"]);
     await scene.publish(c);
     assert.deepEqual(scene.inFlight(), ["c", "hangs"]);
-    await scene.answer(hangs, false);
+    await scene.answer(hangs, "slow");
     await scene.answer(c);
     assert.deepEqual(scene.inFlight(), ["slow"]);
   });
@@ -219,7 +219,7 @@ suite("places at a host", () => {
 
   test("a half-open circuit gives no probe away while its host has no place", async () => {
     const scene = new DispatchScene({ hostConcurrency: 1 });
-    const [a, broken] = [scene.endpoint("a"), scene.endpoint("broken", { responsive: false })];
+    const [a, broken] = [scene.endpoint("a"), scene.endpoint("broken", { pace: "unknown" })];
     await scene.publish(a);
     forceOpen(broken.circuit, { now: scene.clock.now(), untilMs: scene.clock.now() + 500 });
     await scene.publish(broken);

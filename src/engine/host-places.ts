@@ -1,5 +1,5 @@
 import type { Endpoint } from "./endpoint.ts";
-import type { Tenancy } from "./tenancy.ts";
+import type { TenantQueue } from "./tenant-queue.ts";
 
 /** A receiver host to which requests are on their way. Forgotten when none is and nobody waits for one. */
 export class Host {
@@ -78,7 +78,7 @@ export class HostPlaces {
     }
     if (endpoint.waitsAt === host) this.#leave(endpoint);
     host.inFlight += 1;
-    if (!endpoint.responsive) host.cautious += 1;
+    if (!endpoint.isQuick) host.cautious += 1;
     return host;
   }
 
@@ -90,14 +90,14 @@ export class HostPlaces {
 
   /** The endpoint had its turn while it stood in a line of `host`. One that did not use its place makes way. */
   served(endpoint: Endpoint, host: Host): void {
-    endpoint.tenancy.recalled.delete(endpoint);
+    endpoint.tenantQueue.recalled.delete(endpoint);
     if (endpoint.waitsAt === host && !this.holdsBack(endpoint)) this.#leave(endpoint);
     this.#passOn(host);
   }
 
   /** The recalled endpoints of a tenant will not be looked at soon, because of its limit: they make way. */
-  tenantSleeps(tenancy: Tenancy): void {
-    for (const endpoint of tenancy.recalled) {
+  tenantSleeps(tenantQueue: TenantQueue): void {
+    for (const endpoint of tenantQueue.recalled) {
       const host = endpoint.waitsAt;
       this.#leave(endpoint);
       if (host !== null) this.#passOn(host);
@@ -105,14 +105,14 @@ export class HostPlaces {
   }
 
   #hasPlace(host: Host, endpoint: Endpoint): boolean {
-    return host.inFlight < this.#max && (endpoint.responsive || host.cautious < this.#cautiousMax);
+    return host.inFlight < this.#max && (endpoint.isQuick || host.cautious < this.#cautiousMax);
   }
 
   #leave(endpoint: Endpoint): void {
     endpoint.waitsAt?.quickLine.delete(endpoint);
     endpoint.waitsAt?.cautiousLine.delete(endpoint);
     endpoint.waitsAt = null;
-    endpoint.tenancy.recalled.delete(endpoint);
+    endpoint.tenantQueue.recalled.delete(endpoint);
   }
 
   /** Recalls as many as there are free places. */
@@ -134,13 +134,13 @@ export class HostPlaces {
     for (const endpoint of line) {
       if (left <= 0) return;
       if (this.#recall(endpoint)) {
-        endpoint.tenancy.recalled.add(endpoint);
+        endpoint.tenantQueue.recalled.add(endpoint);
         left -= 1;
       } else this.#leave(endpoint);
     }
   }
 }
 
-function lineOf(host: Host, { responsive }: Endpoint): Set<Endpoint> {
-  return responsive ? host.quickLine : host.cautiousLine;
+function lineOf(host: Host, { isQuick }: Endpoint): Set<Endpoint> {
+  return isQuick ? host.quickLine : host.cautiousLine;
 }

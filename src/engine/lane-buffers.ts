@@ -70,7 +70,15 @@ export class LaneBuffers {
    * release would find nothing, or in an ordered lane what comes after them.
    */
   giveBack(lane: Lane): void {
-    const leases = this.empty(lane);
+    this.#giveBack(lane, this.empty(lane));
+  }
+
+  /** Gives back a delivery that was taken and not sent; in an ordered lane with all that come after it. */
+  putBack(lane: Lane, lease: Lease): void {
+    this.#giveBack(lane, [lease, ...(lane.ordered ? this.empty(lane) : [])]);
+  }
+
+  #giveBack(lane: Lane, leases: readonly Lease[]): void {
     if (leases.length === 0) return;
     lane.releasing += 1;
     this.#unreleased.add(leases);

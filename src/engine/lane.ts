@@ -40,6 +40,12 @@ export class Lane implements Sleeper {
   reservedBeforeEmptied = 0;
   claimedBeforeEmptied = false;
   inFlight = 0;
+  /** Of those in flight in an ordered lane: ended, and not settled. They wait for the end of a lease. */
+  lost = 0;
+  /** How often lost deliveries were forgotten: a wait for the end of a lease from before then is void. */
+  lostForgotten = 0;
+  /** When the last delivery of an ordered lane was settled, in Unix ms. */
+  freedAt = 0;
   /** Attempts that have ended and are not committed yet. */
   settling = 0;
   /** In which ready list of its endpoint it stands; -1 when in none. */
@@ -163,6 +169,13 @@ export class Lane implements Sleeper {
     this.readyTier = -1;
     this.reservedBeforeEmptied = 0;
     this.claimedBeforeEmptied = false;
+  }
+
+  /** Nobody waits any more for leases that were lost: the store says who has them. */
+  forgetLost(): void {
+    this.inFlight -= this.lost;
+    this.lost = 0;
+    this.lostForgotten += 1;
   }
 
   /** A reserved publish has ended. True when an ordered lane was emptied since, so that older ones are in the store. */

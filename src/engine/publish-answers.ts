@@ -1,7 +1,7 @@
 import { DuplicateEventError, PosthornError, UnavailableError } from "../core/errors.ts";
 import { uuidV7TimeMs } from "../core/uuid.ts";
 import type { PublishEntry, PublishKey } from "../ports/shared-state.ts";
-import { StoreUnavailableError } from "../ports/store.ts";
+import { StoreUnavailableError, storeTroubles } from "../ports/store.ts";
 import type { DuplicateOriginal, PublishResult } from "../ports/store/deliveries.ts";
 import type { Draft } from "./publish.ts";
 import type { PublishReceipt } from "./services.ts";
@@ -63,7 +63,15 @@ export function rememberedEntry({ command, deliveries }: Draft, result: PublishR
 
 export function publishError(error: Error): Error {
   if (!(error instanceof StoreUnavailableError)) return error;
-  return new UnavailableError("the store cannot write now; nothing was published, try again", error);
+  if (error.outcome === "unknown") {
+    const text =
+      "the store did not say whether the event was written; repeat it with the same idempotency key, so that it is " +
+      "published once";
+    return new UnavailableError(text, error);
+  }
+  if (error.trouble === "away")
+    return new UnavailableError("the store cannot write now; nothing was published, try again", error);
+  return new UnavailableError(`nothing was published: ${storeTroubles[error.trouble]}`, error);
 }
 
 export function inProgress(): PosthornError {

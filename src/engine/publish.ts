@@ -6,6 +6,7 @@ import type {
   ClaimedDelivery,
   NewDelivery,
   NewEvent,
+  Lease,
   PublishCommand,
   PublishResult,
 } from "../ports/store/deliveries.ts";
@@ -25,8 +26,9 @@ import {
   rememberedEntry,
   repeatReceipt,
 } from "./publish-answers.ts";
+import { RequestPace } from "./request-pace.ts";
 import type { PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
-import type { KnownPublishes } from "./shared/known-publishes.ts";
+import type { KnownPublishes } from "./cluster/known-publishes.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 
 export interface PublisherOptions extends EventGateOptions {
@@ -39,12 +41,15 @@ export interface PublisherOptions extends EventGateOptions {
   readonly knownPublishes: KnownPublishes | null;
 }
 
-/** A delivery about to be committed. `claim` is decided when the batch is composed. */
-interface DraftDelivery extends NewDelivery {
-  claim: boolean;
+type DraftDelivery = NewDelivery;
+
+/** Whom an event goes to. Looked up when its transaction is composed: a webhook may go while the event waits. */
+interface Target {
+  readonly endpoints: () => readonly Endpoint[];
+  readonly origin: DeliveryOrigin;
 }
 
-/** One publish on its way to the commit. */
+/** One publish in the transaction that is being written. */
 export interface Draft {
   readonly command: PublishCommand;
   readonly deliveries: readonly DraftDelivery[];
@@ -53,6 +58,9 @@ export interface Draft {
 
 /**
  * Publishing: validate, deduplicate, find the webhooks, render the body once, and answer after the commit.
+ *
+ * What waits for its transaction is the accepted input alone. Deliveries are drafted when the transaction is composed, so
+ * that those of a large batch never exist at the same time.
  *
  * The body is rendered before the commit and stored with the event: every attempt sends these bytes (design,
  * decision 6).
@@ -69,11 +77,33 @@ export class Publisher {
   }
 
   async publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
-    const accepted = this.#gate.accept(scope, input);
+    const reading = this.#gate.prepare(scope, input);
+    if (reading !== null) await this.#prepare(scope, { input, reading });
+    return this.#accept(this.#gate.accept(scope, input));
+  }
+
+  /** Again when somebody changed the type meanwhile. */
+  async #prepare(
+    scope: Scope,
+    first: { readonly input: PublishInput; readonly reading: Promise<void> },
+  ): Promise<void> {
+    const { input } = first;
+    try {
+      for (let reading: Promise<void> | null = first.reading; reading !== null; ) {
+        await reading;
+        reading = this.#gate.prepare(scope, input);
+      }
+    } catch (error) {
+      throw publishError(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #accept(accepted: AcceptedInput | PosthornError): Promise<PublishReceipt> {
     if (accepted instanceof PosthornError) throw accepted;
     const { knownPublishes } = this.#options;
-    if (knownPublishes !== null && input.idempotencyKey !== undefined)
-      return this.#publishKeyed(accepted, { knownPublishes, idempotencyKey: input.idempotencyKey });
+    const { idempotencyKey } = accepted.input;
+    if (knownPublishes !== null && idempotencyKey !== undefined)
+      return this.#publishKeyed(accepted, { knownPublishes, idempotencyKey });
     return this.#store(accepted);
   }
 
@@ -95,21 +125,33 @@ export class Publisher {
   }
 
   #store(accepted: AcceptedInput): Promise<PublishReceipt> {
-    const endpoints = this.#options.subscriptions.of(accepted.tenantId, { type: accepted.input.eventType });
-    return this.#commit(this.#draft(accepted, { endpoints, origin: "publish" }));
+    const { tenantId, input } = accepted;
+    const endpoints = () => this.#options.subscriptions.of(tenantId, { type: input.eventType });
+    return this.#commit(accepted, { endpoints, origin: "publish" });
   }
 
+  /**
+   * A few events at a time: others take their turns in between, and what waits for the store stays small. The whole
+   * request shares one budget for checking schemas.
+   */
   async publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<PublishEntry[]> {
-    return Promise.all(
-      inputs.map(async (input): Promise<PublishEntry> => {
-        try {
-          return { kind: "published", receipt: await this.publish(scope, input) };
-        } catch (error) {
-          if (error instanceof PosthornError) return { kind: "refused", error };
-          throw error;
-        }
-      }),
-    );
+    const pace = new RequestPace(this.#options.clock);
+    const budget = { unitsLeft: requestValidationUnitsMax };
+    const entries: Promise<PublishEntry>[] = [];
+    for (const input of inputs) {
+      const reading = this.#gate.prepare(scope, input);
+      if (reading !== null) await this.#prepare(scope, { input, reading });
+      const accepted = this.#gate.accept(scope, input, budget);
+      const entry = entryOf(this.#accept(accepted));
+      entries.push(entry);
+      if (accepted instanceof PosthornError) await pace.worked();
+      else await pace.submitted(entry, this.#rowsOf(accepted));
+    }
+    return Promise.all(entries);
+  }
+
+  #rowsOf({ tenantId, input }: AcceptedInput): number {
+    return 1 + this.#options.subscriptions.of(tenantId, { type: input.eventType }).length;
   }
 
   /** The system's own events, to their subscribers or to one: not validated, not limited to what applications may name. */
@@ -119,36 +161,36 @@ export class Publisher {
   ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }> {
     const now = this.#options.clock.now();
     const { tenantId, eventType, data } = event;
-    const endpoints =
+    const endpoints = () =>
       only === undefined ? this.#options.subscriptions.of(tenantId, { type: eventType }) : [only];
-    const draft = this.#draft(
+    let deliveryIds: readonly string[] = [];
+    const receipt = await this.#commit(
       {
         tenantId,
         input: { eventType, data, source: "posthorn" },
         timestamp: now,
         now,
-        payload: { kind: "data", dataJson: JSON.stringify(data) },
+        payload: { kind: "data", dataJson: JSON.stringify(data), metadataJson: null },
       },
       { endpoints, origin: only === undefined ? "publish" : "test" },
+      (draft) => (deliveryIds = draft.deliveries.map((delivery) => delivery.id)),
     );
-    const receipt = await this.#commit(draft);
-    return { eventId: receipt.id, deliveryIds: draft.deliveries.map((delivery) => delivery.id) };
+    return { eventId: receipt.id, deliveryIds };
   }
 
   // ---- render and find the webhooks ---------------------------------------------------------------------------
 
-  #draft(
-    accepted: AcceptedInput,
-    target: { readonly endpoints: readonly Endpoint[]; readonly origin: DeliveryOrigin },
-  ): Draft {
+  #draft(accepted: AcceptedInput, { endpoints, origin }: Target): Draft {
     const { tenantId, input, now } = accepted;
     const priority = input.priority ?? "normal";
     const deliveries: DraftDelivery[] = [];
     const lanes: Lane[] = [];
-    for (const endpoint of target.endpoints) {
+    const body = content(accepted);
+    for (const endpoint of endpoints()) {
       const lane = endpoint.laneFor(input.eventType);
+      const draft = { priority, now, origin, bytes: body.body.length };
       lanes.push(lane);
-      deliveries.push(this.#draftDelivery(lane, { priority, now, origin: target.origin }));
+      deliveries.push(this.#draftDelivery(lane, draft));
     }
     const command: PublishCommand = {
       event: {
@@ -161,7 +203,7 @@ export class Publisher {
         fingerprint: input.idempotencyKey === undefined ? null : fingerprint(accepted),
         priority,
         createdAt: now,
-        ...content(accepted),
+        ...body,
       },
       deliveries,
       dedupUntil: input.idempotencyKey === undefined ? null : now + dedupMs,
@@ -171,37 +213,63 @@ export class Publisher {
 
   #draftDelivery(
     lane: Lane,
-    event: { readonly priority: Priority; readonly now: number; readonly origin: DeliveryOrigin },
+    event: {
+      readonly priority: Priority;
+      readonly now: number;
+      readonly origin: DeliveryOrigin;
+      readonly bytes: number;
+    },
   ): DraftDelivery {
+    const { priority, now, origin, bytes } = event;
+    const { status } = lane.endpoint.webhook;
+    const state = status === "active" ? "pending" : "skipped";
     return {
       id: this.#options.nextId(),
       lane: lane.key,
-      priority: event.priority,
-      state: lane.endpoint.webhook.status === "active" ? "pending" : "skipped",
-      dueAt: event.now,
-      createdAt: event.now,
-      origin: event.origin,
+      priority,
+      state,
+      reason: status === "active" ? null : `webhook_${status}`,
+      dueAt: now,
+      createdAt: now,
+      origin,
       format: lane.endpoint.policy.payloadFormat,
-      claim: false,
-      leaseUntil: event.now + this.#options.leaseMs,
+      claim: state === "pending" && this.#reserve(lane, { priority, bytes }),
+      leaseUntil: now + this.#options.leaseMs,
     };
+  }
+
+  /** Lease what may be sent at once. */
+  #reserve(lane: Lane, delivery: { readonly priority: Priority; readonly bytes: number }): boolean {
+    const { reservations } = this.#options.dispatcher();
+    return reservations.reserve(lane, { tier: lane.tier(delivery.priority), bytes: delivery.bytes });
   }
 
   // ---- commit -------------------------------------------------------------------------------------------------
 
-  #commit(draft: Draft): Promise<PublishReceipt> {
-    const { tenantId, idempotencyKey } = draft.command.event;
-    const runningKey = idempotencyKey === null ? null : nameOf({ tenantId, idempotencyKey });
+  #commit(
+    accepted: AcceptedInput,
+    target: Target,
+    drafted: (draft: Draft) => void = () => undefined,
+  ): Promise<PublishReceipt> {
+    const { tenantId, input } = accepted;
+    const { idempotencyKey } = input;
+    const runningKey = idempotencyKey === undefined ? null : nameOf({ tenantId, idempotencyKey });
     if (runningKey !== null) {
       if (this.#running.has(runningKey)) return Promise.reject(inProgress());
       this.#running.add(runningKey);
     }
+    let draft: Draft | null = null;
     return new Promise((resolve, reject) => {
       this.#options.commits.publish({
-        command: draft.command,
-        prepare: () => this.#reserve(draft),
+        size: { rows: 1 + target.endpoints().length, bytes: bytesOf(accepted) },
+        compose: () => {
+          draft = this.#draft(accepted, target);
+          drafted(draft);
+          return draft.command;
+        },
         done: (result) => {
           if (runningKey !== null) this.#running.delete(runningKey);
+          if (draft === null) return reject(publishError(result as Error));
           this.#committed(draft, result);
           this.#remember(draft, result);
           if (result instanceof Error) reject(publishError(result));
@@ -209,18 +277,6 @@ export class Publisher {
         },
       });
     });
-  }
-
-  /** Right before the batch is written: lease what may be sent at once. */
-  #reserve(draft: Draft): void {
-    const bytes = draft.command.event.body.length;
-    const { reservations } = this.#options.dispatcher();
-    for (let index = 0; index < draft.lanes.length; index += 1) {
-      const delivery = draft.deliveries[index] as DraftDelivery;
-      const lane = draft.lanes[index] as Lane;
-      if (delivery.state !== "pending") continue;
-      delivery.claim = reservations.reserve(lane, { tier: lane.tier(delivery.priority), bytes });
-    }
   }
 
   #remember(draft: Draft, result: PublishResult | Error): void {
@@ -238,8 +294,8 @@ export class Publisher {
       const delivery = draft.deliveries[index] as DraftDelivery;
       const lane = draft.lanes[index] as Lane;
       const lease = accepted?.leases[index] ?? noLease;
-      // Fence 0: another process was faster, and its delivery goes first.
-      const isLeased = delivery.claim && lease.fence > 0;
+      // Lease token 0: another process was faster, and its delivery goes first.
+      const isLeased = delivery.claim && lease.leaseToken > 0;
       if (delivery.claim && !isLeased) dispatcher.reservations.cancel(lane);
       if (accepted === null) continue;
       if (isLeased) {
@@ -248,6 +304,7 @@ export class Publisher {
           claimed(draft, {
             delivery,
             lease,
+            webhookTenantId: lane.endpoint.webhook.tenantId,
             sequenceNumber: accepted.sequenceNumber,
           }),
         );
@@ -265,25 +322,43 @@ function content({
   payload,
 }: AcceptedInput): Pick<NewEvent, "contentType" | "raw" | "body"> {
   if (payload.kind === "raw") return { contentType: payload.contentType, raw: true, body: payload.body };
-  const { eventType, metadata = null, links = null } = input;
-  const body = renderStandardPayload({ eventType, timestamp, dataJson: payload.dataJson, metadata, links });
+  const { eventType, links = null } = input;
+  const { dataJson, metadataJson } = payload;
+  const body = renderStandardPayload({ eventType, timestamp, dataJson, metadataJson, links });
   return { contentType: standardContentType, raw: false, body };
+}
+
+async function entryOf(receipt: Promise<PublishReceipt>): Promise<PublishEntry> {
+  try {
+    return { kind: "published", receipt: await receipt };
+  } catch (error) {
+    if (error instanceof PosthornError) return { kind: "refused", error };
+    throw error;
+  }
+}
+
+/** What its body takes, about. */
+function bytesOf({ payload }: AcceptedInput): number {
+  return payload.kind === "raw" ? payload.body.length : payload.dataJson.length;
 }
 
 function claimed(
   draft: Draft,
   leased: {
     readonly delivery: DraftDelivery;
-    readonly lease: { readonly ref: number; readonly fence: number };
+    readonly lease: Lease;
+    /** Of the webhook, as this process knows it. */
+    readonly webhookTenantId: string;
     readonly sequenceNumber: number;
   },
 ): ClaimedDelivery {
   const { event } = draft.command;
-  const { delivery, lease, sequenceNumber } = leased;
+  const { delivery, lease, webhookTenantId, sequenceNumber } = leased;
   return {
     lease,
     id: delivery.id,
     webhookId: delivery.lane.webhookId,
+    webhookTenantId,
     tenantId: event.tenantId,
     eventId: event.id,
     eventType: event.eventType,
@@ -312,4 +387,7 @@ function nameOf({ tenantId, idempotencyKey }: PublishKey): string {
   return `${tenantId}\n${idempotencyKey}`;
 }
 
-const noLease = { ref: 0, fence: 0 } as const;
+/** For checking the events of one request against their schemas: four times what one event may take. */
+const requestValidationUnitsMax = 2_000_000;
+
+const noLease: Lease = { ref: 0, deliveryId: "", leaseToken: 0 };

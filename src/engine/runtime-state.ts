@@ -1,8 +1,10 @@
 import { circuitFromJson, circuitToJson } from "../core/circuit-json.ts";
-import { healthFromJson } from "../core/endpoint-health.ts";
+import { healthFromJson, pauseReasons } from "../core/endpoint-health.ts";
 import type { WebhookRuntimeState } from "../ports/store/deliveries.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { gateLogFromJson } from "./gate-log.ts";
+import { paceFromJson } from "./pace.ts";
 
 /** What is stored of an endpoint, so that an open circuit or a pause survives a restart. */
 export function runtimeStateOf(endpoint: Endpoint): WebhookRuntimeState {
@@ -12,19 +14,28 @@ export function runtimeStateOf(endpoint: Endpoint): WebhookRuntimeState {
     pauseReason: endpoint.pauseReason,
     lastSuccessAt: endpoint.lastSuccessAt,
     circuit: JSON.stringify(circuitToJson(endpoint.circuit)),
-    health: JSON.stringify(endpoint.health),
-    ...(endpoint.fence === null ? {} : { fence: endpoint.fence }),
+    health: healthText(endpoint),
+    ...(endpoint.ownerEpoch === null ? {} : { ownerEpoch: endpoint.ownerEpoch }),
   };
 }
 
 export function restoreRuntimeState(endpoint: Endpoint, state: WebhookRuntimeState): void {
   endpoint.pausedUntil = state.pausedUntil;
-  endpoint.pauseReason = state.pauseReason;
+  endpoint.pauseReason = pauseReasons.find((reason) => reason === state.pauseReason) ?? null;
   endpoint.lastSuccessAt = state.lastSuccessAt;
   endpoint.lastSuccessWrittenAt = state.lastSuccessAt ?? 0;
   if (state.circuit !== null)
     endpoint.circuit = circuitFromJson(JSON.parse(state.circuit)) ?? endpoint.circuit;
-  if (state.health !== null) endpoint.health = healthFromJson(JSON.parse(state.health)) ?? endpoint.health;
+  if (state.health === null) return;
+  const stored = JSON.parse(state.health) as { readonly pace?: unknown; readonly gates?: unknown };
+  endpoint.health = healthFromJson(stored) ?? endpoint.health;
+  endpoint.pace = paceFromJson(stored.pace);
+  endpoint.gateLog = gateLogFromJson(stored.gates);
+}
+
+/** Its health, and what else is known of it that no store looks at. */
+function healthText({ health, pace, gateLog }: Endpoint): string {
+  return JSON.stringify({ ...health, pace, ...(gateLog !== null && { gates: gateLog.toJSON() }) });
 }
 
 /** States that changed since they were written, which are thereby considered written. Others write what they own. */

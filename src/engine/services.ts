@@ -5,15 +5,24 @@
  * do not exist. Methods reject with the errors of core/errors.ts.
  */
 import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
-import type { AttemptRecord, DeliveryState, Priority } from "../core/delivery.ts";
+import type { AttemptRecord, DeliveryState, Priority, DeliveryWait, GateName } from "../core/delivery.ts";
 import type { PosthornError } from "../core/errors.ts";
 import type { EventLink } from "../core/event.ts";
+import type { JsonText } from "../core/json/json-text.ts";
 import type { FailureCategory } from "../core/outcome.ts";
 import type { RetrySchedule } from "../core/profile.ts";
+import type { Webhook } from "../core/webhook.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
 import type { DeadLetterQuery, StoredDelivery, StoredEvent } from "../ports/store/history.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
-import type { ApiKey, ApiKeyRole, EventType, Tenant } from "../ports/store/registry.ts";
+import type {
+  ApiKey,
+  ApiKeyRole,
+  EventType,
+  EventTypeKey,
+  EventTypePage,
+  Tenant,
+} from "../ports/store/registry.ts";
 import type { WebhookInput } from "./webhook-inputs.ts";
 import type {
   WebhookHealthView,
@@ -47,10 +56,13 @@ export interface RawContent {
   readonly body: Uint8Array;
 }
 
+/** `data` and `metadata` may also be JSON that was read already, with its text. */
 export interface PublishInput {
   readonly eventType: string;
-  /** An object with at least one property; left out when `raw` is given. */
+  /** An object; left out when `dataJson` or `raw` is given. Sent as `JSON.stringify` writes it. */
   readonly data?: unknown;
+  /** Instead of `data`: its JSON text, which is sent as it is. */
+  readonly dataJson?: string;
   readonly raw?: RawContent;
   /** Defaults to the scope's tenant, or `default` for an administrator. */
   readonly tenantId?: string;
@@ -59,7 +71,9 @@ export interface PublishInput {
   readonly timestamp?: string;
   readonly idempotencyKey?: string;
   readonly priority?: Priority;
-  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly metadata?: Readonly<Record<string, unknown>> | JsonText;
+  /** Instead of `metadata`: its JSON text, which is sent as it is. */
+  readonly metadataJson?: string;
   readonly links?: readonly EventLink[];
 }
 
@@ -135,7 +149,10 @@ export interface WebhookService {
   ): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }>;
   update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView>;
   delete(scope: Scope, id: string): Promise<void>;
+  /** Also ends a pause. */
   enable(scope: Scope, id: string): Promise<WebhookView>;
+  /** Ends the pause that an answer of the receiver asked for. */
+  resume(scope: Scope, id: string): Promise<WebhookView>;
   disable(scope: Scope, id: string): Promise<WebhookView>;
   health(scope: Scope, id: string): Promise<WebhookHealthView>;
   circuit(
@@ -219,17 +236,7 @@ export interface ReportIncidentCommand {
 export type DeliveryStatus = DeliveryState | "circuit_blocked";
 
 /** What a waiting delivery waits for. */
-export type WaitingFor =
-  | "schedule"
-  | "retry_after"
-  | "rate_limit"
-  | "tenant_rate_limit"
-  | "circuit_open"
-  | "order"
-  | "inactive"
-  | "concurrency"
-  | "capacity"
-  | "in_flight";
+export type WaitingFor = "schedule" | GateName | "concurrency" | "capacity" | "in_flight";
 
 export interface DeliveryView {
   readonly delivery: StoredDelivery;
@@ -239,6 +246,8 @@ export interface DeliveryView {
   /** Unix milliseconds; null when nobody can tell. */
   readonly waitingUntil: number | null;
   readonly nextAttemptAt: number | null;
+  /** The gates that have held it since it was due. What held earlier attempts stands in their notes. */
+  readonly waits: readonly DeliveryWait[];
 }
 
 export interface DeliveryService {
@@ -264,12 +273,24 @@ export interface DeliveryListQuery {
 
 export interface DeadLetterService {
   list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>>;
-  retryBatch(
-    scope: Scope,
-    command: RetryBatchCommand,
-  ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
+  retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted>;
   operation(scope: Scope, id: string): Promise<BatchOperation>;
   cancel(scope: Scope, id: string): Promise<BatchOperation>;
+}
+
+export interface RetryBatchStarted {
+  /** Null with `dryRun`. */
+  readonly operation: BatchOperation | null;
+  readonly count: number;
+  /** Webhooks of these dead letters that are not active: what is retried there waits until they are. */
+  readonly inactive: readonly InactiveWebhook[];
+}
+
+export interface InactiveWebhook {
+  readonly webhookId: string;
+  readonly status: Exclude<Webhook["status"], "active">;
+  /** Dead letters of the selection. */
+  readonly count: number;
 }
 
 export interface RetryBatchCommand {
@@ -286,13 +307,21 @@ export interface RetryBatchCommand {
 // ---- registry -------------------------------------------------------------------------------------------------
 
 export interface EventTypeService {
-  list(scope: Scope, query: { readonly tenantId: string | null }): Promise<readonly EventType[]>;
+  /** By tenant and name. A page ends after `limit` rows (50) or about a megabyte; `next` is the `after` of the next. */
+  list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage>;
   get(scope: Scope, query: { readonly tenantId: string | null; readonly name: string }): Promise<EventType>;
   put(
     scope: Scope,
     command: EventTypeInput,
   ): Promise<{ readonly eventType: EventType; readonly created: boolean }>;
   delete(scope: Scope, query: { readonly tenantId: string | null; readonly name: string }): Promise<void>;
+}
+
+export interface EventTypeListQuery {
+  readonly tenantId: string | null;
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly after?: EventTypeKey | null;
 }
 
 export interface EventTypeInput {
@@ -314,9 +343,7 @@ export interface TenantService {
   ): Promise<{ readonly tenant: Tenant; readonly created: boolean }>;
 }
 
-export type TenantInput = Partial<
-  Pick<Tenant, "name" | "rateLimit" | "webhooksMax" | "workerPool" | "notificationTargets">
->;
+export type TenantInput = Partial<Pick<Tenant, "name" | "rateLimit" | "webhooksMax" | "workerPool">>;
 
 export interface ApiKeyService {
   /** The key's holder, or null. Constant-time in the key. */

@@ -4,7 +4,7 @@ import { classify, judge } from "../core/classify.ts";
 import type { AttemptRecord, DeliveryProgress } from "../core/delivery.ts";
 import { transition } from "../core/delivery-state.ts";
 import type { DeliveryEvent } from "../core/delivery-state.ts";
-import { endpointPause, observeExhausted, observeHealth } from "../core/endpoint-health.ts";
+import { boundedPause, endpointPause, observeExhausted, observeHealth } from "../core/endpoint-health.ts";
 import type { HealthDecision } from "../core/endpoint-health.ts";
 import type { Verdict } from "../core/outcome.ts";
 import { parseHttpDate, parseRetryAfter } from "../core/retry-after.ts";
@@ -12,14 +12,18 @@ import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { ClaimedDelivery } from "../ports/store/deliveries.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import { responseFieldLengthMax, responseSampleBytesMax, retryAfterLengthMax } from "../ports/transport.ts";
 import type { TransportResult } from "../ports/transport.ts";
-import type { NotableAttempt } from "./attention.ts";
+import type { NotableAttempt } from "./owner-alerts.ts";
+import { attemptNotes, type NotedAnswer } from "./attempt-notes.ts";
 import type { CommitGroup } from "./commit-group.ts";
 import { maskSecrets } from "./credentials/secret-mask.ts";
-import type { Dispatcher, Flight } from "./dispatcher.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { Flight } from "./flight.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Lane } from "./lane.ts";
-import type { EndpointNotes } from "./shared/endpoint-notes.ts";
+import { paceOf } from "./pace.ts";
+import type { EndpointNotes } from "./cluster/endpoint-notes.ts";
 import type { PermanentRedirect } from "./webhook-lifecycle.ts";
 
 export interface SettleOptions {
@@ -34,7 +38,7 @@ export interface SettleOptions {
   /** What is remembered of the endpoint changed and has to be written. */
   readonly failed: (endpoint: Endpoint) => void;
   readonly notable: (endpoint: Endpoint, attempt: NotableAttempt) => void;
-  /** What other processes are told of endpoints; null when nobody is. */
+  /** Notes on endpoints for other processes; null without them. */
   readonly notes: EndpointNotes | null;
   /** A 308 that the webhook follows (EDS-9.2.4-3). */
   readonly movedPermanently: (endpoint: Endpoint, redirect: PermanentRedirect) => void;
@@ -57,16 +61,18 @@ export class Settler {
     const { endpoint } = flight;
     noteSunset(endpoint, result, now);
     const { verdict, retryAtOnce } = this.#judge(flight, result, now);
-    this.#options.dispatcher().answered(flight, isQuick(result));
-    const retryAfterMs = retryAfterOf(result, now);
+    this.#options.dispatcher().answered(flight, paceOf(result));
+    const retryAfter = retryAfterOf(flight, result, now);
+    const retryAfterMs = retryAfter?.means.kind === "delay" ? retryAfter.means.delayMs : null;
     const event: DeliveryEvent = {
       ...{ kind: "attempted", verdict, executedAt: flight.startedAt },
       ...{ retryAfterMs, retryAtOnce },
     };
-    const progress = this.#move(flight.delivery, endpoint, event);
+    const progress = this.#move(flight.delivery, { endpoint, event, now });
     this.#touchEndpoint(flight, { verdict, result, retryAfterMs, progress, now });
-    const attempt = this.#attemptRecord(flight, { verdict, result, progress });
-    this.#commit(flight, progress, attempt);
+    const notes = attemptNotes(flight, { retryAfter, progress, now });
+    const attempt = this.#attemptRecord(flight, { verdict, result, progress, notes });
+    this.#commit(flight, { progress, attempt, settledAt: now });
     this.#count(flight, { verdict, result, progress });
   }
 
@@ -91,14 +97,16 @@ export class Settler {
   /** A delivery ends without a request: it expired, or its body is gone. */
   withoutAttempt(delivery: ClaimedDelivery, lane: Lane, event: DeliveryEvent): void {
     const { endpoint } = lane;
-    const progress = this.#move(delivery, endpoint, event);
+    const now = this.#options.clock.now();
+    const progress = this.#move(delivery, { endpoint, event, now });
     if (progress.firstAttemptAt !== null && event.kind === "expired") {
-      const decision = observeExhausted(endpoint.health, progress.firstAttemptAt, endpoint.policy.disable);
+      const { firstAttemptAt } = progress;
+      const decision = observeExhausted(endpoint.health, { firstAttemptAt, now }, endpoint.policy.disable);
       if (decision !== null) this.#options.healthDecided(endpoint, decision);
     }
     this.#logDeadLetter(delivery, progress);
     this.#options.commits.settle({
-      settlement: { lease: delivery.lease, progress, attempt: null, settledAt: this.#options.clock.now() },
+      settlement: { lease: delivery.lease, progress, attempt: null, settledAt: now },
       done: (written) => {
         if (written || !lane.ordered) this.#options.dispatcher().dropped(lane);
         if (!written) this.#options.dispatcher().lost({ lane });
@@ -106,15 +114,50 @@ export class Settler {
     });
   }
 
-  #move(delivery: ClaimedDelivery, endpoint: Endpoint, event: DeliveryEvent): DeliveryProgress {
-    const { clock, random } = this.#options;
-    const result = transition({
-      progress: delivery.progress,
-      event,
-      policy: endpoint.policy,
-      now: clock.now(),
-      random: random.uniform(),
+  /**
+   * No request was made, because event and webhook are not the same tenant's. Stored that way, the delivery ends. When
+   * only this process sees it that way, it keeps the lease until that runs out, and the next process that claims it
+   * looks again.
+   */
+  stopped(flight: Flight, addressee: "foreign" | "unclear"): void {
+    const { delivery, endpoint, lane } = flight;
+    const { telemetry, dispatcher } = this.#options;
+    telemetry.metrics.alarmed("delivery_stopped");
+    telemetry.log.error(
+      {
+        ...{ deliveryId: delivery.id, eventId: delivery.eventId, tenantId: delivery.tenantId },
+        ...{ webhookId: delivery.webhookId, webhookTenantId: delivery.webhookTenantId },
+        ...{ servedWebhookId: endpoint.webhook.id, servedTenantId: endpoint.webhook.tenantId },
+      },
+      "a delivery was stopped: its event and its webhook do not belong to the same tenant",
+    );
+    if (flight.probe !== null) releaseProbe(endpoint.circuit, flight.probe);
+    dispatcher().answered(flight, endpoint.pace);
+    if (addressee === "unclear") return dispatcher().lost(flight);
+    const progress = this.#move(delivery, {
+      ...{ endpoint, now: this.#options.clock.now() },
+      event: { kind: "foreign_webhook" },
     });
+    this.#logDeadLetter(delivery, progress);
+    lane.settling += 1;
+    this.#options.commits.settle({
+      settlement: { lease: delivery.lease, progress, attempt: null, settledAt: this.#options.clock.now() },
+      done: (written) => {
+        lane.settling -= 1;
+        if (written) dispatcher().settled(flight, null);
+        else this.#lost(flight);
+      },
+    });
+  }
+
+  #move(
+    delivery: ClaimedDelivery,
+    by: { readonly endpoint: Endpoint; readonly event: DeliveryEvent; readonly now: number },
+  ): DeliveryProgress {
+    const { event, now } = by;
+    const { policy } = by.endpoint;
+    const random = this.#options.random.uniform();
+    const result = transition({ progress: delivery.progress, event, policy, now, random });
     if (result.kind === "moved") return result.progress;
     throw new Error(
       `delivery ${delivery.id}: ${event.kind} in state ${delivery.progress.state} was ${result.reason}`,
@@ -130,24 +173,27 @@ export class Settler {
     const statusCode = statusOf(attempt.result);
     this.#recordCircuit(flight, { verdict, statusCode, now });
     if (verdict.outcome === "accepted") endpoint.lastSuccessAt = now;
-    else this.#pause(endpoint, { verdict, statusCode, retryAfterMs: attempt.retryAfterMs, now });
+    else this.#pause(flight, { verdict, statusCode, retryAfterMs: attempt.retryAfterMs, now });
     const decision = observeHealth(
       endpoint.health,
       { verdict, statusCode, now, exhausted: exhaustedOf(attempt.progress) },
       endpoint.policy.disable,
     );
     if (decision !== null) this.#options.healthDecided(endpoint, decision);
-    if (verdict.outcome !== "accepted") this.#tell(flight, attempt);
+    if (verdict.outcome !== "accepted") this.#alertOwner(flight, attempt);
   }
 
-  /** What people hear of a failure, and where the receiver says it has moved to. */
-  #tell(flight: Flight, { verdict, result }: Pick<SettledAttempt, "verdict" | "result">): void {
+  /** Alerts the owner and follows a 308. */
+  #alertOwner(flight: Flight, { verdict, result }: Pick<SettledAttempt, "verdict" | "result">): void {
     const { endpoint, delivery } = flight;
     const statusCode = statusOf(result);
     const location = result.fields.location ?? null;
     if (verdict.attention !== undefined) {
       const shown = shownLocation(flight, result);
-      this.#options.notable(endpoint, { deliveryId: delivery.id, verdict, statusCode, location: shown });
+      this.#options.notable(endpoint, {
+        ...{ deliveryId: delivery.id, attention: verdict.attention, reason: verdict.reason },
+        ...{ statusCode, location: shown, pausedUntil: null },
+      });
     }
     if (statusCode === permanentRedirect && location !== null && endpoint.policy.followPermanentRedirect)
       this.#options.movedPermanently(endpoint, { from: flight.url, location });
@@ -173,7 +219,7 @@ export class Settler {
   }
 
   #pause(
-    endpoint: Endpoint,
+    flight: Flight,
     attempt: {
       readonly verdict: Verdict;
       readonly statusCode: number | null;
@@ -181,15 +227,21 @@ export class Settler {
       readonly now: number;
     },
   ): void {
+    const { endpoint } = flight;
     this.#options.failed(endpoint);
-    const pause = endpointPause(attempt, endpoint.policy.pauses);
-    if (pause === null || (endpoint.pausedUntil !== null && endpoint.pausedUntil >= pause.until)) return;
-    endpoint.pausedUntil = pause.until;
-    endpoint.pauseReason = pause.reason;
+    const { pauses, ageMsMax } = endpoint.policy;
+    const asked = endpointPause(attempt, pauses);
+    if (asked === null) return;
+    const pause = boundedPause(asked, { now: attempt.now, ageMsMax });
+    if (!endpoint.pause(pause) || pause.until - attempt.now < pauseAlertMs) return;
+    this.#options.notable(endpoint, {
+      ...{ deliveryId: flight.delivery.id, statusCode: attempt.statusCode, location: null },
+      ...{ attention: "notify", reason: "long_pause", pausedUntil: pause.until },
+    });
   }
 
-  #attemptRecord(flight: Flight, attempt: SettledAttempt): AttemptRecord {
-    const { verdict, result, progress } = attempt;
+  #attemptRecord(flight: Flight, attempt: SettledAttempt & Pick<AttemptRecord, "notes">): AttemptRecord {
+    const { verdict, result, progress, notes } = attempt;
     return {
       id: this.#options.nextId(),
       number: progress.attemptCount,
@@ -203,15 +255,24 @@ export class Settler {
       scheduledAt: flight.delivery.progress.dueAt,
       executedAt: flight.startedAt,
       nextRetryAt: progress.state === "failed" ? progress.dueAt : null,
+      notes,
     };
   }
 
-  #commit(flight: Flight, progress: DeliveryProgress, attempt: AttemptRecord): void {
+  #commit(
+    flight: Flight,
+    settled: {
+      readonly progress: DeliveryProgress;
+      readonly attempt: AttemptRecord;
+      readonly settledAt: number;
+    },
+  ): void {
+    const { progress } = settled;
     const retryAt = progress.state === "failed" ? progress.dueAt : null;
     if (progress.state === "exhausted") this.#logDeadLetter(flight.delivery, progress);
     flight.lane.settling += 1;
     this.#options.commits.settle({
-      settlement: { lease: flight.delivery.lease, progress, attempt, settledAt: this.#options.clock.now() },
+      settlement: { lease: flight.delivery.lease, ...settled },
       done: (written) => {
         flight.lane.settling -= 1;
         if (written) this.#options.dispatcher().settled(flight, retryAt);
@@ -270,28 +331,30 @@ interface SettledAttempt {
 
 const unauthorized = 401;
 const permanentRedirect = 308;
-
-/** Answers of such endpoints free their place soon; others share a part of the capacity. */
-const quickMsMax = 1_000;
+/** The owner hears of a pause that lasts this long. */
+const pauseAlertMs = 3_600_000;
 
 /** RFC 8594; a date that cannot be read says nothing. */
 function noteSunset(endpoint: Endpoint, { fields }: TransportResult, now: number): void {
   if (fields.sunset !== undefined) endpoint.health.sunsetAt = parseHttpDate(fields.sunset.trim(), now);
 }
 
-function isQuick(result: TransportResult): boolean {
-  return result.observation.kind === "response" && result.durationMs < quickMsMax;
-}
-
 function statusOf(result: TransportResult): number | null {
   return result.observation.kind === "response" ? result.observation.status : null;
 }
 
-function retryAfterOf(result: TransportResult, now: number): number | null {
-  const { observation } = result;
-  if (observation.kind !== "response" || observation.retryAfter === undefined) return null;
-  const parsed = parseRetryAfter(observation.retryAfter, now);
-  return parsed.kind === "delay" ? parsed.delayMs : null;
+function retryAfterOf(
+  flight: Flight,
+  { observation }: TransportResult,
+  now: number,
+): NotedAnswer["retryAfter"] {
+  if (observation.kind !== "response" || observation.retryAfter === undefined) return undefined;
+  const { retryAfter } = observation;
+  const wasCut = retryAfter.length >= retryAfterLengthMax;
+  return {
+    value: masked(flight, { text: retryAfter, wasCut }),
+    means: parseRetryAfter(retryAfter, now),
+  };
 }
 
 function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: number } | null {
@@ -309,17 +372,25 @@ const locationLengthMax = 500;
 
 /** Where a redirect points, for people. */
 function shownLocation(flight: Flight, { fields }: TransportResult): string | null {
-  return fields.location === undefined ? null : masked(flight, fields.location).slice(0, locationLengthMax);
+  const { location } = fields;
+  if (location === undefined) return null;
+  const wasCut = location.length >= responseFieldLengthMax;
+  return masked(flight, { text: location, wasCut }).slice(0, locationLengthMax);
 }
 
 const decoder = new TextDecoder("utf-8", { fatal: false });
 
 function sampleText(flight: Flight, { responseSample }: TransportResult): string | null {
   if (responseSample === null || responseSample.length === 0) return null;
-  return masked(flight, decoder.decode(responseSample));
+  const wasCut = responseSample.length >= responseSampleBytesMax;
+  return masked(flight, { text: decoder.decode(responseSample), wasCut });
 }
 
-function masked({ endpoint, accessToken }: Flight, text: string): string {
+function masked(
+  { endpoint, accessToken }: Flight,
+  { text, wasCut }: { readonly text: string; readonly wasCut: boolean },
+): string {
   const { shownSecrets } = endpoint.config;
-  return maskSecrets(text, accessToken === null ? shownSecrets : [accessToken, ...shownSecrets]);
+  const secrets = accessToken === null ? shownSecrets : [accessToken, ...shownSecrets];
+  return maskSecrets(text, { secrets, wasCut });
 }

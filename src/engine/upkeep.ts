@@ -24,7 +24,7 @@ export interface UpkeepOptions {
   /** Writes what is known of endpoints and changes too often to be written each time. */
   readonly writeStates: () => void;
   /** Of several processes one does the work of the store at a time; asked before each step. */
-  readonly leads: () => Promise<boolean>;
+  readonly isLeader: () => Promise<boolean>;
   /** False in a process that only writes what it knows of its own endpoints. */
   readonly schedules: boolean;
   /** Deliveries expired in the store: lanes may be waiting for one of them. */
@@ -32,8 +32,9 @@ export interface UpkeepOptions {
 }
 
 /**
- * House-keeping: expiry, cancelling of deleted webhooks, retention. One small step at a time with a pause between, so
- * that it never stalls delivery; a full round once a minute when there is nothing to do.
+ * House-keeping: expiry, cancelling of deleted webhooks, retention. One small step at a time, so that it never stalls
+ * delivery: a step takes as many rows as fit into some milliseconds, and a pause of several times as long follows. A full
+ * round once a minute when there is nothing to do.
  */
 export class Upkeep {
   readonly #options: UpkeepOptions;
@@ -59,27 +60,26 @@ export class Upkeep {
   async round(): Promise<void> {
     const { store, clock, directory } = this.#options;
     this.#options.writeStates();
-    if (!this.#options.schedules || !(await this.#options.leads())) return;
+    if (!this.#options.schedules || !(await this.#options.isLeader())) return;
     this.#checkSuspensions();
     const ageMsByWebhook = horizons(directory);
     const { ageMsDefault } = this.#options;
-    const expired = await this.#repeat("expire", () =>
-      store.expire({ now: clock.now(), limit: stepRows, ageMsByWebhook, ageMsDefault }),
+    const expired = await this.#repeat("expire", (limit) =>
+      store.expire({ now: clock.now(), limit, ageMsByWebhook, ageMsDefault }),
     );
     if (expired > 0) this.#options.expired();
     for (const webhookId of await this.#options.deletedWebhooks()) {
-      await this.#repeat("cancel", () =>
-        store.cancelWebhook({ webhookId, now: clock.now(), limit: stepRows }),
-      );
+      await this.#repeat("cancel", (limit) => store.cancelWebhook({ webhookId, now: clock.now(), limit }));
     }
     const { payloadMs, historyMs } = this.#options.retention;
-    await this.#repeat("payloads", () =>
-      store.forgetPayloads({ createdBefore: clock.now() - payloadMs, limit: stepRows }),
+    // First, so that no body is removed from an event that goes as a whole.
+    await this.#repeat("history", (limit) =>
+      store.forgetHistory({ createdBefore: clock.now() - historyMs, limit }),
     );
-    await this.#repeat("history", () =>
-      store.forgetHistory({ createdBefore: clock.now() - historyMs, limit: stepRows }),
+    await this.#repeat("payloads", (limit) =>
+      store.forgetPayloads({ createdBefore: clock.now() - payloadMs, limit }),
     );
-    await this.#repeat("keys", () => store.forgetKeys({ now: clock.now(), limit: stepRows }));
+    await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
   }
 
   #schedule(delayMs: number): void {
@@ -101,22 +101,27 @@ export class Upkeep {
   }
 
   /** Returns how many rows changed. */
-  async #repeat(what: string, step: () => Promise<StepResult>): Promise<number> {
+  async #repeat(what: string, step: (limit: number) => Promise<StepResult>): Promise<number> {
+    const { clock } = this.#options;
     let changed = 0;
-    while (!this.#stopped && (await this.#options.leads())) {
-      const result = await step();
+    let limit = stepRowsFirst;
+    while (!this.#stopped && (await this.#options.isLeader())) {
+      const startedAt = clock.monotonicMs();
+      const result = await step(limit);
+      const tookMs = clock.monotonicMs() - startedAt;
       changed += result.changed;
       if (!result.more) break;
-      await this.#pause();
+      limit = nextLimit(limit, { tookMs });
+      await this.#pause(tookMs);
     }
     if (changed > 0) this.#options.telemetry.log.info({ what, rows: changed }, "upkeep");
     return changed;
   }
 
-  /** Lets deliveries go first: as long as the step took, and a little more. */
-  #pause(): Promise<void> {
+  /** Lets deliveries go first. */
+  #pause(tookMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#options.clock.schedule(pauseMs, resolve);
+      this.#options.clock.schedule(Math.min(pauseMsMax, Math.max(pauseMs, restShare * tookMs)), resolve);
     });
   }
 
@@ -137,9 +142,22 @@ function horizons(directory: Directory): ReadonlyMap<string, number> {
   return ages;
 }
 
-const stepRows = 500;
+/** Grows while steps are quick, at most to twice as much, and shrinks at once when one was slow. */
+function nextLimit(limit: number, { tookMs }: { readonly tookMs: number }): number {
+  const fitting = Math.floor(limit * Math.min(2, stepMs / Math.max(tookMs, 1)));
+  return Math.min(stepRowsMax, Math.max(stepRowsMin, fitting));
+}
+
+const stepRowsFirst = 50;
+const stepRowsMin = 10;
+const stepRowsMax = 500;
+/** A step should take no longer: with SQLite it holds the event loop. */
+const stepMs = 8;
 const pauseMs = 20;
+const pauseMsMax = 1_000;
+/** How many times as long as it works it rests. */
+const restShare = 4;
 const firstRoundMs = 5_000;
 const roundMs = 60_000;
 /** Longer than a pause of upkeep, so that it stays with one process while that one lives. */
-export const upkeepDuty = { name: "upkeep", forMs: 90_000 };
+export const upkeepLeadership = { name: "upkeep", forMs: 90_000 };

@@ -52,7 +52,8 @@ export class WebhookLifecycle {
   /**
    * A 308 said where the receiver is now, and owner and receiver agreed that this counts (EDS-9.2.4-3). The new URL is
    * judged like one that is registered, and stays with the old host or below it: an answer must not be able to hand all
-   * later events to somebody else (C-9). The answer to a request that left before the last change says nothing new.
+   * later events to somebody else (C-9). A webhook that shows credentials stays at its origin, for which they were given.
+   * The answer to a request that left before the last change says nothing new.
    *
    * A webhook moves once an hour at most: one that is sent back and forth, and gets the news about it as events, would
    * otherwise make more of them with each.
@@ -64,7 +65,10 @@ export class WebhookLifecycle {
     const target = before.bearerTokenIn === "query" ? withoutAccessToken(moved) : moved;
     if (before.url !== from || target === from || !this.#mayMove(before.id)) return;
     const judgement = judgeUrl(target, this.#options.urlRules);
-    const accepted = judgement.kind === "ok" && isSameOwner(judgement.hostname, { before: before.url });
+    const accepted =
+      judgement.kind === "ok" &&
+      isSameOwner(judgement.hostname, { before: before.url }) &&
+      (!showsCredentials(endpoint) || isSameOrigin(judgement.url, { before: before.url }));
     const { log } = this.#options.telemetry;
     const { id, tenantId } = before;
     if (!accepted) {
@@ -154,6 +158,15 @@ export class WebhookLifecycle {
 const moveIntervalMs = 3_600_000;
 /** Bounds the memory of moves; forgetting only means to follow once more. */
 const movesMax = 10_000;
+
+/** Tokens or secret headers go out with its requests. */
+function showsCredentials({ config }: Endpoint): boolean {
+  return config.oauth2 !== null || config.shownSecrets.length > 0;
+}
+
+function isSameOrigin(url: string, known: { readonly before: string }): boolean {
+  return new URL(url).origin === new URL(known.before).origin;
+}
 
 /** The same host, or one below it. */
 function isSameOwner(hostname: string, url: { readonly before: string }): boolean {

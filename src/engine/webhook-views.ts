@@ -1,6 +1,7 @@
 /** What callers see of a webhook. Nothing here holds a secret, but for the views that exist to show one. */
 import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../core/delivery-policy.ts";
+import type { PauseReason } from "../core/endpoint-health.ts";
 import type { Webhook, WebhookStatus } from "../core/webhook.ts";
 import type { AttemptStats } from "../ports/store/history.ts";
 
@@ -51,7 +52,7 @@ export interface WebhookHealthView {
   readonly statusReason: string | null;
   readonly circuit: CircuitSnapshot;
   readonly pausedUntil: number | null;
-  readonly pauseReason: string | null;
+  readonly pauseReason: PauseReason | null;
   readonly inFlight: number;
   readonly stats: AttemptStats;
   readonly statsSince: number;

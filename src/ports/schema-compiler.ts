@@ -5,14 +5,25 @@
  * depth limits, and bounds what validation may cost.
  */
 export interface SchemaCompiler {
-  compile(schema: unknown): CompiledSchema | SchemaRefusal;
+  /** Takes the time that the schema needs, but never the event loop. */
+  compile(schema: unknown): Promise<CompiledSchema | SchemaRefusal>;
 }
 
 /** A schema in use: fast, and safe to run on any data that fits the size limit. */
 export interface CompiledSchema {
   readonly kind: "compiled";
-  /** Problems of this value, at most ten; empty when it is valid. `field` is a path such as `data.order.id`. */
-  validate(data: unknown): readonly FieldProblem[];
+  /** Memory that it takes, about. */
+  readonly bytes: number;
+  /**
+   * Problems of this value, at most ten; empty when it is valid. `field` is a path such as `data.order.id`. What it
+   * costs is taken from `allowance`; a value for which not enough is left has a problem that says so.
+   */
+  validate(data: unknown, allowance?: ValidationAllowance): readonly FieldProblem[];
+}
+
+/** What the validations of one request may cost together. A unit is about a tenth of a microsecond. */
+export interface ValidationAllowance {
+  unitsLeft: number;
 }
 
 /** Why a schema cannot be used; fields are paths inside the schema. */

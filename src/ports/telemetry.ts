@@ -21,11 +21,22 @@ export interface Metrics {
     readonly to: CircuitState;
   }): void;
   rateLimited(webhookId: string): void;
+  /** A call of the API was refused; the name of the limit, of which there are few. */
+  apiCallLimited(limit: string): void;
   /** An event body above the recommended size (TS16-51). */
   largePayload(bytes: number): void;
   eventPublished(fact: { readonly duplicate: boolean }): void;
   commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void;
+  /** Something that never happens while all is well. */
+  alarmed(alarm: Alarm): void;
 }
+
+/**
+ * `delivery_stopped`: it was about to go to a webhook of another tenant. `store_restarted`: the database was restarted or
+ * replaced. `lane_stalled`: deliveries were due for long and nobody had claimed them. `local_shortage`: this machine could
+ * not make a request.
+ */
+export type Alarm = "delivery_stopped" | "store_restarted" | "lane_stalled" | "local_shortage";
 
 /** One settled attempt. */
 export interface AttemptFact {

@@ -11,6 +11,7 @@ import type { AttemptObservation } from "../core/outcome.ts";
  * - never follows a redirect, never sends to an address that the address policy refuses, for names and literals
  *   alike, and judges the address of the socket before a byte of the request is sent;
  * - always verifies the certificate;
+ * - a request that this machine could not make, for want of a descriptor, a port or memory, says so by its `shortage`;
  * - connections differ by origin, client certificate and whether HTTP/2 was asked for, and are never mixed.
  */
 export interface Transport {
@@ -67,7 +68,21 @@ export interface TransportResult {
   /** One sentence without secrets: `connect ECONNREFUSED 10.1.2.3:443`. Null for complete responses. */
   readonly errorMessage: string | null;
   readonly durationMs: number;
+  /** Only where this machine could not make the request: it was not sent, and that tells nothing of the receiver. */
+  readonly shortage?: Shortage;
 }
+
+/** What a machine may lack for a connection. */
+export type Shortage = "descriptors" | "ports" | "buffers";
+
+/** What each shortage means to whoever runs the machine. */
+export const shortageTexts: Readonly<Record<Shortage, string>> = {
+  descriptors:
+    "no file descriptor is left; raise the limit (ulimit -n), or lower POSTHORN_MAX_CONNECTIONS or POSTHORN_CONCURRENCY",
+  ports:
+    "no local port is left for connections to a receiver; widen net.ipv4.ip_local_port_range, or lower POSTHORN_CONCURRENCY",
+  buffers: "the system has no memory left for sockets",
+};
 
 /**
  * The response fields that somebody looks at, beside `Retry-After` in the observation. Absent ones are left out, long
@@ -97,3 +112,5 @@ export const responseSampleBytesMax = 1024;
 export const responseBodyBytesMaxAllowed = 64 * 1024;
 /** Characters of one field of `ResponseFields`. */
 export const responseFieldLengthMax = 2048;
+/** Characters of `Retry-After` in an observation: a longer one is cut. */
+export const retryAfterLengthMax = 256;

@@ -63,7 +63,7 @@ export interface RateLimit {
 const bucketsMax = 10_000;
 
 /**
- * Counts after the signature is checked and for each producer apart, so that strangers cannot use up the limit of
+ * Counts after the signature is checked and for each producer apart, so that attackers cannot use up the limit of
  * somebody they are not. Throws RangeError for a limit that is none; the result throws ReceiverError `rate_limited`.
  */
 export function createRateGate(limit: RateLimit, now: () => number): (producer: string) => void {

@@ -14,8 +14,8 @@ interface AuthenticationRules {
 }
 
 /**
- * Who sent this, and is it fresh? Throws ReceiverError `unauthenticated`, whose answer does not tell a stranger what was
- * wrong; the incident does tell the application.
+ * Who sent this, and is it fresh? Throws ReceiverError `unauthenticated`, whose answer does not tell an attacker what
+ * was wrong; the incident does tell the application.
  */
 export async function authenticate(
   message: ReceivedMessage,

@@ -89,7 +89,7 @@ export interface CallbackGrant {
   /** {@link HandshakeRequest.callbackUrl}. */
   readonly url: string;
   /**
-   * Hosts that may be called. The URL came from a stranger: without this list anybody could make this server send
+   * Hosts that may be called. The URL may come from an attacker: without this list anybody could make this server send
    * requests wherever they like.
    */
   readonly allowedHosts: readonly string[];

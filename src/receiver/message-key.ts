@@ -5,8 +5,9 @@ import { ReceiverError } from "./receiver-error.ts";
 import type { AcceptedVerification } from "./verified-message.ts";
 
 /**
- * Where the key of a message comes from: the `Idempotency-Key` header, the signed message id (`Webhook-ID`, or the
- * provider's own), or a function for anything else, such as a field of the body (IDK-32).
+ * Where the key of a message comes from: the `Idempotency-Key` header, which is read only where the sender vouches for it
+ * (`isKeyAuthentic`), the signed message id (`Webhook-ID`, or the provider's own), or a function for anything else, such as a
+ * field of the body (IDK-32).
  */
 export type KeySource =
   | "idempotency-key"
@@ -40,7 +41,8 @@ export function readKey(
   return null;
 
   function keyFrom(source: KeySource): string | null {
-    if (source === "idempotency-key") return headerKey(message, rules);
+    if (source === "idempotency-key")
+      return verification.isKeyAuthentic === true ? headerKey(message, rules) : null;
     if (source === "message-id") return verification.messageId;
     return source(message, verification);
   }
@@ -68,16 +70,15 @@ function malformed(detail: string): ReceiverError {
 }
 
 /**
- * The identities under which a message is remembered. A signed message id counts always, also beside another key, and
- * where none is signed a verifier's replay id does: the Idempotency-Key header is not signed in every scheme, and
- * whoever captured a message could send it again under a new one.
+ * The identities under which a message is remembered. What a verifier vouches for counts always, also beside another key or
+ * without one. Empty when the message has none.
  */
 export function identitiesOf(
-  key: string,
+  key: string | null,
   { messageId, replayId }: Pick<AcceptedVerification, "messageId" | "replayId">,
 ): readonly string[] {
-  const signed = messageId ?? replayId ?? key;
-  return signed === key ? [key] : [signed, key];
+  const identities = new Set([replayId ?? null, messageId, key]);
+  return [...identities].filter((identity) => identity !== null);
 }
 
 /** Names an endpoint: by what the application calls it, or by its path. */

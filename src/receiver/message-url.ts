@@ -1,6 +1,6 @@
 /**
- * The path of a received URL, without authority, query and fragment. It is cut out and not parsed: what a stranger sends
- * must neither throw nor be normalised into the path of another endpoint.
+ * The path of a received URL, without authority, query and fragment. It is cut out and not parsed: what an attacker
+ * sends must neither throw nor be normalised into the path of another endpoint.
  */
 export function pathOf(url: string): string {
   const path = withoutAuthority(url).replace(/[?#].*$/s, "");

@@ -47,14 +47,20 @@ export type Verification =
       /** Signed time, Unix seconds; null when the scheme signs none. */
       readonly timestampSeconds: number | null;
       /**
-       * For schemes that sign a time and no id: what a message that is sent again cannot change, such as its signature.
-       * Two messages with the same one are the same message, whatever their headers say.
+       * For schemes that sign a time, where a message has no signed id: what a message that is sent again cannot change,
+       * such as a digest of all that was signed. Two messages with the same one are the same message, whatever their
+       * headers say.
        */
       readonly replayId?: string | undefined;
+      /**
+       * Whether the sender vouches for the `Idempotency-Key` header: it is signed, or came with a token that stands for the
+       * whole request. Without it the header is not read: whoever captured a message can send it under another key.
+       */
+      readonly isKeyAuthentic?: boolean | undefined;
     }
   | { readonly kind: "rejected"; readonly cause: RejectionCause; readonly detail: string };
 
-/** Decides whether a message is authentic. Never throws for what a stranger can send. */
+/** Decides whether a message is authentic. Never throws for what an attacker can send. */
 export interface MessageVerifier {
   verify(
     message: ReceivedMessage,

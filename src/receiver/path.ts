@@ -70,7 +70,7 @@ const segmentLengthMax = 256;
 /** `v3`, `v2.1`, `v2024-06-01`: a number in front keeps `vat-changed` an event type. */
 const numberedVersion = /^v(\d[A-Za-z0-9._-]*)$/;
 
-/** Reads a path, or an absolute address; a query is ignored. Never throws, whatever a stranger asks for. */
+/** Reads a path, or an absolute address; a query is ignored. Never throws, whatever an attacker asks for. */
 export function parseWebhookPath(address: string, options: WebhookPathOptions = {}): ParsedWebhookPath {
   const prefix = options.prefix ?? prefixDefault;
   if (address.length > addressLengthMax) return invalid("too_long");

@@ -42,7 +42,7 @@ const idempotencyCodes: ReadonlySet<ReceiverErrorCode> = new Set([
   "idempotency_key_reused",
 ] satisfies readonly ReceiverErrorCode[]);
 
-/** Problem details (RFC 9457). What went wrong on our own side is for the log, not for strangers. */
+/** Problem details (RFC 9457). What went wrong on our own side is for the log, not for attackers. */
 export function problemAnswer(
   error: ReceiverError,
   { style, headers = {} }: { readonly style: AnswerStyle; readonly headers?: Record<string, string> },

@@ -136,7 +136,7 @@ class Endpoint<Transaction> implements Receiver {
     const verified = { message, scheme, producer, messageId, timestampSeconds, key };
     return {
       facts: { ...verified, receivedAt: now(), attempt: 1 },
-      identities: key === null ? [] : identitiesOf(key, verification),
+      identities: deduplication === null ? [] : identitiesOf(key, verification),
     };
   }
 
@@ -153,8 +153,8 @@ class Endpoint<Transaction> implements Receiver {
       this.#process(facts, budget, transaction as Transaction);
     if (options === null || this.#deduplication === null)
       return { kind: "ran", answer: await work(undefined) };
-    const { message, key, producer } = facts;
-    if (key === null) {
+    const { message, producer } = facts;
+    if (identities.length === 0) {
       const isFresh = facts.timestampSeconds !== null && this.#options.toleranceSeconds !== null;
       if (options.isKeyRequired || !isFresh) {
         throw new ReceiverError("idempotency_key_missing", idempotencyProblems.missing.detail);

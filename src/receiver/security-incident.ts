@@ -42,7 +42,7 @@ export interface IncidentReport {
 
 /**
  * Tells the sender about an incident (TS16-81), as JSON `{kind, detail, message_id, occurred_at}`. Never throws, because
- * nothing depends on it. Strangers can cause incidents at will, so report a few of them and not each.
+ * nothing depends on it. Attackers can cause incidents at will, so report a few of them and not each.
  */
 export async function reportIncident(
   report: IncidentReport,

@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { after, test } from "node:test";
 import type { ApiOptions } from "../../src/api/server.ts";
 import { PosthornError } from "../../src/core/errors.ts";
+import { publishError } from "../../src/engine/publish-answers.ts";
 import type { EventService } from "../../src/engine/services.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import { assertProblem, createClient, textOf } from "../scenarios/api/client.ts";
@@ -63,10 +64,39 @@ test("a store that is away is 503 with Retry-After, for events and for keys", as
       begin: async () => Promise.reject(new StoreUnavailableError("locked")),
       finish: async () => {},
       abandon: async () => {},
+      renew: async () => {},
     },
   }));
   const keyed = await other.post("/v1/events", event, { headers: { "idempotency-key": '"k"' } });
   assertProblem(keyed, { status: 503, code: "unavailable" });
+});
+
+test("a store that does not say whether it wrote is 503 that says nobody knows, and the same key runs again", async () => {
+  const unknown = () => new StoreUnavailableError("connection lost", { outcome: "unknown" });
+  const failures = [publishError(unknown())];
+  const { client } = await withPublish((real) => (scope, input) => {
+    const failure = failures.shift();
+    return failure === undefined ? real(scope, input) : Promise.reject(failure);
+  });
+  const headers = { "idempotency-key": `"${randomUUID()}"` };
+  const reply = await client.post("/v1/events", event, { headers });
+  const problem = assertProblem(reply, { status: 503, code: "unavailable" });
+  assert.match(textOf(problem["detail"]), /did not say whether the event was written.*same idempotency key/);
+  assert.doesNotMatch(reply.text, /nothing/i);
+  assert.equal(reply.headers.get("retry-after"), "1");
+  const again = await client.post("/v1/events", event, { headers });
+  assert.deepEqual([again.status, again.headers.get("idempotency-replayed")], [202, null]);
+
+  const { client: other } = await open(({ services }) => ({
+    services: {
+      ...services,
+      webhooks: { ...services.webhooks, create: () => Promise.reject(unknown()) },
+    },
+  }));
+  const made = await other.post("/v1/webhooks", { url: "https://example.com/", events: ["a"] });
+  const { detail } = assertProblem(made, { status: 503, code: "unavailable" });
+  assert.match(textOf(detail), /did not say whether the change was written.*same Idempotency-Key/);
+  assert.doesNotMatch(made.text, /nothing/i);
 });
 
 test("5xx, 409 and 429 are not kept: the same key runs again", async () => {
@@ -90,30 +120,68 @@ test("5xx, 409 and 429 are not kept: the same key runs again", async () => {
   assert.deepEqual(statuses, ["500", "409", "429", "202", "202 replayed"]);
 });
 
-test("while the first runs, the second gets 409", async () => {
+test("IDK-20 IDK-23 while the first runs, the second gets 409", async () => {
   const running = Promise.withResolvers<null>();
   const started = Promise.withResolvers<null>();
+  let calls = 0;
   const { client } = await withPublish((real) => async (scope, input) => {
+    calls += 1;
     started.resolve(null);
-    await running.promise;
+    if (calls === 1) await running.promise;
     return real(scope, input);
   });
   const headers = { "idempotency-key": `"${randomUUID()}"` };
   const first = client.post("/v1/events", event, { headers });
   await started.promise;
-  assertProblem(await client.post("/v1/events", event, { headers }), {
-    status: 409,
-    code: "idempotency_key_in_progress",
-  });
+  const second = await client.post("/v1/events", event, { headers });
   running.resolve(null);
   assert.equal((await first).status, 202);
+  assertProblem(second, { status: 409, code: "idempotency_key_in_progress" });
+  assert.equal(calls, 1);
+});
+
+test("a key whose call died with its process is free again after ten seconds, and not before", async () => {
+  const died = Promise.withResolvers<never>();
+  const started = Promise.withResolvers<null>();
+  let time = Date.now();
+  let calls = 0;
+  // Nothing renews a claim of the stand-in's store, as when its process is gone.
+  const { client } = await open(({ services, clock }) => ({
+    clock: { ...clock, now: () => time },
+    services: {
+      ...services,
+      events: {
+        ...services.events,
+        publish: (scope, input) => {
+          calls += 1;
+          started.resolve(null);
+          return calls === 1 ? died.promise : services.events.publish(scope, input);
+        },
+      },
+    },
+  }));
+  const headers = { "idempotency-key": `"${randomUUID()}"` };
+  const first = client.post("/v1/events", event, { headers });
+  await started.promise;
+  time += 9_999;
+  assertProblem(await client.post("/v1/events", event, { headers }), {
+    ...{ status: 409, code: "idempotency_key_in_progress" },
+  });
+  time += 1;
+  assert.equal((await client.post("/v1/events", event, { headers })).status, 202);
+  const repeated = await client.post("/v1/events", event, { headers });
+  assert.deepEqual([repeated.status, repeated.headers.get("idempotency-replayed")], [202, "true"]);
+  assert.equal(calls, 2);
+  died.reject(new StoreUnavailableError("gone"));
+  assert.equal((await first).status, 503);
 });
 
 test("an answer that could not be kept is still given", async () => {
   const { client } = await open(({ idempotency }) => ({
     idempotency: {
       begin: (claim) => idempotency.begin(claim),
-      abandon: (query) => idempotency.abandon(query),
+      abandon: (claim) => idempotency.abandon(claim),
+      renew: (claims, until) => idempotency.renew(claims, until),
       finish: async () => Promise.reject(new StoreUnavailableError("full")),
     },
   }));
@@ -142,10 +210,12 @@ test("secrets in kept answers are sealed", async () => {
 });
 
 test("not ready is 503 with reasons, and still alive", async () => {
-  const { client } = await open(() => ({ readiness: () => ({ ready: false, reasons: ["migrating"] }) }));
+  const { client } = await open(() => ({
+    readiness: () => ({ ready: false, reasons: ["migrating"], details: ["wait"] }),
+  }));
   const reply = await client.get("/readyz");
   assert.equal(reply.status, 503);
-  assert.deepEqual(reply.body, { status: "unavailable", reasons: ["migrating"] });
+  assert.deepEqual(reply.body, { status: "unavailable", reasons: ["migrating"], details: ["wait"] });
   assert.equal((await client.get("/livez")).status, 200);
 });
 

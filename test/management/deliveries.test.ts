@@ -47,7 +47,7 @@ async function deadLetters(world: World, count: number) {
   return webhook;
 }
 
-test("TS16-118 a retry by hand is a new delivery of the same event and takes the dead letter's place", async (t) => {
+test("TS16-118 WDS-111 a retry by hand is a new delivery of the same event and takes the dead letter's place", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 1);
   const { deliveries, deadLetters: letters } = world.services;
@@ -132,13 +132,14 @@ test("TS16-120 listings by status page without gaps, also where the status is de
   assert.equal((await world.services.deliveries.list(admin, offset)).rows.length, 2);
 });
 
-test("WDS-226 a batch retry delivers what it selects, at its rate, and nothing twice", async (t) => {
+test("WDS-226 WDS-112 a batch retry delivers what it selects, at its rate, and nothing twice", async (t) => {
   const world = await openWorld(t);
   const webhook = await deadLetters(world, 12);
   const { deadLetters: letters } = world.services;
   assert.deepEqual(await letters.retryBatch(admin, { ...batch, dryRun: true }), {
     operation: null,
     count: 12,
+    inactive: [],
   });
   assert.equal((await letters.retryBatch(admin, { ...batch, dryRun: true, eventTypes: ["other"] })).count, 0);
   assert.equal(
@@ -162,6 +163,28 @@ test("WDS-226 a batch retry delivers what it selects, at its rate, and nothing t
   assert.deepEqual([done.total, done.queued, done.failed], [12, 12, 0]);
   assert.equal(world.requests.length - sentBefore, 12);
   assert.equal((await letters.retryBatch(admin, { ...batch, dryRun: true })).count, 0);
+});
+
+test("a publish counts the delivery that it makes for a webhook that is not active", async (t) => {
+  const world = await openWorld(t);
+  const { webhook } = await world.createWebhook({ active: false });
+  const { deliveries } = await world.engine.publish(admin, { eventType: "order.created", data: { id: 1 } });
+  assert.equal(deliveries, 1);
+  await withStatus(world, { webhookId: webhook.id, status: "skipped", count: 1 });
+});
+
+test("a batch retry names webhooks that are not active, and what was skipped there has its reason", async (t) => {
+  const world = await openWorld(t);
+  const webhook = await deadLetters(world, 2);
+  const { webhooks, deadLetters: letters } = world.services;
+  await webhooks.disable(admin, webhook.id);
+  await world.publish({ data: { late: true } });
+  const [skipped] = await withStatus(world, { webhookId: webhook.id, status: "skipped", count: 1 });
+  assert.equal(skipped?.delivery.progress.reason, "webhook_disabled");
+  const { inactive } = await letters.retryBatch(admin, { ...batch, dryRun: true });
+  assert.deepEqual(inactive, [{ webhookId: webhook.id, status: "disabled", count: 2 }]);
+  const elsewhere = await letters.retryBatch({ tenantId: "acme" }, { ...batch, dryRun: true });
+  assert.deepEqual([elsewhere.count, elsewhere.inactive], [0, []]);
 });
 
 test("a batch retry never chases its own work: what fails again waits for the next one", async (t) => {
@@ -225,7 +248,7 @@ test("a cancelled operation stops, stays cancelled, and cannot be cancelled by o
   await assert.rejects(world.services.deadLetters.operation({ tenantId: "acme" }, id), code("not_found"));
 });
 
-test("a batch retry is checked as a whole", async (t) => {
+test("WDS-112 a batch retry is checked as a whole", async (t) => {
   const world = await openWorld(t);
   const bad = {
     webhookIds: [],

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { PosthornError } from "../../src/core/errors.ts";
+import { StoreUnavailableError } from "../../src/ports/store.ts";
+import type { CommitBatch } from "../../src/ports/store/deliveries.ts";
 import { admin, openWorld } from "./world.ts";
 
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
 
-test("WDS-174 EDS-7.2-7 a publisher's key names one event for 24 hours, over a restart too", async (t) => {
+test("WDS-174 EDS-7.2-7 WDS-8 WDS-115 a publisher's key names one event for 24 hours, over a restart too", async (t) => {
   const world = await openWorld(t);
   await world.createWebhook();
   const event = { eventType: "order.created", data: { id: 1 }, idempotencyKey: "order 1" };
@@ -34,4 +37,27 @@ test("EDS-7.2-6 EDS-7.2-8 IDK-3 IDK-12 every event has a key of its own on the w
   const keys = world.requests.map(({ headers }) => headers[headers.indexOf("Idempotency-Key") + 1]);
   assert.equal(new Set(keys).size, 23);
   assert.ok(keys.every((key) => /^"[0-9a-f-]{36}"$/.test(key ?? "")));
+});
+
+test("when the store does not say whether it wrote, a publish is no success and no failure, and its repeat is the same event", async (t) => {
+  const world = await openWorld(t);
+  const { deliveries } = world.store;
+  const commit = deliveries.commit.bind(deliveries);
+  const lost = t.mock.method(deliveries, "commit", async (batch: CommitBatch) => {
+    await commit(batch);
+    throw new StoreUnavailableError("connection lost", { outcome: "unknown" });
+  });
+  const event = { eventType: "order.created", data: { id: 1 }, idempotencyKey: "order 1" };
+  const nobodyKnows = (error: unknown): boolean =>
+    error instanceof PosthornError &&
+    error.status === 503 &&
+    /did not say whether the event was written.*same idempotency key/.test(error.message);
+  await assert.rejects(world.engine.publish(admin, event), nobodyKnows);
+  const [entry] = await world.engine.publishMany(admin, [{ ...event, idempotencyKey: "order 2" }]);
+  assert.ok(entry?.kind === "refused" && nobodyKnows(entry.error));
+  lost.mock.restore();
+  for (const idempotencyKey of ["order 1", "order 2"]) {
+    const { duplicate } = await world.engine.publish(admin, { ...event, idempotencyKey });
+    assert.equal(duplicate, true);
+  }
 });

@@ -253,3 +253,24 @@ test("canary: credentials appear in no view, error, log line, and not on the dis
     assert.ok(!files.some((file) => file.includes(secret)), `${secret} is on the disk`);
   }
 });
+
+test("credentials stay at the origin they were given for: for another one they are given again, or removed", async (t) => {
+  const world = await openWorld(t);
+  const { webhooks } = world.services;
+  const held: readonly (readonly [field: string, given: WebhookInput, removed: WebhookInput])[] = [
+    ["bearer_token", { bearerToken: "token" }, { bearerToken: null }],
+    ["credential_headers", { credentialHeaders: { "X-Api-Key": "key" } }, { credentialHeaders: null }],
+    ["oauth2.client_secret", { oauth2: client }, { oauth2: null }],
+  ];
+  for (const [field, given, removed] of held) {
+    const { view } = await webhooks.create(admin, { ...hook, ...given });
+    const update = (input: WebhookInput) => webhooks.update(admin, { id: view.webhook.id, input });
+    for (const url of ["https://elsewhere.example/", "https://example.com:8443/", "https://sub.example.com/"])
+      assert.deepEqual(await fieldsOf(update({ url })), [field], url);
+    assert.equal((await webhooks.get(admin, view.webhook.id)).webhook.url, hook.url);
+    await update({ url: "https://example.com/another/path?and=query" });
+    await update({ url: "https://elsewhere.example/", ...given });
+    await update({ url: "https://third.example/", ...removed });
+    await update({ url: "https://fourth.example/" });
+  }
+});

@@ -52,7 +52,7 @@ test("TS16-115 a webhook has the defaults of its profile, a secret that is shown
   });
 });
 
-test("TS16-37 TS16-116 every bad field is reported at once, under its path, and nothing is done", async (t) => {
+test("TS16-37 TS16-116 WDS-1 WDS-2 every bad field is reported at once, under its path, and nothing is done", async (t) => {
   const world = await openWorld(t);
   const bad = {
     url: "http://169.254.169.254/latest/meta-data/",
@@ -273,11 +273,11 @@ test("other tenants' webhooks do not exist", async (t) => {
 
 const listQuery = { active: null, eventType: null, tenantId: null, limit: 50, offset: 0, after: null };
 
-test("listings filter and page in the order of creation", async (t) => {
+test("listings filter and page, newest first", async (t) => {
   const world = await openWorld(t);
   const made = [];
   for (const events of [["order.*"], ["user.created"], ["*"]])
-    made.push((await world.createWebhook({ events })).webhook.id);
+    made.unshift((await world.createWebhook({ events })).webhook.id);
   const { webhooks } = world.services;
   await webhooks.disable(admin, made[1] ?? "");
   const ids = async (query: object) =>
@@ -293,7 +293,7 @@ test("listings filter and page in the order of creation", async (t) => {
   assert.deepEqual(await ids({ offset: 1, limit: 1 }), [made[1]]);
 });
 
-test("the limit of webhooks holds, also for creations at the same time", async (t) => {
+test("WDS-5 the limit of webhooks holds, also for creations at the same time", async (t) => {
   const world = await openWorld(t, { webhooksPerTenantMax: 3 });
   const results = await Promise.allSettled(Array.from({ length: 6 }, () => world.createWebhook()));
   assert.equal(results.filter((result) => result.status === "fulfilled").length, 3);

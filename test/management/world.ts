@@ -15,7 +15,7 @@ import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { hashApiKey } from "../../src/engine/management/api-key-service.ts";
 import { createServices, type ManagementServices } from "../../src/engine/management/create-services.ts";
-import { loadSchemaRegistry } from "../../src/engine/management/schema-registry.ts";
+import { SchemaRegistry } from "../../src/engine/management/schema-registry.ts";
 import { loadTenantDirectory } from "../../src/engine/management/tenant-directory.ts";
 import type { PublishInput, Scope, WebhookInput, WebhookView } from "../../src/engine/services.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -82,7 +82,7 @@ export async function openWorld(
     const schemaCompiler = createSchemaCompiler();
     const telemetry = { log: recordingLogger(log), metrics: silentMetrics };
     const tenants = await loadTenantDirectory({ registry: store.registry, clock });
-    const schemas = await loadSchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
+    const schemas = new SchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
     const urlRules = { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false };
     const transport = fakeTransport({ requests, statuses, answers });
     const engine = new Engine({
@@ -99,7 +99,7 @@ export async function openWorld(
       limits: engineLimits,
       retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
       tenantExists: (id) => tenants.has(id),
-      schemaProblems: (event) => schemas.validate(event),
+      schemas,
     });
     const services = createServices({
       access: engine,
@@ -228,7 +228,7 @@ const engineLimits = {
   hostConcurrency: null,
   payloadBytesMax: 262_144,
   commitWindowMs: 5,
-  commitWritesMax: 512,
+  commitRowsMax: 512,
   bufferBytesMax: 64 * 1024 * 1024,
   leaseMs: 300_000,
 };

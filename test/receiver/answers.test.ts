@@ -88,7 +88,7 @@ test("TS16-19 TS16-55 TS16-80 EDS-9.4-6 EDS-11.3-1 EDS-11.3-3 what is not authen
     seen.incidents.map(({ kind, cause }) => [kind, cause]),
     [["bad_signature", "no_matching_signature"]],
   );
-  assert.doesNotMatch(textOf(answer), /producer/, "strangers learn nothing");
+  assert.doesNotMatch(textOf(answer), /producer/, "attackers learn nothing");
 });
 
 test("401 asks for a bearer token where one is expected", async () => {
@@ -145,7 +145,7 @@ test("TS16-22 CEW-2.2-9 above the rate it is 429 with Retry-After, for each prod
   assert.equal((await send({ headers: key("e") })).status, 204);
 });
 
-test("strangers do not use up the rate of a producer", async () => {
+test("attackers do not use up the rate of a producer", async () => {
   const { send } = endpointWith({ rateLimit: { requestsPerMinute: 1, burst: 1 } });
   for (let count = 0; count < 5; count += 1) {
     assert.equal((await send({ headers: { "x-producer": undefined } })).status, 401);

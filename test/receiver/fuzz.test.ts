@@ -93,7 +93,7 @@ function assertSound({ status, headers, body }: ReceiverAnswer): void {
 
 const inbox = () => createInbox({ store: createMemoryInboxStore(), handler: () => undefined });
 
-test(`CEW-2.2-2 CEW-2.2-9 nothing that a stranger sends throws, redirects or leaves out Retry-After (seed ${seed})`, async () => {
+test(`CEW-2.2-2 CEW-2.2-9 nothing that an attacker sends throws, redirects or leaves out Retry-After (seed ${seed})`, async () => {
   const handshake = { allow: "*" as const, ratePerMinuteMax: 10 };
   const rateLimit = { requestsPerMinute: 1, burst: 1 };
   const key = { keys: `whsec_${Buffer.alloc(32, 7).toString("base64")}` };

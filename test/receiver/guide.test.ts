@@ -1,6 +1,6 @@
 /** The programs of docs/receiver.md and of the package's page run as they stand there; only ports are changed. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -12,6 +12,7 @@ import { rejectionCauses } from "../../src/receiver/message.ts";
 import { providerTable } from "../../src/receiver/providers/index.ts";
 import { codeBlocks, InstalledPackage, root } from "./built-package.ts";
 
+const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
 const key = Buffer.alloc(32, 3);
 const environment = {
   WEBHOOK_SECRET: `whsec_${key.toString("base64")}`,
@@ -131,6 +132,30 @@ suite("the guide to the receiver kit", () => {
     );
   });
 
+  test("its quick start compiles in strict TypeScript", () => {
+    const names = ["receiver.js", "node-http.js"];
+    const typed = names.map((name) => name.replace(/js$/, "ts"));
+    for (const [index, name] of names.entries())
+      installed.write(typed[index] ?? "", programs(1).get(name) ?? "");
+    const types = join(root, "node_modules", "@types");
+    const options = ["--strict", "--noEmit", "--skipLibCheck", "--module", "nodenext", "--target", "es2023"];
+    const given = [...options, "--typeRoots", types, "--types", "node", ...typed];
+    const { status, stdout } = spawnSync(process.execPath, [compiler, ...given], {
+      cwd: installed.project,
+      encoding: "utf8",
+    });
+    assert.equal(status, 0, stdout);
+  });
+
+  test("its quick start says why a message was refused, and which form a secret has", async () => {
+    await using program = new Program(installed, "node-http.js");
+    await program.untilListening(`http://127.0.0.1:${port}/`);
+    const wrong = signed("wrong-secret");
+    const headers = { ...wrong.headers, "webhook-signature": `v1,${Buffer.alloc(32).toString("base64")}` };
+    assert.equal((await fetch(`http://127.0.0.1:${port}/`, { ...wrong, headers })).status, 401);
+    await program.untilSaid(/refused: bad_signature .+/);
+  });
+
   test("its tables of providers and of causes are complete", () => {
     const page = readFileSync(join(root, "docs/receiver.md"), "utf8");
     for (const {
@@ -169,7 +194,7 @@ class Program implements AsyncDisposable {
   }
 
   async untilListening(url: string): Promise<void> {
-    const endsAt = performance.now() + 20_000;
+    const endsAt = performance.now() + 60_000;
     for (;;) {
       const isThere = await fetch(url).then(
         () => true,
@@ -177,6 +202,14 @@ class Program implements AsyncDisposable {
       );
       if (isThere) return;
       if (this.#child.exitCode !== null || performance.now() > endsAt) assert.fail(this.output);
+      await new Promise((done) => setTimeout(done, 20));
+    }
+  }
+
+  async untilSaid(pattern: RegExp): Promise<void> {
+    const endsAt = performance.now() + 60_000;
+    while (!pattern.test(this.output)) {
+      if (performance.now() > endsAt) assert.fail(this.output);
       await new Promise((done) => setTimeout(done, 20));
     }
   }

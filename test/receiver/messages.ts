@@ -43,6 +43,7 @@ export const trustingVerifier: MessageVerifier = {
       producer,
       messageId: headers.get("x-id"),
       timestampSeconds: time === null ? null : Number(time),
+      isKeyAuthentic: headers.get("x-key-unsigned") === null,
     };
   },
 };

@@ -6,9 +6,10 @@ import { prepareSigner } from "../../src/core/signing/standard-webhooks.ts";
 import { prepareXWebhookSigner } from "../../src/core/signing/x-webhook.ts";
 import { parseSecret } from "../../src/core/signing/signing-key.ts";
 import { expressHandler } from "../../src/receiver/frameworks/express.ts";
+import { senders } from "../../src/receiver/providers/senders.fixture.ts";
 import { createReceiver } from "../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
-import { standardWebhooks, xWebhook } from "../../src/receiver/verifiers.ts";
+import { providers, standardWebhooks, xWebhook } from "../../src/receiver/verifiers.ts";
 import { endpointWith } from "./endpoint.ts";
 import { importExpress, listen } from "./frameworks.ts";
 import { nowMs } from "./messages.ts";
@@ -17,16 +18,18 @@ const secret = `whsec_${Buffer.alloc(32, 5).toString("base64")}`;
 const nowSeconds = nowMs / 1_000;
 const body = '{"order":1}';
 
-function standardHeaders(timestampSeconds: number): Record<string, string> {
+function standardHeaders(
+  timestampSeconds: number,
+  { messageId = "msg-1", text = body }: { readonly messageId?: string; readonly text?: string } = {},
+): Record<string, string> {
   const key = parseSecret(secret);
   assert.ok(key.kind !== "invalid");
   const sign = prepareSigner([key]);
-  const message = { messageId: "msg-1", timestampSeconds, body: Buffer.from(body) };
   return {
     "content-type": "application/json",
-    "webhook-id": "msg-1",
+    "webhook-id": messageId,
     "webhook-timestamp": String(timestampSeconds),
-    "webhook-signature": sign(message),
+    "webhook-signature": sign({ messageId, timestampSeconds, body: Buffer.from(text) }),
   };
 }
 
@@ -66,6 +69,59 @@ test("EDS-11.5-1 x-webhook: a new Idempotency-Key beside the same signature runs
     assert.equal((await send({ body, headers })).status, 204);
   }
   assert.equal(seen.runs, 1);
+});
+
+/** Messages that carry no id of their own, so that only what was signed can tell a replay. */
+const idless: Readonly<Record<string, string>> = {
+  discord: '{"version":1,"type":1,"event":{"type":"APPLICATION_AUTHORIZED"}}',
+  sendgrid: '[{"sg_event_id":"e","event":"open"}]',
+  slack: "command=%2Fdeploy&text=now",
+  zoom: '{"event":"meeting.started"}',
+};
+
+for (const [name, body] of Object.entries(idless)) {
+  test(`EDS-11.5-1 ${name}: a replay within the tolerance runs nothing again, with or without an invented key`, async () => {
+    const sender = senders.find((other) => other.name === name) ?? assert.fail();
+    const { seen, send } = endpointWith({
+      verifier: sender.verifier(providers, [0]),
+      contentTypes: "any",
+    });
+    const message = (timestampSeconds: number) => {
+      const { headers } = sender.message({ body, timestampSeconds, key: 0 });
+      return Object.fromEntries(headers as Headers);
+    };
+    const captured = { ...message(nowSeconds), "idempotency-key": undefined };
+    for (const key of [undefined, '"first"', '"forged-1"', "forged 2 \u0000"])
+      assert.equal((await send({ body, headers: { ...captured, "idempotency-key": key } })).status, 204);
+    assert.equal(seen.runs, 1);
+    await send({ body, headers: { ...message(nowSeconds + 1), "idempotency-key": undefined } });
+    assert.equal(seen.runs, 2, "what was signed a second later is another message");
+  });
+}
+
+test("EDS-11.5-1 github: a key that nobody signed is not believed, and without an id nothing runs", async () => {
+  const sender = senders.find(({ name }) => name === "github") ?? assert.fail();
+  const { seen, send } = endpointWith({ verifier: sender.verifier(providers, [0]) });
+  const { headers } = sender.message({ body: sender.body, timestampSeconds: nowSeconds, key: 0 });
+  const signed = Object.fromEntries(headers as Headers);
+  for (const key of ['"invented-1"', '"invented-2"']) {
+    const answer = await send({ body: sender.body, headers: { ...signed, "idempotency-key": key } });
+    assert.equal(answer.status, 400);
+  }
+  assert.equal(seen.runs, 0);
+});
+
+test("EDS-11.5-1 a captured message cannot be remembered under the key of one that is still to come", async () => {
+  const { seen, send } = endpointWith({ verifier: standardWebhooks({ keys: secret }) });
+  const first = { ...standardHeaders(nowSeconds), "idempotency-key": '"msg-2"' };
+  assert.equal((await send({ body, headers: first })).status, 204);
+  const text = '{"order":2}';
+  const second = standardHeaders(nowSeconds, { messageId: "msg-2", text });
+  assert.equal(
+    (await send({ body: text, headers: { ...second, "idempotency-key": '"msg-2"' } })).status,
+    204,
+  );
+  assert.equal(seen.runs, 2);
 });
 
 test("EDS-11.5-1 behind Express a captured message runs once, however its path is written", async (t) => {

@@ -9,19 +9,33 @@ export interface Reason {
 export type ReasonKind = keyof typeof reasonKinds;
 
 export const reasonKinds = {
-  informative: { title: "Informative", meaning: "explains, and asks for nothing that could be seen." },
-  "not-taken": { title: "Permission not used", meaning: "a MAY that Posthorn does without." },
-  elsewhere: { title: "Somebody else's", meaning: "a duty of people or of software that is not Posthorn." },
-  documented: { title: "Documented", meaning: "fulfilled by a page, which is named." },
+  informative: {
+    state: "otherwise",
+    title: "Informative",
+    meaning: "explains, and asks for nothing that could be seen.",
+  },
+  "not-taken": {
+    state: "otherwise",
+    title: "Permission not used",
+    meaning: "a MAY that Posthorn does without.",
+  },
+  elsewhere: {
+    state: "otherwise",
+    title: "Somebody else's",
+    meaning: "a duty of people or of software that is not Posthorn.",
+  },
+  documented: { state: "otherwise", title: "Documented", meaning: "fulfilled by a page, which is named." },
   construction: {
+    state: "otherwise",
     title: "By construction",
     meaning: "the thing cannot be expressed in the code, or is absent from it; no request would show it.",
   },
-  otherwise: {
+  deviation: {
+    state: "otherwise",
     title: "Done otherwise",
     meaning: "Posthorn deviates on purpose; what it does instead is named.",
   },
-  later: { title: "Not built yet", meaning: "belongs to a part that does not exist yet." },
+  later: { state: "not-built", title: "Not built", meaning: "belongs to a part that does not exist yet." },
 } as const;
 
 export const reasons: readonly Reason[] = [
@@ -167,16 +181,32 @@ export const reasons: readonly Reason[] = [
     sentence: "says that nothing more is asked of content and target.",
   },
   {
+    ids: ["WDS-37", "WDS-38"],
+    kind: "deviation",
+    sentence: "Posthorn is one TypeScript program on Node.js, whose roles run together or apart.",
+  },
+  {
+    ids: ["WDS-33", "WDS-238", "WDS-239", "WDS-240", "WDS-241"],
+    kind: "later",
+    sentence: "alerts. The metrics that a rule would read are there (WDS-227 to 235).",
+  },
+  {
+    ids: ["WDS-135"],
+    kind: "deviation",
+    sentence:
+      "the window is counted in 60 slots in the memory of the process that owns the webhook; in Redis, where there is one, a hash of the same counts lets the next owner go on (WDS-36). Its size does not grow with the rate.",
+  },
+  {
     ids: ["WDS-178"],
-    kind: "otherwise",
+    kind: "deviation",
     sentence:
       "a message names the lane, so that a thousand events for a webhook cost one; which event is next and its attempt number stand in the database and may change while a message waits ([architecture](../ARCHITECTURE.md)).",
   },
   {
-    ids: ["WDS-182"],
-    kind: "otherwise",
+    ids: ["WDS-80"],
+    kind: "deviation",
     sentence:
-      "no row is written for a turn that the circuit blocks: status `circuit_blocked`, `waiting_for` and `waiting_until` are derived when somebody looks (the test of WDS-181), and nothing of it is left afterwards ([architecture](../ARCHITECTURE.md)).",
+      "no attempt is made of a turn that the circuit blocks, so that `circuit_breaker_prevented` is always false: the whole time that a circuit held a delivery is one entry of its `waits`, from when to when (the test of WDS-182, [architecture](../ARCHITECTURE.md)).",
   },
   {
     ids: ["WDS-203"],

@@ -50,6 +50,44 @@ suite("posthorn check: a planted fault fails its own rule and no other", { concu
   }
 });
 
+test("a receiver that hangs again and again is not waited for that long each time", async () => {
+  let requests = 0;
+  const server = await listen((request, response) => {
+    requests += 1;
+    request.resume();
+    if (requests < 2 || requests > 6) response.writeHead(401).end();
+  });
+  try {
+    const receiver = { secret: null };
+    const findings = await examine({
+      url: `${server.url}/hooks`,
+      profile: "standard",
+      receiver,
+      timeoutMs: 1_500,
+    });
+    const waits = findings.map(({ detail }) => /no answer within (\d+) ms/.exec(detail)?.[1]);
+    const [first, second, ...others] = waits.filter((wait) => wait !== undefined);
+    assert.deepEqual([first, second], ["1500", "1500"]);
+    assert.ok(others.length > 0);
+    assert.deepEqual([...new Set(others)], ["1000"]);
+  } finally {
+    await server.close();
+  }
+});
+
+test("a path where nothing is, is not explained as a wrong secret", async () => {
+  const server = await listen((request, response) => {
+    request.resume();
+    response.writeHead(404).end();
+  });
+  try {
+    const findings = await examine({ url: `${server.url}/hoks`, profile: "standard" });
+    assert.match(findings.find(({ id }) => id === "valid")?.hint ?? "", /nothing at this path/);
+  } finally {
+    await server.close();
+  }
+});
+
 test("every rule that can fail has a fault planted for it", () => {
   const found = new Set([...authentication, ...otherSchemes, ...manners].flatMap(({ fails }) => fails));
   const withoutFault = receiverChecks.map(({ id }) => id).filter((id) => !found.has(id));

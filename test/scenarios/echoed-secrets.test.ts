@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { webhookDefaults, type Webhook } from "../../src/core/webhook.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
+import { responseSampleBytesMax } from "../../src/ports/transport.ts";
 import { engineScene, retrySchedule } from "./engine-scene.ts";
 import { eventually } from "./eventually.ts";
 
@@ -93,6 +94,23 @@ test("an answer that repeats credential headers shows them to nobody", async () 
   assertHidden(history);
   assert.ok(!history.includes(secret), history);
   assert.match(history, /you sent \*\*\* and Bearer \*\*\*/);
+});
+
+test("where an answer or a field of it was cut, the beginning of a secret is hidden too", async () => {
+  const long = "a-token-of-this-test-that-is-as-long-as-many-access-tokens-are==";
+  // Shorter once the whole ones are hidden, so that what was cut is within what is shown.
+  const echoed = `/?${long.repeat(50)}`;
+  const filler = ".".repeat(responseSampleBytesMax - 12);
+  scene.receiver.script(() => ({
+    status: 302,
+    headers: { "Retry-After": echoed, Location: echoed },
+    body: filler + long,
+  }));
+  const { eventId } = await publishTo({}, { bearer: long });
+  const [attempt] = (await scene.ended(eventId)).attempts;
+  assert.equal(attempt?.responseSample, `${filler}***`);
+  for (const field of [attempt.notes?.retryAfter?.value, attempt.errorMessage])
+    assert.doesNotMatch(field ?? "missing", /missing|a-token.{5}/);
 });
 
 test("a receiver that moves back and forth is followed once, and cannot multiply the news about it", async () => {

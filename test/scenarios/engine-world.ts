@@ -65,6 +65,8 @@ const silentMetrics: Metrics = {
   circuitMoved: nothing,
   rateLimited: nothing,
   largePayload: nothing,
+  alarmed: nothing,
+  apiCallLimited: nothing,
   eventPublished: nothing,
   commitWritten: nothing,
 };
@@ -172,7 +174,7 @@ async function open({ dataDir, log, metrics }: Kept, options: WorldOptions): Pro
     limits: { ...defaultLimits, ...options.limits },
     retention: { payloadMs: 30 * dayMs, historyMs: 90 * dayMs },
     tenantExists: () => true,
-    schemaProblems: () => [],
+    schemas: { prepare: () => null, problems: () => [] },
   });
   await engine.start();
   return { engine, store };
@@ -218,7 +220,7 @@ const defaultLimits: EngineLimits = {
   hostConcurrency: null,
   payloadBytesMax: 262_144,
   commitWindowMs: 20,
-  commitWritesMax: 1_024,
+  commitRowsMax: 1_024,
   bufferBytesMax: 64 * 1024 * 1024,
   leaseMs: 300_000,
 };

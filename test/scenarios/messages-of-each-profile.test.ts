@@ -135,7 +135,7 @@ describe("every profile", () => {
       for (const attempt of attempts) assert.equal(header(attempt, "Idempotency-Key"), `"${eventId}"`);
     });
 
-    test(`TS16-26 EDS-9.1-1 EDS-9.1-3 EDS-9.1-4 CEW-2.1-2 CEW-2.1-3 WDS-156 ${profile}: POST, a content type that is true, the same bytes twice`, async () => {
+    test(`TS16-26 EDS-9.1-1 EDS-9.1-3 EDS-9.1-4 CEW-2.1-2 CEW-2.1-3 WDS-156 WDS-13 ${profile}: POST, a content type that is true, the same bytes twice`, async () => {
       const { attempts } = await twoAttempts({ profile });
       const type = profile === "cloudevents" ? "application/cloudevents+json" : "application/json";
       for (const attempt of attempts) {

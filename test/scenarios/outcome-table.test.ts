@@ -17,7 +17,7 @@ import { openStandIn } from "../api/stand-in/open.ts";
 import type { StandIn } from "../api/stand-in/open.ts";
 import { createClient } from "./api/client.ts";
 
-/** `GET /v1/profiles/{name}`, as a stranger would read it. */
+/** `GET /v1/profiles/{name}`, as an outsider would read it. */
 interface Published {
   readonly classification: {
     readonly statuses: Readonly<Record<string, Rule>>;
@@ -231,8 +231,23 @@ test("WDS-128 x-webhook tries a broken TLS setup three times and no more", () =>
 
 test("WDS-133 everything else is retried cautiously in x-webhook", () => {
   for (const status of [...from(100, 199), ...from(300, 399), 402, 405, 406, 408, 409, 421, 422, 425, 431])
-    assert.equal(classify(response(status), named("x-webhook")).outcome, "transient", `${status}`);
+    assert.deepEqual(meant(response(status)), ["transient", "unknown_error"], `${status}`);
 });
+
+test("WDS-127 WDS-128 x-webhook names what a connection failed of as the document does", () => {
+  const failed = (category: "network" | "dns" | "ssl" | "protocol") =>
+    meant({ kind: "failure", category, requestSent: false });
+  assert.deepEqual(failed("dns"), ["transient", "retryable_network_dns_failure"]);
+  assert.deepEqual(failed("network"), ["transient", "retryable_network_connection_failed"]);
+  assert.deepEqual(failed("ssl"), ["transient", "ssl_error"]);
+  assert.deepEqual(failed("protocol"), ["transient", "unknown_error"]);
+});
+
+/** Outcome and reason under x-webhook. */
+function meant(observation: AttemptObservation): readonly string[] {
+  const { outcome, reason } = classify(observation, named("x-webhook"));
+  return [outcome, reason];
+}
 
 function statusesWith(name: string, outcome: Outcome): readonly number[] {
   return statuses.filter((status) => classify(response(status), named(name)).outcome === outcome);

@@ -106,9 +106,10 @@ const rows: readonly Row[] = [
   { ids: "TS16-95", ...ts16, statuses: [400, 401, 403, 405, 409, 422, 451], ...retried("client_error") },
   { ids: "TS16-96", ...ts16, statuses: [300, 302, 304, 399], ...retried("redirect") },
   { ids: "TS16-96", ...ts16, statuses: [600, 700, 999], ...retried("protocol") },
-  { ids: "WDS-125", ...wds, statuses: [400, 401, 403, 404, 410, 414, 415, 451], ...terminal },
-  { ids: "WDS-125", ...wds, statuses: [413], outcome: "terminal", category: "payload_too_large" },
-  { ids: "WDS-130", ...wds, statuses: [500, 501, 502, 503, 504, 599], ...retried("server_error") },
+  { ids: "WDS-125 WDS-72", ...wds, statuses: [400, 401, 403, 404, 410, 414, 415, 451], ...terminal },
+  { ids: "WDS-125 WDS-72", ...wds, statuses: [413], outcome: "terminal", category: "payload_too_large" },
+  { ids: "WDS-129 WDS-72", ...wds, statuses: [429], ...retried("rate_limit") },
+  { ids: "WDS-130 WDS-72", ...wds, statuses: [500, 501, 502, 503, 504, 599], ...retried("server_error") },
   { ids: "WDS-131", ...wds, statuses: [200, 201, 202, 204, 207, 299], ...accepted },
   { ids: "WDS-133", ...wds, statuses: [301, 302, 307, 308], ...retried("redirect") },
   { ids: "WDS-133", ...wds, statuses: [402, 405, 406, 409, 421, 422, 425], ...retried("client_error") },
@@ -280,7 +281,7 @@ interface Failure {
 }
 
 const failures: readonly Failure[] = [
-  { name: "refused", ids: "WDS-127", category: "network", requestSent: false, url: closedPort },
+  { name: "refused", ids: "WDS-127 WDS-72", category: "network", requestSent: false, url: closedPort },
   {
     name: "reset at accept",
     ids: "WDS-127",
@@ -304,15 +305,22 @@ const failures: readonly Failure[] = [
   },
   {
     name: "hang",
-    ids: "WDS-132",
+    ids: "WDS-132 WDS-72",
     category: "timeout",
     requestSent: true,
     behave: behaviours.hangAfterRequest,
   },
-  { name: "bad certificate", category: "ssl", requestSent: false, behave: () => {}, tls: selfSignedPair },
+  {
+    name: "bad certificate",
+    ids: "WDS-72",
+    category: "ssl",
+    requestSent: false,
+    behave: () => {},
+    tls: selfSignedPair,
+  },
   {
     name: "NXDOMAIN",
-    ids: "WDS-127 WDS-213",
+    ids: "WDS-127 WDS-213 WDS-72",
     category: "dns",
     requestSent: false,
     url: async () => "http://nowhere.invalid/",

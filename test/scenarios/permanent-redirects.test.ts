@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, test } from "node:test";
 import { webhookDefaults, type Webhook } from "../../src/core/webhook.ts";
+import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import type { ReceivedRequest, Receiver } from "../peers/receiver.ts";
 import { engineScene } from "./engine-scene.ts";
@@ -22,17 +23,14 @@ const agreed = { ...webhookDefaults.agreements, followPermanentRedirect: true };
 async function redirected(
   given: Partial<Webhook>,
   answer: { readonly status: number; readonly location: string },
+  secrets: Partial<Record<SecretKind, string>> = {},
 ): Promise<Webhook> {
   const { status, location } = answer;
   scene.receiver.script(({ path }) =>
     path === "/old" ? { status, headers: { Location: location } } : { status: 200 },
   );
-  const webhook = await scene.addWebhook({
-    url: scene.receiver.url("/old"),
-    schemes: ["rfc9421-hmac-sha256"],
-    agreements: agreed,
-    ...given,
-  });
+  const settings = { url: scene.receiver.url("/old"), schemes: ["rfc9421-hmac-sha256" as const] };
+  const webhook = await scene.addWebhook({ ...settings, agreements: agreed, ...given }, secrets);
   await scene.publish();
   return webhook;
 }
@@ -117,6 +115,48 @@ test("C-9 a 308 to another host hands nothing over, and the owner is told where 
   assert.equal(elsewhere.requestCount, 0);
   const told = scene.receiver.requests.find(({ path }) => path === "/told")?.text ?? "";
   assert.ok(told.includes(elsewhere.url("/take")), told);
+});
+
+test("C-9 a 308 to another port of the host moves a webhook, unless tokens or secret headers would go along", async () => {
+  const secrets = [
+    { bearer: "a-token-for-the-old-place" },
+    { credential_headers: JSON.stringify({ "X-Api-Key": "for-the-old-place" }) },
+  ];
+  for (const credentials of secrets) {
+    const neighbour = await startReceiver();
+    const answer = { status: 308, location: neighbour.url("/new") };
+    await threeAttemptsAtTheOldPlace(await redirected({}, answer, credentials));
+    assert.equal(neighbour.requestCount, 0);
+    await neighbour.close();
+    await scene.receiver.close();
+    await scene.renewReceiver();
+  }
+  const neighbour = await startReceiver();
+  await redirected({}, { status: 308, location: neighbour.url("/new") });
+  await neighbour.waitForRequests(1);
+  await neighbour.close();
+});
+
+test("C-9 a 308 to another port does not move a webhook whose access tokens were issued for the old place", async (t) => {
+  const issuer = await startReceiver();
+  t.after(() => issuer.close());
+  const token = { access_token: "for-the-old-place", token_type: "Bearer", expires_in: 3_600 };
+  issuer.script(() => ({
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(token),
+  }));
+  const neighbour = await startReceiver();
+  t.after(() => neighbour.close());
+  const oauth2 = {
+    ...{ tokenUrl: issuer.url("/token"), clientId: "posthorn", scope: null, audience: null },
+    authentication: "basic",
+  } as const;
+  const answer = { status: 308, location: neighbour.url("/new") };
+  await threeAttemptsAtTheOldPlace(
+    await redirected({ oauth2 }, answer, { oauth2_client_secret: "a-client-secret" }),
+  );
+  assert.equal(scene.receiver.requests[0]?.headers.authorization, `Bearer ${token.access_token}`);
+  assert.equal(neighbour.requestCount, 0);
 });
 
 test("C-9 an address that could not be registered is not taken from a 308", async () => {

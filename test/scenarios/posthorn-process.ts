@@ -19,9 +19,13 @@ export class ServeRun {
   /** Everything it wrote, for conditions and for messages of failed assertions. */
   output = "";
 
-  /** `env` is added to that of the tests. */
-  constructor(env: Readonly<Record<string, string>>) {
-    this.#child = spawn(process.execPath, [entry, "serve"], {
+  /** `env` is added to that of the tests; `wrap` makes it the child of another program, such as one that sets limits. */
+  constructor(
+    env: Readonly<Record<string, string>>,
+    wrap: (command: readonly string[]) => readonly string[] = (command) => command,
+  ) {
+    const [program = "", ...rest] = wrap([process.execPath, entry, "serve"]);
+    this.#child = spawn(program, rest, {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -60,17 +64,24 @@ export class ServeRun {
 
 export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
+  /** See `ServeRun`. */
+  readonly wrap?: (command: readonly string[]) => readonly string[];
+  /** An empty folder to use instead of one of its own. */
+  readonly dataDir?: string;
 }
 
 export class PosthornProcess {
-  readonly dataDir = mkdtempSync(join(tmpdir(), "posthorn-process-"));
+  readonly dataDir: string;
   readonly port: number;
   readonly #env: Readonly<Record<string, string>>;
+  readonly #wrap: ProcessOptions["wrap"];
   #run: ServeRun | null = null;
 
   private constructor(port: number, options: ProcessOptions) {
     this.port = port;
+    this.dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "posthorn-process-"));
     this.#env = options.env ?? {};
+    this.#wrap = options.wrap;
   }
 
   static async start(options: ProcessOptions = {}): Promise<PosthornProcess> {
@@ -84,7 +95,13 @@ export class PosthornProcess {
   }
 
   get adminKey(): string {
+    const given = this.#env["POSTHORN_ADMIN_KEY"];
+    if (given !== undefined) return given;
     return readFileSync(join(this.dataDir, "admin.key"), "utf8").trim();
+  }
+
+  get hasEnded(): boolean {
+    return this.#run?.hasEnded ?? true;
   }
 
   /** Everything the last run wrote. */
@@ -94,13 +111,16 @@ export class PosthornProcess {
 
   /** Resolves once `/readyz` answers 200. */
   async start(): Promise<void> {
-    this.#run = new ServeRun({
-      POSTHORN_DEV: "true",
-      POSTHORN_PORT: String(this.port),
-      POSTHORN_DATA_DIR: this.dataDir,
-      POSTHORN_LOG_LEVEL: "warn",
-      ...this.#env,
-    });
+    this.#run = new ServeRun(
+      {
+        POSTHORN_DEV: "true",
+        POSTHORN_PORT: String(this.port),
+        POSTHORN_DATA_DIR: this.dataDir,
+        POSTHORN_LOG_LEVEL: "warn",
+        ...this.#env,
+      },
+      this.#wrap,
+    );
     await this.#run.until(() =>
       fetch(`${this.url}/readyz`).then(
         (response) => response.ok,

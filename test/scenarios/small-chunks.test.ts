@@ -5,6 +5,7 @@ import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { BodyMemory } from "../../src/api/body-memory.ts";
 import { readBody as readApiBody } from "../../src/api/request-body.ts";
 import { readBody as readKitBody } from "../../src/receiver/read-body.ts";
 
@@ -51,7 +52,8 @@ test("the API keeps the bytes of a body and not its chunks", async () => {
   let grown = 0;
   const payload = Object.assign(new PassThrough(), { headers: {} });
   const body = await new Promise((resolve) => {
-    readApiBody(payload as unknown as IncomingMessage, 1_048_576, (_error, read) => resolve(read));
+    const bounds = { bytesMax: 1_048_576, memory: new BodyMemory(16_777_216), caller: "" };
+    readApiBody(payload as unknown as IncomingMessage, bounds, (_error, read) => resolve(read));
     for (let index = 0; index < count; index += 1) payload.emit("data", chunkAt(index));
     grown = heapBytes() - before;
     payload.emit("end");

@@ -100,7 +100,7 @@ test("TS16-95 what is only worth an investigation is logged and announced to nob
   assert.equal(told().length, 0);
 });
 
-test("TS16-112 after the last attempt the webhook is disabled, its owner told, and nothing more is sent until it is enabled", async () => {
+test("TS16-112 WDS-22 after the last attempt the webhook is disabled, its owner told, and nothing more is sent until it is enabled", async () => {
   const webhook = await scene.addWebhook({ profile: "ts-16a" });
   await scene.addWebhook({
     url: scene.receiver.url("/told"),

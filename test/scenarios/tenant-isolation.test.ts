@@ -13,7 +13,7 @@ let posthorn: PosthornProcess;
 let admin: Client;
 let owner: Client;
 let receiver: Receiver;
-const strangers: Record<string, Client> = {};
+const attackers: Record<string, Client> = {};
 /** What belongs to the owner. */
 const ids: Record<string, string> = {};
 
@@ -24,7 +24,7 @@ before(async () => {
   receiver.script(() => ({ status: 422 }));
   owner = admin.withKey(await admin.keyFor("manage", "owner"));
   for (const role of ["manage", "publish", "read"])
-    strangers[role] = admin.withKey(await admin.keyFor(role, "stranger"));
+    attackers[role] = admin.withKey(await admin.keyFor(role, "stranger"));
   await makeOwnersThings();
 });
 after(async () => {
@@ -84,17 +84,17 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["GET", "/v1/tenants/owner"],
 ];
 
-test("what exists answers a stranger of any role as what does not", async () => {
+test("what exists answers an attacker of any role as what does not", async () => {
   const before = await everything();
-  for (const [role, stranger] of Object.entries(strangers)) {
+  for (const [role, attacker] of Object.entries(attackers)) {
     for (const [method, path, body] of routes) {
       const options = body === undefined ? {} : { body };
-      const foreign = await stranger.call(
+      const foreign = await attacker.call(
         method,
         filled(path, (name) => ids[name] ?? ""),
         options,
       );
-      const missing = await stranger.call(
+      const missing = await attacker.call(
         method,
         filled(path, () => randomUUID()).replace("owner", "never"),
         options,
@@ -109,33 +109,33 @@ test("what exists answers a stranger of any role as what does not", async () => 
   assert.equal(await everything(), before, "nothing of the owner has changed");
 });
 
-test("a stranger's own webhook does not open the owner's delivery", async () => {
-  const stranger = strangerOf("manage");
-  const mine = await stranger.post("/v1/webhooks", { url: receiver.url("/mine"), events: ["never.*"] });
+test("an attacker's own webhook does not open the owner's delivery", async () => {
+  const attacker = attackerOf("manage");
+  const mine = await attacker.post("/v1/webhooks", { url: receiver.url("/mine"), events: ["never.*"] });
   const webhook = textOf(mine.body["id"]);
-  const retry = await stranger.post(`/v1/webhooks/${webhook}/deliveries/${ids["delivery"]}/retry`);
+  const retry = await attacker.post(`/v1/webhooks/${webhook}/deliveries/${ids["delivery"]}/retry`);
   assertProblem(retry, { status: 404, code: "not_found" });
-  const replay = await stranger.post(`/v1/events/${ids["event"]}/replay`, { webhook_ids: [webhook] });
+  const replay = await attacker.post(`/v1/events/${ids["event"]}/replay`, { webhook_ids: [webhook] });
   assertProblem(replay, { status: 404, code: "not_found" });
   const other = await owner.post(`/v1/events/${ids["event"]}/replay`, { webhook_ids: [webhook] });
   assert.ok([400, 404].includes(other.status), `nor the owner's event the stranger's webhook: ${other.text}`);
-  assert.equal((await stranger.call("DELETE", `/v1/webhooks/${webhook}`)).status, 204);
+  assert.equal((await attacker.call("DELETE", `/v1/webhooks/${webhook}`)).status, 204);
 });
 
 test("lists, offsets, filters, cursors and batch retries end at the tenant", async () => {
-  const stranger = strangerOf("manage");
+  const attacker = attackerOf("manage");
   for (const path of ["/v1/events", "/v1/webhooks", "/v1/dlq", "/v1/event-types"]) {
     for (const query of ["limit=250", "offset=1", "from=2020-01-01"]) {
       if (query.startsWith("from") && !["/v1/events", "/v1/dlq"].includes(path)) continue;
-      assert.deepEqual((await stranger.get(`${path}?${query}`)).body["data"], [], `${path}?${query}`);
+      assert.deepEqual((await attacker.get(`${path}?${query}`)).body["data"], [], `${path}?${query}`);
     }
-    assertProblem(await stranger.get(`${path}?tenant_id=owner`), { status: 400, code: "invalid_request" });
+    assertProblem(await attacker.get(`${path}?tenant_id=owner`), { status: 400, code: "invalid_request" });
   }
-  assert.deepEqual((await stranger.get(`/v1/dlq?webhook_id=${ids["webhook"]}`)).body["data"], []);
+  assert.deepEqual((await attacker.get(`/v1/dlq?webhook_id=${ids["webhook"]}`)).body["data"], []);
   const cursor = textOf((await owner.get("/v1/events?limit=1")).body["next_cursor"]);
   assert.equal((await owner.get(`/v1/events?limit=1&cursor=${cursor}`)).status, 200);
   for (const path of ["/v1/events", "/v1/dlq", "/v1/webhooks"]) {
-    const stolen = await stranger.get(`${path}?limit=1&cursor=${cursor}`);
+    const stolen = await attacker.get(`${path}?limit=1&cursor=${cursor}`);
     assertProblem(stolen, { status: 400, code: "invalid_cursor" });
   }
   const flipped = `${cursor.startsWith("A") ? "B" : "A"}${cursor.slice(1)}`;
@@ -144,28 +144,28 @@ test("lists, offsets, filters, cursors and batch retries end at the tenant", asy
     code: "invalid_cursor",
   });
   const filter = { webhook_ids: [ids["webhook"]] };
-  const batch = await stranger.post("/v1/dlq/retry-batch", { filter });
+  const batch = await attacker.post("/v1/dlq/retry-batch", { filter });
   if (batch.status === 202) assert.equal(batch.body["count"], 0, batch.text);
   else assert.ok([400, 404].includes(batch.status), batch.text);
 });
 
-test("a stranger's event reaches nobody else, and keys of the same name do not meet", async () => {
+test("an attacker's event reaches nobody else, and keys of the same name do not meet", async () => {
   const key = randomUUID();
   const event = { event_type: "owner.paid", data: { n: 7 }, idempotency_key: key };
-  const mine = await strangerOf("publish").post("/v1/events", event);
+  const mine = await attackerOf("publish").post("/v1/events", event);
   assert.equal(mine.status, 202, mine.text);
   assert.equal(mine.body["deliveries"], 0);
   const theirs = await owner.post("/v1/events", { ...event, data: { n: 8 } });
   assert.equal(theirs.status, 202, theirs.text);
   assert.notEqual(theirs.body["id"], mine.body["id"]);
-  const forged = await strangerOf("publish").post("/v1/events", { ...event, tenant_id: "owner" });
+  const forged = await attackerOf("publish").post("/v1/events", { ...event, tenant_id: "owner" });
   assertProblem(forged, { status: 400, code: "invalid_request" });
 });
 
-function strangerOf(role: string): Client {
-  const stranger = strangers[role];
-  assert.ok(stranger !== undefined);
-  return stranger;
+function attackerOf(role: string): Client {
+  const attacker = attackers[role];
+  assert.ok(attacker !== undefined);
+  return attacker;
 }
 
 function filled(path: string, idOf: (name: string) => string): string {

@@ -94,7 +94,6 @@ export class TenantScene {
     return eventually(`the delivery is ${status}`, {
       ask: () => this.deliveryOf(eventId),
       holds: (delivery) => (delivery["status"] as unknown) === status,
-      withinMs: 15_000,
     });
   }
 

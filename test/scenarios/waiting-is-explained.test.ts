@@ -1,6 +1,7 @@
 /** A delivery that waits says for what and until when, and goes out when that is over. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Reaction } from "../peers/receiver.ts";
 import { itemsOf, textOf } from "./api/client.ts";
 import { eventually } from "./eventually.ts";
 import { servedScene } from "./served-scene.ts";
@@ -9,7 +10,7 @@ import type { TenantScene } from "./tenant-scene.ts";
 
 const sceneOfTest = servedScene();
 
-test("ten failures open the circuit; what comes then is circuit_blocked until a reset", async () => {
+test("WDS-32 WDS-65 WDS-146 WDS-150 WDS-235 ten failures open the circuit; what comes then is circuit_blocked until a reset", async () => {
   const scene = sceneOfTest();
   const { api, receiver } = scene;
   receiver.script(() => ({ status: 500 }));
@@ -34,10 +35,86 @@ test("ten failures open the circuit; what comes then is circuit_blocked until a 
     metrics,
     /^webhook_circuit_breaker_transitions_total\{.*from_state="closed".*to_state="open".*\} 1$/m,
   );
+  assert.match(metrics, /^webhook_worker_pool_utilization\{.*pool_id="default".*\} 0$/m);
   assert.equal(receiver.requestCount, 10);
   receiver.script(() => ({}));
+  const lastSuccess = async () => (await api.get(`/v1/webhooks/${id}`)).body["last_success_at"] as unknown;
+  assert.equal(await lastSuccess(), null);
   await scene.change(`${id}/circuit-breaker`, { action: "reset" });
-  await scene.reaches(held, "success");
+  const delivered = await scene.reaches(held, "success");
+  assert.equal(await lastSuccess(), delivered["completed_at"]);
+});
+
+test("WDS-150 WDS-182 what a circuit held says so in its history, from when it was due until it went out", async () => {
+  const scene = sceneOfTest();
+  const id = await scene.addWebhook();
+  await scene.change(`${id}/circuit-breaker`, { action: "force_open" });
+  const event = await scene.publish();
+  const held = await scene.deliveryOf(event);
+  const waitsOf = async () =>
+    itemsOf((await scene.api.get(`/v1/deliveries/${textOf(held["id"])}`)).body["waits"]);
+  const [first] = await eventually("it says so also while it waits", {
+    ask: waitsOf,
+    holds: ({ length }) => length > 0,
+  });
+  assert.equal(first?.["reason"], "circuit_open");
+  const [waiting] = await eventually("the wait grows as long as it lasts", {
+    ask: waitsOf,
+    holds: ([wait]) => Date.parse(textOf(wait?.["until"])) > Date.parse(textOf(first["until"])),
+  });
+  // From now on it opens by itself, however late that is seen.
+  await scene.change(`${id}/circuit-breaker`, { action: "force_open", duration_seconds: 1 });
+  await scene.reaches(event, "success");
+  const { body } = await scene.api.get(`/v1/deliveries/${textOf(held["id"])}`);
+  const [wait, ...others] = itemsOf(body["waits"]);
+  assert.deepEqual([wait?.["reason"], others.length, body["attempt_count"]], ["circuit_open", 0, 1]);
+  const [attempt] = itemsOf(body["attempts"]);
+  const [from, until] = [wait?.["from"], wait?.["until"]].map((at) => Date.parse(textOf(at)));
+  assert.ok(from !== undefined && until !== undefined);
+  assert.equal(wait?.["from"], waiting?.["from"]);
+  assert.ok(until >= Date.parse(textOf(waiting?.["until"])), "as long as it was seen to wait");
+  assert.ok(from >= Date.parse(textOf(held["created_at"])));
+  assert.ok(until <= Date.parse(textOf(attempt?.["executed_at"])));
+});
+
+test("a pause that nobody asked for is named by what caused it", async () => {
+  const scene = sceneOfTest();
+  const causes: readonly (readonly [answer: Reaction, waitingFor: string])[] = [
+    [{ status: 429 }, "rate_limit_pause"],
+    [{ status: 408 }, "timeout_pause"],
+    [{ status: 502 }, "throttle_pause"],
+    ["reset", "failure_pause"],
+  ];
+  for (const [index, [answer, waitingFor]] of causes.entries()) {
+    const types = `cause${index}.*`;
+    scene.receiver.script(() => answer);
+    await scene.addWebhook({ profile: "ts-16a", events: [types] });
+    await scene.reaches(await scene.publish({ event_type: `cause${index}.first` }), "failed");
+    const next = await scene.deliveryOf(await scene.publish({ event_type: `cause${index}.next` }));
+    assert.equal(next["waiting_for"], waitingFor, JSON.stringify(next));
+  }
+});
+
+test("EDS-9.5-2 a delivery that its own Retry-After holds back says so; a field that is no time is kept and changes nothing", async () => {
+  const scene = sceneOfTest();
+  const answers = ["3600", "next Tuesday", "1"];
+  scene.receiver.script((_, index) => ({
+    status: 500,
+    headers: { "Retry-After": answers[index] ?? "" },
+  }));
+  await scene.addWebhook({ retry_config: { schedule_ms: [60_000] } });
+  const expected = [
+    ["retry_after", "lower_bound"],
+    ["schedule", "unparsable"],
+    ["schedule", "none"],
+  ];
+  for (const [index, [waitingFor, effect]] of expected.entries()) {
+    const delivery = await scene.reaches(await scene.publish({ event_type: `order.n${index}` }), "failed");
+    assert.equal(delivery["waiting_for"], waitingFor);
+    const { body } = await scene.api.get(`/v1/deliveries/${textOf(delivery["id"])}`);
+    const [attempt] = itemsOf(body["attempts"]);
+    assert.deepEqual(attempt?.["retry_after"], { value: answers[index], effect });
+  }
 });
 
 test("force_open holds and force_close lets go, whatever the receiver says", async () => {
@@ -69,6 +146,8 @@ test("WDS-59 WDS-60 WDS-184 beyond the rate limit a delivery waits for rate_limi
   assert.ok(Date.parse(textOf(last["waiting_until"])) <= Date.now() + 2_000);
   const attempts = await scene.attemptsAt(events[2] ?? "", "success");
   assert.deepEqual(fieldOf(attempts, "attempt_number"), [1]);
+  const { body } = await api.get(`/v1/deliveries/${textOf(last["id"])}`);
+  for (const wait of itemsOf(body["waits"])) assert.equal(wait["reason"], "rate_limit");
   assert.match((await api.get("/metrics")).text, /^webhook_rate_limit_hits_total\{.*\} [1-9]/m);
 });
 

@@ -3,14 +3,14 @@ import { freePort } from "./own-process.ts";
 
 /**
  * The network between a client and a server, which a test can break: `cut` resets what is connected and refuses what
- * comes, `stall` lets packets vanish without a word, `loseAnswers` those of one direction, `delay` makes the way longer. `restore` ends all of it; what was
- * stalled goes on, as after lost packets that are sent again.
+ * comes, `lead` is an address that moves, `stall` lets packets vanish without a word, `loseAnswers` those of one direction, `delay` makes the way longer. `restore` ends all of it; what was
+ * stalled goes on, as after lost packets that are sent again. `strand` lets those of the present connections vanish for good.
  */
 export class CuttingProxy {
   readonly port: number;
-  readonly #target: number;
+  #target: number;
   readonly #roads = new Set<Road>();
-  readonly #state: NetworkState = { isStalled: false, losesAnswers: false, delayMs: 0 };
+  #state: NetworkState = { isStalled: false, losesAnswers: false, delayMs: 0, strandsAt: null };
   #server: Server | null = null;
 
   private constructor(port: number, target: number) {
@@ -49,10 +49,34 @@ export class CuttingProxy {
     for (const road of this.#roads) road.look();
   }
 
+  /**
+   * Whoever connects from now on gets to another target. Older connections stay as they are: those that work go on, and
+   * where packets vanish they do so for ever.
+   */
+  lead(target: number): void {
+    this.#target = target;
+    this.#state = { isStalled: false, losesAnswers: false, delayMs: 0, strandsAt: null };
+  }
+
   /** What clients say arrives, and what servers answer does not. */
   loseAnswers(): void {
     this.#state.losesAnswers = true;
     for (const road of this.#roads) road.look();
+  }
+
+  /** What is connected now hears and says nothing any more, as when an address moves to another machine. New connections work. */
+  strand(): void {
+    for (const road of this.#roads) road.strand();
+  }
+
+  /**
+   * The next connection on which a client says this is stranded: before the server hears it, or before it answers. Resolves
+   * when it has happened.
+   */
+  strandAt(text: string, { isHeard = false } = {}): Promise<void> {
+    const happened = Promise.withResolvers<undefined>();
+    this.#state.strandsAt = { text, isHeard, happened: () => happened.resolve(undefined) };
+    return happened.promise;
   }
 
   /** Each way takes so much longer. */
@@ -90,6 +114,7 @@ interface NetworkState {
   isStalled: boolean;
   losesAnswers: boolean;
   delayMs: number;
+  strandsAt: { readonly text: string; readonly isHeard: boolean; readonly happened: () => void } | null;
 }
 
 /** One connection through the proxy. */
@@ -116,6 +141,10 @@ class Road {
     for (const way of this.#lanes) way.move();
   }
 
+  strand(): void {
+    for (const way of this.#lanes) way.strand();
+  }
+
   reset(): void {
     reset(this.#client);
     if (this.#upstream !== null) reset(this.#upstream);
@@ -131,8 +160,14 @@ class Road {
     upstream.once("close", () => this.#oneClosed());
     upstream.once("connect", () => {
       this.#lanes = [
-        new Way({ from: this.#client, to: upstream, isAnswer: false }, this.#state),
-        new Way({ from: upstream, to: this.#client, isAnswer: true }, this.#state),
+        new Way(
+          { from: this.#client, to: upstream, isAnswer: false, strand: () => this.strand() },
+          this.#state,
+        ),
+        new Way(
+          { from: upstream, to: this.#client, isAnswer: true, strand: () => this.strand() },
+          this.#state,
+        ),
       ];
     });
   }
@@ -150,6 +185,8 @@ interface WayParts {
   readonly from: Socket;
   readonly to: Socket;
   readonly isAnswer: boolean;
+  /** Strands both directions. */
+  readonly strand: () => void;
 }
 
 /** One direction of a connection. */
@@ -159,10 +196,13 @@ class Way {
   readonly #to: Socket;
   readonly #state: NetworkState;
   readonly #waiting: { readonly what: Buffer | "end" | "reset"; readonly dueMs: number }[] = [];
+  readonly #strandBoth: () => void;
   #timer: NodeJS.Timeout | null = null;
+  #isStranded = false;
 
-  constructor({ from, to, isAnswer }: WayParts, state: NetworkState) {
+  constructor({ from, to, isAnswer, strand }: WayParts, state: NetworkState) {
     this.#isAnswer = isAnswer;
+    this.#strandBoth = strand;
     this.#from = from;
     this.#to = to;
     this.#state = state;
@@ -173,7 +213,19 @@ class Way {
     this.move();
   }
 
+  strand(): void {
+    this.#isStranded = true;
+    this.move();
+  }
+
   #take(what: Buffer | "end" | "reset"): void {
+    const { strandsAt } = this.#state;
+    if (!this.#isAnswer && strandsAt !== null && typeof what !== "string" && what.includes(strandsAt.text)) {
+      this.#state.strandsAt = null;
+      if (strandsAt.isHeard) this.#pass(what);
+      this.#strandBoth();
+      strandsAt.happened();
+    }
     this.#waiting.push({ what, dueMs: performance.now() + this.#state.delayMs });
     this.move();
   }
@@ -181,7 +233,7 @@ class Way {
   move(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#state.isStalled || (this.#isAnswer && this.#state.losesAnswers)) {
+    if (this.#isStranded || this.#state.isStalled || (this.#isAnswer && this.#state.losesAnswers)) {
       this.#from.pause();
       return;
     }

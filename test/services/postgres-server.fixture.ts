@@ -1,6 +1,7 @@
-import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import pg from "pg";
 import { leftovers } from "./leftovers.ts";
 import { type Account, accountOf, freePort, OwnProcess, ownFolder } from "./own-process.ts";
@@ -21,21 +22,42 @@ export class PostgresServer {
   readonly port: number;
   readonly #folder: string;
   readonly #account: Account | null;
+  readonly #settings: Readonly<Record<string, string>>;
   #process: OwnProcess | null = null;
 
-  private constructor(port: number, { folder, account }: { folder: string; account: Account | null }) {
+  private constructor(
+    port: number,
+    parts: {
+      readonly folder: string;
+      readonly account: Account | null;
+      readonly settings: Readonly<Record<string, string>>;
+    },
+  ) {
     this.port = port;
-    this.#folder = folder;
-    this.#account = account;
+    this.#folder = parts.folder;
+    this.#account = parts.account;
+    this.#settings = parts.settings;
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   }
 
-  static async start(): Promise<PostgresServer> {
+  static start(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
+    return PostgresServer.#from((server) => server.#init(), settings);
+  }
+
+  /** A standby of the server at a port, as old as that one now; it follows by asynchronous replication. */
+  static standbyOf(port: number): Promise<PostgresServer> {
+    return PostgresServer.#from((server) => server.#copyFrom(port));
+  }
+
+  static async #from(
+    make: (server: PostgresServer) => Promise<void>,
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<PostgresServer> {
     const account = accountOf("postgres");
     const folder = ownFolder("postgres", account);
-    const server = new PostgresServer(await freePort(), { folder, account });
+    const server = new PostgresServer(await freePort(), { folder, account, settings });
     try {
-      server.#init();
+      await make(server);
       await server.start();
     } catch (error) {
       await server.remove();
@@ -52,6 +74,9 @@ export class PostgresServer {
       unix_socket_directories: "",
       max_connections: 200,
       fsync: "on",
+      // A standby that was cut off for a while finds what it missed.
+      wal_keep_size: "512MB",
+      ...this.#settings,
     };
     const given = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     this.#process = new OwnProcess([join(programs(), "postgres"), "-D", this.#folder, ...given], {
@@ -71,6 +96,30 @@ export class PostgresServer {
     await this.#process?.end(stopSignals[mode]);
   }
 
+  /** From now on commits wait for a synchronous standby, and there is none. Resolves once they do. */
+  async loseStandby(): Promise<void> {
+    await this.query("ALTER SYSTEM SET synchronous_standby_names = 'absent'");
+    await this.query("SELECT pg_reload_conf()");
+    const waiting =
+      "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'SELECT pg_logical_emit_message%'";
+    // The server takes note of it when it pleases.
+    for (let waits = false; !waits; ) {
+      void this.query("SELECT pg_logical_emit_message(true, 'test', '')").catch(() => undefined);
+      waits = (await this.query(`SELECT pg_terminate_backend(pid) ${waiting}`)).length > 0;
+    }
+  }
+
+  /** Commits wait for nobody. */
+  async needNoStandby(): Promise<void> {
+    await this.query("ALTER SYSTEM RESET synchronous_standby_names");
+    await this.query("SELECT pg_reload_conf()");
+  }
+
+  /** After the next start it reads only, until somebody promotes it. */
+  becomeStandby(): void {
+    writeFileSync(join(this.#folder, "standby.signal"), "");
+  }
+
   async kill(): Promise<void> {
     await this.stop("immediate");
   }
@@ -78,6 +127,20 @@ export class PostgresServer {
   async restart(mode: StopMode = "fast"): Promise<void> {
     await this.stop(mode);
     await this.start();
+  }
+
+  /** Copies the data folder of a server that is stopped. Returns where to. */
+  copyFolder(): string {
+    const copy = ownFolder("postgres-copy", this.#account);
+    copyTree(this.#folder, copy);
+    return copy;
+  }
+
+  /** Puts a copy in the place of the data folder of a server that is stopped, as a restore does. */
+  replaceFolder(copy: string): void {
+    for (const name of readdirSync(this.#folder)) rmSync(join(this.#folder, name), { recursive: true });
+    copyTree(copy, this.#folder);
+    leftovers.removeFolder(copy);
   }
 
   /** Runs statements as an operator would. */
@@ -98,17 +161,44 @@ export class PostgresServer {
     leftovers.removeFolder(this.#folder);
   }
 
-  #init(): void {
+  /** What the primary was told of its own standbys is not for this one. */
+  async #copyFrom(port: number): Promise<void> {
+    const from = ["-h", "127.0.0.1", "-p", String(port), "-U", "postgres", "-D", this.#folder];
+    const options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
+    await this.#run("pg_basebackup", [...from, ...options]);
+    const settings = join(this.#folder, "postgresql.auto.conf");
+    const kept = readFileSync(settings, "utf8")
+      .split("\n")
+      .filter((line) => !line.startsWith("synchronous_standby_names"));
+    writeFileSync(settings, kept.join("\n"));
+  }
+
+  async #init(): Promise<void> {
     const options = ["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "--no-sync"];
-    execFileSync(join(programs(), "initdb"), [...options, "-D", this.#folder], {
-      ...{ stdio: "pipe", cwd: this.#folder, timeout: startMsMax },
+    await this.#run("initdb", [...options, "-D", this.#folder]);
+  }
+
+  /** Not at once: what it talks to may be served by this process. */
+  async #run(program: string, given: readonly string[]): Promise<void> {
+    await promisify(execFile)(join(programs(), program), given, {
+      ...{ cwd: this.#folder, timeout: startMsMax },
       ...this.#account,
     });
   }
 }
 
+/** With owners and modes: PostgreSQL refuses a folder that others may read. */
+function copyTree(from: string, to: string): void {
+  execFileSync("cp", ["-a", `${from}/.`, to]);
+}
+
+/** Names the folder with `initdb` and `postgres` of the version that tests are to run on. */
+export const postgresProgramsVariable = "POSTHORN_TEST_POSTGRES_PROGRAMS";
+
 /** Where `initdb` and `postgres` are: Debian keeps them aside, by version. */
 function programs(): string {
+  const given = process.env[postgresProgramsVariable];
+  if (given !== undefined && given !== "") return given;
   const versions = "/usr/lib/postgresql";
   try {
     const [newest] = readdirSync(versions).toSorted((a, b) => Number(b) - Number(a));

@@ -151,6 +151,7 @@ export class CrashStore {
         some: (ids) => via("read", () => inner().webhooks.some(ids)),
         tenantKeys: (tenantId) => via("read", () => inner().webhooks.tenantKeys(tenantId)),
         findBySecretDigest: (digest) => via("read", () => inner().webhooks.findBySecretDigest(digest)),
+        hasSecrets: () => via("read", () => inner().webhooks.hasSecrets()),
         deletedWithWork: () => via("read", () => inner().webhooks.deletedWithWork()),
       },
       upkeep: {

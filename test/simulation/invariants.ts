@@ -91,7 +91,8 @@ export class Invariants {
     this.#liveness.stirred(webhookId);
   }
 
-  reenabled(webhookId: string): void {
+  /** Somebody re-enabled the webhook, or gave it another URL. */
+  begunAnew(webhookId: string): void {
     this.#pauses.forgive(webhookId);
   }
 

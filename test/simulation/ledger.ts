@@ -23,7 +23,7 @@ export interface LedgerDelivery {
   readonly origin: DeliveryOrigin;
   progress: DeliveryProgress;
   supersededBy: string | null;
-  lease: { readonly fence: number; readonly until: number } | null;
+  lease: { readonly leaseToken: number; readonly until: number } | null;
   readonly attempts: AttemptRecord[];
   /** Requests that left for it. */
   requests: number;
@@ -68,7 +68,7 @@ export class Ledger {
   released(leases: readonly Lease[]): void {
     for (const lease of leases) {
       const delivery = this.#byRef.get(lease.ref);
-      if (delivery?.lease?.fence === lease.fence) delivery.lease = null;
+      if (delivery?.lease?.leaseToken === lease.leaseToken) delivery.lease = null;
     }
   }
 
@@ -136,7 +136,9 @@ export class Ledger {
       progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason: null },
       supersededBy: null,
       lease:
-        lease === undefined || lease.fence === 0 ? null : { fence: lease.fence, until: delivery.leaseUntil },
+        lease === undefined || lease.leaseToken === 0
+          ? null
+          : { leaseToken: lease.leaseToken, until: delivery.leaseUntil },
       attempts: [],
       requests: 0,
       lost: 0,
@@ -165,7 +167,7 @@ export class Ledger {
 
   #lease(lease: Lease, until: number): void {
     const delivery = this.#byRef.get(lease.ref);
-    if (delivery !== undefined) delivery.lease = { fence: lease.fence, until };
+    if (delivery !== undefined) delivery.lease = { leaseToken: lease.leaseToken, until };
   }
 }
 

@@ -1,11 +1,12 @@
 import type { CircuitState } from "../../src/core/circuit-breaker.ts";
 import type { DeliveryState } from "../../src/core/delivery.ts";
-import type { LogFields, Telemetry } from "../../src/ports/telemetry.ts";
+import type { Alarm, LogFields, Telemetry } from "../../src/ports/telemetry.ts";
 
 /** What the engine tells about itself: traced, counted, and searched for things that must never be said. */
 export class RecordedTelemetry {
   readonly states = new Map<DeliveryState, number>();
   readonly circuits = new Map<CircuitState, number>();
+  readonly alarms = new Map<Alarm, number>();
   readonly messages = new Map<string, number>();
   readonly #trace: (line: string) => void;
 
@@ -27,6 +28,8 @@ export class RecordedTelemetry {
       largePayload: () => undefined,
       eventPublished: () => undefined,
       commitWritten: () => undefined,
+      apiCallLimited: () => undefined,
+      alarmed: (alarm) => count(this.alarms, alarm),
     },
   };
 

@@ -46,7 +46,7 @@ function drawLimits(random: SeededRandom): Omit<EngineLimits, "hostConcurrency">
     webhookConcurrency: random.pick([1, 2, 5]),
     payloadBytesMax: 262_144,
     commitWindowMs: random.pick([0, 10, 20]),
-    commitWritesMax: random.pick([1, 5, 500]),
+    commitRowsMax: random.pick([1, 5, 500]),
     bufferBytesMax: random.pick([1_000, 5_000, 10_000_000]),
     leaseMs: random.pick([300_000, 300_000, 180_000]),
   };

@@ -83,7 +83,7 @@ export class WebhookActions {
     await store.webhooks.save(webhook);
     const current = engine.webhook(webhook.id);
     if (current === undefined) return;
-    if (status === "active" && current.webhook.status !== "active") invariants.reenabled(webhook.id);
+    if (status === "active" && current.webhook.status !== "active") invariants.begunAnew(webhook.id);
     engine.applyWebhook({ webhook, secrets: current.secrets });
     invariants.configured(run, webhook.id);
   }
@@ -108,6 +108,7 @@ export class WebhookActions {
     if (current === undefined) return;
     // What the rules decided while this was being stored stays in force.
     const { status, statusReason, statusChangedAt } = current.webhook;
+    if (current.webhook.url !== webhook.url) invariants.begunAnew(webhook.id);
     engine.applyWebhook({
       webhook: { ...webhook, status, statusReason, statusChangedAt },
       secrets: current.secrets,

@@ -193,9 +193,14 @@ function newDelivery(
   },
 ) {
   const { old, webhook, origin, now } = input;
-  const state: "pending" | "skipped" = webhook.status === "active" ? "pending" : "skipped";
+  const { status } = webhook;
+  const fate =
+    status === "active"
+      ? ({ state: "pending", reason: null } as const)
+      : ({ state: "skipped", reason: `webhook_${status}` } as const);
   return {
-    ...{ id: engine.nextId(), priority: old.priority, state, origin, dueAt: now, createdAt: now },
+    ...fate,
+    ...{ id: engine.nextId(), priority: old.priority, origin, dueAt: now, createdAt: now },
     ...engine.placeOf(webhook, old.event.eventType),
     claim: false,
     leaseUntil: 0,

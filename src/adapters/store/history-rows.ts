@@ -1,6 +1,7 @@
 import type { AttemptRecord } from "../../core/delivery.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
+import { attemptNotesFromText, retryAfterHolds } from "./attempt-notes.ts";
 import {
   categoryCodes,
   decode,
@@ -48,6 +49,8 @@ export type DeliveryRow = [
   category: number | null,
   completedAt: number | null,
   supersededBy: string | null,
+  /** Notes of the last attempt, while a retry is due. */
+  lastNotes: string | null,
 ];
 
 /** An attempt as both stores select it. */
@@ -64,9 +67,10 @@ export type AttemptRow = [
   scheduledAt: number,
   executedAt: number,
   nextRetryAt: number | null,
+  notes: string | null,
 ];
 
-/** Words and lanes by the numbers that rows hold in their place. */
+/** Strings and lanes by the numbers that rows hold in their place. */
 export interface StoredNames {
   text(ref: number): string;
   lane(ref: number): LaneKey;
@@ -115,6 +119,7 @@ export function toStoredDelivery(row: DeliveryRow, names: StoredNames): StoredDe
     category: decodeOrNull(categoryCodes, row[15]),
     completedAt: row[16],
     supersededBy: row[17],
+    retryAfterHolds: retryAfterHolds(row[18]),
   };
 }
 
@@ -133,5 +138,6 @@ export function toAttempt(row: AttemptRow): AttemptRecord {
     scheduledAt: row[9],
     executedAt: row[10],
     nextRetryAt: row[11],
+    notes: attemptNotesFromText(row[12]),
   };
 }

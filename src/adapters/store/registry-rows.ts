@@ -1,6 +1,24 @@
-import { defaultWorkerPool, type Tenant } from "../../ports/store/registry.ts";
+import {
+  defaultWorkerPool,
+  type EventType,
+  type EventTypePage,
+  type EventTypeQuery,
+  type Tenant,
+} from "../../ports/store/registry.ts";
 
 /** A tenant as it was saved, also by a version that knew no pools of workers. */
 export function toTenant(document: string): Tenant {
   return { workerPool: defaultWorkerPool, ...(JSON.parse(document) as Omit<Tenant, "workerPool">) };
+}
+
+/** What `after` is compared with when a listing begins: no tenant and no name is before it. */
+export function startOf({ after }: EventTypeQuery): readonly [tenantId: string, name: string] {
+  return after === null ? ["", ""] : [after.tenantId, after.name];
+}
+
+export function toEventTypePage(documents: readonly string[], hasMore: boolean): EventTypePage {
+  const rows = documents.map((document) => JSON.parse(document) as EventType);
+  const last = rows.at(-1);
+  const next = hasMore && last !== undefined ? { tenantId: last.tenantId, name: last.name } : null;
+  return { rows, next };
 }

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { renameSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import type { Random } from "../../ports/random.ts";
 import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import { KeyFileError, readKeyFile, readOrCreateKeyFile } from "./key-file.ts";
@@ -11,7 +11,8 @@ import { type KeyRing, masterKeyBytes } from "./secret-box.ts";
  * a row that several processes share) never shows it.
  *
  * It also proves the master key at start: with a wrong one this is the first thing that does not open. Losing it
- * loses no secret; only reuse of secrets that were stored before goes unnoticed from then on.
+ * loses no secret, but reuse of secrets that were stored before would go unnoticed from then on, and links of
+ * verifications that are under way would end; so it is made where nothing depends on it, and never replaced in silence.
  */
 export interface DigestKeyHolder {
   /** Where it is, for error messages. */
@@ -29,13 +30,26 @@ export async function loadDigestKey(input: {
   readonly holder: DigestKeyHolder;
   readonly ring: KeyRing;
   readonly random: Random;
+  /** Whether secrets are stored, which then have a digest that was made with it. */
+  readonly hasSecrets: () => Promise<boolean>;
 }): Promise<Uint8Array> {
   const { holder, ring } = input;
   const seal = (plaintext: Uint8Array) => ring.seal({ plaintext, context });
-  const stored = (await holder.read()) ?? (await holder.create(seal(input.random.bytes(masterKeyBytes))));
+  let stored = await holder.read();
+  if (stored === null) {
+    if (await input.hasSecrets()) throw lostDigestKey(holder.place);
+    stored = await holder.create(seal(input.random.bytes(masterKeyBytes)));
+  }
   const key = openDigestKey({ holder, ring, stored });
   if (!ring.isCurrent(stored)) await holder.replace(seal(key));
   return key;
+}
+
+function lostDigestKey(place: string): KeyFileError {
+  return new KeyFileError(
+    `${place} is missing, although the database holds secrets that depend on it; restore it from a backup ` +
+      "(docs/operations.md, Backup and restore), or if there is none, run: posthorn migrate --new-digest-key",
+  );
 }
 
 function openDigestKey(input: {
@@ -70,8 +84,13 @@ export function createDigestKeyFile(path: string): DigestKeyHolder {
     async replace(sealed) {
       // The old file opens with a previous master key until the rename, so a crash in between costs nothing.
       const temporary = `${path}.${process.pid}.tmp`;
-      writeFileSync(temporary, `${Buffer.from(sealed).toString("base64")}\n`, { mode: 0o600, flush: true });
-      renameSync(temporary, path);
+      try {
+        writeFileSync(temporary, `${Buffer.from(sealed).toString("base64")}\n`, { mode: 0o600, flush: true });
+        renameSync(temporary, path);
+      } catch (cause) {
+        rmSync(temporary, { force: true });
+        throw new KeyFileError(`cannot write the key file ${path}: ${(cause as Error).message}`, { cause });
+      }
     },
   };
 }

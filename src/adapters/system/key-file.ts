@@ -53,7 +53,7 @@ export function readKeyFile(path: string): KeyFile | null {
   }
   if (text === "") {
     throw new KeyFileError(
-      `the key file ${path} is empty; restore it from a backup, or delete it to start afresh`,
+      `the key file ${path} is empty; restore it from a backup, or delete it where nothing was stored yet`,
     );
   }
   const mode = statSync(path).mode & 0o777;

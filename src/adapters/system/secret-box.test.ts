@@ -81,6 +81,7 @@ test("the digest key survives a change of the master key, and a wrong master key
       holder: createDigestKeyFile(path),
       ring: createKeyRing({ current, previous, random }),
       random,
+      hasSecrets: async () => false,
     });
   const first = Buffer.from(await load(keyA));
   assert.deepEqual(Buffer.from(await load(keyA)), first);
@@ -91,6 +92,23 @@ test("the digest key survives a change of the master key, and a wrong master key
   assert.deepEqual(Buffer.from(await load(keyB, keyA)), first);
   assert.deepEqual(Buffer.from(await load(keyB)), first, "it was sealed again, so the old key can go");
   assert.equal(statSync(path).mode & 0o777, 0o600);
+});
+
+test("a digest key that is gone is made anew only where no secret depends on it", async (t) => {
+  const path = join(folderOf(t), "digest.key");
+  const load = (stored: boolean) =>
+    loadDigestKey({
+      holder: createDigestKeyFile(path),
+      ring: createKeyRing({ current: keyA, previous: [], random }),
+      random,
+      hasSecrets: async () => stored,
+    });
+  await assert.rejects(load(true), (error: unknown) => {
+    return error instanceof KeyFileError && /digest\.key is missing, .*restore it/.test(error.message);
+  });
+  assert.deepEqual(readdirSync(join(path, "..")), [], "nothing was made in its place");
+  await load(false);
+  await load(true);
 });
 
 test("a master key is 32 bytes as hex or base64, nothing else", () => {

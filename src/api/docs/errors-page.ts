@@ -30,7 +30,7 @@ const advice: Readonly<Record<ErrorCode, string>> = {
   rate_limited: "Slow down; `Retry-After` says for how long.",
   verification_failed:
     "`detail` says what the receiver answered. Nothing was changed; mend the receiver and repeat it.",
-  limit_reached: "`detail` names the limit. An administrator can change it.",
+  limit_reached: "`detail` names the limit. Make room; some limits an administrator can raise.",
   internal_error: "The fault is here. Repeat it with the same Idempotency-Key; the log has the details.",
   unavailable: "Nothing was accepted. Repeat it after `Retry-After`.",
 };

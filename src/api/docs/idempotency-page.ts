@@ -1,4 +1,4 @@
-import { answerKeptMs, claimKeptMs } from "../idempotency.ts";
+import { answerKeptMs, claimKeptMs } from "../idempotency-claims.ts";
 import { html, page } from "./html.ts";
 
 /** The published idempotency specification (IDK-7, IDK-13, IDK-28). */
@@ -19,7 +19,7 @@ once: the repeat gets the answer of the first, with <code>Idempotency-Replayed: 
 <p>Method, path with query, and the bytes of the body make a request; their SHA-256 is kept with the key.</p>
 <h2>Expiry</h2>
 <p>An answer is kept for ${answerKeptMs / 3_600_000} hours. A request that left no answer because the server was
-interrupted frees its key after ${claimKeptMs / 60_000} minutes.</p>
+interrupted frees its key within ${claimKeptMs / 1_000} seconds, on SQLite with its next start.</p>
 <h2>What is kept</h2>
 <p>Answers that a repeat would not change: successes, and refusals such as 404 or 422. Not kept, so that a repeat runs
 again: 409, 429 and all 5xx. A request that is refused before it runs (400 for a bad body, 401, 403, 413, 415) uses up

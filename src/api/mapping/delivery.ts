@@ -1,4 +1,4 @@
-import type { AttemptRecord } from "../../core/delivery.ts";
+import type { AttemptRecord, DeliveryWait } from "../../core/delivery.ts";
 import type { DeliveryHandle, DeliveryView } from "../../engine/services.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
@@ -35,10 +35,15 @@ export function deliveryWithAttemptsJson(
   return {
     ...deliveryJson(view),
     receiver_state_unknown: attempts.at(-1)?.receiverStateUnknown ?? false,
+    waits: [...attempts.flatMap(({ notes }) => notes?.waits ?? []), ...view.waits].map(waitJson),
     attempts: attempts.map((attempt) =>
       attemptJson(attempt, { delivery: view.delivery, last: attempts.at(-1) }),
     ),
   };
+}
+
+function waitJson({ reason, from, until }: DeliveryWait): Record<string, unknown> {
+  return { reason, from: formatInstant(from), until: formatInstant(until) };
 }
 
 /** WDS-67 to 80. */
@@ -62,7 +67,8 @@ function attemptJson(
     scheduled_at: formatInstant(attempt.scheduledAt),
     executed_at: formatInstant(attempt.executedAt),
     next_retry_at: formatInstantOrNull(attempt.nextRetryAt),
-    // A request that the circuit held back was never made, so it is no attempt (C-40): the delivery shows it.
+    retry_after: attempt.notes?.retryAfter ?? null,
+    // A request that the circuit held back was never made, so it is no attempt (C-40): it stands in `waits`.
     circuit_breaker_prevented: false,
     receiver_state_unknown: attempt.receiverStateUnknown,
   };

@@ -1,21 +1,49 @@
+import { Buffer } from "node:buffer";
+import { JsonText } from "../../core/json/json-text.ts";
+import { elementsOf, membersOf, skipSpace, textOf } from "../../core/json/members.ts";
 import type { PublishInput, PublishReceipt, RawContent } from "../../engine/services.ts";
 import type { StoredEvent } from "../../ports/store/history.ts";
 import type { EventInput, RawEventQuery } from "../schemas/event.ts";
 import { present } from "./absent.ts";
 import { formatInstant } from "./instant.ts";
 
-/** Called for every published event, so it builds one object and nothing else. */
-export function toPublishInput(body: EventInput): PublishInput {
+/** Where an event stands in the bytes of a request that was found valid. */
+export interface EventPlace {
+  readonly json: Uint8Array;
+  readonly start: number;
+}
+
+/** The one event of a body. */
+export function eventPlace(json: Uint8Array): EventPlace {
+  return { json, start: skipSpace(json, 0) };
+}
+
+/** Every event of the body of a batch. */
+export function eventPlaces(json: Uint8Array): readonly EventPlace[] {
+  const events = membersOf(json, skipSpace(json, 0)).get("events");
+  return events === undefined
+    ? []
+    : elementsOf(json, events.start).map(({ start }): EventPlace => ({ json, start }));
+}
+
+/** Called for every published event. `data` and `metadata` go on as the publisher wrote them, beside their values. */
+export function toPublishInput(body: EventInput, { json, start }: EventPlace): PublishInput {
+  const members = membersOf(json, start);
+  const jsonText = (name: "data" | "metadata"): JsonText => {
+    const span = members.get(name);
+    if (span === undefined) throw new Error(`${name} is in the event and not in its text`);
+    return new JsonText({ text: textOf(json, span), value: body[name] });
+  };
   const input: { -readonly [K in keyof PublishInput]: PublishInput[K] } = {
     eventType: body.event_type,
-    data: body.data,
+    data: jsonText("data"),
   };
   if (body.tenant_id !== undefined) input.tenantId = body.tenant_id;
   if (body.source !== undefined) input.source = body.source;
   if (body.timestamp !== undefined) input.timestamp = body.timestamp;
   if (body.idempotency_key !== undefined) input.idempotencyKey = body.idempotency_key;
   if (body.priority !== undefined) input.priority = body.priority;
-  if (body.metadata !== undefined) input.metadata = body.metadata;
+  if (body.metadata !== undefined) input.metadata = jsonText("metadata");
   if (body.links !== undefined) input.links = body.links;
   return input;
 }
@@ -58,23 +86,23 @@ export function eventSummaryJson(event: StoredEvent): Record<string, unknown> {
   };
 }
 
-export function eventJson(event: StoredEvent): Record<string, unknown> {
+/** Text, because `data` and `metadata` are shown as they were published. */
+export function eventText(event: StoredEvent): string {
   const { raw, body } = event;
-  const payload = raw || body === null ? {} : parseStandardPayload(body);
-  return {
-    ...eventSummaryJson(event),
-    raw,
-    ...(raw ? { body_base64: body && bufferOf(body).toString("base64") } : { data: payload["data"] ?? null }),
-    metadata: payload["metadata"] ?? null,
-    links: payload["links"] ?? null,
-    payload_removed: body === null,
+  const head = JSON.stringify({ ...eventSummaryJson(event), raw });
+  const parts = raw || body === null ? noParts : membersOf(body, 0);
+  const part = (name: string): string => {
+    const span = parts.get(name);
+    return span === undefined || body === null ? "null" : textOf(body, span);
   };
+  const content = raw
+    ? `"body_base64":${JSON.stringify(body && bufferOf(body).toString("base64"))}`
+    : `"data":${part("data")}`;
+  const tail = `"metadata":${part("metadata")},"links":${part("links")},"payload_removed":${body === null}}`;
+  return `${head.slice(0, -1)},${content},${tail}`;
 }
 
-/** What is stored of an event with data: `{type, timestamp, data, metadata?, links?}`. */
-function parseStandardPayload(body: Uint8Array): Readonly<Record<string, unknown>> {
-  return JSON.parse(bufferOf(body).toString("utf8")) as Readonly<Record<string, unknown>>;
-}
+const noParts: ReturnType<typeof membersOf> = new Map();
 
 function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,3 +1,4 @@
+import type { RetryBatchStarted } from "../../engine/services.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import { formatInstant } from "./instant.ts";
 
@@ -28,5 +29,16 @@ export function operationStartedJson(started: {
     batch_operation_id: operation?.id ?? null,
     count,
     operation: operation && operationJson(operation),
+  };
+}
+
+export function retryBatchStartedJson(started: RetryBatchStarted): Record<string, unknown> {
+  return {
+    ...operationStartedJson(started),
+    inactive_webhooks: started.inactive.map(({ webhookId, status, count }) => ({
+      webhook_id: webhookId,
+      status,
+      count,
+    })),
   };
 }

@@ -22,7 +22,6 @@ export function tenantJson(tenant: Tenant): Record<string, unknown> {
     rate_limit: rateLimit && { requests_per_minute: rateLimit.requestsPerMinute, burst: rateLimit.burst },
     webhooks_max: tenant.webhooksMax,
     worker_pool: tenant.workerPool,
-    notification_targets: tenant.notificationTargets,
     created_at: formatInstant(tenant.createdAt),
     updated_at: formatInstant(tenant.updatedAt),
   };

@@ -1,6 +1,6 @@
 import type { ApiOptions } from "../context.ts";
 import { deliveryJson } from "../mapping/delivery.ts";
-import { operationJson, operationStartedJson } from "../mapping/operation.ts";
+import { operationJson, retryBatchStartedJson } from "../mapping/operation.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
@@ -8,8 +8,8 @@ import { closed, idParam } from "../schemas/building-blocks.ts";
 import {
   deadLetterQuerySchema,
   operationSchema,
-  operationStartedSchema,
   retryBatchInputSchema,
+  retryBatchStartedSchema,
 } from "../schemas/dead-letter.ts";
 import { deliveryListSchema } from "../schemas/delivery.ts";
 import { instantOf } from "./filters.ts";
@@ -61,7 +61,7 @@ function retryBatchRoute({ services }: ApiOptions): Route {
     body: retryBatchInputSchema,
     bodyOptional: true,
     answers: {
-      202: { description: "The operation that does it, or the count.", schema: operationStartedSchema },
+      202: { description: "The operation that does it, or the count.", schema: retryBatchStartedSchema },
     },
     errors: [],
     handle: async ({ scope, body }) => {
@@ -76,7 +76,7 @@ function retryBatchRoute({ services }: ApiOptions): Route {
         priority: body.priority ?? "normal",
         dryRun: body.dry_run ?? false,
       });
-      return { status: 202, body: operationStartedJson(started) };
+      return { status: 202, body: retryBatchStartedJson(started) };
     },
   });
 }

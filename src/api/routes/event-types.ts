@@ -1,4 +1,5 @@
 import type { ApiOptions } from "../context.ts";
+import type { EventTypeKey } from "../../ports/store/registry.ts";
 import { present } from "../mapping/absent.ts";
 import { eventTypeJson } from "../mapping/registry.ts";
 import type { Pager } from "../paging.ts";
@@ -28,6 +29,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     operationId: "listEventTypes",
     tag: "Event types",
     summary: "List event types",
+    description: "A page ends after `limit` event types or about a megabyte, whichever comes first.",
     access: "read",
     query: eventTypeListQuery,
     answers: { 200: { description: "A page of event types.", schema: eventTypeListSchema } },
@@ -35,16 +37,23 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     handle: async ({ scope, query }) => {
       const filters = { tenantId: query.tenant_id ?? null };
       const listing = { tenantId: scope.tenantId, route: "event types", filters };
-      const rows = await services.eventTypes.list(scope, filters);
-      const body = pager.slice(rows, {
-        query,
-        listing,
-        idOf: (row) => `${row.tenantId}/${row.name}`,
-        toJson: eventTypeJson,
+      const last = pager.after(query, listing);
+      const { rows, next } = await services.eventTypes.list(scope, {
+        ...filters,
+        ...present("limit", query.limit),
+        ...present("offset", query.offset),
+        after: last === null ? null : keyOf(last),
       });
-      return { status: 200, body };
+      const nextCursor = pager.cursorAfter(next === null ? null : `${next.tenantId}/${next.name}`, listing);
+      return { status: 200, body: { data: rows.map(eventTypeJson), next_cursor: nextCursor } };
     },
   });
+}
+
+/** From a position in a cursor. Neither ids of tenants nor names have a slash. */
+function keyOf(position: string): EventTypeKey {
+  const [tenantId = "", name = ""] = position.split("/");
+  return { tenantId, name };
 }
 
 function getRoute({ services }: ApiOptions): Route {

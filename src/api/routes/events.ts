@@ -1,12 +1,16 @@
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { PosthornError } from "../../core/errors.ts";
+import { eventJsonBounds } from "../../core/event-input.ts";
+import type { JsonBounds } from "../../core/json/guard.ts";
 import type { PublishEntry, PublishInput } from "../../engine/services.ts";
 import { batchBytesMax, envelopeBytesMax } from "../context.ts";
 import type { ApiOptions } from "../context.ts";
 import { deliveryJson, handleJson } from "../mapping/delivery.ts";
 import {
-  eventJson,
+  eventPlace,
+  eventPlaces,
   eventSummaryJson,
+  eventText,
   receiptText,
   toPublishInput,
   toRawPublishInput,
@@ -36,10 +40,14 @@ export function eventRoutes(options: ApiOptions, pager: Pager): readonly Route[]
   return [publishRoute(options), batchRoute(options), ...readRoutes(options, pager), replayRoute(options)];
 }
 
-/** The body limit decides the size here, so only depth needs a bound. */
-const singleBounds = { depthMax: 64, valuesMax: 1_000_000 };
+/** The body limit decides the size here. `data` may be as deep in both forms, however much is around it. */
+const singleBounds: JsonBounds = { ...eventJsonBounds, depthMax: eventJsonBounds.depthMax + 1 };
 /** Sixteen megabytes could hold millions of tiny values; parsing this many takes well under a second. */
-const batchBounds = { depthMax: 64, valuesMax: 500_000 };
+const batchBounds: JsonBounds = {
+  ...eventJsonBounds,
+  depthMax: eventJsonBounds.depthMax + 3,
+  valuesMax: 500_000,
+};
 
 function publishRoute(options: ApiOptions): Route {
   const { services, limits } = options;
@@ -63,9 +71,9 @@ function publishRoute(options: ApiOptions): Route {
       "payload_too_large",
       "rate_limited",
     ],
-    handle: async ({ scope, body }) => ({
+    handle: async ({ scope, body, bodyBytes }) => ({
       status: 202,
-      text: receiptText(await services.events.publish(scope, toPublishInput(body))),
+      text: receiptText(await services.events.publish(scope, toPublishInput(body, eventPlace(bodyBytes)))),
     }),
   });
 }
@@ -102,14 +110,15 @@ function batchRoute({ services }: ApiOptions): Route {
     bodyBounds: batchBounds,
     answers: { 202: { description: "A receipt or an error for each event.", schema: batchResultSchema } },
     errors: ["payload_too_large", "rate_limited"],
-    handle: async ({ scope, body }) => {
+    handle: async ({ scope, body, bodyBytes }) => {
+      const places = eventPlaces(bodyBytes);
       const refusals = body.events.map((event) => {
         const errors = check(event);
         return errors === null ? null : new InvalidRequestError("The event is not valid.", errors);
       });
       const inputs: PublishInput[] = [];
-      for (const [index, event] of body.events.entries()) {
-        if (refusals[index] === null) inputs.push(toPublishInput(event as EventInput));
+      for (const [index, place] of places.entries()) {
+        if (refusals[index] === null) inputs.push(toPublishInput(body.events[index] as EventInput, place));
       }
       const entries = inputs.length === 0 ? [] : await services.events.publishMany(scope, inputs);
       return { status: 202, text: `{"results":[${mergeResults(refusals, entries).join(",")}]}` };
@@ -172,7 +181,7 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
       errors: ["not_found"],
       handle: async ({ scope, params }) => ({
         status: 200,
-        body: eventJson(await services.events.get(scope, params.id)),
+        text: eventText(await services.events.get(scope, params.id)),
       }),
     }),
     defineRoute({

@@ -3,7 +3,7 @@ import type { ApiOptions } from "../context.ts";
 import { defineRoute } from "../route.ts";
 import type { Answer, Route } from "../route.ts";
 import { freeObject } from "../schemas/building-blocks.ts";
-import { readinessSchema } from "../schemas/registry.ts";
+import { indexSchema, readinessSchema } from "../schemas/registry.ts";
 
 export function systemRoutes(options: ApiOptions): readonly Route[] {
   return [liveRoute(), readyRoute(options), metricsRoute(options)];
@@ -35,14 +35,19 @@ function readyRoute({ readiness }: ApiOptions): Route {
       200: { description: "It does.", schema: readinessSchema },
       503: {
         description:
-          "Not now, and why: `starting`, `draining`, `store_unavailable`, or `worker_suspended` when it may not deliver.",
+          "Not now, and why: `starting`, `draining`, `store_unavailable` (with `store_is_standby`, `store_is_read_only`, " +
+          "`store_waits_for_standby`, `disk_full` or `store_damaged` where that is the cause), or `worker_suspended` when it may not deliver.",
         schema: readinessSchema,
       },
     },
     errors: [],
     handle: async () => {
-      const { ready, reasons } = readiness();
-      const body = { status: ready ? "ok" : "unavailable", reasons };
+      const { ready, reasons, details } = readiness();
+      const body = {
+        status: ready ? "ok" : "unavailable",
+        reasons,
+        ...(details.length > 0 && { details }),
+      };
       return ready ? { status: 200, body } : { status: 503, headers: { "retry-after": "1" }, body };
     },
   });
@@ -65,6 +70,9 @@ function metricsRoute({ metricsText }: ApiOptions): Route {
     }),
   });
 }
+
+/** By it clients know, before they send a key, that they talk to a Posthorn. */
+const index = { service: "posthorn", documentation: "/docs", openapi: "/openapi.json" };
 
 /** Pages that never change while the process runs. */
 export interface StaticPages {
@@ -91,6 +99,17 @@ export function documentationRoutes(pages: StaticPages): readonly Route[] {
       handle: async () => more.answer(),
     });
   return [
+    defineRoute({
+      method: "GET",
+      path: "/v1",
+      operationId: "getIndex",
+      tag: "System",
+      summary: "What answers here, and where it is documented",
+      access: "public",
+      answers: { 200: { description: "A Posthorn.", schema: indexSchema } },
+      errors: [],
+      handle: async () => ({ status: 200, body: index }),
+    }),
     defineRoute({
       method: "GET",
       path: "/openapi.json",

@@ -68,7 +68,6 @@ export function tenantRoutes({ services }: ApiOptions, pager: Pager): readonly R
           ),
           ...present("webhooksMax", body.webhooks_max),
           ...present("workerPool", body.worker_pool),
-          ...present("notificationTargets", body.notification_targets),
         };
         const { tenant, created } = await services.tenants.put(scope, { id, input });
         return { status: created ? 201 : 200, body: tenantJson(tenant) };

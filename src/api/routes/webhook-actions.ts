@@ -26,6 +26,7 @@ export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
     circuitRoute(options),
     testRoute(options),
     switchRoute({ action: "enable", change: (scope, id) => webhooks.enable(scope, id) }),
+    switchRoute({ action: "resume", change: (scope, id) => webhooks.resume(scope, id) }),
     switchRoute({ action: "disable", change: (scope, id) => webhooks.disable(scope, id) }),
     recoverRoute(options),
   ];
@@ -97,8 +98,14 @@ function testRoute({ services }: ApiOptions): Route {
   });
 }
 
+const switchSummaries = {
+  enable: "Send to a webhook again",
+  resume: "End the pause of a webhook",
+  disable: "Stop sending to a webhook",
+} as const;
+
 function switchRoute(more: {
-  readonly action: "enable" | "disable";
+  readonly action: keyof typeof switchSummaries;
   readonly change: (scope: { readonly tenantId: string | null }, id: string) => Promise<WebhookView>;
 }): Route {
   const { action, change } = more;
@@ -107,7 +114,11 @@ function switchRoute(more: {
     path: `/v1/webhooks/{id}/${action}`,
     operationId: `${action}Webhook`,
     tag: "Webhooks",
-    summary: action === "enable" ? "Send to a webhook again" : "Stop sending to a webhook",
+    summary: switchSummaries[action],
+    ...(action === "resume" && {
+      description:
+        "Ends the pause that an answer asked for (`paused_until` of its health). `enable` and a changed URL end it too.",
+    }),
     access: "manage",
     params: webhookParams,
     body: closed({}),

@@ -1,7 +1,11 @@
 import { Type } from "typebox";
-import type { Scope } from "../../engine/services.ts";
+import { RequestPace } from "../../engine/request-pace.ts";
+import type { EventTypeService, Scope } from "../../engine/services.ts";
+import type { EventType, EventTypeKey, EventTypePage } from "../../ports/store/registry.ts";
 import type { ApiOptions } from "../context.ts";
+import { jsonInTurns } from "../json-in-turns.ts";
 import type { JsonObject } from "../openapi.ts";
+import { pageLimitMax } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
 import { closed, freeObject, oneOf, tenantId } from "../schemas/building-blocks.ts";
@@ -35,7 +39,7 @@ interface DocumentRoute {
   readonly create: (catalogue: MessageCatalogue) => JsonObject;
 }
 
-function documentRoute({ services, profiles }: ApiOptions, document: DocumentRoute): Route {
+function documentRoute({ services, profiles, clock }: ApiOptions, document: DocumentRoute): Route {
   const { create, ...described } = document;
   const [standard] = profiles;
   const query = closed({
@@ -61,10 +65,29 @@ function documentRoute({ services, profiles }: ApiOptions, document: DocumentRou
       const profile = profiles.find(({ name }) => name === (asked.profile ?? standard?.name));
       if (profile === undefined) throw new Error("the query was validated against the profiles");
       const tenant = tenantOf(scope, asked.tenant_id);
-      const eventTypes = await services.eventTypes.list(scope, { tenantId: tenant });
-      return { status: 200, body: create(createMessageCatalogue(profile, { tenantId: tenant, eventTypes })) };
+      const pace = new RequestPace(clock);
+      const eventTypes = catalogueOf(services.eventTypes, { scope, tenant, pace });
+      const catalogue = await createMessageCatalogue(profile, { tenantId: tenant, eventTypes });
+      return { status: 200, text: await jsonInTurns(create(catalogue), pace) };
     },
   });
+}
+
+/** The event types of a tenant by name, a page at a time, with turns for others between them. */
+async function* catalogueOf(
+  service: EventTypeService,
+  asked: { readonly scope: Scope; readonly tenant: string; readonly pace: RequestPace },
+): AsyncIterable<EventType> {
+  const { scope, tenant, pace } = asked;
+  for (let after: EventTypeKey | null = null; ; ) {
+    const page: EventTypePage = await service.list(scope, { tenantId: tenant, after, limit: pageLimitMax });
+    for (const eventType of page.rows) {
+      yield eventType;
+      await pace.worked();
+    }
+    if (page.next === null) return;
+    after = page.next;
+  }
 }
 
 /** Where an administrator's event goes that names no tenant. */

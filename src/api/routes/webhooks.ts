@@ -53,7 +53,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     path: "/v1/webhooks",
     operationId: "listWebhooks",
     tag: "Webhooks",
-    summary: "List webhooks, oldest first",
+    summary: "List webhooks, newest first",
     access: "read",
     query: webhookQuerySchema,
     answers: { 200: { description: "A page of webhooks.", schema: webhookListSchema } },
@@ -111,7 +111,7 @@ function updateRoute(
     params: webhookParams,
     body: webhookUpdateSchema,
     answers: { 200: { description: "The changed webhook.", schema: webhookSchema } },
-    errors: ["not_found", "conflict"],
+    errors: ["not_found", "conflict", "limit_reached", "secret_in_use"],
     handle: async ({ scope, params, body }) => {
       const view = await services.webhooks.update(scope, { id: params.id, input: toWebhookInput(body) });
       return { status: 200, body: webhookJson(view) };

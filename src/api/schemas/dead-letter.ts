@@ -88,11 +88,31 @@ export const operationSchema = closed(
   { title: "BatchOperation" },
 );
 
-export const operationStartedSchema = closed(
+const startedProperties = {
+  batch_operation_id: nullable(id("the operation; null with `dry_run`")),
+  count: Type.Integer({ minimum: 0 }),
+  operation: nullable(operationSchema),
+};
+
+export const operationStartedSchema = closed(startedProperties, { title: "BatchOperationStarted" });
+
+const inactiveWebhookSchema = closed(
   {
-    batch_operation_id: nullable(id("the operation; null with `dry_run`")),
-    count: Type.Integer({ minimum: 0 }),
-    operation: nullable(operationSchema),
+    webhook_id: id("the webhook"),
+    status: oneOf(["suspended", "disabled", "unverified"]),
+    count: Type.Integer({ minimum: 1, description: "Its dead letters in this selection, at most 10,000." }),
   },
-  { title: "BatchOperationStarted" },
+  { title: "InactiveWebhook" },
+);
+
+export const retryBatchStartedSchema = closed(
+  {
+    ...startedProperties,
+    inactive_webhooks: Type.Array(inactiveWebhookSchema, {
+      maxItems: 20,
+      description:
+        "Webhooks of these dead letters that are not active. What is retried there waits until they are.",
+    }),
+  },
+  { title: "RetryBatchStarted" },
 );

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { deliveryStates, priorities } from "../../core/delivery.ts";
+import { deliveryStates, gateNames, priorities, retryAfterEffects } from "../../core/delivery.ts";
 import { failureCategories } from "../../core/outcome.ts";
 import type { DeliveryStatus, WaitingFor } from "../../engine/services.ts";
 import {
@@ -19,7 +19,11 @@ const deliveryStatuses: readonly DeliveryStatus[] = [...deliveryStates, "circuit
 /** Complete by construction: a new reason that is missing here does not compile. */
 const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
   schedule: "the next retry of its schedule",
-  retry_after: "the receiver asked to wait",
+  retry_after: "the receiver asked to wait with `Retry-After`",
+  rate_limit_pause: "the webhook pauses after a 429 that did not say how long",
+  timeout_pause: "the webhook pauses after a timeout",
+  throttle_pause: "the webhook pauses after a 502 or 504",
+  failure_pause: "the webhook pauses after a connection that ended without an answer",
   rate_limit: "the webhook's rate limit",
   tenant_rate_limit: "the tenant's rate limit",
   circuit_open: "the circuit is open",
@@ -58,7 +62,11 @@ const deliveryProperties = {
   completed_at: nullable(instant("When it succeeded or was given up.")),
   failure_category: nullable(oneOf(failureCategories, { description: "Of the last failed attempt." })),
   reason: nullable(
-    Type.String({ description: "Why it is in this state.", examples: ["max_attempts_exceeded"] }),
+    Type.String({
+      description:
+        "Why it is in this state. For `skipped`: `webhook_disabled`, `webhook_suspended` or `webhook_unverified`.",
+      examples: ["max_attempts_exceeded"],
+    }),
   ),
   superseded_by: nullable(id("the delivery that a manual retry put in its place")),
 };
@@ -82,8 +90,20 @@ const attemptSchema = closed(
     scheduled_at: instant("When it was due."),
     executed_at: instant("When it was sent."),
     next_retry_at: nullable(instant("When the next one was due.")),
+    retry_after: nullable(
+      closed(
+        {
+          value: Type.String({ description: "The field of the answer, as it was received." }),
+          effect: oneOf(retryAfterEffects, {
+            description:
+              "`lower_bound`: it decided when the next request was due; `none`: the schedule's delay was longer, or nothing was asked; `unparsable`: it is no time, and was ignored; `beyond_horizon`: the delivery would have been too old by then, and was dead-lettered.",
+          }),
+        },
+        { title: "RetryAfter" },
+      ),
+    ),
     circuit_breaker_prevented: Type.Boolean({
-      description: "Always false: a request that was held back is no attempt.",
+      description: "Always false: a request that was held back is no attempt. See `waits` of the delivery.",
     }),
     receiver_state_unknown: Type.Boolean({
       description: "The receiver may have processed it although no answer came.",
@@ -92,8 +112,25 @@ const attemptSchema = closed(
   { title: "Attempt" },
 );
 
+const waitSchema = closed(
+  {
+    reason: oneOf(gateNames, { description: "As in `waiting_for`." }),
+    from: instant("When it was found closed, or the delivery was due."),
+    until: instant("When it opened, or now."),
+  },
+  { title: "DeliveryWait" },
+);
+
 export const deliveryWithAttemptsSchema = closed(
-  { ...deliveryProperties, receiver_state_unknown: Type.Boolean(), attempts: Type.Array(attemptSchema) },
+  {
+    ...deliveryProperties,
+    receiver_state_unknown: Type.Boolean(),
+    waits: Type.Array(waitSchema, {
+      description:
+        "The gates that held it back after it was due, once each. The rest of the time it waited for its turn.",
+    }),
+    attempts: Type.Array(attemptSchema),
+  },
   { title: "DeliveryWithAttempts" },
 );
 

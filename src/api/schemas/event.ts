@@ -46,8 +46,10 @@ export const eventInputSchema = closed(
   {
     event_type: eventTypeName,
     data: freeObject({
-      minProperties: 1,
-      description: "What happened. It is sent as it is; when the event type has a schema, it must match.",
+      description:
+        "What happened. Its text is delivered exactly as it stands in the request: digits of numbers, escapes, order of " +
+        "members and white space. No object may have a name twice. When the event type has a schema, the value must match. " +
+        "Webhooks of profile `ts-16a` do not take an empty object: for them the event becomes a dead letter, `empty_data`.",
       examples: [{ order_id: "4711", total: 19.9 }],
     }),
     tenant_id: Type.Optional(tenantId),
@@ -61,7 +63,12 @@ export const eventInputSchema = closed(
     timestamp: Type.Optional(instant("When it happened; defaults to now.")),
     idempotency_key: Type.Optional(idempotencyKeySchema),
     priority: Type.Optional(prioritySchema),
-    metadata: Type.Optional(freeObject({ minProperties: 1, description: "About the resources in `data`." })),
+    metadata: Type.Optional(
+      freeObject({
+        minProperties: 1,
+        description: "About the resources in `data`. Kept and delivered as text too.",
+      }),
+    ),
     links: Type.Optional(
       Type.Array(linkSchema, { minItems: 1, maxItems: linksCountMax, description: "Related resources." }),
     ),
@@ -105,7 +112,11 @@ const receiptProperties = {
   timestamp: instant("When it happened."),
   idempotency_key: Type.String({ description: "The key that was given, or the id." }),
   sequence_number: Type.Integer({ description: "Counts the events of the tenant." }),
-  deliveries: Type.Integer({ minimum: 0, description: "How many webhooks will receive it." }),
+  deliveries: Type.Integer({
+    minimum: 0,
+    description:
+      "Deliveries made: one for each webhook that asked for it. Those of webhooks that are not active are `skipped`.",
+  }),
   duplicate: Type.Boolean({ description: "True when the key was used before: nothing new was published." }),
 };
 
@@ -147,7 +158,9 @@ export const eventSchema = closed(
     ...eventProperties,
     raw: Type.Boolean({ description: "True when it was published as bytes of some media type." }),
     data: Type.Optional(
-      anyValue({ description: "What was published; null once retention removed it. Absent when `raw`." }),
+      anyValue({
+        description: "The text that was published; null once retention removed it. Absent when `raw`.",
+      }),
     ),
     body_base64: Type.Optional(
       nullable(

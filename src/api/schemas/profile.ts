@@ -31,11 +31,15 @@ const statusRule = closed(
     category: Type.Optional(oneOf(failureCategories, { description: "Absent for accepted." })),
     attention: Type.Optional(
       oneOf(["warn", "notify", "escalate"], {
-        description: "Who must hear of it: the log, the owner of the webhook, the operator.",
+        description:
+          "Who hears of it: the log; other webhooks of the tenant that take `posthorn.*`; those and the operator's log.",
       }),
     ),
     receiver_state_unknown: Type.Optional(
       Type.Literal(true, { description: "The status leaves open whether the request was processed." }),
+    ),
+    reason: Type.Optional(
+      Type.String({ description: "The `reason` of a transient outcome, where it is not the usual one." }),
     ),
   },
   { title: "ProfileStatusRule" },
@@ -122,6 +126,9 @@ const disable = closed(
     on_exhausted: oneOf(["never", "always", "without_success"], {
       description: "Whether a delivery that exhausts its schedule disables the webhook.",
     }),
+    exhausted_ms_min: durationMs(
+      "And only when the endpoint has failed this long without an accepted attempt.",
+    ),
   },
   { title: "ProfileDisableRules", description: "When a webhook stops being served." },
 );
@@ -196,6 +203,9 @@ export const profileSchema = closed(
     payload_formats: Type.Array(oneOf(payloadFormats), {
       minItems: 1,
       description: "The first is the default.",
+    }),
+    empty_data_refused: Type.Boolean({
+      description: "Events whose `data` is `{}` are not sent but dead-lettered as `empty_data`.",
     }),
     headers: Type.Array(header, { description: "In the order they are sent." }),
     migration_headers: Type.Array(header),

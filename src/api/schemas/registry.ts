@@ -53,11 +53,6 @@ const tenantRateLimit = closed({
   burst: Type.Integer({ minimum: 1, maximum: 10_000_000 }),
 });
 
-const notificationTarget = closed(
-  { kind: oneOf(["email", "webhook"]), address: line(2_048, { minLength: 1 }) },
-  { title: "NotificationTarget" },
-);
-
 const workerPool = Type.String({
   pattern: "^[a-z0-9][a-z0-9_-]{0,62}$",
   description: "The workers that serve this tenant; `default` unless given others.",
@@ -69,7 +64,6 @@ export const tenantInputSchema = closed(
     rate_limit: Type.Optional(nullable(tenantRateLimit)),
     webhooks_max: Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: 1_000_000 }))),
     worker_pool: Type.Optional(workerPool),
-    notification_targets: Type.Optional(Type.Array(notificationTarget, { maxItems: 20 })),
   },
   {
     title: "TenantInput",
@@ -84,7 +78,6 @@ export const tenantSchema = closed(
     rate_limit: nullable(tenantRateLimit),
     webhooks_max: nullable(Type.Integer()),
     worker_pool: workerPool,
-    notification_targets: Type.Array(notificationTarget),
     created_at: instant("When it was created."),
     updated_at: instant("When it was changed last."),
   },
@@ -124,7 +117,22 @@ export const apiKeyCreatedSchema = closed(
 );
 export const apiKeyListSchema = listOf(apiKeySchema, "ApiKeyList");
 
+export const indexSchema = closed(
+  {
+    service: Type.Literal("posthorn"),
+    documentation: Type.String({ description: "For people." }),
+    openapi: Type.String({ description: "For programs." }),
+  },
+  { title: "Index" },
+);
+
 export const readinessSchema = closed(
-  { status: oneOf(["ok", "unavailable"]), reasons: Type.Array(Type.String()) },
+  {
+    status: oneOf(["ok", "unavailable"]),
+    reasons: Type.Array(Type.String()),
+    details: Type.Optional(
+      Type.Array(Type.String(), { description: "What to do, where a person has to do something." }),
+    ),
+  },
   { title: "Readiness" },
 );

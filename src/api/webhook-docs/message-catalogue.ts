@@ -41,25 +41,24 @@ export interface DocumentedHeader {
 
 export const schemaPointer = "#/components/schemas/";
 
-/** Event types by name. Their names have no hyphen, and no format is called `content`: the schemas' names are distinct. */
-export function createMessageCatalogue(
+/** Event types in the order of their names, as they come. Their names have no hyphen, and no format is called `content`: the schemas' names are distinct. */
+export async function createMessageCatalogue(
   profile: Profile,
-  tenant: { readonly tenantId: string; readonly eventTypes: readonly EventType[] },
-): MessageCatalogue {
+  tenant: { readonly tenantId: string; readonly eventTypes: AsyncIterable<EventType> },
+): Promise<MessageCatalogue> {
   const schemas: [string, unknown][] = [];
-  const eventTypes = tenant.eventTypes
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map((eventType): DocumentedType => {
-      const dataName = `${eventType.name}-content`;
-      schemas.push([dataName, dataSchema(eventType, schemaPointer + dataName)]);
-      const messages = profile.payloadFormats.map((format) => {
-        const schemaName = `${eventType.name}-${format}`;
-        const data = { $ref: schemaPointer + dataName };
-        schemas.push([schemaName, bodySchema(format, { eventType: eventType.name, data })]);
-        return documentMessage(profile, { eventType, format, schemaName });
-      });
-      return { eventType, messages };
+  const eventTypes: DocumentedType[] = [];
+  for await (const eventType of tenant.eventTypes) {
+    const dataName = `${eventType.name}-content`;
+    schemas.push([dataName, dataSchema(eventType, schemaPointer + dataName)]);
+    const messages = profile.payloadFormats.map((format) => {
+      const schemaName = `${eventType.name}-${format}`;
+      const data = { $ref: schemaPointer + dataName };
+      schemas.push([schemaName, bodySchema(format, { eventType: eventType.name, data })]);
+      return documentMessage(profile, { eventType, format, schemaName });
     });
+    eventTypes.push({ eventType, messages });
+  }
   return { tenantId: tenant.tenantId, profile, eventTypes, schemas: Object.fromEntries(schemas) };
 }
 

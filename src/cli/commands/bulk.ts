@@ -25,10 +25,12 @@ export async function runBulk(
   const body = { ...action.body, ...(rate !== undefined && { rate_limit: { requests_per_second: rate } }) };
   const isDryRun = options.flag("dryRun");
   if (isDryRun || !options.flag("yes")) {
-    const { count } = await client.post(action.path, { body: { ...body, dry_run: true } });
+    const counted = await client.post(action.path, { body: { ...body, dry_run: true } });
+    const { count } = counted;
     if (isDryRun) {
       if (terminal.json) terminal.object({ count });
       else terminal.data(`${String(count)} ${action.what} would be delivered again`);
+      await explainInactive(call, counted);
       return;
     }
     throw new UsageError(`${String(count)} ${action.what} would be delivered again; nothing was done`, [
@@ -39,9 +41,39 @@ export async function runBulk(
   const operation = started["operation"] as Json | null;
   if (operation === null || !options.flag("wait")) {
     printOne(terminal, operation ?? { count: started["count"] });
-    return;
+  } else {
+    printOne(terminal, await follow(call, operation));
   }
-  printOne(terminal, await follow(call, operation));
+  await explainInactive(call, started);
+}
+
+/** So many webhooks are explained one by one. */
+const explainedMax = 3;
+
+/** What is retried at a webhook that is not active only waits, and what was skipped there is not even retried. */
+async function explainInactive({ client, terminal }: ClientCall, started: Json): Promise<void> {
+  const inactive = (started["inactive_webhooks"] ?? []) as readonly Json[];
+  for (const { webhook_id: id, status, count } of inactive.slice(0, explainedMax)) {
+    terminal.note(inactiveText({ id, status }));
+    terminal.note(`  dead letters of it that wait for that: ${String(count)}`);
+    const path = `/v1/webhooks/${String(id)}`;
+    const since = String((await client.get(path))["created_at"]).slice(0, 10);
+    const body = { since, statuses: ["skipped"], dry_run: true };
+    const { count: skipped } = await client.post(`${path}/recover`, { body });
+    if (skipped === 0) continue;
+    terminal.note(`  events that it missed meanwhile, which are no dead letters: ${String(skipped)}`);
+    terminal.note(
+      `  to deliver them, once it is enabled: posthorn webhooks recover ${String(id)} --since ${since}`,
+    );
+  }
+  if (inactive.length > explainedMax)
+    terminal.note(`${inactive.length - explainedMax} or more other webhooks are not active either`);
+}
+
+/** One line: what stands in the way, and the command that removes it. */
+export function inactiveText({ id, status }: { readonly id: unknown; readonly status: unknown }): string {
+  const command = status === "unverified" ? "verify" : "enable";
+  return `webhook ${String(id)} is ${String(status)}; nothing is sent until: posthorn webhooks ${command} ${String(id)}`;
 }
 
 const finished = new Set<unknown>(["completed", "cancelled", "failed"]);

@@ -15,6 +15,8 @@ import type { Invocation } from "../invocation.ts";
 import { untilStopped } from "../stop-signal.ts";
 import type { Terminal } from "../terminal.ts";
 
+/** Where nothing can be redrawn, a line so often says that it goes on. */
+const plainLineMs = 2_000;
 const defaultKeyId = "posthorn-check";
 
 export function addCheckCommand(program: Command, invocation: Invocation): void {
@@ -81,6 +83,7 @@ async function examineReceiver(text: string, call: Call): Promise<readonly Findi
   const receiver = receiverOf(text, call);
   const timeoutMs = numberIn(options, { name: "timeoutMs", flag: "--timeout-ms", from: 1, to: 600_000 });
   const isShown = terminal.isLive && !terminal.json;
+  let toldAt = performance.now();
   try {
     return await checkReceiver({
       receiver,
@@ -88,6 +91,10 @@ async function examineReceiver(text: string, call: Call): Promise<readonly Findi
       timeoutMs,
       trying: (title, { done, of }) => {
         if (isShown) terminal.redraw(`${done + 1} of ${of}: ${title}`);
+        else if (!terminal.json && performance.now() - toldAt > plainLineMs) {
+          toldAt = performance.now();
+          terminal.note(`${done + 1} of ${of}: ${title}`);
+        }
       },
       found: (finding) => {
         if (terminal.json) terminal.object(finding);

@@ -18,8 +18,8 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
         webhook_id: call.options.list("webhook"),
         event_type: call.options.list("type"),
         failure_category: call.options.list("category"),
-        from: call.options.text("from"),
-        to: call.options.text("to"),
+        from: call.options.time("from"),
+        to: call.options.time("to"),
         tenant_id: call.options.text("tenant"),
       },
       columns: [{ title: "WEBHOOK", value: (row) => row["webhook_id"] }, ...deliveryColumns],
@@ -59,8 +59,8 @@ function addFilters(command: Command): Command {
     .option("--webhook <id>", "only this webhook; may be repeated", collect)
     .option("--type <type>", "only this event type; may be repeated", collect)
     .option("--category <category>", "only this failure category, such as timeout; may be repeated", collect)
-    .option("--from <time>", "made at or after this time or date")
-    .option("--to <time>", "made before this time or date");
+    .option("--from <time>", "made at or after this time, date, or span before now such as 1h")
+    .option("--to <time>", "made before this time, date, or span before now such as 1h");
 }
 
 /** Null without any filter: an empty object would say the same less clearly. */
@@ -69,8 +69,8 @@ function filterBody(options: OptionValues): Record<string, unknown> | null {
     webhook_ids: options.list("webhook"),
     event_types: options.list("type"),
     failure_categories: options.list("category"),
-    from: options.text("from"),
-    to: options.text("to"),
+    from: options.time("from"),
+    to: options.time("to"),
   };
   return Object.values(filter).some((value) => value !== undefined) ? filter : null;
 }

@@ -5,6 +5,7 @@ import type { Invocation } from "../invocation.ts";
 import { cellText, printFields, printTable, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
+import { inactiveText } from "./bulk.ts";
 
 export const deliveryColumns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },
@@ -12,7 +13,7 @@ export const deliveryColumns: readonly Column<Json>[] = [
   { title: "STATUS", value: (row) => row["status"] },
   { title: "ATTEMPTS", value: (row) => row["attempt_count"] },
   { title: "WAITS FOR", value: waitText },
-  { title: "REASON", value: (row) => row["reason"] },
+  { title: "WHY", value: (row) => row["reason"] ?? row["failure_category"] },
   { title: "CREATED (UTC)", value: (row) => shortTime(row["created_at"]) },
 ];
 
@@ -36,8 +37,12 @@ function waitText(row: Json): string {
 
 /** A delivery and every attempt, for people. */
 export function printDelivery(terminal: Terminal, delivery: Json): void {
-  const { attempts, ...fields } = delivery;
+  const { attempts, waits, ...fields } = delivery;
   printFields(terminal, fields);
+  for (const wait of waits as readonly Json[])
+    terminal.data(
+      `waited for ${cellText(wait["reason"])} from ${shortTime(wait["from"])} until ${shortTime(wait["until"])}`,
+    );
   terminal.data("");
   const rows = attempts as readonly Json[];
   if (rows.length === 0) terminal.data("no attempts yet");
@@ -52,15 +57,15 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
   )
     .argument("<webhook-id>")
     .option("--status <status>", "pending, failed, success, exhausted, skipped, cancelled or circuit_blocked")
-    .option("--from <time>", "made at or after this time or date")
-    .option("--to <time>", "made before this time or date");
+    .option("--from <time>", "made at or after this time, date, or span before now such as 1h")
+    .option("--to <time>", "made before this time, date, or span before now such as 1h");
   clientCommand(list, invocation, (call) =>
     printList(call, {
       path: `/v1/webhooks/${encodeURIComponent(call.args[0] ?? "")}/deliveries`,
       query: {
         status: call.options.text("status"),
-        from: call.options.text("from"),
-        to: call.options.text("to"),
+        from: call.options.time("from"),
+        to: call.options.time("to"),
       },
       columns: deliveryColumns,
       none: "no deliveries",
@@ -86,5 +91,7 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
     const delivery = await client.get(`/v1/deliveries/${encodeURIComponent(id)}`);
     const path = `/v1/webhooks/${String(delivery["webhook_id"])}/deliveries/${encodeURIComponent(id)}/retry`;
     printOne(terminal, await client.post(path, { body: { priority: options.text("priority") } }));
+    const { id: webhookId, status } = await client.get(`/v1/webhooks/${String(delivery["webhook_id"])}`);
+    if (status !== "active") terminal.note(inactiveText({ id: webhookId, status }));
   });
 }

@@ -19,16 +19,16 @@ export function addEventCommands(program: Command, invocation: Invocation): void
 
   const list = addPageOptions(events.command("list").description("list events, newest first"))
     .option("--type <type>", "only this event type")
-    .option("--from <time>", "accepted at or after this time or date")
-    .option("--to <time>", "accepted before this time or date")
+    .option("--from <time>", "accepted at or after this time, date, or span before now such as 1h")
+    .option("--to <time>", "accepted before this time, date, or span before now such as 1h")
     .option("--tenant <id>", "only this tenant, for administrators");
   clientCommand(list, invocation, (call) =>
     printList(call, {
       path: "/v1/events",
       query: {
         event_type: call.options.text("type"),
-        from: call.options.text("from"),
-        to: call.options.text("to"),
+        from: call.options.time("from"),
+        to: call.options.time("to"),
         tenant_id: call.options.text("tenant"),
       },
       columns,

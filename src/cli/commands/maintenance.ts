@@ -16,15 +16,29 @@ function addMigrateCommand(program: Command, invocation: Invocation): void {
     program.command("migrate").description("bring the database up to date, which starting does as well"),
   )
     .option("--plan", "only say what would be done")
+    .option(
+      "--new-digest-key",
+      "make digest.key again where it is lost for good: a secret that is in use may then be used twice",
+    )
     .option("--json", "print JSON");
   command.action(async () => {
-    const { plan, json } = command.opts<{ plan?: true; json?: true }>();
+    const {
+      plan,
+      json,
+      newDigestKey = false,
+    } = command.opts<{
+      plan?: true;
+      json?: true;
+      newDigestKey?: true;
+    }>();
     const settings = settingsFor(command, invocation);
     const terminal = invocation.terminal({ json: json === true });
     process.umask(ownerOnly);
     const { migrateStore, planMigrations } = await import("../../app/maintenance.ts");
     try {
-      const report = await (plan === true ? planMigrations(settings) : migrateStore(settings));
+      const report = await (plan === true
+        ? planMigrations(settings)
+        : migrateStore(settings, { newDigestKey }));
       printReport(terminal, { report, verb: plan === true ? "would apply" : "applied" });
     } catch (error) {
       throw startFailure(error);
@@ -61,7 +75,7 @@ function addBackupCommand(program: Command, invocation: Invocation): void {
       terminal.note("Keep these files too, apart from the copy: without them its secrets cannot be read.");
       for (const path of keyFiles) terminal.note(`  ${path}`);
     } catch (error) {
-      throw startFailure(error);
+      throw startFailure(error, "nothing was copied");
     }
   });
 }

@@ -45,7 +45,7 @@ async function publish(call: ClientCall): Promise<void> {
   const contentType = options.text("contentType");
   const request: CallOptions =
     contentType === undefined
-      ? { body: { ...fields, data: dataOf(given), metadata: options.json("metadata") } }
+      ? { raw: { contentType: "application/json", body: bodyOf(fields, { given, options }) } }
       : { query: fields, raw: { contentType, body: bytesOf(given, call) } };
   const receipt = await client.post("/v1/events", request);
   printOne(terminal, receipt);
@@ -79,8 +79,22 @@ async function readFileBytes(path: string): Promise<Buffer<ArrayBuffer>> {
   }
 }
 
-function dataOf(given: Given | null): unknown {
-  if (given === null) return { test: true };
+/** The data and metadata go in as they were typed: the server keeps their text, so reading and writing them must not change it. */
+function bodyOf(
+  fields: Readonly<Record<string, string | undefined>>,
+  { given, options }: { readonly given: Given | null; readonly options: ClientCall["options"] },
+): Buffer<ArrayBuffer> {
+  const metadata = options.text("metadata");
+  if (metadata !== undefined) parseJson(metadata, { what: "--metadata" });
+  return Buffer.concat([
+    Buffer.from(JSON.stringify(fields).slice(0, -1)),
+    Buffer.from(metadata === undefined ? ',"data":' : `,"metadata":${metadata},"data":`),
+    given === null ? Buffer.from('{"test":true}') : dataOf(given),
+    Buffer.from("}"),
+  ]);
+}
+
+function dataOf(given: Given): Buffer<ArrayBuffer> {
   const data = parseJson(given.bytes.toString("utf8"), { what: given.what });
   if (typeof data !== "object" || data === null || Array.isArray(data)) {
     throw new UsageError("the data must be a JSON object", [
@@ -88,7 +102,7 @@ function dataOf(given: Given | null): unknown {
       "Anything else can be published with --content-type.",
     ]);
   }
-  return data;
+  return given.bytes;
 }
 
 function bytesOf(given: Given | null, { options }: ClientCall): Buffer<ArrayBuffer> {

@@ -164,7 +164,7 @@ function addKeyCommands(keys: Command, invocation: Invocation): void {
     .argument("<name>", "what it is for")
     .requiredOption("--role <role>", "admin, manage, publish or read")
     .option("--tenant <id>", "tenant it is bound to; every role but admin needs one")
-    .option("--expires <time>", "refused from then on, RFC 3339");
+    .option("--expires <time>", "refused from then on: a time, or a span from now such as 90d");
   clientCommand(create, invocation, async ({ client, terminal, args: [name], options }) => {
     const role = options.text("role");
     const body = {
@@ -172,7 +172,7 @@ function addKeyCommands(keys: Command, invocation: Invocation): void {
       role,
       // Who works alone never meets the word tenant.
       tenant_id: options.text("tenant") ?? (role === "admin" ? undefined : "default"),
-      expires_at: options.text("expires"),
+      expires_at: options.time("expires", "ahead"),
     };
     printOne(terminal, await client.post("/v1/api-keys", { body }));
     terminal.note("the key is shown this once; only its hash is stored");

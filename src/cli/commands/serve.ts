@@ -24,6 +24,8 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
       throw startFailure(error);
     }
     reportUnhandled(running, invocation);
+    // Before it says that it runs: whoever waits for that may stop it at once.
+    const stopped = untilStopped(invocation);
     if (settings.dev) printWelcome(terminal, running);
     else
       running.log.info(
@@ -36,7 +38,7 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
         },
         "posthorn is running",
       );
-    const signal = await untilStopped(invocation);
+    const signal = await stopped;
     running.log.info({ signal, graceMs: settings.shutdownGraceMs }, "stopping; a second signal ends at once");
     await running.stop();
     running.log.info({}, "stopped");

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Json } from "../api-client.ts";
 import { clientCommand, collect, printOne } from "../client-command.ts";
-import { UsageError } from "../failures.ts";
+import { CommandFailure, RefusedError, UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
 import { addBulkOptions, runBulk } from "./bulk.ts";
 import { onWebhook } from "./webhooks.ts";
@@ -37,8 +37,11 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
     },
   );
 
-  for (const action of ["enable", "disable"] as const) {
-    const description = action === "enable" ? "send to a webhook again" : "stop sending to a webhook";
+  for (const [action, description] of [
+    ["enable", "send to a webhook again"],
+    ["resume", "send to a webhook although its receiver asked to wait (Retry-After)"],
+    ["disable", "stop sending to a webhook"],
+  ] as const) {
     onWebhook(
       webhooks.command(action).description(description),
       invocation,
@@ -65,10 +68,10 @@ function addRotateCommand(webhooks: Command, invocation: Invocation): void {
   const rotate = webhooks
     .command("rotate")
     .description("replace the signing key; old and new are used for a while, unless revoked")
-    .option("--revoke", "drop the old one at once")
+    .option("--revoke", "drop the old one at once, and one that still overlaps")
     .option("--overlap-seconds <seconds>", "how long both are used", "86400")
     .option("--secret <secret>", "the new secret; generated when left out")
-    .option("--force", "also while an earlier rotation is under way");
+    .option("--force", "also while the overlap of an earlier rotation runs, which ends then");
   onWebhook(rotate, invocation, async ({ client, terminal, options }, path) => {
     const body = {
       mode: options.flag("revoke") ? "revoke" : "graceful",
@@ -76,12 +79,20 @@ function addRotateCommand(webhooks: Command, invocation: Invocation): void {
       secret: options.text("secret"),
       force: options.flag("force"),
     };
-    const rotated = await client.post(`${path}/secret/rotate`, { body });
+    const rotated = await client.post(`${path}/secret/rotate`, { body }).catch(inWordsOfOptions);
     printOne(terminal, rotated);
     if (rotated["secret"] !== null) return;
     const { public_key: publicKey } = await client.get(`${path}/public-key`);
     terminal.note(`it signs with a key pair of its own now; its public key is ${String(publicKey)}`);
   });
+}
+
+function inWordsOfOptions(error: unknown): never {
+  if (!(error instanceof RefusedError) || error.code !== "rotation_in_progress") throw error;
+  throw new CommandFailure(
+    "the overlap of the last rotation is still running: both secrets are used until it ends",
+    ["To end it now and begin another one: --force. To drop every old secret at once: --revoke."],
+  );
 }
 
 function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
@@ -117,16 +128,19 @@ export function addRecoverCommand(parent: Command, invocation: Invocation): void
       .description(
         "deliver again what a webhook missed: dead letters and events skipped while it was not active",
       )
-      .requiredOption("--since <time>", "deliveries made at or after this time or date")
-      .option("--until <time>", "deliveries made before this time or date")
+      .requiredOption(
+        "--since <time>",
+        "deliveries made at or after this time, date, or span before now such as 1h",
+      )
+      .option("--until <time>", "deliveries made before this time, date, or span before now such as 1h")
       .option("--status <status>", "exhausted and skipped when left out; may be repeated", collect),
   );
   onWebhook(recover, invocation, (call, path) =>
     runBulk(call, {
       path: `${path}/recover`,
       body: {
-        since: call.options.text("since"),
-        until: call.options.text("until"),
+        since: call.options.time("since"),
+        until: call.options.time("until"),
         statuses: call.options.list("status"),
       },
       what: "deliveries",

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import type { Json } from "../api-client.ts";
+import type { ApiClient, Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, collect, parseJson, printList, printOne } from "../client-command.ts";
 import type { ClientCall, OptionValues } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
-import { shortTime } from "../table.ts";
+import { printFields, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
 
 const columns: readonly Column<Json>[] = [
@@ -33,7 +33,8 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
       tenant_id: options.text("tenant"),
     };
     const webhook = await client.post("/v1/webhooks", { body });
-    printOne(terminal, webhook);
+    if (terminal.json) terminal.object(webhook);
+    else printFields(terminal, shownOfNew(webhook));
     await explainNew(webhook, { client, terminal });
   });
 
@@ -74,16 +75,41 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
     printOne(terminal, await client.call("PATCH", { path, body }));
   });
 
-  onWebhook(
-    webhooks.command("delete").description("delete a webhook; waiting deliveries are cancelled"),
-    invocation,
-    async ({ client, terminal, args }, path) => {
-      await client.call("DELETE", { path });
-      if (terminal.json) terminal.object({ id: args[0], deleted: true });
-      else terminal.note(`deleted ${args[0] ?? ""}`);
-    },
-  );
+  addDeleteCommand(webhooks, invocation);
 }
+
+function addDeleteCommand(webhooks: Command, invocation: Invocation): void {
+  const remove = webhooks
+    .command("delete")
+    .description("delete a webhook; waiting deliveries are cancelled")
+    .option("--yes", "really do it");
+  onWebhook(remove, invocation, async (call, path) => {
+    const { client, terminal, args, options } = call;
+    const what = await describeDeletion(client, path);
+    if (!options.flag("yes")) throw new UsageError(`nothing was done; --yes deletes ${what}`);
+    await client.call("DELETE", { path });
+    if (terminal.json) terminal.object({ id: args[0], deleted: true });
+    else terminal.note(`deleted ${what}`);
+  });
+}
+
+/** `webhook ID to URL, with 3 waiting deliveries, which are cancelled`. */
+async function describeDeletion(client: ApiClient, path: string): Promise<string> {
+  const { id, url } = await client.get(path);
+  let waiting = 0;
+  let isMore = false;
+  for (const status of ["pending", "failed", "circuit_blocked"]) {
+    const page = await client.get(`${path}/deliveries`, { query: { status, limit: countedMax } });
+    waiting += (page["data"] as readonly Json[]).length;
+    isMore ||= page["next_cursor"] !== null;
+  }
+  const head = `webhook ${String(id)} to ${String(url)}`;
+  if (waiting === 0) return `${head}, for which nothing waits`;
+  return `${head}, with ${isMore ? "more than " : ""}${waiting} waiting deliveries, which are cancelled`;
+}
+
+/** A page is enough to know that there are many. */
+const countedMax = 250;
 
 function addWebhookOptions(command: Command): Command {
   return command
@@ -101,6 +127,11 @@ function addWebhookOptions(command: Command): Command {
     );
 }
 
+/** What a person looks for after `create`, the secret among it; `get` has the rest. */
+function shownOfNew({ id, url, events, status, profile, secret }: Json): Json {
+  return { id, url, events, status, profile, ...(typeof secret === "string" && { secret }) };
+}
+
 /** What a person needs next: why nothing is sent yet, and what receivers verify with. */
 async function explainNew(
   webhook: Json,
@@ -108,11 +139,13 @@ async function explainNew(
 ): Promise<void> {
   const { state, detail } = webhook["verification"] as Json;
   if (state === "pending") terminal.note(`nothing is sent yet, verification is pending: ${String(detail)}`);
+  const id = String(webhook["id"]);
+  terminal.note(`every setting: posthorn webhooks get ${id}`);
   if (typeof webhook["secret"] === "string") {
-    terminal.note("the secret is shown in full this once; later: posthorn webhooks secret ID");
+    terminal.note(`give the secret to the receiver; to see it again: posthorn webhooks secret ${id}`);
     return;
   }
-  const { public_key: publicKey } = await client.get(`/v1/webhooks/${String(webhook["id"])}/public-key`);
+  const { public_key: publicKey } = await client.get(`/v1/webhooks/${id}/public-key`);
   terminal.note(`it has no secret: receivers verify with the public key ${String(publicKey)}`);
 }
 

@@ -18,9 +18,13 @@ export function messageSections(profile: Profile): string {
     "### Signatures",
     signatureLines(profile),
     "### Payload",
+    ...(profile.emptyDataRefused ? [emptyDataLine] : []),
     ...payloadFormats.map((format, index) => formatSection(profile, { format, isDefault: index === 0 })),
   ].join("\n\n");
 }
+
+const emptyDataLine =
+  "An event whose `data` is `{}` is not sent under this profile: it becomes a dead letter with the reason `empty_data`.";
 
 function headerRow(header: ProfileHeader): readonly string[] {
   if ("literal" in header) return [`\`${header.name}\``, `always \`${header.literal}\``];

@@ -51,17 +51,18 @@ function statusRows({ statuses, classes, fallback }: ClassificationTable): reado
 }
 
 function ruleRow(title: string, rule: StatusRule): readonly string[] {
-  const { outcome, category, attention, receiverStateUnknown } = rule;
+  const { outcome, category, attention, receiverStateUnknown, reason } = rule;
   const notes = [
     ...(attention === undefined ? [] : [attentionNotes[attention]]),
     ...(receiverStateUnknown === true ? ["receiver state unknown"] : []),
+    ...(reason === undefined ? [] : [`reason \`${reason}\``]),
   ];
   return [title, outcome, category === undefined ? "" : `\`${category}\``, notes.join("; ")];
 }
 
 const attentionNotes: Readonly<Record<NonNullable<StatusRule["attention"]>, string>> = {
   warn: "logged for investigation",
-  notify: "the owner is told",
+  notify: "webhooks that take `posthorn.*` are told",
   escalate: "the operator is told",
 };
 
@@ -79,7 +80,7 @@ function pauseLines({ pauses }: Profile): readonly string[] {
   const lines: string[] = [];
   if (pauses.retryAfterStatuses.length > 0)
     lines.push(
-      `\`Retry-After\` with ${pauses.retryAfterStatuses.join(", ")} pauses every delivery of the webhook; elsewhere only its own delivery.`,
+      `\`Retry-After\` with ${pauses.retryAfterStatuses.join(", ")} pauses every delivery of the webhook, for the maximum age of an event and five days at most; elsewhere only its own delivery.`,
     );
   else lines.push("`Retry-After` holds back its own delivery only.");
   for (const [category, pauseMs] of Object.entries(pauses.categoriesMs))
@@ -121,8 +122,16 @@ function disableLines({ disable }: Profile): readonly string[] {
     );
   if (disable.consecutiveTerminalMax > 0)
     lines.push(`${disable.consecutiveTerminalMax} terminal outcomes in a row: suspended.`);
-  lines.push(exhaustedNotes[disable.onExhausted]);
+  lines.push(exhaustedLine(disable));
   return lines;
+}
+
+function exhaustedLine({ onExhausted, exhaustedMsMin }: Profile["disable"]): string {
+  const span =
+    exhaustedMsMin === 0
+      ? ""
+      : ` Only when the endpoint has failed for ${durationText(exhaustedMsMin)} without an accepted attempt, however short the schedule is.`;
+  return `${exhaustedNotes[onExhausted]}${span}`;
 }
 
 const exhaustedNotes: Readonly<Record<Profile["disable"]["onExhausted"], string>> = {

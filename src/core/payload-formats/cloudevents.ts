@@ -55,9 +55,13 @@ function sourceOf({ source, tenantId }: EventContent): string {
   return isUriReference(source) ? source : encodeURIComponent(source);
 }
 
+/** RFC 3986 without addresses in brackets; a first segment with a colon needs a scheme before it. */
 function isUriReference(text: string): boolean {
-  return /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/.test(text);
+  return uriReference.test(text);
 }
+
+const uriReference =
+  /^(?:[A-Za-z][A-Za-z0-9+.-]*:|(?![^/?#]*:))(?:[A-Za-z0-9\-._~:/@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*(?:\?(?:[A-Za-z0-9\-._~:/?@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)?(?:#(?:[A-Za-z0-9\-._~:/?@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)?$/;
 
 /** Space, quote, percent and everything outside printable ASCII, as percent-encoded UTF-8. */
 function encodeHeaderValue(value: string): string {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { EventContent } from "./content.ts";
 import { renderPayload } from "./index.ts";
-import { endOfJsonValue } from "./json-value.ts";
+import { endOfJsonValue } from "../json/value-end.ts";
 import { renderStandardPayload } from "./standard.ts";
 
 const timestamp = Date.parse("2026-03-15T12:34:56.789Z");
@@ -20,7 +20,7 @@ function jsonEvent(
     ...{ eventPriority: "high", sequenceNumber: 42, contentType: "application/json", raw: false },
     body: renderStandardPayload({
       ...{ eventType, timestamp, dataJson: JSON.stringify(data), links: null },
-      metadata: (metadata as Record<string, unknown> | undefined) ?? null,
+      metadataJson: metadata === undefined ? null : JSON.stringify(metadata),
     }),
     ...fields,
   };
@@ -68,6 +68,23 @@ test("WDS-81 WDS-82 WDS-83 WDS-84 WDS-85 WDS-86 WDS-87 WDS-88 the x-webhook body
 test("WDS-172 without a publisher's key the event's id stands in", () => {
   const { body } = renderPayload("x-webhook", jsonEvent({ id: 1 }, { idempotencyKey: null }));
   assert.equal(JSON.parse(text(body)).idempotency_key, eventId);
+});
+
+test("the source of a CloudEvent is a URI reference, whatever the publisher calls itself", () => {
+  const sources: Readonly<Record<string, string>> = {
+    "shop": "shop",
+    "a#b": "a#b",
+    "//host/path?q=1#f": "//host/path?q=1#f",
+    "urn:shop:1": "urn:shop:1",
+    "a#b#c": "a%23b%23c",
+    "[x]": "%5Bx%5D",
+    "1:b": "1%3Ab",
+    "100%": "100%25",
+  };
+  for (const [source, expected] of Object.entries(sources)) {
+    const { body } = renderPayload("cloudevents-structured", jsonEvent({ id: 1 }, { source }));
+    assert.equal(JSON.parse(text(body)).source, expected);
+  }
 });
 
 test("C-26 a structured CloudEvent is one JSON object", () => {

@@ -1,26 +1,28 @@
 import type { EventLink } from "../event.ts";
 import { type EventContent, noContentHeaders, type RenderedContent } from "./content.ts";
-import { endOfJsonValue } from "./json-value.ts";
+import { skipSpace } from "../json/members.ts";
+import { endOfJsonValue } from "../json/value-end.ts";
 
 export interface StandardPayloadInput {
   readonly eventType: string;
   /** Unix milliseconds. */
   readonly timestamp: number;
-  /** The event's `data`, already minified JSON. */
+  /** The event's `data` and `metadata`, as their publisher wrote them. */
   readonly dataJson: string;
-  readonly metadata: Readonly<Record<string, unknown>> | null;
+  readonly metadataJson: string | null;
   readonly links: readonly EventLink[] | null;
 }
 
 export const standardContentType = "application/json";
 
 /**
- * The body of profile `standard`: minified JSON with `type`, `timestamp` and `data`, and `metadata` and `links` when
- * they were given (TS16-42, 43, 50). Nothing about the delivery itself goes in here (TS16-53).
+ * The body of profile `standard`: JSON with `type`, `timestamp` and `data`, and `metadata` and `links` when they were
+ * given (TS16-42, 43). What is ours is minified (TS16-50); what is the publisher's is left as it is. Nothing about the
+ * delivery itself goes in here (TS16-53).
  */
 export function renderStandardPayload(input: StandardPayloadInput): Buffer {
   const tail =
-    (input.metadata === null ? "" : `,"metadata":${JSON.stringify(input.metadata)}`) +
+    (input.metadataJson === null ? "" : `,"metadata":${input.metadataJson}`) +
     (input.links === null ? "" : `,"links":${JSON.stringify(input.links)}`);
   return Buffer.from(`${standardHead(input)}${input.dataJson}${tail}}`);
 }
@@ -35,6 +37,17 @@ export function dataBytes(content: Pick<EventContent, "eventType" | "timestamp" 
   const start = standardHead(content).length;
   return content.body.subarray(start, endOfJsonValue(content.body, start));
 }
+
+/** Whether what was published is `data` without a member. */
+export function isEmptyData(
+  content: Pick<EventContent, "eventType" | "timestamp" | "raw"> & { readonly body: Uint8Array },
+): boolean {
+  if (content.raw) return false;
+  const start = standardHead(content).length;
+  return content.body[skipSpace(content.body, start + 1)] === closeBrace;
+}
+
+const closeBrace = 0x7d;
 
 /** Everything before `data`; ASCII, because event types are. */
 function standardHead(event: { readonly eventType: string; readonly timestamp: number }): string {

@@ -64,6 +64,7 @@ export const eventDelivery: Profile = {
     persistentMs: dayMs,
     consecutiveTerminalMax: 20,
     onExhausted: "never",
+    exhaustedMsMin: 0,
   },
   circuitBreaker: {
     enabled: true,
@@ -78,6 +79,7 @@ export const eventDelivery: Profile = {
   signatureSchemes: ["rfc9421-ed25519"],
   signatureSchemesAllowed: ["rfc9421-ed25519", "rfc9421-hmac-sha256"],
   payloadFormats: ["data"],
+  emptyDataRefused: false,
   headers: [
     { name: "Content-Type", value: "content_type" },
     { name: "User-Agent", value: "user_agent" },

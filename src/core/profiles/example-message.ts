@@ -74,7 +74,7 @@ function exampleContent(eventType: string, data: unknown): EventContent {
     sequenceNumber: 42,
     contentType: standardContentType,
     raw: false,
-    body: renderStandardPayload({ eventType, timestamp, dataJson, metadata: null, links: null }),
+    body: renderStandardPayload({ eventType, timestamp, dataJson, metadataJson: null, links: null }),
   };
 }
 

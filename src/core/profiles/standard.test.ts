@@ -52,4 +52,5 @@ test("pauses and disable rules are those of C-4, C-6, C-7, C-12 and C-15", () =>
   assert.equal(standard.disable.suspendedToDisabledMs, 86_400_000);
   assert.equal(standard.disable.consecutiveTerminalMax, 20);
   assert.equal(standard.disable.onExhausted, "without_success");
+  assert.equal(standard.disable.exhaustedMsMin, 86_400_000);
 });

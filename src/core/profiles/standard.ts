@@ -91,6 +91,7 @@ export const standard: Profile = {
     persistentMs: dayMs,
     consecutiveTerminalMax: 20,
     onExhausted: "without_success",
+    exhaustedMsMin: dayMs,
   },
   circuitBreaker: {
     enabled: true,
@@ -106,6 +107,7 @@ export const standard: Profile = {
   signatureSchemes: ["v1a", "v1"],
   signatureSchemesAllowed: ["v1a", "v1", "rfc9421-ed25519", "rfc9421-hmac-sha256"],
   payloadFormats: ["standard"],
+  emptyDataRefused: false,
   headers: standardHeaders,
   migrationHeaders: xWebhookHeaders,
   registration: {

@@ -89,7 +89,7 @@ test("TS16-92 TS16-93 404 and 410 disable after they recurred for a day, and not
 
 test("TS16-112 a message that failed its last attempt disables the webhook, whatever else succeeded", () => {
   const health = { ...createHealth(), lastAcceptedAt: now };
-  const decision = observeExhausted(health, now - dayMs, ts16a.disable);
+  const decision = observeExhausted(health, { firstAttemptAt: now - dayMs, now }, ts16a.disable);
   assert.deepEqual(decision, { kind: "disable", reason: "exhausted" });
 });
 

@@ -46,10 +46,12 @@ export const ts16a: Profile = {
     persistentMs: dayMs,
     consecutiveTerminalMax: 0,
     onExhausted: "always",
+    exhaustedMsMin: 0,
   },
   // TS16-58: strongly recommends to offer the asymmetric scheme alone.
   signatureSchemes: ["v1a"],
   signatureSchemesAllowed: ["v1a", "v1"],
+  emptyDataRefused: true,
   headers: standardHeaders.filter(({ name }) => !/^(?:Content-Digest|Signature)/.test(name)),
   migrationHeaders: xWebhookHeaders,
 };

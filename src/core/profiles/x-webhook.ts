@@ -3,6 +3,9 @@ import { dayMs, minuteMs, secondMs } from "./durations.ts";
 import { messageSignatureHeaders, standardHeaders, xWebhookHeaders } from "./header-sets.ts";
 import { standard } from "./standard.ts";
 
+/** WDS-133. */
+const unknownError = { outcome: "transient", reason: "unknown_error" } as const;
+
 /**
  * "Webhook Delivery System with Retries" to the letter (WDS): `X-Webhook-*` headers, the eight-field body, five attempts
  * within a minute or two, never disabled by itself. The arithmetic is corrected as C-3 and C-41 say.
@@ -20,7 +23,7 @@ export const xWebhook: Profile = {
       401: { outcome: "terminal", category: "client_error" },
       403: { outcome: "terminal", category: "client_error" },
       404: { outcome: "terminal", category: "client_error" },
-      408: { outcome: "transient", category: "timeout", receiverStateUnknown: true },
+      408: { ...unknownError, category: "timeout", receiverStateUnknown: true },
       410: { outcome: "terminal", category: "client_error" },
       413: { outcome: "terminal", category: "payload_too_large" },
       414: { outcome: "terminal", category: "client_error" },
@@ -31,13 +34,20 @@ export const xWebhook: Profile = {
     },
     classes: {
       2: { outcome: "accepted" },
-      3: { outcome: "transient", category: "redirect", attention: "notify" },
-      4: { outcome: "transient", category: "client_error" },
+      3: { ...unknownError, category: "redirect", attention: "notify" },
+      4: { ...unknownError, category: "client_error" },
       5: { outcome: "transient", category: "server_error" },
     },
-    fallback: { outcome: "transient", category: "protocol" },
+    fallback: { ...unknownError, category: "protocol" },
     incompleteResponse: "by_status",
-    failures: standard.classification.failures,
+    // WDS-127, 128: a kind of failure for each category; the sentence beside an attempt says more.
+    failures: {
+      ...standard.classification.failures,
+      network: { outcome: "transient", category: "network", reason: "retryable_network_connection_failed" },
+      dns: { outcome: "transient", category: "dns", reason: "retryable_network_dns_failure" },
+      ssl: { outcome: "transient", category: "ssl", reason: "ssl_error", attention: "notify" },
+      protocol: { ...unknownError, category: "protocol" },
+    },
   },
   // WDS-46 to 49, 117, 122.
   schedule: {
@@ -57,6 +67,7 @@ export const xWebhook: Profile = {
     persistentMs: dayMs,
     consecutiveTerminalMax: 0,
     onExhausted: "never",
+    exhaustedMsMin: 0,
   },
   // C-37: every failure counts, also those that the payload caused.
   circuitBreakerIgnoresStatuses: [],

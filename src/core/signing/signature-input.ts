@@ -28,7 +28,7 @@ export type ParsedSignatures =
   | { readonly kind: "parsed"; readonly signatures: readonly LabelledSignature[] }
   | { readonly kind: "malformed"; readonly detail: string };
 
-/** More signatures than any rotation and any chain of gateways needs; bounds the work a stranger can ask for. */
+/** More signatures than any rotation and any chain of gateways needs; bounds the work an attacker can ask for. */
 const signaturesMax = 16;
 /** More parts than a message has; each may cost a look at the whole query or a whole field. */
 const componentsMax = 64;

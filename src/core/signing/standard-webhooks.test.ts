@@ -183,8 +183,8 @@ describe("the standardwebhooks package as an independent verifier", () => {
         const verifier = new Webhook(symmetricSecretText(key.bytes));
         assert.deepEqual(verifier.verify(body, headers), JSON.parse(body.toString()));
       }
-      const stranger = new Webhook(generateSymmetricSecret(randomBytes));
-      assert.throws(() => stranger.verify(body, headers), /No matching signature/);
+      const attacker = new Webhook(generateSymmetricSecret(randomBytes));
+      assert.throws(() => attacker.verify(body, headers), /No matching signature/);
     });
   }
 });

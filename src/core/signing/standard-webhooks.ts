@@ -115,7 +115,7 @@ export type VerificationResult =
 /** Tells whether one of the keys signed the message, and if not, why (TS16-80, TS16-83). */
 export type Verifier = (message: MessageToVerify) => VerificationResult;
 
-/** More entries than any rotation needs; bounds the work that a stranger can ask for. */
+/** More entries than any rotation needs; bounds the work that an attacker can ask for. */
 const signatureEntriesMax = 32;
 
 interface PreparedVerificationKey {

@@ -5,6 +5,7 @@ import * as peer from "structured-headers";
 import { parseDictionary, parseItem, parseList } from "./parse.ts";
 import { serializeDictionary, serializeItem, serializeList } from "./serialize.ts";
 import type { BareItem, Item, Member, Parameters } from "./values.ts";
+import { processorMs } from "../../../test/services/processor-time.ts";
 
 /** The value as the peer has it. */
 function peerBareItem(item: BareItem): peer.BareItem {
@@ -183,11 +184,11 @@ describe("structured fields, case by case", () => {
   });
 
   test("the longest texts of each kind take no longer than their length", () => {
-    const startedAt = performance.now();
+    const startedAt = processorMs();
     for (const unit of ['"\\', "a=(1;", "%25", "((", "1.", ";a=1", ":A", '%"%', "a,", " \t,"]) {
       for (const parse of [parseItem, parseList, parseDictionary]) parse(unit.repeat(5000));
     }
-    assert.ok(performance.now() - startedAt < 2000);
+    assert.ok(processorMs() - startedAt < 2000);
   });
 });
 

@@ -72,7 +72,7 @@ class Examination {
       body: Buffer.from("{}"),
       timeoutMs,
     });
-    // A closed connection may be this receiver's way to refuse strangers.
+    // A closed connection may be this receiver's way to refuse unknown senders.
     if (answer.kind === "answer" || answer.cause === "closed") return;
     throw new NothingToExamine(`nothing answers at ${receiver.url.origin}: ${answer.message}`, [
       adviceFor(answer, receiver.url),
@@ -96,14 +96,24 @@ class Examination {
   }
 
   #benchFor({ sends }: ReceiverCheck): Bench {
-    const { receiver, timeoutMs } = this.#options;
+    const { receiver } = this.#options;
     const send: Bench["send"] = async ({ method, headers, body = new Uint8Array(0), url = receiver.url }) => {
-      const answer = await probe({ method, url, headers, body, timeoutMs });
+      const answer = await probe({ method, url, headers, body, timeoutMs: this.#patienceMs() });
       this.#seen.push({ answer, sends });
       return answer;
     };
     const post: Bench["post"] = ({ headers, body }) => send({ method: "POST", headers, body });
     return { receiver, messages: this.#messages, seen: this.#seen, send, post };
+  }
+
+  /** A receiver that hangs on one rule hangs on many: the second wait is the last long one. */
+  #patienceMs(): number {
+    const { timeoutMs } = this.#options;
+    const answers = this.#seen.map(({ answer }) => answer);
+    const hung = answers.filter((answer) => answer.kind === "failure" && answer.cause === "timeout");
+    if (hung.length < hungMax) return timeoutMs;
+    const slowestMs = Math.max(0, ...answers.map((one) => (one.kind === "answer" ? one.durationMs : 0)));
+    return Math.min(timeoutMs, Math.max(patienceMsMin, 3 * slowestMs));
   }
 
   /** Why a rule cannot be tried as the command was called. */
@@ -120,6 +130,9 @@ class Examination {
     return this.#isHonestRefused ? skipped("the valid message was not accepted", { hint: mendFirst }) : null;
   }
 }
+
+const hungMax = 2;
+const patienceMsMin = 1_000;
 
 const mendFirst = "Mend what keeps the valid message out, and check again.";
 

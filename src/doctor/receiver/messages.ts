@@ -132,7 +132,14 @@ export class SampleMessages {
     const format: PayloadFormatName = change.raw === undefined ? profile.payloadFormats[0] : "data";
     return {
       ...content,
-      ...{ lease: { ref: 0, fence: 0 }, id: eventId, webhookId: eventId, priority: "normal", format },
+      ...{
+        lease: { ref: 0, deliveryId: eventId, leaseToken: 0 },
+        id: eventId,
+        webhookId: eventId,
+        priority: "normal",
+        format,
+      },
+      webhookTenantId: content.tenantId,
       progress: {
         ...{ state: "pending", attemptCount: 0, createdAt: change.now, firstAttemptAt: null },
         ...{ dueAt: change.now, reason: null },
@@ -170,7 +177,7 @@ function contentOf(
     contentType: standardContentType,
     body: renderStandardPayload({
       ...{ eventType: event.eventType, timestamp, dataJson: JSON.stringify(data) },
-      ...{ metadata: null, links: null },
+      ...{ metadataJson: null, links: null },
     }),
   };
   return {

@@ -158,7 +158,7 @@ function keyFault(value: string | null): string | null {
   return parsed.kind === "malformed" ? `Idempotency-Key: ${parsed.reason.replaceAll("_", " ")}` : null;
 }
 
-/** Signatures depend on the scheme, `ce-*` on the content mode; the others have a rule of their own or are no duty. */
+/** Signatures depend on the scheme, `ce-*` on the content mode; the others have a rule of their own or are optional. */
 const judgedElsewhere: ReadonlySet<HeaderValueSource> = new Set([
   "content_type",
   "content_format",

@@ -71,13 +71,16 @@ export class OAuth2Tokens implements AccessTokens {
 
   #keep(answer: TokenAnswer): AccessToken {
     const granted = answer.kind === "granted";
-    const keptMs = granted
-      ? answer.lifetimeMs - Math.min(renewBeforeMsMax, answer.lifetimeMs / 4)
-      : failureKeptMs;
-    this.#keptUntilMs = this.#parts.clock.monotonicMs() + keptMs;
+    this.#keptUntilMs = this.#parts.clock.monotonicMs() + keptMsOf(answer);
     this.#kept = granted ? { kind: "token", accessToken: answer.accessToken } : answer;
     return this.#kept;
   }
+}
+
+function keptMsOf(answer: TokenAnswer): number {
+  if (answer.kind === "granted") return answer.lifetimeMs - Math.min(renewBeforeMsMax, answer.lifetimeMs / 4);
+  // The token URL was not even asked.
+  return answer.shortage === undefined ? failureKeptMs : 0;
 }
 
 function tokenRequest(credentials: OAuth2Credentials): OutboundRequest {

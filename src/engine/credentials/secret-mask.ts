@@ -1,21 +1,142 @@
 /** Shorter texts are no secrets that hold, and would blot out half of an answer. */
 const secretLengthMin = 8;
+/** Encodings inside encodings that are looked through, such as a URL in a URL in a JSON text. */
+const encodingsMax = 3;
+
+/** A text, or one that some of its encodings were removed from. */
+interface View {
+  readonly text: string;
+  /** Where each character of `text` begins in the original, and at the end where that ends. */
+  readonly origins: readonly number[];
+}
+
+/** One way in which programs write characters differently. */
+interface Encoding {
+  readonly escape: RegExp;
+  /** The beginning of an escape at the end of a text that was cut. */
+  readonly begun: RegExp;
+  readonly decode: (escape: string) => string;
+}
+
+const jsonEscapes: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+const htmlNames: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+const encodings: readonly Encoding[] = [
+  {
+    escape: /%[0-9a-f]{2}/gi,
+    begun: /%[0-9a-f]?$/i,
+    decode: (escape) => String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+  },
+  {
+    escape: /\\(?:u[0-9a-f]{4}|["\\/bfnrt])/gi,
+    begun: /\\(?:u[0-9a-f]{0,3})?$/i,
+    decode: (escape) =>
+      escape.length > 2
+        ? String.fromCharCode(Number.parseInt(escape.slice(2), 16))
+        : (jsonEscapes[escape.slice(1)] ?? escape.slice(1)),
+  },
+  {
+    escape: /&(?:#[0-9]{1,5}|#x[0-9a-f]{1,4}|amp|lt|gt|quot|apos);/gi,
+    begun: /&[#a-z0-9]{0,6}$/i,
+    decode: (escape) => {
+      const name = escape.slice(1, -1).toLowerCase();
+      if (name.startsWith("#x")) return String.fromCharCode(Number.parseInt(name.slice(2), 16));
+      if (name.startsWith("#")) return String.fromCharCode(Number.parseInt(name.slice(1), 10));
+      return htmlNames[name] ?? escape;
+    },
+  },
+];
 
 /**
  * Hides the secrets that a webhook showed to its receiver in what the receiver sent back: redirects repeat the query they
  * were asked with, error pages the path and headers. What is kept of an answer is read by more people than the secrets.
- * A secret is found as it is and percent-encoded, once or twice, as in `?next=` of a login page.
+ *
+ * A secret is found as it is, percent-encoded, in JSON escapes and in HTML entities, whole or in part, and in up to three of
+ * these around one another. `wasCut` says that more may have followed: then what may be the beginning of a secret at the
+ * end is hidden too.
  */
-export function maskSecrets(text: string, secrets: readonly string[]): string {
-  let masked = text;
-  for (const secret of secrets) {
-    if (secret.length < secretLengthMin) continue;
-    const encoded = encodeURIComponent(secret);
-    for (const spelling of [secret, encoded, encodeURIComponent(encoded)]) {
-      masked = masked.replaceAll(spelling, "***");
-    }
+export function maskSecrets(
+  text: string,
+  { secrets, wasCut }: { readonly secrets: readonly string[]; readonly wasCut: boolean },
+): string {
+  const known = secrets.filter(({ length }) => length >= secretLengthMin);
+  if (known.length === 0 || text === "") return text;
+  const found = viewsOf(text, wasCut).flatMap((view) =>
+    known.flatMap((secret) =>
+      occurrences(view, secret).concat(wasCut ? beginningAtTheEnd(view, { secret, end: text.length }) : []),
+    ),
+  );
+  return blotted(text, found);
+}
+
+/** From the first character on, up to the second one. */
+type Stretch = readonly [from: number, to: number];
+
+function occurrences({ text, origins }: View, secret: string): readonly Stretch[] {
+  const found: Stretch[] = [];
+  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + secret.length)) {
+    found.push([origins[at] ?? 0, origins[at + secret.length] ?? 0]);
   }
-  return masked;
+  return found;
+}
+
+function beginningAtTheEnd(
+  { text, origins }: View,
+  { secret, end }: { readonly secret: string; readonly end: number },
+): readonly Stretch[] {
+  for (let at = Math.max(0, text.length - secret.length + 1); at < text.length; at += 1) {
+    if (text[at] === secret[0] && secret.startsWith(text.slice(at))) return [[origins[at] ?? 0, end]];
+  }
+  return [];
+}
+
+function viewsOf(text: string, wasCut: boolean): readonly View[] {
+  const origins = Array.from({ length: text.length + 1 }, (_, index) => index);
+  let latest: readonly View[] = [{ text, origins }];
+  const views = [...latest];
+  for (let depth = 0; depth < encodingsMax && latest.length > 0; depth += 1) {
+    latest = latest.flatMap((view) =>
+      encodings.flatMap((encoding) => decoded(view, { encoding, wasCut }) ?? []),
+    );
+    views.push(...latest);
+  }
+  return views;
+}
+
+/** Null when nothing in it is encoded in this way. */
+function decoded(
+  view: View,
+  { encoding, wasCut }: { readonly encoding: Encoding; readonly wasCut: boolean },
+): View | null {
+  const { escape, begun, decode } = encoding;
+  const source = wasCut ? view.text.replace(begun, "") : view.text;
+  let text = "";
+  let copied = 0;
+  const origins: number[] = [];
+  const copyUntil = (end: number): void => {
+    text += source.slice(copied, end);
+    for (let index = copied; index < end; index += 1) origins.push(view.origins[index] ?? 0);
+  };
+  for (const match of source.matchAll(escape)) {
+    copyUntil(match.index);
+    text += decode(match[0]);
+    origins.push(view.origins[match.index] ?? 0);
+    copied = match.index + match[0].length;
+  }
+  if (copied === 0 && source.length === view.text.length) return null;
+  copyUntil(source.length);
+  origins.push(view.origins[source.length] ?? 0);
+  return { text, origins };
+}
+
+function blotted(text: string, stretches: readonly Stretch[]): string {
+  let shown = "";
+  let at = 0;
+  for (const [from, to] of stretches.toSorted((left, right) => left[0] - right[0])) {
+    if (from >= at) shown += `${text.slice(at, from)}***`;
+    at = Math.max(at, to);
+  }
+  return shown + text.slice(at);
 }
 
 /** An address without its `access_token`, all other characters of it as they were. */

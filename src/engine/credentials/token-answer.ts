@@ -1,10 +1,10 @@
-import type { TransportResult } from "../../ports/transport.ts";
+import type { Shortage, TransportResult } from "../../ports/transport.ts";
 import { responseBodyBytesMaxAllowed } from "../../ports/transport.ts";
 
 /** What a token endpoint answered, checked. `detail` is one sentence without secrets that says what to mend. */
 export type TokenAnswer =
   | { readonly kind: "granted"; readonly accessToken: string; readonly lifetimeMs: number }
-  | { readonly kind: "failed"; readonly detail: string };
+  | { readonly kind: "failed"; readonly detail: string; readonly shortage?: Shortage };
 
 /** For answers without `expires_in`, which RFC 6749 (5.1) only recommends. */
 const defaultLifetimeMs = 5 * 60_000;
@@ -27,7 +27,9 @@ const adviceByError: Readonly<Record<string, string>> = {
 export function readTokenAnswer(result: TransportResult): TokenAnswer {
   const { observation } = result;
   if (observation.kind === "failure") {
-    return failed(`the token URL could not be reached: ${result.errorMessage ?? observation.category}`);
+    const detail = `the token URL could not be reached: ${result.errorMessage ?? observation.category}`;
+    const { shortage } = result;
+    return shortage === undefined ? failed(detail) : { kind: "failed", detail, shortage };
   }
   const { status } = observation;
   if (!observation.complete) return failed(`the answer of the token URL (status ${status}) was cut off`);

@@ -5,6 +5,7 @@ import type { Random } from "../../ports/random.ts";
 import type { ApiKey, ApiKeyRole, RegistryStore } from "../../ports/store/registry.ts";
 import type { EngineAccess } from "../engine-access.ts";
 import type { ApiKeyService, Principal, Scope } from "../services.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
 import { ProblemList } from "./problem-list.ts";
 import { isVisible, resolveTenant } from "./scope.ts";
 import type { TenantDirectory } from "./tenant-directory.ts";
@@ -24,6 +25,8 @@ const keyBytes = 32;
 /** Anything longer is no key of ours and is not worth hashing. */
 const keyLengthMax = 512;
 const nameLengthMax = 100;
+/** Of one tenant, and in force at once. */
+export const apiKeysPerTenantMax = 100;
 /** Who holds the key of the settings. */
 const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: null };
 
@@ -34,6 +37,7 @@ const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: nul
 export class ApiKeys implements ApiKeyService {
   readonly #options: ApiKeyServiceOptions;
   readonly #byHash = new Map<string, ApiKey>();
+  readonly #creations = new KeyedQueue();
   #changes = 0;
 
   constructor(options: ApiKeyServiceOptions) {
@@ -88,23 +92,44 @@ export class ApiKeys implements ApiKeyService {
       createdAt: now,
       expiresAt: input.expiresAt,
     };
-    await registry.saveApiKey(apiKey);
-    this.#byHash.set(apiKey.hash, apiKey);
-    this.#changes += 1;
+    await this.#creations.run(apiKey.tenantId ?? "", async () => {
+      await this.#makeRoom(apiKey.tenantId);
+      await registry.saveApiKey(apiKey);
+      this.#byHash.set(apiKey.hash, apiKey);
+      this.#changes += 1;
+    });
     return { apiKey, key };
+  }
+
+  /** Keys that expired go when their place is needed, so that what is kept is bounded too. */
+  async #makeRoom(tenantId: string | null): Promise<void> {
+    if (tenantId === null) return;
+    const own = [...this.#byHash.values()].filter((apiKey) => apiKey.tenantId === tenantId);
+    if (own.length < apiKeysPerTenantMax) return;
+    const now = this.#options.clock.now();
+    const expired = own.find(({ expiresAt }) => expiresAt !== null && expiresAt <= now);
+    if (expired === undefined) {
+      const message = `the tenant has ${own.length} API keys; its limit is ${apiKeysPerTenantMax}, revoke one first`;
+      throw new PosthornError("limit_reached", message);
+    }
+    await this.#remove(expired);
   }
 
   async list(scope: Scope): Promise<readonly ApiKey[]> {
     return [...this.#byHash.values()]
       .filter((apiKey) => isVisible(scope, apiKey))
-      .toSorted((left, right) => (left.id < right.id ? -1 : 1));
+      .toSorted((left, right) => (left.id > right.id ? -1 : 1));
   }
 
   async revoke(scope: Scope, id: string): Promise<void> {
     const apiKey = [...this.#byHash.values()].find((known) => known.id === id);
     if (apiKey === undefined || !isVisible(scope, apiKey)) throw new NotFoundError("the API key");
+    await this.#remove(apiKey);
+  }
+
+  async #remove({ id, hash }: ApiKey): Promise<void> {
     await this.#options.registry.deleteApiKey(id);
-    this.#byHash.delete(apiKey.hash);
+    this.#byHash.delete(hash);
     this.#changes += 1;
   }
 }

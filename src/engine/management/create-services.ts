@@ -86,6 +86,9 @@ export function createServices(options: ServicesOptions): ManagementServices {
     ...{ registry, tenants, schemas, apiKeys, tenantKeys, access, clock, random },
     changes: [store.changes, options.news].filter((source) => source !== undefined),
     isShared: shared !== null,
+    ...(store.watchRestarts !== undefined && {
+      watchRestarts: (restarted) => store.watchRestarts?.(restarted) ?? (() => undefined),
+    }),
     log: telemetry.log,
   });
   const { webhooksPerTenantMax } = options.limits;

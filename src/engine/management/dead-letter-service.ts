@@ -4,18 +4,31 @@ import type { DeadLetterQuery, HistoryStore } from "../../ports/store/history.ts
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { Page } from "../../ports/store.ts";
 import type { EngineAccess } from "../engine-access.ts";
-import type { DeadLetterService, DeliveryView, RetryBatchCommand, Scope } from "../services.ts";
+import type {
+  DeadLetterService,
+  DeliveryView,
+  InactiveWebhook,
+  RetryBatchCommand,
+  RetryBatchStarted,
+  Scope,
+} from "../services.ts";
 import type { BatchOperations } from "./batch-operations.ts";
 import { measureSelection, type Selection } from "./operation-selection.ts";
 import { ProblemList } from "./problem-list.ts";
 import { tenantFilter } from "./scope.ts";
 import { checkRate } from "./webhook-recovery.ts";
 
+type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
+
 /** Entries of one filter. */
 const filterEntriesMax = 250;
+/** Webhooks that are not active are named so that a person knows; nobody reads more, and each costs a query. */
+const inactiveNamedMax = 20;
+const inactiveLookedMax = 200;
+const inactiveCountMax = 10_000;
 
 export interface DeadLetterServiceOptions {
-  readonly access: Pick<EngineAccess, "explain">;
+  readonly access: Pick<EngineAccess, "explain" | "webhooks">;
   readonly history: HistoryStore;
   readonly operations: BatchOperations;
 }
@@ -34,14 +47,11 @@ export class DeadLetters implements DeadLetterService {
     return { rows: page.rows.map((row) => this.#options.access.explain(row)), next: page.next };
   }
 
-  async retryBatch(
-    scope: Scope,
-    command: RetryBatchCommand,
-  ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }> {
+  async retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted> {
     validate(command);
     const { webhookIds, eventTypes, categories, from, to, requestsPerSecond, priority } = command;
     const { tenantId } = scope;
-    const selection: Selection = {
+    const selection: DeadLetterSelection = {
       kind: "dead_letters",
       tenantId,
       webhookIds,
@@ -51,7 +61,8 @@ export class DeadLetters implements DeadLetterService {
       to,
     };
     const { count, before } = await measureSelection(this.#options.history, selection);
-    if (command.dryRun) return { operation: null, count };
+    const inactive = count === 0 ? [] : await this.#inactive(selection);
+    if (command.dryRun) return { operation: null, count, inactive };
     const operation = await this.#options.operations.create({
       tenantId,
       kind: "dlq_retry",
@@ -61,7 +72,28 @@ export class DeadLetters implements DeadLetterService {
       total: count,
       before,
     });
-    return { operation, count };
+    return { operation, count, inactive };
+  }
+
+  async #inactive(selection: DeadLetterSelection): Promise<readonly InactiveWebhook[]> {
+    const { access, history } = this.#options;
+    const { kind: _, ...query } = selection;
+    const found: InactiveWebhook[] = [];
+    let looked = 0;
+    for (const { webhook } of access.webhooks()) {
+      const { id, tenantId, status } = webhook;
+      if (status === "active" || (query.tenantId !== null && query.tenantId !== tenantId)) continue;
+      if (query.webhookIds !== null && !query.webhookIds.includes(id)) continue;
+      looked += 1;
+      if (looked > inactiveLookedMax || found.length === inactiveNamedMax) break;
+      const count = await history.countDeadLetters({
+        ...query,
+        webhookIds: [id],
+        countMax: inactiveCountMax,
+      });
+      if (count > 0) found.push({ webhookId: id, status, count });
+    }
+    return found;
   }
 
   operation(scope: Scope, id: string): Promise<BatchOperation> {

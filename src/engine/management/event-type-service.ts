@@ -2,8 +2,8 @@ import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import { isEventTypeName, isSystemEventType } from "../../core/event-type.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
-import type { EventType, RegistryStore } from "../../ports/store/registry.ts";
-import type { EventTypeInput, EventTypeService, Scope } from "../services.ts";
+import type { EventType, EventTypePage, RegistryStore } from "../../ports/store/registry.ts";
+import type { EventTypeInput, EventTypeListQuery, EventTypeService, Scope } from "../services.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { isRecord, jsonBytes, ProblemList } from "./problem-list.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
@@ -22,6 +22,13 @@ const eventTypesMax = 1_000;
 const descriptionLengthMax = 2_000;
 const examplesMax = 20;
 const examplesBytesMax = 256 * 1024;
+/** For checking all examples of a type: as much as one event may take. */
+const examplesValidationUnitsMax = 250_000;
+/** Of all event types of a tenant, as JSON: the documents that describe its webhooks are made from all of them. */
+const catalogueBytesMax = 4 * 1024 * 1024;
+const pageLimitDefault = 50;
+/** A slow reader keeps a page in memory. */
+const pageBytesMax = 1024 * 1024;
 
 /** The catalogue: what a tenant publishes, with schemas that events are held to. */
 export class EventTypes implements EventTypeService {
@@ -32,10 +39,10 @@ export class EventTypes implements EventTypeService {
     this.#options = options;
   }
 
-  async list(scope: Scope, query: { readonly tenantId: string | null }): Promise<readonly EventType[]> {
+  async list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage> {
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
-    const all = await this.#options.registry.eventTypes();
-    return all.filter((eventType) => tenantId === null || eventType.tenantId === tenantId);
+    const { limit = pageLimitDefault, offset = 0, after = null } = query;
+    return this.#options.registry.eventTypePage({ tenantId, after, offset, limit, bytesMax: pageBytesMax });
   }
 
   async get(
@@ -43,8 +50,8 @@ export class EventTypes implements EventTypeService {
     query: { readonly tenantId: string | null; readonly name: string },
   ): Promise<EventType> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
-    const found = (await this.#ofTenant(tenantId)).find(({ name }) => name === query.name);
-    if (found === undefined) throw new NotFoundError("the event type");
+    const found = await this.#options.registry.eventType({ tenantId, name: query.name });
+    if (found === null) throw new NotFoundError("the event type");
     return found;
   }
 
@@ -65,7 +72,7 @@ export class EventTypes implements EventTypeService {
       const eventType = { tenantId, name: query.name };
       if (!(await this.#options.registry.deleteEventType(eventType)))
         throw new NotFoundError("the event type");
-      this.#options.schemas.delete(eventType);
+      this.#options.schemas.changed(eventType);
     });
   }
 
@@ -74,8 +81,8 @@ export class EventTypes implements EventTypeService {
     input: EventTypeInput,
   ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
     const { registry, schemas, clock } = this.#options;
-    const existing = await this.#ofTenant(tenantId);
-    const before = existing.find(({ name }) => name === input.name);
+    const before =
+      typeof input.name === "string" ? await registry.eventType({ tenantId, name: input.name }) : null;
     const now = clock.now();
     const eventType: EventType = {
       tenantId,
@@ -87,19 +94,27 @@ export class EventTypes implements EventTypeService {
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
     };
-    this.#validate(eventType);
-    if (before === undefined && existing.length >= eventTypesMax) {
-      throw new PosthornError(
-        "limit_reached",
-        `the tenant has ${existing.length} event types; its limit is ${eventTypesMax}`,
-      );
-    }
+    await this.#validate(eventType);
+    await this.#checkRoom(eventType, before);
     await registry.saveEventType(eventType);
-    schemas.put(eventType);
-    return { eventType, created: before === undefined };
+    schemas.changed(eventType);
+    return { eventType, created: before === null };
   }
 
-  #validate(eventType: EventType): void {
+  /** A catalogue that is beyond its limit, from a version without one, may still shrink. */
+  async #checkRoom(eventType: EventType, before: EventType | null): Promise<void> {
+    const { count, bytes } = await this.#options.registry.eventTypeUsage(eventType.tenantId);
+    if (before === null && count >= eventTypesMax) {
+      const message = `the tenant has ${count} event types; its limit is ${eventTypesMax}`;
+      throw new PosthornError("limit_reached", message);
+    }
+    const growth = (jsonBytes(eventType) ?? 0) - (before === null ? 0 : (jsonBytes(before) ?? 0));
+    if (growth <= 0 || bytes + growth <= catalogueBytesMax) return;
+    const message = `the tenant's event types have ${bytes} bytes with their schemas and examples, and this would add ${growth}; the limit is ${catalogueBytesMax}`;
+    throw new PosthornError("limit_reached", message);
+  }
+
+  async #validate(eventType: EventType): Promise<void> {
     const problems = new ProblemList();
     const { name, description, deprecated } = eventType;
     if (typeof name !== "string" || !isEventTypeName(name)) {
@@ -112,12 +127,12 @@ export class EventTypes implements EventTypeService {
     problems.text("description", { value: description, lengthMin: 0, lengthMax: descriptionLengthMax });
     if (typeof deprecated !== "boolean")
       problems.add({ field: "deprecated", message: "must be true or false" });
-    this.#checkSchema(eventType, problems);
+    await this.#checkSchema(eventType, problems);
     problems.throwIfAny("the event type");
   }
 
   /** Examples must match the schema: they are what receivers build on. */
-  #checkSchema({ schema, examples }: EventType, problems: ProblemList): void {
+  async #checkSchema({ schema, examples }: EventType, problems: ProblemList): Promise<void> {
     if (
       !Array.isArray(examples) ||
       examples.length > examplesMax ||
@@ -127,23 +142,20 @@ export class EventTypes implements EventTypeService {
       problems.add({ field: "examples", message });
       return;
     }
-    const compiled = schema === null ? null : this.#options.compiler.compile(schema);
+    const compiled = schema === null ? null : await this.#options.compiler.compile(schema);
     if (compiled?.kind === "refused") {
       for (const problem of compiled.problems) problems.add(problem);
       return;
     }
+    const allowance = { unitsLeft: examplesValidationUnitsMax };
     for (const [index, example] of examples.entries()) {
       if (!isRecord(example)) {
         problems.add({ field: `examples[${index}]`, message: "must be an object" });
         continue;
       }
-      for (const { field, message } of compiled?.validate(example) ?? []) {
+      for (const { field, message } of compiled?.validate(example, allowance) ?? []) {
         problems.add({ field: field.replace(/^data/, `examples[${index}]`), message });
       }
     }
-  }
-
-  async #ofTenant(tenantId: string): Promise<readonly EventType[]> {
-    return (await this.#options.registry.eventTypes()).filter((eventType) => eventType.tenantId === tenantId);
   }
 }

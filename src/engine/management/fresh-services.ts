@@ -32,6 +32,7 @@ function freshWebhooks(webhooks: Services["webhooks"], access: Refreshing): Serv
     update: (scope, command) => first(command.id, () => webhooks.update(scope, command)),
     delete: (scope, id) => first(id, () => webhooks.delete(scope, id)),
     enable: (scope, id) => first(id, () => webhooks.enable(scope, id)),
+    resume: (scope, id) => first(id, () => webhooks.resume(scope, id)),
     disable: (scope, id) => first(id, () => webhooks.disable(scope, id)),
     health: (scope, id) => first(id, () => webhooks.health(scope, id)),
     circuit: (scope, command) => first(command.id, () => webhooks.circuit(scope, command)),

@@ -20,6 +20,7 @@ export function newRedelivery(
     ...access.placeOf(delivery.webhook, delivery.eventType),
     priority: delivery.priority,
     state: "pending",
+    reason: null,
     dueAt: delivery.now,
     createdAt: delivery.now,
     origin: delivery.origin,

@@ -14,6 +14,8 @@ export interface RegistryReloadOptions {
   /** Whatever tells of changes. Where nothing does, only the periodic reload finds them, which is more frequent then. */
   readonly changes: readonly StoreChanges[];
   readonly isShared: boolean;
+  /** Tells when the database was restarted or replaced. */
+  readonly watchRestarts?: (listener: () => void) => () => void;
   readonly tenants: TenantDirectory;
   readonly schemas: SchemaRegistry;
   readonly apiKeys: ApiKeys;
@@ -39,6 +41,8 @@ export class RegistryReload {
   #timer: Timer | null = null;
   #periodic: Timer | null = null;
   #isReading = false;
+  /** What the store holds counts, also where it is older than what is known here. */
+  #isFromScratch = false;
   #stopped = false;
 
   constructor(options: RegistryReloadOptions) {
@@ -46,9 +50,14 @@ export class RegistryReload {
   }
 
   start(): void {
-    const { changes, isShared } = this.#options;
+    const { changes, isShared, watchRestarts } = this.#options;
     if (!isShared) return;
     for (const source of changes) this.#unsubscribe.push(source.subscribe((change) => this.#heard(change)));
+    const ended = watchRestarts?.(() => {
+      this.#isFromScratch = true;
+      this.#readAgain(tables);
+    });
+    if (ended !== undefined) this.#unsubscribe.push(ended);
     this.#later();
   }
 
@@ -100,23 +109,27 @@ export class RegistryReload {
   }
 
   async #readTable(table: Table): Promise<void> {
-    const { registry, apiKeys, schemas } = this.#options;
+    const { apiKeys, schemas } = this.#options;
     if (table === "api_keys") await apiKeys.load();
-    else if (table === "event_types") schemas.replaceAll(await registry.eventTypes());
+    else if (table === "event_types") schemas.mayHaveChanged();
     else await this.#readTenants();
   }
 
   async #readTenants(): Promise<void> {
     const { registry, tenants, access } = this.#options;
-    for (const tenant of await registry.tenants()) {
+    const isFromScratch = this.#isFromScratch;
+    const stored = await registry.tenants();
+    if (isFromScratch) tenants.keepOnly(stored);
+    for (const tenant of stored) {
       const known = tenants.get(tenant.id);
       // Changed here while the others were being read.
-      if (known !== undefined && known.updatedAt > tenant.updatedAt) continue;
+      if (!isFromScratch && known !== undefined && known.updatedAt > tenant.updatedAt) continue;
       tenants.set(tenant);
       const { id: tenantId, rateLimit } = tenant;
       if (JSON.stringify(known?.rateLimit ?? null) !== JSON.stringify(rateLimit))
         access.applyTenantLimit({ tenantId, rateLimit });
     }
+    if (isFromScratch) this.#isFromScratch = false;
   }
 }
 

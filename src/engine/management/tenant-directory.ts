@@ -21,6 +21,12 @@ export class TenantDirectory {
     return [...this.#tenants.values()];
   }
 
+  /** Forgets tenants that the store lost. */
+  keepOnly(stored: readonly Tenant[]): void {
+    const ids = new Set(stored.map(({ id }) => id));
+    for (const id of this.#tenants.keys()) if (!ids.has(id)) this.#tenants.delete(id);
+  }
+
   /** After the store has it. */
   set(tenant: Tenant): void {
     this.#tenants.set(tenant.id, tenant);

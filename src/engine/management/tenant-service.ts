@@ -3,7 +3,7 @@ import { changedAt } from "../../core/webhook.ts";
 import type { RateLimitConfig } from "../../core/profile.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { defaultWorkerPool } from "../../ports/store/registry.ts";
-import type { NotificationTarget, RegistryStore, Tenant } from "../../ports/store/registry.ts";
+import type { RegistryStore, Tenant } from "../../ports/store/registry.ts";
 import type { EngineAccess } from "../engine-access.ts";
 import type { Scope, TenantInput, TenantService } from "../services.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
@@ -23,8 +23,6 @@ const poolName = tenantId;
 const setByAdministrators = ["rateLimit", "webhooksMax", "workerPool"] as const;
 const nameLengthMax = 200;
 const limitMax = 1_000_000;
-const targetsMax = 20;
-const addressLengthMax = 2_048;
 
 /** Tenants. Administrators see and make them all; a tenant sees itself, and cannot lift its own limits. */
 export class Tenants implements TenantService {
@@ -84,7 +82,7 @@ function mergeTenant(
   change: { readonly input: TenantInput; readonly problems: ProblemList },
 ): Tenant {
   const { input, problems } = change;
-  const { name, rateLimit, webhooksMax, workerPool, notificationTargets } = input;
+  const { name, rateLimit, webhooksMax, workerPool } = input;
   return {
     ...base,
     name:
@@ -94,10 +92,6 @@ function mergeTenant(
     rateLimit: rateLimit === undefined ? base.rateLimit : readRateLimit(rateLimit, problems),
     webhooksMax: webhooksMax === undefined ? base.webhooksMax : readWebhooksMax(webhooksMax, problems),
     workerPool: workerPool === undefined ? base.workerPool : readWorkerPool(workerPool, problems),
-    notificationTargets:
-      notificationTargets === undefined
-        ? base.notificationTargets
-        : readTargets(notificationTargets, problems),
   };
 }
 
@@ -130,25 +124,4 @@ function readRateLimit(value: unknown, problems: ProblemList): RateLimitConfig |
   });
   const burst = problems.number("rate_limit.burst", { ...range, value: value["burst"] });
   return requestsPerMinute === null || burst === null ? null : { requestsPerMinute, burst };
-}
-
-function readTargets(value: unknown, problems: ProblemList): readonly NotificationTarget[] {
-  if (!Array.isArray(value) || value.length > targetsMax) {
-    problems.add({ field: "notification_targets", message: `must list at most ${targetsMax} targets` });
-    return [];
-  }
-  for (const [index, target] of (value as readonly unknown[]).entries()) {
-    const field = `notification_targets[${index}]`;
-    if (!isRecord(target)) {
-      problems.add({ field, message: "must be an object with kind and address" });
-      continue;
-    }
-    problems.oneOf(`${field}.kind`, { value: target["kind"], allowed: ["email", "webhook"] });
-    problems.text(`${field}.address`, {
-      value: target["address"],
-      lengthMin: 3,
-      lengthMax: addressLengthMax,
-    });
-  }
-  return value as readonly NotificationTarget[];
 }

@@ -38,6 +38,42 @@ export function checkCredentials(input: WebhookInput, context: CredentialsContex
   };
 }
 
+/**
+ * Credentials belong to the origin that they were given for. Who may edit a webhook was never shown them, and must not be able
+ * to have them sent to a place of theirs: for another origin each is given again, or removed with null. A client certificate
+ * stays, because its private key is not sent.
+ */
+export function requireCredentialsAnew(
+  urls: { readonly before: string; readonly after: string },
+  { input, oauth2, held, problems }: MovedCredentials,
+): void {
+  const origin = URL.parse(urls.before)?.origin;
+  if (origin === undefined || origin === (URL.parse(urls.after)?.origin ?? origin)) return;
+  const kept = [
+    { field: "bearer_token", isKept: held.bearerToken && input.bearerToken === undefined },
+    {
+      field: "credential_headers",
+      isKept: held.credentialHeaderNames.length > 0 && input.credentialHeaders === undefined,
+    },
+    { field: "oauth2.client_secret", isKept: oauth2 !== null && input.oauth2?.clientSecret === undefined },
+  ];
+  for (const { field, isKept } of kept) {
+    if (!isKept) continue;
+    const parent = field.split(".")[0] ?? field;
+    const message = `must be given again with a URL at another origin, or ${parent} removed with null`;
+    problems.add({ field, message });
+  }
+}
+
+interface MovedCredentials {
+  readonly input: WebhookInput;
+  /** The OAuth 2.0 client after the change. */
+  readonly oauth2: OAuth2Client | null;
+  /** What the webhook has before the change. */
+  readonly held: HeldCredentials;
+  readonly problems: ProblemList;
+}
+
 function checkBearerToken(value: unknown, problems: ProblemList): void {
   if (value === undefined || value === null || (typeof value === "string" && bearerToken.test(value))) return;
   const message = "must be a token of letters, digits and -._~+/ (2000 at most)";

@@ -7,7 +7,12 @@ import { changedAt, orderingGuarantees, type Webhook, webhookDefaults } from "..
 import type { WebhookInput } from "../services.ts";
 import { isRecord, jsonBytes, type ProblemList } from "./problem-list.ts";
 import { reportContradictions } from "./webhook-contradictions.ts";
-import { checkCredentials, mergeBearerTokenIn, mergeOAuth2 } from "./webhook-credentials-input.ts";
+import {
+  checkCredentials,
+  mergeBearerTokenIn,
+  mergeOAuth2,
+  requireCredentialsAnew,
+} from "./webhook-credentials-input.ts";
 import type { HeldCredentials } from "./webhook-credentials.ts";
 import { mergeAgreements, mergePayloadFormat, mergeSchemes, readProfile } from "./webhook-format-input.ts";
 import { mergeCircuitBreaker, mergeRateLimit } from "./webhook-limits-input.ts";
@@ -80,6 +85,10 @@ export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeC
     metadata: input.metadata === undefined ? base.metadata : readMetadata(input.metadata, problems),
     updatedAt: changedAt(base, now),
   };
+  requireCredentialsAnew(
+    { before: base.url, after: merged.url },
+    { input, oauth2: merged.oauth2, held: context.held, problems },
+  );
   const webhook = { ...merged, verification: mergeVerification(base, { merged, input, problems }) };
   reportContradictions(webhook, { credentials, problems });
   return settled(webhook, now);

@@ -146,8 +146,10 @@ export class WebhookSecrets {
     const current = await this.#currentOf(live, next.kind);
     const now = this.#options.clock.now();
     const overlapping = secrets.some((secret) => secret.kind === next.kind && (secret.expiresAt ?? 0) > now);
-    if (overlapping && !command.force) {
-      const detail = "the overlap of the last rotation is still running; send force to end it now";
+    // Who revokes wants the old keys gone, the one that overlaps among them.
+    if (overlapping && command.mode !== "revoke" && !command.force) {
+      const detail =
+        "the overlap of the last rotation is still running; send force to end it now, or mode revoke";
       throw new PosthornError("rotation_in_progress", detail);
     }
     const others = secrets.filter((secret) => secret.kind !== next.kind);

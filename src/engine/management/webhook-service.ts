@@ -108,8 +108,8 @@ export class Webhooks implements WebhookService {
       .filter(({ webhook }) => tenantId === null || webhook.tenantId === tenantId)
       .filter(({ webhook }) => query.active === null || (webhook.status === "active") === query.active)
       .filter(({ webhook }) => query.eventType === null || receives(webhook, query.eventType))
-      .filter(({ webhook }) => query.after === null || webhook.id > query.after)
-      .toSorted((left, right) => (left.webhook.id < right.webhook.id ? -1 : 1));
+      .filter(({ webhook }) => query.after === null || webhook.id < query.after)
+      .toSorted((left, right) => (left.webhook.id > right.webhook.id ? -1 : 1));
     const shown = found.slice(query.offset, query.offset + query.limit);
     const hasMore = found.length > query.offset + query.limit;
     return {
@@ -163,7 +163,15 @@ export class Webhooks implements WebhookService {
 
   /** What was skipped meanwhile stays skipped until `recover` asks for it (C-46). */
   async enable(scope: Scope, id: string): Promise<WebhookView> {
-    return this.#setActive(scope, { id, active: true });
+    const before = this.#require(scope, id).webhook.status;
+    const view = await this.#setActive(scope, { id, active: true });
+    return before === "active" ? this.resume(scope, id) : view;
+  }
+
+  async resume(scope: Scope, id: string): Promise<WebhookView> {
+    this.#require(scope, id);
+    await this.#options.access.resume(id);
+    return this.#view(this.#require(scope, id));
   }
 
   async disable(scope: Scope, id: string): Promise<WebhookView> {

@@ -31,9 +31,8 @@ export async function sendTestEvent(
       `the webhook is not active, so it would not receive the test; ${remedy}`,
     );
   }
-  const types = await how.store.registry.eventTypes();
-  const example = types.find((type) => type.tenantId === webhook.tenantId && type.name === eventType)
-    ?.examples[0];
+  const registered = await how.store.registry.eventType({ tenantId: webhook.tenantId, name: eventType });
+  const example = registered?.examples[0];
   const fallback = { test: true, webhook_id: webhook.id, sent_at: new Date(how.clock.now()).toISOString() };
   const data = (example ?? fallback) as Readonly<Record<string, unknown>>;
   const sent = await how.access.publishSystemEvent({

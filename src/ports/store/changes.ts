@@ -2,8 +2,8 @@ import type { LaneKey } from "../../core/webhook.ts";
 import type { ConfigChange } from "./config-changes.ts";
 
 /**
- * Hints about work that other processes have left: deliveries they wrote, gave back, or may not go on with. A hint may
- * come late, twice or not at all, so whoever relies on them still looks by itself from time to time.
+ * Hints of work from other processes: deliveries that they wrote, released, or may not go on with. A hint may come
+ * late, twice or not at all, so receivers still look by themselves from time to time.
  */
 export interface StoreChanges {
   /** Returns a function that ends the subscription. Listeners must not throw. */

@@ -1,5 +1,5 @@
 /**
- * Configuration that another process has changed. Like every hint it may come late, twice or not at all; whoever hears it
+ * Configuration that another process has changed. Like every hint it may come late, twice or not at all; its receiver
  * reads the store.
  */
 export type ConfigChange =

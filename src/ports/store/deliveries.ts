@@ -1,4 +1,10 @@
-import type { AttemptRecord, DeliveryOrigin, DeliveryProgress, Priority } from "../../core/delivery.ts";
+import type {
+  AttemptRecord,
+  DeliveryOrigin,
+  DeliveryProgress,
+  Priority,
+  SkipReason,
+} from "../../core/delivery.ts";
 import type { PayloadFormatName } from "../../core/profile.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 
@@ -6,14 +12,17 @@ import type { LaneKey } from "../../core/webhook.ts";
  * The path of an event: everything here is called under load and takes batches.
  *
  * A delivery that waits is free or leased. A lease is taken by `claim`, or by `commit` for deliveries it just wrote
- * (`claim: true`), and ends with a settlement, with `release`, or when it runs out. Only the holder of the newest
- * fence can settle, so a worker that lost its lease cannot overwrite what another one did.
+ * (`claim: true`), and ends with a settlement, with `release`, or when it runs out. Only the holder of the newest lease
+ * token can settle, so a worker that lost its lease cannot overwrite the result of another one.
  *
  * Where several processes share a store, an ordered lane is in the hands of one of them at a time: while it holds a
  * lease there, the others get nothing of the lane. What a process held when it died is free when its leases run out.
  */
 export interface DeliveryStore {
-  /** Writes the whole batch in one transaction, in the order publishes, requeues, settlements, webhook states. */
+  /**
+   * Writes the whole batch in one transaction, in the order publishes, requeues, settlements, webhook states. An empty
+   * one asks whether the store can write at all.
+   */
   commit(batch: CommitBatch): Promise<CommitResult>;
   /** Leases waiting deliveries of each lane asked for. Cost is bound by what is returned, not by the backlog. */
   claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]>;
@@ -75,6 +84,8 @@ export interface NewDelivery {
   readonly lane: LaneKey;
   readonly priority: Priority;
   readonly state: "pending" | "skipped";
+  /** Why it is skipped; null for what waits. */
+  readonly reason: SkipReason | null;
   readonly dueAt: number;
   readonly createdAt: number;
   readonly origin: DeliveryOrigin;
@@ -82,7 +93,8 @@ export interface NewDelivery {
   readonly format: PayloadFormatName;
   /**
    * Lease it to the caller at once, until `leaseUntil`. A store that processes share may refuse in an ordered lane
-   * (fence 0), because something waits there that the caller does not hold; the delivery then waits like the others.
+   * (lease token 0), because something waits there that the caller does not hold; the delivery then waits like the
+   * others.
    */
   readonly claim: boolean;
   readonly leaseUntil: number;
@@ -93,7 +105,7 @@ export type PublishResult =
   | {
       readonly kind: "accepted";
       readonly sequenceNumber: number;
-      /** Of each new delivery, in order; fence 0 where it was not claimed. */
+      /** Of each new delivery, in order; lease token 0 where it was not claimed. */
       readonly leases: readonly Lease[];
     }
   | { readonly kind: "duplicate"; readonly original: DuplicateOriginal }
@@ -128,10 +140,15 @@ export type RequeueResult =
   /** The superseded delivery is leased, or another one took over before: there is one live schedule. */
   | { readonly kind: "in_flight" };
 
-/** The right to settle one delivery. `ref` is the adapter's own handle; a higher fence replaces a lower one. */
+/**
+ * The right to settle one delivery. `ref` is the adapter's own handle; a higher lease token replaces a lower one. It
+ * holds for this delivery alone: a store that was restored may have given the same handle to another one, which it does
+ * not settle.
+ */
 export interface Lease {
   readonly ref: number;
-  readonly fence: number;
+  readonly deliveryId: string;
+  readonly leaseToken: number;
 }
 
 /** The result of one attempt, or of an event without a request (expired, cancelled). */
@@ -152,8 +169,8 @@ export interface WebhookRuntimeState {
   /** Opaque JSON of the circuit breaker and of the endpoint's health. */
   readonly circuit: string | null;
   readonly health: string | null;
-  /** Of the ownership under which it is written (ownership.ts): an older one writes nothing. Absent with one owner. */
-  readonly fence?: number;
+  /** Of the owner that writes it (ownership.ts): an older owner writes nothing. Absent with one owner. */
+  readonly ownerEpoch?: number;
 }
 
 /** How much of one lane to lease. Times are Unix milliseconds. */
@@ -184,11 +201,18 @@ export interface ClaimResult {
   readonly nextDueAt: number | null;
 }
 
-/** A leased delivery with everything an attempt needs, so that no other read follows. */
+/**
+ * A leased delivery with everything an attempt needs, so that no other read follows. Whose it is, is read from the rows
+ * themselves: the three say different things when the store, or what was remembered of it, is wrong.
+ */
 export interface ClaimedDelivery {
   readonly lease: Lease;
   readonly id: string;
+  /** The webhook that the delivery is stored for; not taken from the lane that was asked for. */
   readonly webhookId: string;
+  /** The tenant of that webhook; null when no such webhook is stored. */
+  readonly webhookTenantId: string | null;
+  /** The tenant of the event. */
   readonly tenantId: string;
   readonly eventId: string;
   readonly eventType: string;

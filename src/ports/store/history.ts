@@ -59,6 +59,8 @@ export interface StoredDelivery {
   readonly progress: DeliveryProgress;
   /** Category of the last failed attempt. */
   readonly category: FailureCategory | null;
+  /** It waits for a retry, and the Retry-After of its last attempt decided until when. */
+  readonly retryAfterHolds: boolean;
   readonly completedAt: number | null;
   /** The delivery that took over after a manual retry. */
   readonly supersededBy: string | null;

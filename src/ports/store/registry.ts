@@ -1,4 +1,7 @@
-/** Tenants, API keys and event types: small tables that change rarely. */
+/**
+ * Tenants, API keys and event types: tables that change rarely. Event types are documents of up to half a megabyte, a
+ * thousand for each tenant, so they are read by name or a page at a time.
+ */
 export interface RegistryStore {
   saveTenant(tenant: Tenant): Promise<void>;
   tenants(): Promise<readonly Tenant[]>;
@@ -9,8 +12,12 @@ export interface RegistryStore {
   apiKeys(): Promise<readonly ApiKey[]>;
 
   saveEventType(eventType: EventType): Promise<void>;
-  deleteEventType(query: { readonly tenantId: string; readonly name: string }): Promise<boolean>;
-  eventTypes(): Promise<readonly EventType[]>;
+  deleteEventType(key: EventTypeKey): Promise<boolean>;
+  eventType(key: EventTypeKey): Promise<EventType | null>;
+  /** By tenant and name. Ends at `limit` rows or once they have `bytesMax` bytes, but never without a row. */
+  eventTypePage(query: EventTypeQuery): Promise<EventTypePage>;
+  /** How much one tenant has registered, without reading it. */
+  eventTypeUsage(tenantId: string): Promise<{ readonly count: number; readonly bytes: number }>;
 }
 
 /** The pool of workers that serves whoever has no other (WDS-220). */
@@ -30,7 +37,7 @@ export interface Tenant {
   readonly updatedAt: number;
 }
 
-/** Where the owner is told about suspended webhooks and dead letters. Sending is due with the notifications issue. */
+/** Where an owner could be told of its webhooks. Kept and not offered: nothing is sent there yet. */
 export interface NotificationTarget {
   readonly kind: "email" | "webhook";
   readonly address: string;
@@ -52,6 +59,28 @@ export interface ApiKey {
   readonly tenantId: string | null;
   readonly createdAt: number;
   readonly expiresAt: number | null;
+}
+
+/** Names an event type. */
+export interface EventTypeKey {
+  readonly tenantId: string;
+  readonly name: string;
+}
+
+/** Which event types to read; those of all tenants with `tenantId: null`. */
+export interface EventTypeQuery {
+  readonly tenantId: string | null;
+  /** The last one of the page before; it may be gone. */
+  readonly after: EventTypeKey | null;
+  readonly offset: number;
+  readonly limit: number;
+  readonly bytesMax: number;
+}
+
+/** `next` is the `after` of the next page, null at the end. */
+export interface EventTypePage {
+  readonly rows: readonly EventType[];
+  readonly next: EventTypeKey | null;
 }
 
 /** A registered event type; types that are not registered can be published too. */

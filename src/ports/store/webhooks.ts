@@ -26,6 +26,8 @@ export interface WebhookStore {
   findBySecretDigest(
     digest: string,
   ): Promise<{ readonly webhookId: string; readonly tenantId: string } | null>;
+  /** Whether any secret is stored, of a webhook or of a tenant. */
+  hasSecrets(): Promise<boolean>;
   /** Ids of deleted webhooks whose waiting deliveries upkeep has not finished cancelling. */
   deletedWithWork(): Promise<readonly string[]>;
 }

@@ -16,7 +16,7 @@ export function nodeHttpListener(
 ): (request: NodeRequest, response: NodeResponse & { destroy(): unknown }) => void {
   return (request, response) => {
     if (request.readableDidRead === true) {
-      // Not thrown: nothing would catch it, and a stranger may choose a type that some parser takes.
+      // Not thrown: nothing would catch it, and an attacker may choose a type that some parser takes.
       writeAnswer(response, receiver.refuse(alreadyParsed({ by: "The application", remedy })));
       return;
     }

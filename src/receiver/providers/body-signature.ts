@@ -38,6 +38,7 @@ export function createBodyVerifier(
       if (signature === null) return rejected("malformed_header", `${scheme.header} is not ${scheme.form}`);
       return { contents: [[message.body]], signatures: [signature], timestampSeconds: null };
     },
+    isMessageIdUnsigned: true,
     messageIdOf: (message: ReceivedMessage) =>
       options.unsignedMessageId === true ? messageIdFrom(message.headers.get(scheme.idHeader)) : null,
     ...(scheme.bodyTimeOf === undefined ? {} : { bodyTimeOf: scheme.bodyTimeOf }),

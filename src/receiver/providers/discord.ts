@@ -15,7 +15,7 @@ const signatureBytes = 64;
 
 /** Message id: `id` of an interaction; webhook events have none. */
 export function createDiscordVerifier(crypto: ReceiverCrypto, options: DiscordOptions): MessageVerifier {
-  return createPublicKeyVerifier({
+  return createPublicKeyVerifier(crypto, {
     name: "discord",
     producer: options.producer ?? "discord",
     keys: keyTexts(options.publicKeys, "publicKeys").map(keyOf),

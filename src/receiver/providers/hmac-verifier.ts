@@ -2,6 +2,8 @@
 import type { ReceiverCrypto } from "../crypto.ts";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message.ts";
 import { andThen, whenAll } from "./maybe-promise.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
+import { replayIdOf } from "./replay-id.ts";
 import { isRejected, rejected } from "./reading.ts";
 import type { Rejected } from "./reading.ts";
 
@@ -23,6 +25,8 @@ export interface HmacScheme {
   claimOf(message: ReceivedMessage, now: { readonly nowSeconds: number }): HmacClaim | Rejected;
   /** Runs on authentic bytes alone. */
   messageIdOf(message: ReceivedMessage): string | null;
+  /** The message id is in a header that nobody signed. */
+  readonly isMessageIdUnsigned?: boolean;
   /** For a provider whose signed time is inside the body. Runs on authentic bytes alone. */
   bodyTimeOf?(message: ReceivedMessage, now: { readonly nowSeconds: number }): number | Rejected;
 }
@@ -32,17 +36,18 @@ export function createHmacVerifier(crypto: ReceiverCrypto, scheme: HmacScheme): 
     verify(message, now) {
       const claim = scheme.claimOf(message, now);
       if (isRejected(claim)) return claim;
-      return andThen(matches({ crypto, scheme, claim }), (isAuthentic): Verification => {
+      return andThen(matches({ crypto, scheme, claim }), (isAuthentic): MaybePromise<Verification> => {
         if (!isAuthentic) return rejected("no_matching_signature", "no signature fits a key");
         const timestampSeconds = scheme.bodyTimeOf?.(message, now) ?? claim.timestampSeconds;
         if (isRejected(timestampSeconds)) return timestampSeconds;
-        return {
-          kind: "verified",
-          scheme: scheme.name,
-          producer: scheme.producer,
-          messageId: scheme.messageIdOf(message),
-          timestampSeconds,
-        };
+        const { name, producer } = scheme;
+        const messageId = scheme.messageIdOf(message);
+        const verified = { kind: "verified", scheme: name, producer, messageId, timestampSeconds } as const;
+        const [signed] = claim.contents;
+        const isIdSigned = messageId !== null && scheme.isMessageIdUnsigned !== true;
+        // Without a signed time two messages may well be the same to the letter.
+        if (isIdSigned || timestampSeconds === null || signed === undefined) return verified;
+        return andThen(replayIdOf(crypto, signed), (replayId) => ({ ...verified, replayId }));
       });
     },
   };

@@ -1,6 +1,6 @@
 /**
  * What the person who sets up a provider gives, checked once. A mistake here is the program's own and throws at the
- * start; nothing after this throws for what a stranger sends. No message ever holds any part of a key.
+ * start; nothing after this throws for what an attacker sends. No message ever holds any part of a key.
  */
 import { ReceiverError } from "../receiver-error.ts";
 import { utf8 } from "./bytes.ts";

@@ -1,9 +1,11 @@
 /** The common half of the providers that sign `{timestamp}{body}` with a private key: Discord and SendGrid. */
+import type { ReceiverCrypto } from "../crypto.ts";
 import type { MessageVerifier, ReceivedMessage, Verification } from "../message.ts";
 import { utf8 } from "./bytes.ts";
 import { andThen, whenAll } from "./maybe-promise.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
 import { headerOf, isRejected, rejected, timestampOf } from "./reading.ts";
+import { replayIdOf } from "./replay-id.ts";
 
 interface PublicKeyScheme {
   readonly name: string;
@@ -24,7 +26,7 @@ interface PublicKeyScheme {
   messageIdOf(message: ReceivedMessage): string | null;
 }
 
-export function createPublicKeyVerifier(scheme: PublicKeyScheme): MessageVerifier {
+export function createPublicKeyVerifier(crypto: ReceiverCrypto, scheme: PublicKeyScheme): MessageVerifier {
   const { name, producer, toleranceSeconds, keys } = scheme;
   return {
     verify(message, { nowSeconds }) {
@@ -39,15 +41,12 @@ export function createPublicKeyVerifier(scheme: PublicKeyScheme): MessageVerifie
         return rejected("malformed_header", `${scheme.signatureHeader} is not ${scheme.form}`);
       const data = [utf8(time), message.body];
       const checks = keys.map((publicKey) => scheme.isSigned({ publicKey, signature, data }));
-      return andThen(whenAll(checks), (results): Verification => {
+      return andThen(whenAll(checks), (results): MaybePromise<Verification> => {
         if (!results.includes(true)) return rejected("no_matching_signature", "no key fits the signature");
-        return {
-          kind: "verified",
-          scheme: name,
-          producer,
-          messageId: scheme.messageIdOf(message),
-          timestampSeconds,
-        };
+        const messageId = scheme.messageIdOf(message);
+        const verified = { kind: "verified", scheme: name, producer, messageId, timestampSeconds } as const;
+        if (messageId !== null) return verified;
+        return andThen(replayIdOf(crypto, data), (replayId) => ({ ...verified, replayId }));
       });
     },
   };

@@ -41,7 +41,8 @@ suite("published examples", () => {
   });
 
   test("Twilio: webhooks security, the example of the older and of the newer page", () => {
-    const verifier = providers.twilio({ secrets: "12345", publicUrl: "https://mycompany.com/myapp.php" });
+    const publicUrl = "https://mycompany.com/myapp.php?foo=1&bar=2";
+    const verifier = providers.twilio({ secrets: "12345", publicUrl });
     for (const [caller, signature] of [
       ["14158675309", "RSOYDt4T1cUTdK1PDd93/VVr8B8="],
       ["12349013030", "0/KCTR6DLpKmkAf8muzZqo1nDgQ="],
@@ -98,7 +99,7 @@ suite("Twilio's ways of writing", () => {
       signature: "E4g3B03c/Luj/seaEoKK8+YhSsU=",
     },
     {
-      publicUrl: "https://example.com/sms",
+      publicUrl: "https://example.com/sms?a=b%20c&d='e'",
       url: "/sms?a=b%20c&d='e'",
       form: "b=2&a=1&b=1&b=2&B=0",
       signature: "bIKrWpmDxkE1iMTcNvine1FSUmE=",
@@ -126,6 +127,19 @@ suite("Twilio's ways of writing", () => {
         "Content-Type": "application/x-www-form-urlencoded",
       };
       assert.equal(outcome(verifier, messageOf(headers, form, url)), "verified", form);
+    }
+  });
+
+  test("what was signed for another query of the same path is not for this address", () => {
+    const found = made.find(({ url }) => url.includes("a=b"));
+    const { publicUrl, url, form, signature } = found ?? assert.fail();
+    const headers = {
+      "X-Twilio-Signature": signature,
+      "Content-Type": "application/x-www-form-urlencoded",
+    };
+    for (const other of [publicUrl.replace("a=b", "a=c"), "https://example.com/sms", `${publicUrl}&x=1`]) {
+      const verifier = providers.twilio({ secrets: "12345", publicUrl: other });
+      assert.equal(outcome(verifier, messageOf(headers, form, url)), "no_matching_signature", other);
     }
   });
 

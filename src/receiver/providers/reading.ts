@@ -1,4 +1,4 @@
-/** Reads what a stranger sent: every length is bounded, and what does not fit is a rejection, never an exception. */
+/** Reads what an attacker sent: every length is bounded, and what does not fit is a rejection, never an exception. */
 import type { ReceivedMessage, Verification } from "../message.ts";
 import { textOf } from "./bytes.ts";
 
@@ -6,7 +6,7 @@ export type Rejected = Extract<Verification, { kind: "rejected" }>;
 
 /** No provider's header comes near; longer ones are not looked at. */
 const headerLengthMax = 4_096;
-/** More signatures than any rotation needs; bounds the work that a stranger can ask for. */
+/** More signatures than any rotation needs; bounds the work that an attacker can ask for. */
 const entriesMax = 32;
 
 export function rejected(cause: Rejected["cause"], detail: string): Rejected {
@@ -64,7 +64,7 @@ export function ageProblem(
   return null;
 }
 
-/** A field of a JSON object. Only for bytes that are verified: a stranger's JSON is not parsed. */
+/** A field of a JSON object. Only for bytes that are verified: an attacker's JSON is not parsed. */
 export function fieldOf(body: Uint8Array, name: string): unknown {
   try {
     const value: unknown = JSON.parse(textOf(body));

@@ -17,7 +17,7 @@ const signatureBytesMax = 72;
 
 /** Message id: none; one message holds many events, each with its `sg_event_id`. */
 export function createSendgridVerifier(crypto: ReceiverCrypto, options: SendgridOptions): MessageVerifier {
-  return createPublicKeyVerifier({
+  return createPublicKeyVerifier(crypto, {
     name: "sendgrid",
     producer: options.producer ?? "sendgrid",
     keys: keyTexts(options.publicKeys, "publicKeys").map(keyOf),

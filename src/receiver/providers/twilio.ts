@@ -18,8 +18,8 @@ import { headerOf, isRejected, messageIdFrom, rejected } from "./reading.ts";
 import type { Rejected } from "./reading.ts";
 
 /**
- * `secrets` are the auth tokens. `publicUrl` is the address entered at Twilio; its query is ignored, because Twilio adds
- * to it: the query of the request itself is used, which the signature covers.
+ * `secrets` are the auth tokens. `publicUrl` is the address entered at Twilio, with its query: what is signed for another
+ * address of the account is not for this one. Twilio adds `bodySHA256` to the query, and nothing else.
  */
 export interface TwilioOptions extends SecretOptions, PublicUrlOptions, UnsignedIdOptions {}
 
@@ -28,17 +28,19 @@ const digestBytes = 32;
 const queryLengthMax = 8_192;
 const formBytesMax = 262_144;
 const parametersMax = 1_000;
+const bodyDigestStart = "bodySHA256=";
 
 /** Message id: none is signed; `I-Twilio-Idempotency-Token` with `unsignedMessageId`. */
 export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOptions): MessageVerifier {
-  const [address = ""] = publicUrlOf(options).split("?", 1);
+  const [address = "", ...queries] = publicUrlOf(options).split("?");
+  const parameters = parametersIn(queries.join("?"));
   const addresses = [...new Set([withPort(address), withoutPort(address)])];
   const signatureVerifier = createHmacVerifier(crypto, {
     name: "twilio",
     producer: options.producer ?? "twilio",
     hash: "sha1",
     keys: secretBytes(options.secrets),
-    claimOf: (message) => claimOf(message, addresses),
+    claimOf: (message) => claimOf(message, { addresses, parameters }),
     messageIdOf: (message) =>
       options.unsignedMessageId === true
         ? messageIdFrom(message.headers.get("I-Twilio-Idempotency-Token"))
@@ -52,20 +54,34 @@ export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOpti
   };
 }
 
-function claimOf(message: ReceivedMessage, addresses: readonly string[]): HmacClaim | Rejected {
+interface Expected {
+  /** Without the query. */
+  readonly addresses: readonly string[];
+  /** Of the query, each as it is written. */
+  readonly parameters: readonly string[];
+}
+
+function claimOf(message: ReceivedMessage, expected: Expected): HmacClaim | Rejected {
   const header = headerOf(message, "X-Twilio-Signature");
   if (isRejected(header)) return header;
   const signature = base64Bytes(header, { lengthMax: signatureBytes });
   if (signature === null) return rejected("malformed_header", "X-Twilio-Signature is not 20 bytes in base64");
   const query = queryOf(message);
   if (query.length > queryLengthMax) return rejected("malformed_header", "the query is too long");
+  const own = parametersIn(query.slice(1)).filter((parameter) => !parameter.startsWith(bodyDigestStart));
+  if (own.join("&") !== expected.parameters.join("&"))
+    return rejected("no_matching_signature", "the query is not the one of publicUrl");
   const parameters = parametersOf(message);
   if (isRejected(parameters)) return parameters;
   return {
-    contents: addresses.map((address) => [utf8(address + query + parameters)]),
+    contents: expected.addresses.map((address) => [utf8(address + query + parameters)]),
     signatures: [signature],
     timestampSeconds: null,
   };
+}
+
+function parametersIn(query: string): readonly string[] {
+  return query.split("&").filter((parameter) => parameter !== "");
 }
 
 /** With its question mark; empty when there is none. */

@@ -33,5 +33,6 @@ function combined(left: Extract<Verification, { kind: "verified" }>, right: Veri
     messageId: left.messageId ?? right.messageId,
     timestampSeconds: left.timestampSeconds ?? right.timestampSeconds,
     ...(replayId !== undefined && { replayId }),
+    ...((left.isKeyAuthentic === true || right.isKeyAuthentic === true) && { isKeyAuthentic: true }),
   };
 }

@@ -32,7 +32,8 @@ export function prepareBearerVerifier(crypto: ReceiverCrypto, options: BearerOpt
         if (crypto.equal(given, value)) producer ??= name;
       }
       if (producer === null) return rejected("bad_token", "the bearer token is not known");
-      return { kind: "verified", scheme: "bearer", producer, messageId: null, timestampSeconds: null };
+      const verified = { kind: "verified", scheme: "bearer", producer, messageId: null } as const;
+      return { ...verified, timestampSeconds: null, isKeyAuthentic: true };
     },
   };
 }

@@ -80,6 +80,7 @@ for (const [name, crypto] of cryptos) {
         producer: "caller",
         messageId,
         timestampSeconds: signedAt,
+        isKeyAuthentic: true,
       });
       assert.equal(await causeOf(all, standardHeaders([secret])), "missing_header");
       assert.equal(await causeOf(all, { authorization: "Bearer token" }), "missing_header");

@@ -1,4 +1,4 @@
-/** What strangers can make a receiver compute: they know a keyid, which is public, and no key. */
+/** What attackers can make a receiver compute: they know a keyid, which is public, and no key. */
 import assert from "node:assert/strict";
 import * as nodeCrypto from "node:crypto";
 import { test } from "node:test";
@@ -7,6 +7,7 @@ import { createNodeCrypto } from "../crypto-node.ts";
 import type { Verification } from "../message.ts";
 import { prepareHttpSignaturesVerifier } from "./http-signatures.ts";
 import { type Headers, newSecret, orderBody, received, signedAt } from "./signed-messages.fixture.ts";
+import { processorMs } from "../../../test/services/processor-time.ts";
 
 const verifier = prepareHttpSignaturesVerifier(createNodeCrypto(nodeCrypto), {
   keys: [{ key: newSecret(), keyId: "team-a" }],
@@ -38,11 +39,11 @@ async function verified(forged: {
 const timeMsMax = 1_000;
 
 test("a field of many blanks costs time in proportion to its length", async () => {
-  const startedAt = performance.now();
+  const startedAt = processorMs();
   const blanks = { "x-a": `a${" ".repeat(13_000)}b` };
   const { kind } = await verified({ labels: 16, components: '"x-a" "x-a";bs', headers: blanks });
   assert.equal(kind, "rejected");
-  assert.ok(performance.now() - startedAt < timeMsMax);
+  assert.ok(processorMs() - startedAt < timeMsMax);
 });
 
 test("a signature that covers hundreds of parts is refused before any is read", async () => {

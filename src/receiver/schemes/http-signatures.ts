@@ -19,6 +19,7 @@ import { utf8 } from "../providers/bytes.ts";
 import { andThen, type MaybePromise } from "../providers/maybe-promise.ts";
 import { misconfigured, type ToleranceOptions, toleranceOf } from "../providers/options.ts";
 import { ageProblem, isRejected, type Rejected, rejected } from "../providers/reading.ts";
+import { replayIdOf } from "../providers/replay-id.ts";
 import { firstMatch, firstVerified } from "./first-match.ts";
 import {
   type FoundKey,
@@ -109,7 +110,7 @@ interface Claim {
   readonly nowSeconds: number;
 }
 
-/** From the cheapest question to the dearest; a stranger without a known `keyid` never gets anything computed. */
+/** From the cheapest question to the dearest; an attacker without a known `keyid` never gets anything computed. */
 function verifyOne(claim: Claim): MaybePromise<Verification> {
   const { input } = claim.signed;
   const key = input.keyid === null ? null : claim.keys(input.keyid);
@@ -176,10 +177,13 @@ function verifySignature(claim: Claim, { key, algorithm, producer }: FoundKey): 
     key.kind === "ed25519"
       ? crypto.verifyEd25519({ publicKey: key.bytes, signature, data })
       : andThen(crypto.hmac({ hash: "sha256", key: key.bytes, data }), (mac) => crypto.equal(mac, signature));
-  return andThen(fits, (isSigned): Verification => {
+  return andThen(fits, (isSigned): MaybePromise<Verification> => {
     if (!isSigned) return noMatch(claim);
-    const timestampSeconds = signed.input.created;
-    return { kind: "verified", scheme: `rfc9421-${algorithm}`, producer, messageId: null, timestampSeconds };
+    const { created: timestampSeconds, components } = signed.input;
+    const scheme = `rfc9421-${algorithm}`;
+    const verified = { kind: "verified", scheme, producer, messageId: null, timestampSeconds } as const;
+    if (components.includes('"idempotency-key"')) return { ...verified, isKeyAuthentic: true };
+    return andThen(replayIdOf(crypto, data), (replayId) => ({ ...verified, replayId }));
   });
 }
 

@@ -37,7 +37,9 @@ function refusePrivateKey(text: string): void {
 function sharedBytes(text: string): Uint8Array {
   const bytes = decoded(text.startsWith("whsec_") ? text.slice("whsec_".length) : text);
   if (bytes.length >= sharedBytesMin && bytes.length <= sharedBytesMax) return bytes;
-  throw misconfigured(`a shared secret has 24 to 64 bytes, this one has ${bytes.length}`);
+  throw misconfigured(
+    `a shared secret is whsec_ and the base64 of 24 to 64 bytes, this one has ${bytes.length}`,
+  );
 }
 
 function publicKeyBytes(text: string): Uint8Array {

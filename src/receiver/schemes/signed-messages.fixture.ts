@@ -96,7 +96,7 @@ const headerNames = [
   "host",
 ];
 
-/** Requests as a stranger might send them: any header values, sometimes grown out of valid ones. */
+/** Requests as an attacker might send them: any header values, sometimes grown out of valid ones. */
 export function strangeMessages(valid: Headers): fc.Arbitrary<ReceivedMessage> {
   const noise = fc.oneof(
     fc.string({ unit: "binary", maxLength: 60 }),

@@ -164,7 +164,7 @@ for (const [name, crypto] of cryptos) {
       assert.match(other.detail, /whpk_/);
     });
 
-    test("whatever a stranger sends, the verifier answers", async () => {
+    test("whatever an attacker sends, the verifier answers", async () => {
       const verifier = prepareStandardWebhooksVerifier(crypto, { keys: [secret, pair.publicKey] });
       await fc.assert(
         fc.asyncProperty(strangeMessages(valid), async (message) => {
@@ -185,8 +185,16 @@ describe("setting up Standard Webhooks", () => {
     ["an empty key", "", /keys is not set/],
     ["an unset variable", undefined, /environment variable/],
     ["a bare prefix", "whsec_", /not padded standard base64/],
-    ["a short secret", `whsec_${Buffer.alloc(23).toString("base64")}`, /24 to 64 bytes, this one has 23/],
-    ["a long secret", `whsec_${Buffer.alloc(65).toString("base64")}`, /24 to 64 bytes, this one has 65/],
+    [
+      "a short secret",
+      `whsec_${Buffer.alloc(23).toString("base64")}`,
+      /is whsec_ and the base64 of 24 to 64 bytes, this one has 23/,
+    ],
+    [
+      "a long secret",
+      `whsec_${Buffer.alloc(65).toString("base64")}`,
+      /is whsec_ and the base64 of 24 to 64 bytes, this one has 65/,
+    ],
     ["a public key of another length", `whpk_${Buffer.alloc(31).toString("base64")}`, /32 bytes/],
     ["URL-safe base64", `whsec_${Buffer.alloc(24, 0xff).toString("base64url")}`, /base64/],
     ["a key with a line break", `${secret}\n`, /blanks/],
@@ -218,19 +226,26 @@ describe("setting up Standard Webhooks", () => {
     assert.ok(!(verifier.verify(received(valid), { nowSeconds: signedAt }) instanceof Promise));
   });
 
-  test("a header full of signatures is answered quickly", () => {
-    const verifier = prepareStandardWebhooksVerifier(crypto, {
+  test("a header full of signatures does not make every key try every one of them", () => {
+    let trials = 0;
+    const counting = {
+      ...crypto,
+      verifyEd25519: (claim: Parameters<typeof crypto.verifyEd25519>[0]) => {
+        trials += 1;
+        return crypto.verifyEd25519(claim);
+      },
+    };
+    const verifier = prepareStandardWebhooksVerifier(counting, {
       keys: Array.from({ length: 16 }, () => newPair().publicKey),
     });
     const entries = Array.from(
       { length: 40 },
       (_, index) => `v1a,${Buffer.alloc(64, index).toString("base64")}`,
     );
-    const startedAt = performance.now();
     const result = verifier.verify(received({ ...valid, "webhook-signature": entries.join(" ") }), {
       nowSeconds: signedAt,
     });
     assert.equal(!(result instanceof Promise) && result.kind, "rejected");
-    assert.ok(performance.now() - startedAt < 1000);
+    assert.equal(trials, 32);
   });
 });

@@ -18,8 +18,14 @@ export interface StandardWebhooksOptions extends ToleranceOptions {
 }
 
 const signatureBytes = { v1: 32, v1a: 64 } as const;
-/** More than any rotation needs; bounds the work that a stranger can ask for. */
+/** More than any rotation needs; bounds the work that an attacker can ask for. */
 const signaturesMax = { v1: 32, v1a: 8 } as const;
+/**
+ * Each `v1a` signature may have to be tried with each public key, at a tenth of a millisecond or more. With many keys fewer
+ * signatures are looked at, two at least: a sender that rotates signs with the old key and the new one.
+ */
+const ed25519TrialsMax = 32;
+const rotatingSignatures = 2;
 
 interface ProducerKey {
   readonly producer: string;
@@ -38,6 +44,9 @@ export function prepareStandardWebhooksVerifier(
 ): MessageVerifier {
   const keys = readByProducer(options.keys, { option: "keys", read: readVerificationKey });
   const toleranceSeconds = toleranceOf(options);
+  const publicKeys = keys.filter(({ value }) => value.kind === "ed25519").length;
+  const v1aMax = Math.max(rotatingSignatures, Math.floor(ed25519TrialsMax / Math.max(1, publicKeys)));
+  const counts = { ...signaturesMax, v1a: Math.min(signaturesMax.v1a, v1aMax) };
   return {
     verify(message, { nowSeconds }) {
       const messageId = headerOf(message, "Webhook-ID");
@@ -52,7 +61,7 @@ export function prepareStandardWebhooksVerifier(
       }
       const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
       if (isRejected(timestampSeconds)) return timestampSeconds;
-      const signatures = signaturesIn(header);
+      const signatures = signaturesIn(header, counts);
       const data = [utf8(`${messageId}.${time}.`), message.body];
       const signer = firstMatch(keys, (key) => hasSigned(crypto, { key: key.value, signatures, data }));
       return andThen(signer, (key): Verification => {
@@ -65,11 +74,11 @@ export function prepareStandardWebhooksVerifier(
 }
 
 /** Entries of other schemes and of other lengths are passed over (TS16-67). */
-function signaturesIn(header: string): Signatures {
+function signaturesIn(header: string, counts: Readonly<Record<"v1" | "v1a", number>>): Signatures {
   const found: { readonly v1: Uint8Array[]; readonly v1a: Uint8Array[] } = { v1: [], v1a: [] };
   for (const entry of header.split(" ")) {
     const scheme = schemeOfEntry(entry);
-    if (scheme === null || found[scheme].length >= signaturesMax[scheme]) continue;
+    if (scheme === null || found[scheme].length >= counts[scheme]) continue;
     const bytes = decodeBase64(entry.slice(scheme.length + 1));
     if (bytes?.length === signatureBytes[scheme]) found[scheme].push(bytes);
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { cryptos } from "../cryptos.fixture.ts";
@@ -44,8 +44,22 @@ for (const [name, crypto] of cryptos) {
         producer: "default",
         messageId: null,
         timestampSeconds: signedAt,
-        replayId: /v1=([0-9a-f]{64})/.exec(valid["x-webhook-signature"] ?? "")?.[1],
+        replayId: createHash("sha256").update(`${signedAt}.`).update(orderBody).digest("hex"),
       });
+    });
+
+    test("WDS-172 the signed key of an event is its id, whatever else an attacker puts beside it", async () => {
+      const body = Buffer.from(
+        '{"id":"e1","event_type":"order.paid","data":{},"idempotency_key":"order-4711"}',
+      );
+      const v1 = createHmac("sha256", secret).update(`${signedAt}.`).update(body).digest("hex");
+      const headers = { "x-webhook-signature": `t=${signedAt},v1=${v1}`, "x-idempotency-key": "other" };
+      const result = await verify({ ...received(headers), body });
+      assert.ok(result.kind === "verified");
+      assert.deepEqual(
+        [result.messageId, result.replayId, result.isKeyAuthentic],
+        ["order-4711", undefined, undefined],
+      );
     });
 
     test("a secret without its prefix is the same secret", async () => {
@@ -110,7 +124,7 @@ for (const [name, crypto] of cryptos) {
       }
     });
 
-    test("whatever a stranger sends, the verifier answers", async () => {
+    test("whatever an attacker sends, the verifier answers", async () => {
       const verifier = prepareXWebhookVerifier(crypto, { secrets: secret });
       await fc.assert(
         fc.asyncProperty(strangeMessages(valid), async (message) => {

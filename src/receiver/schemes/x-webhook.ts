@@ -1,10 +1,19 @@
 /** `X-Webhook-Signature: t=…,v1=…`: HMAC-SHA256 in hex over `{t}.{body}` (WDS-153 to 155, C-18). */
 import type { ReceiverCrypto } from "../crypto.ts";
 import type { MessageVerifier, Verification } from "../message.ts";
-import { hexBytes, hexOf, utf8 } from "../providers/bytes.ts";
-import { andThen } from "../providers/maybe-promise.ts";
+import { hexBytes, utf8 } from "../providers/bytes.ts";
+import { andThen, type MaybePromise } from "../providers/maybe-promise.ts";
 import { type ToleranceOptions, toleranceOf } from "../providers/options.ts";
-import { headerOf, isRejected, rejected, timestampOf, valuesIn } from "../providers/reading.ts";
+import {
+  fieldOf,
+  headerOf,
+  isRejected,
+  messageIdFrom,
+  rejected,
+  timestampOf,
+  valuesIn,
+} from "../providers/reading.ts";
+import { replayIdOf } from "../providers/replay-id.ts";
 import { type ByProducer, readByProducer } from "./by-producer.ts";
 import { firstMatch } from "./first-match.ts";
 import { readSecretText } from "./key-text.ts";
@@ -18,7 +27,10 @@ export interface XWebhookOptions extends ToleranceOptions {
 const signatureBytes = 32;
 const header = "X-Webhook-Signature";
 
-/** The scheme signs no message id. Throws ReceiverError `misconfigured` for keys that are not shared secrets. */
+/**
+ * Message id: `idempotency_key` of the signed event (WDS-172), null for other bodies. The header of that name is not signed.
+ * Throws ReceiverError `misconfigured` for keys that are not shared secrets.
+ */
 export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhookOptions): MessageVerifier {
   const keys = readByProducer(options.secrets, { option: "secrets", read: keysOf }).flatMap(
     ({ producer, value }) => value.map((bytes) => ({ producer, bytes })),
@@ -40,22 +52,20 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
       if (signatures.length === 0)
         return rejected("malformed_header", `${header} has no v1= of 64 hex digits`);
       const data = [utf8(`${time}.`), message.body];
-      let replayId: string | undefined;
       const signer = firstMatch(keys, ({ bytes }) =>
-        andThen(crypto.hmac({ hash: "sha256", key: bytes, data }), (expected) => {
-          if (!signatures.some((signature) => crypto.equal(signature, expected))) return false;
-          // The header may hold others beside it, which anybody can add.
-          replayId = hexOf(expected);
-          return true;
-        }),
+        andThen(crypto.hmac({ hash: "sha256", key: bytes, data }), (expected) =>
+          signatures.some((signature) => crypto.equal(signature, expected)),
+        ),
       );
-      return andThen(signer, (key): Verification => {
+      return andThen(signer, (key): MaybePromise<Verification> => {
         if (key === null) {
           return rejected("no_matching_signature", "no v1 fits a secret: another secret, or an altered body");
         }
         const { producer } = key;
-        const verified = { kind: "verified", scheme: "x-webhook-v1", producer, messageId: null } as const;
-        return { ...verified, timestampSeconds, replayId };
+        const messageId = messageIdFrom(fieldOf(message.body, "idempotency_key"));
+        const verified = { kind: "verified", scheme: "x-webhook-v1", producer, messageId } as const;
+        if (messageId !== null) return { ...verified, timestampSeconds };
+        return andThen(replayIdOf(crypto, data), (replayId) => ({ ...verified, timestampSeconds, replayId }));
       });
     },
   };

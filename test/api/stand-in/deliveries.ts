@@ -24,10 +24,14 @@ export function createDeliveries(world: World, { now }: StandInOptions): Service
         statusCode: null,
         responseSample: null,
       } as const;
+      const notes = {
+        retryAfter: { value: "5", effect: "lower_bound" },
+        waits: [{ reason: "circuit_open", from: now() - 5_000, until: now() }],
+      } as const;
       const times = { durationMs: 12.5, scheduledAt: now(), executedAt: now(), nextRetryAt: now() + 5_000 };
       return {
         view,
-        attempts: [{ id: randomUUID(), number: 1, ...outcome, errorMessage: "no answer", ...times }],
+        attempts: [{ id: randomUUID(), number: 1, ...outcome, errorMessage: "no answer", ...times, notes }],
       };
     },
     list: async (scope, query) => {
@@ -73,13 +77,15 @@ export function createDeadLetters(world: World, { now }: StandInOptions): Servic
           query.page,
         ),
       ),
-    retryBatch: async (scope, command) =>
-      startOperation(world, {
+    retryBatch: async (scope, command) => ({
+      ...startOperation(world, {
         tenantId: scope.tenantId,
         kind: "dlq_retry",
         dryRun: command.dryRun,
         now: now(),
       }),
+      inactive: [],
+    }),
     operation: async (scope, id) => find(scope, id),
     cancel: async (scope, id) => {
       const operation: BatchOperation = { ...find(scope, id), status: "cancelled" };

@@ -1,6 +1,7 @@
 import type { IdempotencyStore } from "../../../src/ports/store/idempotency.ts";
 
 interface Entry {
+  readonly holder: string;
   readonly fingerprint: string;
   readonly claimUntil: number;
   readonly expiresAt: number;
@@ -20,6 +21,10 @@ export class StandInIdempotencyStore implements IdempotencyStore {
     if (isLive && found.claimUntil > claim.now) return { kind: "running" };
     this.entries.set(name, { ...claim, answer: null });
     return { kind: "claimed" };
+  }
+
+  async renew(): Promise<void> {
+    // Nothing here takes longer than a claim lasts.
   }
 
   async finish({ scope, key, status, body }: Parameters<IdempotencyStore["finish"]>[0]): Promise<void> {

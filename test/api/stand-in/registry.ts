@@ -2,7 +2,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/core/errors.ts";
 import type { ApiKeyService, EventTypeService, Scope, TenantService } from "../../../src/engine/services.ts";
-import type { ApiKey, EventType, Tenant } from "../../../src/ports/store/registry.ts";
+import type { ApiKey, EventType, EventTypeKey, Tenant } from "../../../src/ports/store/registry.ts";
 
 export interface StandInTenants extends TenantService {
   exists(id: string): boolean;
@@ -90,10 +90,17 @@ export function createEventTypes(now: () => number): EventTypeService {
     return found;
   };
   return {
-    list: async (scope, { tenantId }) =>
-      [...eventTypes.values()].filter(
-        (type) => type.tenantId === (scope.tenantId ?? tenantId ?? type.tenantId),
-      ),
+    list: async (scope, { tenantId, after = null, offset = 0, limit = 50 }) => {
+      const nameOf = (key: EventTypeKey) => `${key.tenantId}/${key.name}`;
+      const from = after === null ? "" : nameOf(after);
+      const found = [...eventTypes.values()]
+        .filter((type) => type.tenantId === (scope.tenantId ?? tenantId ?? type.tenantId))
+        .filter((type) => nameOf(type) > from)
+        .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
+        .slice(offset);
+      const rows = found.slice(0, limit);
+      return { rows, next: found.length > limit ? (rows.at(-1) ?? null) : null };
+    },
     get: async (scope, { tenantId, name }) => find(`${tenantOf(scope, tenantId)}/${name}`),
     put: async (scope, { tenantId, ...input }) => {
       const key = `${tenantOf(scope, tenantId)}/${input.name}`;

@@ -55,6 +55,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
     list: async (scope, query) => {
       const all = shelf
         .all()
+        .toReversed()
         .filter(
           ({ webhook }) =>
             webhook.tenantId === (scope.tenantId ?? query.tenantId ?? webhook.tenantId) &&
@@ -78,6 +79,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
     },
     delete: async (scope, id) => shelf.remove(shelf.find(scope, id).webhook.id),
     enable: (scope, id) => setActive(scope, { id, active: true }),
+    resume: async (scope, id) => shelf.view(shelf.find(scope, id)),
     disable: (scope, id) => setActive(scope, { id, active: false }),
     verify: async (scope, id) => {
       const entry = shelf.find(scope, id);

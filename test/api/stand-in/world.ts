@@ -53,6 +53,7 @@ export function addDelivery(
       reason: null,
     },
     category: null,
+    retryAfterHolds: false,
     completedAt: null,
     supersededBy: null,
   };
@@ -62,7 +63,8 @@ export function addDelivery(
 
 export function viewOf(delivery: StoredDelivery): DeliveryView {
   const { dueAt, state } = delivery.progress;
-  return { delivery, status: state, waitingFor: "schedule", waitingUntil: dueAt, nextAttemptAt: dueAt };
+  const waiting = { waitingFor: "schedule", waitingUntil: dueAt, nextAttemptAt: dueAt } as const;
+  return { delivery, status: state, ...waiting, waits: [] };
 }
 
 export function viewsOf(page: Page<StoredDelivery>): Page<DeliveryView> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { heldHandler, lane, notice, notices, sent, toldUntilHeard, until, Worker } from "./scene.ts";
+import { heldHandler, idsOf, lane, hint, hints, sent, notifiedUntilHeard, until, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
 export const closing: QueueTheme = (check) => {
@@ -7,17 +7,17 @@ export const closing: QueueTheme = (check) => {
     const sender = await broker.join();
     const held = heldHandler();
     const worker = new Worker(await broker.join(), { handle: held.handle });
-    await sent(sender, [notice("slow")]);
+    await sent(sender, [hint("slow")]);
     await until("it is in hand", () => worker.begun.length === 1);
     let isClosed = false;
     const closed = worker.queue.close().then(() => (isClosed = true));
     const other = new Worker(await broker.join());
-    await sent(sender, [notice("next")]);
+    await sent(sender, [hint("next")]);
     await until("the other one goes on", () => other.doneIds.includes("next"));
     assert.equal(isClosed, false);
     held.release();
     await closed;
-    await sent(sender, [notice("last")]);
+    await sent(sender, [hint("last")]);
     await until("the other one goes on", () => other.doneIds.includes("last"));
     assert.ok(!other.begunIds.includes("slow"));
   });
@@ -28,7 +28,7 @@ export const closing: QueueTheme = (check) => {
       const sender = await broker.join();
       const held = heldHandler();
       const worker = new Worker(await broker.join(), { handle: held.handle });
-      await sent(sender, notices("lane", { count: 300 }));
+      await sent(sender, hints("lane", { count: 300 }));
       await until("its hands are full", () => worker.begun.length >= 8);
       const closed = worker.queue.close();
       const begun = worker.begun.length;
@@ -43,11 +43,11 @@ export const closing: QueueTheme = (check) => {
     },
   );
 
-  check("a notice that is passed on while closing reaches another one", async (broker) => {
+  check("a hint that is passed on while closing reaches another one", async (broker) => {
     const sender = await broker.join();
     const { promise, resolve } = Promise.withResolvers<"pass_on">();
     const worker = new Worker(await broker.join(), { handle: () => promise });
-    await sent(sender, [notice("handed-back")]);
+    await sent(sender, [hint("handed-back")]);
     await until("it is in hand", () => worker.begun.length === 1);
     const closed = worker.queue.close();
     resolve("pass_on");
@@ -56,19 +56,19 @@ export const closing: QueueTheme = (check) => {
     await until("the other one handles it", () => other.doneIds.includes("handed-back"));
   });
 
-  check("after the end of consuming others are served, and sending and telling go on", async (broker) => {
+  check("after the end of consuming others are served, and sending and notifying go on", async (broker) => {
     const queue = await broker.join();
     const held = heldHandler();
     const first = new Worker(queue, { handle: held.handle });
-    await sent(queue, [notice("in-hand")]);
+    await sent(queue, [hint("in-hand")]);
     await until("it is in hand", () => first.begun.length === 1);
     let isStopped = false;
     const stopped = queue.stopConsuming().then(() => (isStopped = true));
     const second = new Worker(await broker.join());
     second.queue.listenAs(2);
-    await sent(queue, notices("lane", { count: 50 }));
+    await sent(queue, hints("lane", { count: 50 }));
     await until("the other one is served", () => second.done.length === 50);
-    await toldUntilHeard(queue, { to: second, worker: 2, webhookId: "told" });
+    await notifiedUntilHeard(queue, { to: second, worker: 2, webhookId: "told" });
     assert.equal(isStopped, false);
     held.release();
     await Promise.all([stopped, queue.stopConsuming()]);
@@ -76,13 +76,42 @@ export const closing: QueueTheme = (check) => {
     assert.equal(queue.isConnected, true);
   });
 
+  check("consuming that is ended while it begins leaves everything to others", async (broker) => {
+    const sender = await broker.join();
+    const queue = await broker.join();
+    await sent(sender, [hint("in-hand")]);
+    await until("it waits", () => sender.isConnected);
+    const held = heldHandler();
+    const begun: string[] = [];
+    const stops: Promise<void>[] = [];
+    queue.consume({
+      pool: "default",
+      // A hint that waits arrives before the consumers of all priorities are there.
+      handle: (given) => {
+        begun.push(given.lane.webhookId);
+        queueMicrotask(() => stops.push(queue.stopConsuming()));
+        return held.handle(given);
+      },
+      notified: () => undefined,
+      missed: () => undefined,
+    });
+    await until("it is in hand", () => begun.length > 0);
+    const lanes = hints("lane", { count: 50 });
+    await sent(sender, lanes);
+    const other = new Worker(await broker.join());
+    await until("the other one is given all", () => idsOf(lanes).every((id) => other.doneIds.includes(id)));
+    held.release();
+    await Promise.all(stops);
+    assert.deepEqual(begun, ["in-hand"]);
+  });
+
   check("closing twice is one closing, and a closed queue refuses", async (broker) => {
     const queue = await broker.join();
     await Promise.all([queue.close(), queue.close()]);
     await queue.close();
     assert.equal(queue.isConnected, false);
-    assert.equal(queue.send([notice("late")]), false);
-    assert.equal(queue.tell({ worker: 1, lanes: [lane("late")] }), false);
+    assert.equal(queue.send([hint("late")]), false);
+    assert.equal(queue.notify({ worker: 1, lanes: [lane("late")] }), false);
     await assert.rejects(queue.depth());
   });
 
@@ -97,9 +126,9 @@ export const closing: QueueTheme = (check) => {
   check("what was accepted just before closing is carried", async (broker) => {
     const sender = await broker.join();
     const worker = new Worker(await broker.join());
-    await sent(sender, [notice("first")]);
+    await sent(sender, [hint("first")]);
     await until("it consumes", () => worker.doneIds.includes("first"));
-    assert.equal(sender.send(notices("last", { count: 50 })), true);
+    assert.equal(sender.send(hints("last", { count: 50 })), true);
     await sender.close();
     await until("all arrive", () => worker.done.length === 51);
   });

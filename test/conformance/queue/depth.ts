@@ -1,22 +1,22 @@
 import assert from "node:assert/strict";
 import { eventually } from "../../scenarios/eventually.ts";
-import { heldHandler, notices, sent, Worker } from "./scene.ts";
+import { heldHandler, hints, sent, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
 export const depth: QueueTheme = (check) => {
   check("WDS-34 WDS-221 what waits is counted for each pool and priority", async (broker) => {
     const sender = await broker.join();
     await sent(sender, [
-      ...notices("a", { count: 3, priority: "high" }),
-      ...notices("b", { count: 2, priority: "low" }),
-      ...notices("c", { count: 4, pool: "other" }),
+      ...hints("a", { count: 3, priority: "high" }),
+      ...hints("b", { count: 2, priority: "low" }),
+      ...hints("c", { count: 4, pool: "other" }),
     ]);
     const counted = await eventually("all are counted", {
       ask: () => sender.depth(),
-      holds: ({ waiting }) => waiting.reduce((sum, each) => sum + each.notices, 0) >= 9,
+      holds: ({ waiting }) => waiting.reduce((sum, each) => sum + each.hints, 0) >= 9,
     });
     assert.deepEqual(
-      new Map(counted.waiting.map((each) => [`${each.pool} ${each.priority}`, each.notices])),
+      new Map(counted.waiting.map((each) => [`${each.pool} ${each.priority}`, each.hints])),
       new Map([
         ["default high", 3],
         ["default normal", 0],
@@ -33,14 +33,14 @@ export const depth: QueueTheme = (check) => {
     const queue = await broker.join();
     const held = heldHandler();
     const worker = new Worker(queue, { handle: held.handle });
-    await sent(queue, notices("lane", { count: 3 }));
+    await sent(queue, hints("lane", { count: 3 }));
     await eventually("all are in hand", {
       ask: () => Promise.resolve(worker.begunIds),
       holds: ({ length }) => length === 3,
     });
     const { waiting } = await queue.depth();
     assert.deepEqual(
-      waiting.map((each) => each.notices),
+      waiting.map((each) => each.hints),
       [0, 0, 0],
     );
     held.release();

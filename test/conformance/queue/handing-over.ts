@@ -1,38 +1,38 @@
 import assert from "node:assert/strict";
 import { eventually } from "../../scenarios/eventually.ts";
-import { heldHandler, idsOf, notice, notices, sent, until, Worker } from "./scene.ts";
+import { heldHandler, idsOf, hint, hints, sent, until, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
-const hundred = notices("lane", { count: 100 });
+const hundred = hints("lane", { count: 100 });
 
 export const handingOver: QueueTheme = (check) => {
-  check("a notice goes to one of several consumers of its pool, and all have work", async (broker) => {
+  check("a hint goes to one of several consumers of its pool, and all have work", async (broker) => {
     const sender = await broker.join();
     const workers = [new Worker(await broker.join()), new Worker(await broker.join())];
     // A consumer needs a moment to be known; without it the first one would get all.
     await until("both have work", () => {
-      sender.send([notice("warm-up")]);
+      sender.send([hint("warm-up")]);
       return workers.every(({ done }) => done.length > 0);
     });
     await sent(sender, hundred);
     const arrived = (): string[] =>
       workers.flatMap(({ doneIds }) => doneIds).filter((id) => id !== "warm-up");
     await until("all are handled", () => arrived().length >= hundred.length);
-    await sent(sender, [notice("marker")]);
+    await sent(sender, [hint("marker")]);
     await until("what came behind is handled", () => arrived().includes("marker"));
     assert.deepEqual(arrived().toSorted(), [...idsOf(hundred), "marker"].toSorted());
   });
 
-  check("everything of a notice arrives", async (broker) => {
+  check("everything of a hint arrives", async (broker) => {
     const sender = await broker.join();
     const worker = new Worker(await broker.join(), { pool: "großkunden" });
     const given = [
-      notice("a", { pool: "großkunden", priority: "high" }),
-      notice("b", {
+      hint("a", { pool: "großkunden", priority: "high" }),
+      hint("b", {
         pool: "großkunden",
         lane: { webhookId: "b", ordering: "per_event_type", eventType: 'order."created" ü' },
       }),
-      notice("c", {
+      hint("c", {
         pool: "großkunden",
         priority: "low",
         lane: { webhookId: "c", ordering: "strict", eventType: null },
@@ -46,7 +46,7 @@ export const handingOver: QueueTheme = (check) => {
 
   check("what was sent before there was a consumer waits for one", async (broker) => {
     const sender = await broker.join();
-    await sent(sender, [notice("early")]);
+    await sent(sender, [hint("early")]);
     await until("it is carried", () => sender.isConnected);
     const worker = new Worker(await broker.join());
     await until("it is handled", () => worker.doneIds.includes("early"));
@@ -57,8 +57,8 @@ export const handingOver: QueueTheme = (check) => {
     const here = new Worker(await broker.join(), { pool: "here" });
     const there = new Worker(await broker.join(), { pool: "there" });
     await sent(sender, [
-      ...notices("a", { count: 20, pool: "here" }),
-      ...notices("b", { count: 20, pool: "there" }),
+      ...hints("a", { count: 20, pool: "here" }),
+      ...hints("b", { count: 20, pool: "there" }),
     ]);
     await until("all are handled", () => here.done.length >= 20 && there.done.length >= 20);
     assert.ok(here.doneIds.every((id) => id.startsWith("a-")));
@@ -84,11 +84,11 @@ export const handingOver: QueueTheme = (check) => {
       handle: (given) =>
         given.lane.webhookId === "stuck" ? held.handle(given) : Promise.resolve("done" as const),
     });
-    await sent(sender, [...hundred, notice("stuck")]);
+    await sent(sender, [...hundred, hint("stuck")]);
     await until("all but one are handled", () => first.done.length === 100 && first.begun.length === 101);
     await eventually("nothing waits", {
       ask: () => sender.depth(),
-      holds: ({ waiting }) => waiting.every((each) => each.notices === 0),
+      holds: ({ waiting }) => waiting.every((each) => each.hints === 0),
     });
     broker.cut(first.queue);
     const second = new Worker(await broker.join());

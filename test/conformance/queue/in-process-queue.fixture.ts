@@ -4,7 +4,7 @@ import type { LaneKey } from "../../../src/core/webhook.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import {
   type WorkConsumer,
-  type WorkNotice,
+  type WorkHint,
   type WorkQueue,
   type WorkQueueDepth,
   WorkQueueUnavailableError,
@@ -16,7 +16,7 @@ export interface BrokerOptions {
   readonly passOnMs?: number;
   /** How many notices a consumer has in hand at most. */
   readonly inHandMax?: Readonly<Record<Priority, number>>;
-  /** A notice whose consumers were lost more often than this is parked. */
+  /** A hint whose consumers were lost more often than this is parked. */
   readonly lossesMax?: number;
 }
 
@@ -27,10 +27,10 @@ export interface BrokerOptions {
  *   const api = broker.open();
  *   const worker = broker.open();
  *   worker.consume({ pool: "default", handle, told, missed });
- *   api.send([notice]);
- *   broker.disconnect(worker);    its unhandled notices go to others; without an argument: everybody's connection
+ *   api.send([hint]);
+ *   broker.disconnect(worker);    its unhandled hints go to others; without an argument: everybody's connection
  *   broker.reconnect(worker);     it consumes again and hears `missed`
- *   broker.lose();                every notice is gone, and consumers hear `missed`
+ *   broker.lose();                every hint is gone, and consumers hear `missed`
  *
  * Hands over in microtasks, so a test that drives a clock by hand needs no real time.
  */
@@ -57,7 +57,7 @@ export class Broker {
       options: this.#options,
       put: (held, end) => this.#put(held, end),
       pump: () => this.#pump(),
-      tell: (worker, lanes) => this.#tell(worker, lanes),
+      notify: (worker, lanes) => this.#notify(worker, lanes),
       depth: (pools) => this.#depth(pools),
       leave: (leaving) => this.#members.delete(leaving),
     });
@@ -65,7 +65,7 @@ export class Broker {
     return member;
   }
 
-  /** Drops all notices, also those in hand, as if somebody had deleted the queues. */
+  /** Drops all hints, also those in hand, as if somebody had deleted the queues. */
   lose(): void {
     this.#queues.clear();
     this.#parked = 0;
@@ -81,8 +81,8 @@ export class Broker {
   }
 
   /** What no consumer has been given yet, of all pools, in order. */
-  get waiting(): readonly WorkNotice[] {
-    return [...this.#queues.values()].flatMap((queue) => queue.map(({ notice }) => notice));
+  get waiting(): readonly WorkHint[] {
+    return [...this.#queues.values()].flatMap((queue) => queue.map(({ hint }) => hint));
   }
 
   #chosen(queue: WorkQueue | undefined): readonly Member[] {
@@ -94,13 +94,13 @@ export class Broker {
       this.#parked += 1;
       return;
     }
-    const queue = this.#queue(held.notice);
+    const queue = this.#queue(held.hint);
     if (end === "head") queue.unshift(held);
     else queue.push(held);
     this.#pump();
   }
 
-  #queue({ pool, priority }: Pick<WorkNotice, "pool" | "priority">): Held[] {
+  #queue({ pool, priority }: Pick<WorkHint, "pool" | "priority">): Held[] {
     const name = `${pool}.${priority}`;
     const queue = this.#queues.get(name) ?? [];
     this.#queues.set(name, queue);
@@ -122,17 +122,17 @@ export class Broker {
   #handOver(queue: Held[], priority: Priority): void {
     for (;;) {
       const [held] = queue;
-      if (held === undefined || held.notice.priority !== priority) return;
-      const taker = [...this.#members].find((member) => member.canTake(held.notice));
-      if (taker === undefined) return;
+      if (held === undefined || held.hint.priority !== priority) return;
+      const receiver = [...this.#members].find((member) => member.canTake(held.hint));
+      if (receiver === undefined) return;
       queue.shift();
-      this.#members.delete(taker);
-      this.#members.add(taker);
-      taker.take(held);
+      this.#members.delete(receiver);
+      this.#members.add(receiver);
+      receiver.take(held);
     }
   }
 
-  #tell(worker: number, lanes: readonly LaneKey[]): void {
+  #notify(worker: number, lanes: readonly LaneKey[]): void {
     queueMicrotask(() => {
       for (const member of this.#members) member.hear(worker, lanes);
     });
@@ -141,7 +141,7 @@ export class Broker {
   #depth(pools: ReadonlySet<string>): WorkQueueDepth {
     return {
       waiting: [...pools].flatMap((pool) =>
-        priorities.map((priority) => ({ pool, priority, notices: this.#queue({ pool, priority }).length })),
+        priorities.map((priority) => ({ pool, priority, hints: this.#queue({ pool, priority }).length })),
       ),
       parked: this.#parked,
     };
@@ -149,7 +149,7 @@ export class Broker {
 }
 
 interface Held {
-  readonly notice: WorkNotice;
+  readonly hint: WorkHint;
   /** Consumers that were lost with it in hand. */
   readonly losses: number;
 }
@@ -159,7 +159,7 @@ interface BrokerSide {
   readonly options: Required<BrokerOptions>;
   readonly put: (held: Held, end: "head" | "tail") => void;
   readonly pump: () => void;
-  readonly tell: (worker: number, lanes: readonly LaneKey[]) => void;
+  readonly notify: (worker: number, lanes: readonly LaneKey[]) => void;
   readonly depth: (pools: ReadonlySet<string>) => WorkQueueDepth;
   readonly leave: (member: Member) => void;
 }
@@ -185,18 +185,18 @@ class Member implements WorkQueue {
     return this.#isConnected && !this.#isClosed;
   }
 
-  send(notices: readonly WorkNotice[]): boolean {
+  send(hints: readonly WorkHint[]): boolean {
     if (!this.isConnected) return false;
-    for (const notice of notices) {
-      this.#pools.add(notice.pool);
-      this.#broker.put({ notice, losses: 0 }, "tail");
+    for (const hint of hints) {
+      this.#pools.add(hint.pool);
+      this.#broker.put({ hint, losses: 0 }, "tail");
     }
     return true;
   }
 
-  tell({ worker, lanes }: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+  notify({ worker, lanes }: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
     if (!this.isConnected) return false;
-    this.#broker.tell(worker, lanes);
+    this.#broker.notify(worker, lanes);
     return true;
   }
 
@@ -227,9 +227,9 @@ class Member implements WorkQueue {
     this.#broker.leave(this);
   }
 
-  canTake({ pool, priority }: WorkNotice): boolean {
+  canTake({ pool, priority }: WorkHint): boolean {
     if (!this.isConnected || this.#isStopping || this.#consumer?.pool !== pool) return false;
-    const inHand = [...this.#inHand].filter(({ notice }) => notice.priority === priority).length;
+    const inHand = [...this.#inHand].filter(({ hint }) => hint.priority === priority).length;
     return inHand < this.#broker.options.inHandMax[priority];
   }
 
@@ -240,7 +240,7 @@ class Member implements WorkQueue {
   }
 
   hear(worker: number, lanes: readonly LaneKey[]): void {
-    if (this.isConnected && this.#worker === worker) this.#consumer?.told(lanes);
+    if (this.isConnected && this.#worker === worker) this.#consumer?.notified(lanes);
   }
 
   lose(): void {
@@ -252,7 +252,7 @@ class Member implements WorkQueue {
     this.#isConnected = false;
     const unhandled = [...this.#inHand].toReversed();
     this.#inHand.clear();
-    for (const { notice, losses } of unhandled) this.#broker.put({ notice, losses: losses + 1 }, "head");
+    for (const { hint, losses } of unhandled) this.#broker.put({ hint, losses: losses + 1 }, "head");
   }
 
   reconnect(): void {
@@ -263,10 +263,10 @@ class Member implements WorkQueue {
   }
 
   async #handle(held: Held): Promise<void> {
-    const answer = await this.#consumer?.handle(held.notice);
+    const answer = await this.#consumer?.handle(held.hint);
     if (answer === "pass_on" && this.#inHand.has(held) && !this.#isStopping) await this.#pause();
     if (!this.#inHand.delete(held)) return;
-    if (answer === "pass_on") this.#broker.put({ notice: held.notice, losses: 0 }, "tail");
+    if (answer === "pass_on") this.#broker.put({ hint: held.hint, losses: 0 }, "tail");
     this.#broker.pump();
   }
 

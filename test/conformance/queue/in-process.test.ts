@@ -3,7 +3,7 @@ import { queueConformance } from "./queue-conformance.ts";
 
 queueConformance({
   name: "in process",
-  lacks: { unreadable: "notices are objects in memory, so there is none that cannot be read" },
+  lacks: { unreadable: "hints are objects in memory, so there is none that cannot be read" },
   open: () => {
     const broker = new Broker();
     const joined: ReturnType<Broker["open"]>[] = [];

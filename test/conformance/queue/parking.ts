@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { eventually } from "../../scenarios/eventually.ts";
-import { heldHandler, notice, sent, until, Worker } from "./scene.ts";
+import { heldHandler, hint, sent, until, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
-/** More than any adapter hands a notice out after its consumers were lost. */
+/** More than any adapter hands a hint out after its consumers were lost. */
 const lossesMany = 30;
 
 export const handedOutTooOften: QueueTheme = (check) => {
-  check("a notice whose consumers are lost again and again is parked, and others go on", async (broker) => {
+  check("a hint whose consumers are lost again and again is parked, and others go on", async (broker) => {
     const sender = await broker.join();
-    await sent(sender, [notice("deadly")]);
+    await sent(sender, [hint("deadly")]);
     let losses = 0;
     for (; losses < lossesMany; losses += 1) {
       const held = heldHandler();
@@ -28,7 +28,7 @@ export const handedOutTooOften: QueueTheme = (check) => {
     }
     assert.ok(losses >= 3 && losses < lossesMany, `parked after ${losses} losses`);
     const worker = new Worker(await broker.join());
-    await sent(sender, [notice("harmless")]);
+    await sent(sender, [hint("harmless")]);
     await until("others are handled", () => worker.doneIds.includes("harmless"));
     assert.ok(!worker.begunIds.includes("deadly"));
   });
@@ -38,10 +38,10 @@ export const unreadable: QueueTheme = (check) => {
   check("what cannot be read is parked and counted, and what comes behind it is handled", async (broker) => {
     const sender = await broker.join();
     const worker = new Worker(await broker.join());
-    await sent(sender, [notice("before")]);
+    await sent(sender, [hint("before")]);
     await until("it consumes", () => worker.doneIds.includes("before"));
     await broker.putUnreadable?.("default");
-    await sent(sender, [notice("behind")]);
+    await sent(sender, [hint("behind")]);
     await until("it goes on", () => worker.doneIds.includes("behind"));
     await eventually("it is counted", {
       ask: () => sender.depth(),

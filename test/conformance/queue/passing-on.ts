@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { notice, notices, sent, until, Worker } from "./scene.ts";
+import { hint, hints, sent, until, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
 const passOn = (): Promise<"pass_on"> => Promise.resolve("pass_on");
 
 export const passingOn: QueueTheme = (check) => {
-  check("a notice that is not for one consumer reaches another one", async (broker) => {
+  check("a hint that is not for one consumer reaches another one", async (broker) => {
     const sender = await broker.join();
     const unwilling = new Worker(await broker.join(), { handle: passOn });
-    await sent(sender, notices("lane", { count: 20 }));
+    await sent(sender, hints("lane", { count: 20 }));
     await until("the unwilling one has seen them", () => new Set(unwilling.begunIds).size === 20);
     const willing = new Worker(await broker.join());
     await until("the willing one handles all", () => new Set(willing.doneIds).size === 20);
@@ -18,7 +18,7 @@ export const passingOn: QueueTheme = (check) => {
   check("WDS-194 C-43 nobody is flooded with what nobody wants", async (broker) => {
     const sender = await broker.join();
     const unwilling = new Worker(await broker.join(), { handle: passOn });
-    await sent(sender, [notice("unwanted")]);
+    await sent(sender, [hint("unwanted")]);
     await until("it comes again", () => unwilling.begun.length >= 2);
     const startedAt = performance.now();
     const before = unwilling.begun.length;
@@ -33,17 +33,17 @@ export const passingOn: QueueTheme = (check) => {
     const choosy = new Worker(await broker.join(), {
       handle: () => Promise.resolve((rounds += 1) > 15 ? ("done" as const) : ("pass_on" as const)),
     });
-    await sent(sender, [notice("at-last")]);
+    await sent(sender, [hint("at-last")]);
     await until("it is handled", () => choosy.doneIds.includes("at-last"));
     assert.equal((await sender.depth()).parked, 0);
   });
 
-  check("a notice behind it is not held up", async (broker) => {
+  check("a hint behind it is not held up", async (broker) => {
     const sender = await broker.join();
     const choosy = new Worker(await broker.join(), {
       handle: ({ lane }) => (lane.webhookId === "stuck" ? passOn() : Promise.resolve("done" as const)),
     });
-    await sent(sender, [notice("stuck"), ...notices("lane", { count: 50 })]);
+    await sent(sender, [hint("stuck"), ...hints("lane", { count: 50 })]);
     await until("the others are handled", () => choosy.done.length === 50);
   });
 };

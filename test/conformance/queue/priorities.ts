@@ -1,26 +1,26 @@
 import assert from "node:assert/strict";
 import { priorities } from "../../../src/core/delivery.ts";
-import { heldHandler, notice, notices, sent, until, Worker } from "./scene.ts";
+import { heldHandler, hint, hints, sent, until, Worker } from "./scene.ts";
 import type { QueueTheme } from "./suite.ts";
 
 export const prioritiesTheme: QueueTheme = (check) => {
-  check("WDS-177 a high notice is handed over although many low ones wait", async (broker) => {
+  check("WDS-177 a high hint is handed over although many low ones wait", async (broker) => {
     const sender = await broker.join();
     const held = heldHandler();
     const worker = new Worker(await broker.join(), { handle: held.handle });
-    await sent(sender, notices("low", { count: 500, priority: "low" }));
+    await sent(sender, hints("low", { count: 500, priority: "low" }));
     await until("the consumer has its hands full of low ones", () => worker.begun.length >= 4);
-    await sent(sender, [notice("urgent", { priority: "high" })]);
+    await sent(sender, [hint("urgent", { priority: "high" })]);
     await until("the high one is handed over", () => worker.begunIds.includes("urgent"));
     assert.ok(worker.begun.length < 100, `${worker.begun.length} were begun before it`);
     held.release();
   });
 
-  check("a consumer is given a bounded number of notices at a time", async (broker) => {
+  check("a consumer is given a bounded number of hints at a time", async (broker) => {
     const sender = await broker.join();
     const held = heldHandler();
     const worker = new Worker(await broker.join(), { handle: held.handle });
-    for (const priority of priorities) await sent(sender, notices(priority, { count: 200, priority }));
+    for (const priority of priorities) await sent(sender, hints(priority, { count: 200, priority }));
     const other = new Worker(await broker.join());
     await until("the other one handles what the first one cannot take", () => other.done.length >= 400);
     assert.ok(worker.begun.length > 0 && worker.begun.length < 200, `${worker.begun.length} in hand`);
@@ -31,13 +31,13 @@ export const prioritiesTheme: QueueTheme = (check) => {
     const sender = await broker.join();
     const counts = { high: 0, normal: 0, low: 0 };
     let refill = true;
-    for (const priority of priorities) await sent(sender, notices(priority, { count: 200, priority }));
+    for (const priority of priorities) await sent(sender, hints(priority, { count: 200, priority }));
     const worker = new Worker(await broker.join(), {
       // As long for each, so that what is handled shows what was handed over.
       handle: async ({ priority }) => {
         await new Promise((resolve) => setTimeout(resolve, 5));
         counts[priority] += 1;
-        if (refill) sender.send([notice(`more-${priority}-${counts[priority]}`, { priority })]);
+        if (refill) sender.send([hint(`more-${priority}-${counts[priority]}`, { priority })]);
         return "done";
       },
     });

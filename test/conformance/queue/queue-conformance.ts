@@ -6,7 +6,7 @@ import { handedOutTooOften, unreadable } from "./parking.ts";
 import { passingOn } from "./passing-on.ts";
 import { prioritiesTheme } from "./priorities.ts";
 import { type QueueSubject, runThemes } from "./suite.ts";
-import { telling } from "./telling.ts";
+import { notifying } from "./notifying.ts";
 
 /** Every promise of src/ports/work-queue.ts, checked on one adapter. */
 export function queueConformance(subject: QueueSubject): void {
@@ -14,7 +14,7 @@ export function queueConformance(subject: QueueSubject): void {
     ["handing over", handingOver],
     ["priorities", prioritiesTheme],
     ["passing on", passingOn],
-    ["telling a worker", telling],
+    ["notifying a worker", notifying],
     ["connection", connection],
     ["depth", depth],
     ["closing", closing],

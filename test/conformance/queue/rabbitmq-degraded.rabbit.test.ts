@@ -5,7 +5,7 @@ import type { Clock } from "../../../src/ports/clock.ts";
 import { eventually } from "../../scenarios/eventually.ts";
 import { blocked, startAlteringProxy, unblocked } from "./altering-proxy.fixture.ts";
 import { createTestVirtualHost, RabbitMqBroker, rabbitmqctl } from "./rabbitmq-broker.fixture.ts";
-import { lane, notice, sent, toldUntilHeard, until, Worker } from "./scene.ts";
+import { lane, hint, sent, notifiedUntilHeard, until, Worker } from "./scene.ts";
 
 const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());
@@ -33,8 +33,8 @@ suite("RabbitMQ that works in part", () => {
       let laterMs = 0;
       const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + laterMs };
       const { queue } = await broker.join({ clock });
-      await sent(queue, [notice("a", { pool: "other" })]);
-      await until("the pool is refused", () => !queue.send([notice("b")]));
+      await sent(queue, [hint("a", { pool: "other" })]);
+      await until("the pool is refused", () => !queue.send([hint("b")]));
       // The refusal is forgotten after half a minute, and the queues are as they were.
       laterMs = 60_000;
       const { waiting } = await queue.depth();
@@ -51,14 +51,14 @@ suite("RabbitMQ that works in part", () => {
     }
     await withBroker(async (broker) => {
       const { queue } = await broker.join({ clock: fastClock });
-      await sent(queue, [notice("before")]);
+      await sent(queue, [hint("before")]);
       await until("it is confirmed", () => queue.status.underWay === 0);
       const server = `'${virtualHost.name}_${broker.workQueue("default")}'`;
       await rabbitmqctl("eval", `sys:suspend(${server}).`);
       try {
-        await sent(queue, [notice("unanswered")]);
+        await sent(queue, [hint("unanswered")]);
         await until("it is noticed", () => !queue.isConnected);
-        assert.equal(queue.send([notice("refused")]), false);
+        assert.equal(queue.send([hint("refused")]), false);
         assert.equal(queue.status.underWay, 0);
         assert.equal(queue.status.dropped, 1);
         assert.equal(queue.status.lostConnections, 0);
@@ -66,7 +66,7 @@ suite("RabbitMQ that works in part", () => {
         await rabbitmqctl("eval", `sys:resume(${server}).`);
       }
       const worker = new Worker((await broker.join()).queue);
-      await sent(queue, [notice("after")]);
+      await sent(queue, [hint("after")]);
       await until("it goes on", () => worker.doneIds.includes("after"));
     });
   });
@@ -82,12 +82,12 @@ suite("RabbitMQ that works in part", () => {
       const url = new URL(virtualHost.url);
       url.port = String(proxy.port);
       const { queue } = await broker.join({ url: url.href, clock: fastClock });
-      await sent(queue, [notice("before")]);
+      await sent(queue, [hint("before")]);
       await until("it is confirmed", () => queue.status.underWay === 0);
       const server = `'${virtualHost.name}_${broker.workQueue("default")}'`;
       await rabbitmqctl("eval", `sys:suspend(${server}).`);
       try {
-        await sent(queue, [notice("unanswered")]);
+        await sent(queue, [hint("unanswered")]);
         proxy.inject(blocked);
         await until("it is blocked", () => queue.status.isBlocked);
         await new Promise<void>((resolve) => void fastClock.schedule(25_000, resolve));
@@ -108,17 +108,17 @@ suite("RabbitMQ that works in part", () => {
       const { queue } = await broker.join({ clock: fastClock });
       const worker = new Worker(queue);
       queue.listenAs(7);
-      await toldUntilHeard(queue, { to: worker, worker: 7, webhookId: "before" });
+      await notifiedUntilHeard(queue, { to: worker, worker: 7, webhookId: "before" });
       await broker.operator.deleteExchange(`${broker.prefix}.tell`);
-      await toldUntilHeard(queue, { to: worker, worker: 7, webhookId: "after" });
+      await notifiedUntilHeard(queue, { to: worker, worker: 7, webhookId: "after" });
       assert.equal(queue.status.lostConnections, 0);
       // A sender that makes the exchange again knows nothing of those who were bound to it.
       await broker.operator.deleteExchange(`${broker.prefix}.tell`);
       await broker.operator.assertExchange(`${broker.prefix}.tell`, "direct", { durable: true });
       await eventually("it is told", {
         ask: async () => {
-          queue.tell({ worker: 7, lanes: [lane("last")] });
-          return worker.toldIds.includes("last");
+          queue.notify({ worker: 7, lanes: [lane("last")] });
+          return worker.notifiedIds.includes("last");
         },
         holds: Boolean,
       });

@@ -17,7 +17,7 @@ import {
   rabbitmqctl,
   RecordedLog,
 } from "./rabbitmq-broker.fixture.ts";
-import { notice, sent, toldUntilHeard, until, Worker } from "./scene.ts";
+import { hint, sent, notifiedUntilHeard, until, Worker } from "./scene.ts";
 
 const virtualHost = await createTestVirtualHost();
 after(() => virtualHost.drop());
@@ -40,7 +40,7 @@ async function refused(problem: WorkQueueProblem, attempt: Promise<unknown>): Pr
   assert.equal(failure.problem, problem, failure.message);
   assert.match(failure.message, /setting POSTHORN_QUEUE_URL/);
   assert.ok(!failure.message.includes(password), failure.message);
-  assert.ok(performance.now() - startedAt < 10_000);
+  assert.ok(performance.now() - startedAt < 100_000);
   return failure.message;
 }
 
@@ -195,9 +195,9 @@ suite("RabbitMQ start", () => {
     const { queue } = await broker.join({ url: url.href });
     const worker = new Worker(queue);
     queue.listenAs(3);
-    await sent(queue, [notice("allowed")]);
+    await sent(queue, [hint("allowed")]);
     await until("it is handled", () => worker.doneIds.includes("allowed"));
-    await toldUntilHeard(queue, { to: worker, worker: 3, webhookId: "told" });
+    await notifiedUntilHeard(queue, { to: worker, worker: 3, webhookId: "told" });
     broker.operator.sendToQueue(broker.workQueue("default"), Buffer.from("garbage"));
     await until("it is parked", () => queue.status.parked === 1);
     assert.equal((await queue.depth()).waiting.length, 3);
@@ -237,7 +237,7 @@ suite("RabbitMQ start with TLS", () => {
     const search = `?cacertfile=${encodeURIComponent(join(folder, "ca.pem"))}`;
     const { queue } = await broker.join({ url: urlAt(proxy.port, { protocol: "amqps", search }) });
     const worker = new Worker(queue);
-    await sent(queue, [notice("encrypted")]);
+    await sent(queue, [hint("encrypted")]);
     await until("it is handled", () => worker.doneIds.includes("encrypted"));
     await broker.close(["default"]);
     await proxy.close();

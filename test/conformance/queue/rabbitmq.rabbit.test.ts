@@ -19,7 +19,7 @@ queueConformance({
       mend: (queue) => void broker.networkOf(queue).restore(),
       lose: () => broker.deleteQueues(pools),
       putUnreadable: async (pool) => {
-        broker.operator.sendToQueue(broker.workQueue(pool), Buffer.from("\u0000 no notice"));
+        broker.operator.sendToQueue(broker.workQueue(pool), Buffer.from("\u0000 no hint"));
         await Promise.resolve();
       },
       cleanup: () => broker.close(pools),

@@ -1,19 +1,19 @@
 import type { Priority } from "../../../src/core/delivery.ts";
 import type { LaneKey } from "../../../src/core/webhook.ts";
-import type { WorkConsumer, WorkNotice, WorkQueue } from "../../../src/ports/work-queue.ts";
+import type { WorkConsumer, WorkHint, WorkQueue } from "../../../src/ports/work-queue.ts";
 import { eventually } from "../../scenarios/eventually.ts";
 
 export function lane(webhookId: string): LaneKey {
   return { webhookId, ordering: "none", eventType: null };
 }
 
-export function notice(webhookId: string, more: Partial<WorkNotice> = {}): WorkNotice {
+export function hint(webhookId: string, more: Partial<WorkHint> = {}): WorkHint {
   return { lane: lane(webhookId), pool: "default", priority: "normal", ...more };
 }
 
-/** Notices of webhooks `name-0`, `name-1`, … */
-export function notices(name: string, { count, ...more }: Several): WorkNotice[] {
-  return Array.from({ length: count }, (_, index) => notice(`${name}-${index}`, more));
+/** Hints of webhooks `name-0`, `name-1`, … */
+export function hints(name: string, { count, ...more }: Several): WorkHint[] {
+  return Array.from({ length: count }, (_, index) => hint(`${name}-${index}`, more));
 }
 
 interface Several {
@@ -39,9 +39,9 @@ export function heldHandler(): HeldHandler {
 /** A consumer that remembers what it was given. */
 export class Worker {
   readonly queue: WorkQueue;
-  readonly begun: WorkNotice[] = [];
-  readonly done: WorkNotice[] = [];
-  readonly told: LaneKey[] = [];
+  readonly begun: WorkHint[] = [];
+  readonly done: WorkHint[] = [];
+  readonly notified: LaneKey[] = [];
   missed = 0;
 
   constructor(queue: WorkQueue, options: { readonly pool?: string; readonly handle?: Handler } = {}) {
@@ -55,7 +55,7 @@ export class Worker {
         if (answer === "done") this.done.push(given);
         return answer;
       },
-      told: (lanes) => void this.told.push(...lanes),
+      notified: (lanes) => void this.notified.push(...lanes),
       missed: () => void (this.missed += 1),
     });
   }
@@ -68,12 +68,12 @@ export class Worker {
     return idsOf(this.done);
   }
 
-  get toldIds(): string[] {
-    return this.told.map(({ webhookId }) => webhookId);
+  get notifiedIds(): string[] {
+    return this.notified.map(({ webhookId }) => webhookId);
   }
 }
 
-export function idsOf(list: readonly WorkNotice[]): string[] {
+export function idsOf(list: readonly WorkHint[]): string[] {
   return list.map((each) => each.lane.webhookId);
 }
 
@@ -83,17 +83,17 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 /** Sends until it is accepted, which a queue that was away for a moment may refuse at first. */
-export async function sent(queue: WorkQueue, list: readonly WorkNotice[]): Promise<void> {
+export async function sent(queue: WorkQueue, list: readonly WorkHint[]): Promise<void> {
   await until("sending is accepted", () => queue.send(list));
 }
 
 /** Tells until it is heard, because a worker that begins to listen is not there at once. */
-export async function toldUntilHeard(
+export async function notifiedUntilHeard(
   from: WorkQueue,
   { to, worker, webhookId }: { readonly to: Worker; readonly worker: number; readonly webhookId: string },
 ): Promise<void> {
   await until(`worker ${worker} hears ${webhookId}`, () => {
-    from.tell({ worker, lanes: [lane(webhookId)] });
-    return to.toldIds.includes(webhookId);
+    from.notify({ worker, lanes: [lane(webhookId)] });
+    return to.notifiedIds.includes(webhookId);
   });
 }

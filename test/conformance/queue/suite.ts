@@ -11,7 +11,7 @@ export interface QueueSubject {
   open(): Promise<OpenBroker>;
 }
 
-/** `unreadable`: somebody can put something into a queue that is no notice. */
+/** `unreadable`: somebody can put something into a queue that is no hint. */
 export type QueueCapability = "unreadable";
 
 export interface OpenBroker {
@@ -22,7 +22,7 @@ export interface OpenBroker {
   mend(queue: WorkQueue): void;
   /** All queues and what waits in them are gone; connections live. */
   lose(): Promise<void>;
-  /** Puts bytes into the queue of a pool that are no notice. */
+  /** Puts bytes into the queue of a pool that are no hint. */
   readonly putUnreadable?: (pool: string) => Promise<void>;
   cleanup(): Promise<void>;
 }

@@ -62,13 +62,14 @@ export const limits: SharedStateTheme = (check) => {
   });
 
   check("a wait that was told is enough, and a token that came is granted", async (state, open) => {
-    const fast = { requestsPerMinute: 600, burst: 2 };
-    assert.equal(await grantedOf(state, drawn(2, fast)), 2);
-    const { granted, waitMs } = await draw(state, drawn(1, fast));
+    // Slow enough for a machine that is busy with other things.
+    const slow = { requestsPerMinute: 30, burst: 2 };
+    assert.equal(await grantedOf(state, drawn(2, slow)), 2);
+    const { granted, waitMs } = await draw(state, drawn(1, slow));
     assert.equal(granted, 0);
-    assert.ok(waitMs > 0 && waitMs <= 100, `${waitMs}`);
+    assert.ok(waitMs > 0 && waitMs <= 2_000, `${waitMs}`);
     await open.pass(waitMs);
-    assert.equal(await grantedOf(state, drawn(1, fast)), 1);
+    assert.equal(await grantedOf(state, drawn(1, slow)), 1);
   });
 
   check("a bucket that was idle for long holds its burst and not more", async (state, open) => {

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import {
+  newWebhook,
   claim,
   claimedIds,
   commit,
   idsOf,
   lane,
+  noLease,
   nothingMore,
   progressed,
   publish,
@@ -31,6 +33,7 @@ export const claims: StoreTheme = (check) => {
         lease: claimed[0]?.lease,
         id: deliveries[0]?.id,
         webhookId: "webhook-1",
+        webhookTenantId: null,
         tenantId: "acme",
         eventId: event.id,
         eventType: "user.updated",
@@ -47,6 +50,21 @@ export const claims: StoreTheme = (check) => {
         body: event.body,
       },
     ]);
+  });
+
+  check("says of which tenant the event is and of which the webhook, as both are stored", async (store) => {
+    const webhook = newWebhook({ tenantId: "acme" });
+    await store.webhooks.save(webhook);
+    for (const tenantId of ["acme", "other"])
+      await publish(store, { event: { tenantId }, deliveries: [{ lane: lane(webhook.id) }] });
+    const { deliveries } = await claim(store, lane(webhook.id));
+    assert.deepEqual(
+      deliveries.map(({ webhookId, webhookTenantId, tenantId }) => [webhookId, webhookTenantId, tenantId]),
+      [
+        [webhook.id, "acme", "acme"],
+        [webhook.id, "acme", "other"],
+      ],
+    );
   });
 
   check("answers a lane nobody wrote to", async (store) => {
@@ -146,7 +164,7 @@ export const claims: StoreTheme = (check) => {
   check("a rescheduled delivery comes back when it is due, with its progress", async (store) => {
     const { leases } = await publish(store, { deliveries: [{ claim: true }] });
     const progress = progressed({ state: "failed", attemptCount: 3, dueAt: start + 50, reason: "timeout" });
-    assert.equal(await settle(store, leases[0] ?? { ref: 0, fence: 0 }, { progress }), true);
+    assert.equal(await settle(store, leases[0] ?? noLease, { progress }), true);
     assert.equal((await claim(store, key, { now: start + 49 })).nextDueAt, start + 50);
     const { deliveries } = await claim(store, key, { now: start + 50 });
     assert.deepEqual(deliveries[0]?.progress, progress);

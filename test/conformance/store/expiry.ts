@@ -10,6 +10,7 @@ import {
   lane,
   minute,
   newWebhook,
+  noLease,
   only,
   progressed,
   publish,
@@ -57,7 +58,7 @@ export const expiry: StoreTheme = (check) => {
     );
     assert.equal(await expireAll(store, { now: start + hour + 1 }), 0);
     assert.equal(await expireAll(store, { now: start + 2 * hour }), 1);
-    assert.equal(await settle(store, leases[0] ?? { ref: 0, fence: 0 }), false);
+    assert.equal(await settle(store, leases[0] ?? noLease), false);
     assert.equal(await expireAll(store, { now: start + 3 * hour }), 1);
     assert.equal(await settle(store, claimed.lease), false);
   });

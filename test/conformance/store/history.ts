@@ -78,6 +78,7 @@ export const history: StoreTheme = (check) => {
       origin: "test",
       progress: progressed({ state: "pending", attemptCount: 0, firstAttemptAt: null, dueAt: start + 7 }),
       category: null,
+      retryAfterHolds: false,
       completedAt: null,
       supersededBy: null,
     });
@@ -230,7 +231,7 @@ async function manyDeliveries(
   const result = await commit(store, { publishes });
   const leases = result.publishes.flatMap((each) => (each.kind === "accepted" ? each.leases : []));
   await commit(store, {
-    settlements: leases.filter(({ fence }) => fence > 0).map((lease) => settlement(lease)),
+    settlements: leases.filter(({ leaseToken }) => leaseToken > 0).map((lease) => settlement(lease)),
   });
   return {
     ids: publishes.map(({ deliveries }) => only(deliveries).id),

@@ -6,30 +6,37 @@ import type { StoreTheme } from "./suite.ts";
 const entry: IdempotencyClaim = {
   scope: "key-1 POST /v1/webhooks",
   key: "k",
+  holder: "a",
   fingerprint: "f",
   now: start,
   claimUntil: start + minute,
   expiresAt: start + day,
 };
-const { scope, key } = entry;
+const { scope, key, holder } = entry;
+const claim = { scope, key, holder };
+/** Another call with the same key. */
+const other = { ...entry, holder: "b" };
+const othersClaim = { ...claim, holder: "b" };
 
 export const idempotency: StoreTheme = (check) => {
   check("of calls at the same time one runs", async (store) => {
-    const states = await Promise.all([1, 2, 3].map(() => store.idempotency.begin(entry)));
+    const states = await Promise.all(
+      ["a", "b", "c"].map((each) => store.idempotency.begin({ ...entry, holder: each })),
+    );
     assert.deepEqual(states.map(({ kind }) => kind).sort(), ["claimed", "running", "running"]);
   });
 
   check("repeats the answer", async (store) => {
     await store.idempotency.begin(entry);
-    await store.idempotency.finish({ scope, key, status: 201, body: '{"id":1}' });
-    const again = await store.idempotency.begin({ ...entry, now: start + day - 1 });
+    await store.idempotency.finish({ ...claim, status: 201, body: '{"id":1}' });
+    const again = await store.idempotency.begin({ ...other, now: start + day - 1 });
     assert.deepEqual(again, { kind: "finished", status: 201, body: '{"id":1}' });
   });
 
   check("refuses the key for another call, running or finished", async (store) => {
     await store.idempotency.begin(entry);
     assert.deepEqual(await store.idempotency.begin({ ...entry, fingerprint: "other" }), { kind: "mismatch" });
-    await store.idempotency.finish({ scope, key, status: 200, body: "" });
+    await store.idempotency.finish({ ...claim, status: 200, body: "" });
     assert.deepEqual(await store.idempotency.begin({ ...entry, fingerprint: "other" }), { kind: "mismatch" });
   });
 
@@ -40,25 +47,61 @@ export const idempotency: StoreTheme = (check) => {
 
   check("forgets an abandoned claim, but not an answer", async (store) => {
     await store.idempotency.begin(entry);
-    await store.idempotency.abandon({ scope, key });
+    await store.idempotency.abandon(claim);
     assert.deepEqual(await store.idempotency.begin(entry), { kind: "claimed" });
-    await store.idempotency.finish({ scope, key, status: 200, body: "b" });
-    await store.idempotency.abandon({ scope, key });
+    await store.idempotency.finish({ ...claim, status: 200, body: "b" });
+    await store.idempotency.abandon(claim);
     assert.equal((await store.idempotency.begin(entry)).kind, "finished");
   });
 
   check("a claim that a crash left behind may be taken again", async (store) => {
     await store.idempotency.begin(entry);
-    const later = { ...entry, now: start + minute, claimUntil: start + 2 * minute };
+    const later = { ...other, now: start + minute, claimUntil: start + 2 * minute };
     assert.deepEqual(await store.idempotency.begin(later), { kind: "claimed" });
-    assert.deepEqual(await store.idempotency.begin({ ...later, now: start + minute + 1 }), {
+    assert.deepEqual(await store.idempotency.begin({ ...later, holder: "c", now: start + minute + 1 }), {
       kind: "running",
     });
   });
 
+  check("a claim that is renewed stays with its holder", async (store) => {
+    await store.idempotency.begin(entry);
+    await store.idempotency.begin({ ...entry, key: "k2" });
+    await store.idempotency.renew([claim, { ...claim, key: "gone" }], start + 2 * minute);
+    const later = { ...other, now: start + minute, claimUntil: start + 3 * minute };
+    assert.deepEqual(await store.idempotency.begin(later), { kind: "running" });
+    assert.deepEqual(await store.idempotency.begin({ ...later, key: "k2" }), { kind: "claimed" });
+    // It belongs to somebody else by now.
+    await store.idempotency.renew([{ ...claim, key: "k2" }], start + day);
+    const last = { ...other, holder: "c", key: "k2", now: start + 3 * minute };
+    assert.deepEqual(await store.idempotency.begin(last), { kind: "claimed" });
+  });
+
+  check("who lost a claim neither answers nor frees it for its new holder", async (store) => {
+    await store.idempotency.begin(entry);
+    await store.idempotency.begin({ ...other, now: start + minute, claimUntil: start + 2 * minute });
+    await store.idempotency.abandon(claim);
+    await store.idempotency.finish({ ...claim, status: 500, body: "late" });
+    const third = { ...entry, holder: "c", now: start + minute };
+    assert.deepEqual(await store.idempotency.begin(third), { kind: "running" });
+    await store.idempotency.finish({ ...othersClaim, status: 200, body: "b" });
+    assert.deepEqual(await store.idempotency.begin(third), { kind: "finished", status: 200, body: "b" });
+  });
+
+  check("what a holder says twice counts once", async (store) => {
+    await store.idempotency.begin(entry);
+    assert.deepEqual(await store.idempotency.begin(entry), { kind: "claimed" });
+    await store.idempotency.finish({ ...claim, status: 200, body: "b" });
+    await store.idempotency.finish({ ...claim, status: 200, body: "b" });
+    assert.deepEqual(await store.idempotency.begin(other), { kind: "finished", status: 200, body: "b" });
+    await store.idempotency.begin({ ...entry, key: "k2" });
+    await store.idempotency.abandon({ ...claim, key: "k2" });
+    await store.idempotency.abandon({ ...claim, key: "k2" });
+    assert.deepEqual(await store.idempotency.begin({ ...other, key: "k2" }), { kind: "claimed" });
+  });
+
   check("an expired answer counts as absent, for any call", async (store) => {
     await store.idempotency.begin(entry);
-    await store.idempotency.finish({ scope, key, status: 200, body: "b" });
+    await store.idempotency.finish({ ...claim, status: 200, body: "b" });
     const later = {
       ...entry,
       now: start + day,

@@ -43,7 +43,7 @@ export const leases: StoreTheme = (check) => {
           ? only(published.leases)
           : only((await claim(store, key, { leaseUntil: start + minute })).deliveries).lease;
         const second = only((await claim(store, key, { now: start + minute })).deliveries);
-        assert.ok(second.lease.fence > first.fence);
+        assert.ok(second.lease.leaseToken > first.leaseToken);
         assert.equal(await settle(store, first), false);
         assert.equal(await settle(store, second.lease), true);
         assert.equal(await settle(store, second.lease), false);
@@ -68,7 +68,7 @@ export const leases: StoreTheme = (check) => {
       assert.deepEqual(claimedIds(await claim(store, key)), []);
     });
 
-    check(`${way.name}: released, it is free at once and the old fence is void`, async (store) => {
+    check(`${way.name}: released, it is free at once and the old lease token is void`, async (store) => {
       const published = await publish(store, { deliveries: [{ claim: way.claim }] });
       const lease = way.claim ? only(published.leases) : only((await claim(store, key)).deliveries).lease;
       await store.deliveries.release([lease]);
@@ -95,11 +95,11 @@ export const leases: StoreTheme = (check) => {
     );
   }
 
-  check("a fence that was never given settles nothing", async (store) => {
+  check("a lease token that was never given settles nothing", async (store) => {
     const { leases: given } = await publish(store);
     assert.equal(await settle(store, only(given)), false);
-    assert.equal(await settle(store, { ref: only(given).ref, fence: 123_456 }), false);
-    assert.equal(await settle(store, { ref: 999_999, fence: 1 }), false);
+    assert.equal(await settle(store, { ...only(given), leaseToken: 123_456 }), false);
+    assert.equal(await settle(store, { ...only(given), ref: 999_999, leaseToken: 1 }), false);
   });
 
   check("of two settlements with one lease in one batch the first counts", async (store) => {

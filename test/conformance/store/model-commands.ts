@@ -85,7 +85,7 @@ export class CommitCommand implements Command {
         const token: Lease | undefined = accepted.leases[place];
         assert.ok(token !== undefined);
         const leased = grants.has(delivery.id);
-        assert.equal(token.fence > 0, leased);
+        assert.equal(token.leaseToken > 0, leased);
         const { id, lane, priority, state, dueAt } = delivery;
         const lease = leased ? { token, until: delivery.leaseUntil } : null;
         const stored: ModelDelivery = { id, lane, priority, state, dueAt, lease };
@@ -171,7 +171,7 @@ export class ReleaseCommand implements Command {
     const picked = this.#picks.map((pick) => pickFrom(model.tokens, pick));
     await real.store.deliveries.release(picked.map(({ token }) => token));
     for (const { delivery, token } of picked) {
-      if (delivery.lease?.token.fence === token.fence) delivery.lease = null;
+      if (delivery.lease?.token.leaseToken === token.leaseToken) delivery.lease = null;
     }
   }
 
@@ -221,11 +221,11 @@ export class RestartCommand implements Command {
 
 function settleModel(
   model: StoreModel,
-  held: { readonly delivery: ModelDelivery; readonly token: { readonly fence: number } },
+  held: { readonly delivery: ModelDelivery; readonly token: { readonly leaseToken: number } },
   plan: SettlementPlan,
 ): boolean {
   const { delivery, token } = held;
-  if (delivery.lease?.token.fence !== token.fence) return false;
+  if (delivery.lease?.token.leaseToken !== token.leaseToken) return false;
   delivery.lease = null;
   delivery.state = plan.state;
   delivery.dueAt = model.now + plan.dueInMs;

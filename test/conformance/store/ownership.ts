@@ -66,7 +66,7 @@ async function webhookWithWork(store: Store, deliveries = 1): Promise<string> {
 
 /** Two openings of the same data stand for two workers. */
 export const ownership: StoreTheme = (check) => {
-  check("a webhook with work has one owner, with its lanes and a fence", async (store, open) => {
+  check("a webhook with work has one owner, with its lanes and an owner epoch", async (store, open) => {
     const other = await another(open);
     const id = await webhookWithWork(store);
     const [mine, theirs] = [
@@ -77,14 +77,14 @@ export const ownership: StoreTheme = (check) => {
     const taken = only((await acquire(store, mine)).webhooks);
     assert.deepEqual(taken, {
       webhookId: id,
-      fence: taken.fence,
+      ownerEpoch: taken.ownerEpoch,
       runtime: null,
       rate: { kind: "unused" },
       lanes: [lane(id)],
     });
     assert.deepEqual(idsIn(await acquire(other, theirs)), []);
     assert.deepEqual(idsIn(await acquire(other, theirs, { from: { kind: "webhooks", ids: [id] } })), []);
-    assert.deepEqual(await ownershipOf(other).beat({ worker: theirs, aliveMs: longMs }), {
+    assert.deepEqual(await ownershipOf(other).heartbeat({ worker: theirs, aliveMs: longMs }), {
       workers: 2,
       owned: 1,
     });
@@ -105,18 +105,21 @@ export const ownership: StoreTheme = (check) => {
     }
   });
 
-  check("takes named webhooks only when they are free, and leaves out what it is told to", async (store) => {
-    const [first, second, third] = [
-      await webhookWithWork(store),
-      await webhookWithWork(store),
-      await webhookWithWork(store),
-    ];
-    const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
-    const named = await acquire(store, worker, { from: { kind: "webhooks", ids: [first, "never seen"] } });
-    assert.deepEqual(idsIn(named), [first]);
-    const rest = await acquire(store, worker, { from: { kind: "work", after: null, except: [second] } });
-    assert.deepEqual(idsIn(rest), [third]);
-  });
+  check(
+    "acquires named webhooks only when they are free, and leaves out what it is told to",
+    async (store) => {
+      const [first, second, third] = [
+        await webhookWithWork(store),
+        await webhookWithWork(store),
+        await webhookWithWork(store),
+      ];
+      const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
+      const named = await acquire(store, worker, { from: { kind: "webhooks", ids: [first, "never seen"] } });
+      assert.deepEqual(idsIn(named), [first]);
+      const rest = await acquire(store, worker, { from: { kind: "work", after: null, except: [second] } });
+      assert.deepEqual(idsIn(rest), [third]);
+    },
+  );
 
   check("looks at work a page at a time", async (store) => {
     const ids: string[] = [];
@@ -142,7 +145,7 @@ export const ownership: StoreTheme = (check) => {
     assert.equal(pages, 2);
   });
 
-  check("a worker takes an equal share and the slack", async (store, open) => {
+  check("a worker acquires an equal share and the slack", async (store, open) => {
     const other = await another(open);
     for (let count = 0; count < 20; count += 1) await webhookWithWork(store);
     const mine = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
@@ -157,7 +160,7 @@ export const ownership: StoreTheme = (check) => {
     const other = await another(open);
     const id = await webhookWithWork(store);
     const mine = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
-    const { fence } = only((await acquire(store, mine)).webhooks);
+    const { ownerEpoch } = only((await acquire(store, mine)).webhooks);
     const state = {
       ...blank(id),
       pausedUntil: start + 5,
@@ -174,7 +177,7 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual(taken.runtime, state);
     assert.deepEqual(taken.rate, { kind: "full_at", fullAt: start + 0.5 });
     assert.deepEqual(taken.lanes, [lane(id)]);
-    assert.ok(taken.fence > fence);
+    assert.ok(taken.ownerEpoch > ownerEpoch);
   });
 
   check("a worker that is silent for too long is reaped, and hears of it", async (store, open) => {
@@ -185,20 +188,20 @@ export const ownership: StoreTheme = (check) => {
     const living = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
     assert.deepEqual(idsIn(await acquire(other, living)), []);
     await sleep(80);
-    await ownershipOf(other).beat({ worker: living, aliveMs: longMs });
-    assert.equal(await ownershipOf(store).beat({ worker: dying, aliveMs: longMs }), null);
+    await ownershipOf(other).heartbeat({ worker: living, aliveMs: longMs });
+    assert.equal(await ownershipOf(store).heartbeat({ worker: dying, aliveMs: longMs }), null);
     assert.deepEqual(idsIn(await acquire(store, dying)), []);
     const taken = only((await acquire(other, living)).webhooks);
     assert.equal(taken.webhookId, id);
     assert.deepEqual(taken.rate, { kind: "unknown" }, "it may have used up the whole limit");
   });
 
-  check("a late beat that comes before anybody reaped keeps everything", async (store) => {
+  check("a late heartbeat that comes before anybody reaped keeps everything", async (store) => {
     const id = await webhookWithWork(store);
     const worker = await ownershipOf(store).join({ aliveMs: 20, pool: "default" });
     assert.deepEqual(idsIn(await acquire(store, worker)), [id]);
     await sleep(40);
-    const beat = await ownershipOf(store).beat({ worker, aliveMs: longMs });
+    const beat = await ownershipOf(store).heartbeat({ worker, aliveMs: longMs });
     assert.deepEqual(beat, { workers: 1, owned: 1 });
   });
 
@@ -206,18 +209,20 @@ export const ownership: StoreTheme = (check) => {
     const other = await another(open);
     const id = await webhookWithWork(store, 2);
     const first = await ownershipOf(store).join({ aliveMs: 20, pool: "default" });
-    const { fence } = only((await acquire(store, first)).webhooks);
+    const { ownerEpoch } = only((await acquire(store, first)).webhooks);
     const held = await claim(store, lane(id));
     await sleep(40);
     const second = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
-    await ownershipOf(other).beat({ worker: second, aliveMs: longMs });
+    await ownershipOf(other).heartbeat({ worker: second, aliveMs: longMs });
     const taken = only((await acquire(other, second)).webhooks);
-    const states = [{ ...blank(id), lastSuccessAt: start, fence }];
+    const states = [{ ...blank(id), lastSuccessAt: start, ownerEpoch }];
     await commit(store, { webhookStates: states });
     for (const { lease } of held.deliveries) assert.equal(await settle(store, lease), false);
     assert.equal(only(await store.webhooks.some([id])).runtime, null);
     assert.deepEqual(claimedIds(await claim(other, lane(id))), idsOf(held.deliveries));
-    await commit(other, { webhookStates: [{ ...blank(id), lastSuccessAt: start + 1, fence: taken.fence }] });
+    await commit(other, {
+      webhookStates: [{ ...blank(id), lastSuccessAt: start + 1, ownerEpoch: taken.ownerEpoch }],
+    });
     assert.equal(only(await other.webhooks.some([id])).runtime?.lastSuccessAt, start + 1);
   });
 
@@ -277,11 +282,11 @@ export const ownership: StoreTheme = (check) => {
       assert.equal(mine.length, 2);
       assert.equal((await acquire(other, staying, { slack: 0 })).webhooks.length, 2);
       await ownershipOf(store).retire(retired);
-      assert.deepEqual(await ownershipOf(other).beat({ worker: staying, aliveMs: longMs }), {
+      assert.deepEqual(await ownershipOf(other).heartbeat({ worker: staying, aliveMs: longMs }), {
         workers: 1,
         owned: 2,
       });
-      assert.notEqual(await ownershipOf(store).beat({ worker: retired, aliveMs: longMs }), null);
+      assert.notEqual(await ownershipOf(store).heartbeat({ worker: retired, aliveMs: longMs }), null);
       await webhookWithWork(store);
       assert.deepEqual(idsIn(await acquire(store, retired)), []);
       assert.equal((await acquire(other, staying, { slack: 0 })).webhooks.length, 1);
@@ -304,13 +309,18 @@ export const ownership: StoreTheme = (check) => {
     assert.deepEqual(only(named.webhooks).lanes, []);
   });
 
-  check("others read what the present owner tells, and nothing of a former one", async (store, open) => {
+  check("others read the reports of the present owner, and none of a former one", async (store, open) => {
     const other = await another(open);
     const [id, silent] = [await webhookWithWork(store), await webhookWithWork(store)];
     const first = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
-    const [fence = 0, silentFence = 0] = (await acquire(store, first)).webhooks.map((taken) => taken.fence);
-    const report = { webhookId: id, fence, document: '{"a":"\\"}' };
-    await ownershipOf(store).report([report, { webhookId: silent, fence: silentFence, document: "" }]);
+    const [ownerEpoch = 0, silentOwnerEpoch = 0] = (await acquire(store, first)).webhooks.map(
+      (taken) => taken.ownerEpoch,
+    );
+    const report = { webhookId: id, ownerEpoch, document: '{"a":"\\"}' };
+    await ownershipOf(store).report([
+      report,
+      { webhookId: silent, ownerEpoch: silentOwnerEpoch, document: "" },
+    ]);
     assert.deepEqual(await ownershipOf(other).reports([id, silent, "never seen"]), [report]);
     await ownershipOf(store).report([{ ...report, document: "2" }]);
     assert.deepEqual(await ownershipOf(other).reports([id]), [{ ...report, document: "2" }]);
@@ -319,10 +329,10 @@ export const ownership: StoreTheme = (check) => {
     const second = await ownershipOf(other).join({ aliveMs: longMs, pool: "default" });
     const taken = (await acquire(other, second)).webhooks.find(({ webhookId }) => webhookId === id);
     assert.deepEqual(await ownershipOf(store).reports([id]), [], "of a former owner");
-    const newest = { webhookId: id, fence: taken?.fence ?? 0, document: "3" };
+    const newest = { webhookId: id, ownerEpoch: taken?.ownerEpoch ?? 0, document: "3" };
     await ownershipOf(other).report([newest]);
     await ownershipOf(store).report([report]);
-    assert.deepEqual(await ownershipOf(store).reports([id]), [newest], "a late word changes nothing");
+    assert.deepEqual(await ownershipOf(store).reports([id]), [newest], "a late report changes nothing");
   });
 
   check("orders wait for the owner, oldest first, until they were followed", async (store, open) => {
@@ -349,17 +359,20 @@ export const ownership: StoreTheme = (check) => {
     );
   });
 
-  check("a duty belongs to one until its time is over", async (store, open) => {
+  check("a leadership belongs to one process until its time is over", async (store, open) => {
     const other = await another(open);
     const asks = (from: Store, holder: string, forMs: number) =>
-      ownershipOf(from).lead({ name: "upkeep", holder, forMs });
+      ownershipOf(from).acquireLeadership({ name: "upkeep", holder, forMs });
     assert.equal(await asks(store, "a", longMs), true);
     assert.equal(await asks(other, "b", longMs), false);
     assert.equal(await asks(store, "a", 20), true);
     await sleep(40);
     assert.equal(await asks(other, "b", longMs), true);
     assert.equal(await asks(store, "a", longMs), false);
-    assert.equal(await ownershipOf(store).lead({ name: "other", holder: "a", forMs: longMs }), true);
+    assert.equal(
+      await ownershipOf(store).acquireLeadership({ name: "other", holder: "a", forMs: longMs }),
+      true,
+    );
   });
 
   check("tells others, and not itself, what configuration it changed", async (store, open) => {

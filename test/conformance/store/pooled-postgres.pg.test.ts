@@ -1,15 +1,12 @@
 import { after } from "node:test";
 import { openPostgresStore } from "../../../src/adapters/store/postgres/open.ts";
-import { claims } from "./claims.ts";
 import { expiry } from "./expiry.ts";
 import { leases } from "./leases.ts";
 import { model } from "./model.ts";
-import { orderedLanes } from "./ordered-lanes.ts";
 import { createTestDatabase } from "./postgres-database.fixture.ts";
 import { publishing } from "./publishing.ts";
 import { requeues } from "./requeues.ts";
 import { start } from "./scene.ts";
-import { settlements } from "./settlements.ts";
 import { runThemes } from "./suite.ts";
 import { startTransactionPooler } from "./transaction-pooler.fixture.ts";
 
@@ -48,12 +45,10 @@ runThemes(
       };
     },
   },
+  // What a pooler breaks is what relies on a session, in whatever statement: the model and these use all of them.
   [
     ["publish and deduplication", publishing],
-    ["claims", claims],
-    ["ordered lanes", orderedLanes],
-    ["leases and fences", leases],
-    ["settlements", settlements],
+    ["leases and their tokens", leases],
     ["requeues", requeues],
     ["expiry and cancellation", expiry],
     ["model", model],

@@ -43,7 +43,7 @@ export const publishing: StoreTheme = (check) => {
       deliveries: [{ claim: true }, { claim: false }, { claim: true, state: "skipped" }, { claim: true }],
     });
     assert.deepEqual(
-      leases.map(({ fence }) => fence > 0),
+      leases.map(({ leaseToken }) => leaseToken > 0),
       [true, false, false, true],
     );
     assert.equal(new Set(leases.map(({ ref }) => ref)).size, 4);
@@ -134,6 +134,17 @@ export const publishing: StoreTheme = (check) => {
     }
     const byName = (a: object, b: object) => JSON.stringify(a).localeCompare(JSON.stringify(b));
     assert.deepEqual(seen.sort(byName), lanes.sort(byName));
+  });
+
+  check("keeps why a delivery was skipped", async (store) => {
+    const { deliveries } = await publish(store, {
+      deliveries: [{ state: "skipped", reason: "webhook_suspended" }, {}],
+    });
+    const reasons = deliveries.map(async ({ id }) => {
+      const stored = await store.history.getDelivery({ tenantId: null, id });
+      return stored?.progress.reason;
+    });
+    assert.deepEqual(await Promise.all(reasons), ["webhook_suspended", null]);
   });
 
   check("lists a lane whose only delivery is leased", async (store) => {

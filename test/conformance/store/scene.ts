@@ -22,6 +22,9 @@ export const minute = 60_000;
 export const hour = 60 * minute;
 export const day = 24 * hour;
 
+/** That of nothing. */
+export const noLease: Lease = { ref: 0, deliveryId: "00000000-0000-7000-8000-000000000000", leaseToken: 0 };
+
 export const firstPage: PageRequest = { limit: 100, before: null, offset: 0 };
 
 let made = 0;
@@ -68,6 +71,7 @@ export function newDelivery(fields: Partial<NewDelivery> = {}): NewDelivery {
     lane: lane("webhook-1"),
     priority: "normal",
     state: "pending",
+    reason: null,
     dueAt: createdAt,
     createdAt,
     origin: "publish",
@@ -118,6 +122,7 @@ export function newAttempt(fields: Partial<AttemptRecord> = {}): AttemptRecord {
     scheduledAt: start,
     executedAt: start,
     nextRetryAt: null,
+    notes: null,
     ...fields,
   };
 }

@@ -27,6 +27,13 @@ export const settlements: StoreTheme = (check) => {
       scheduledAt: start - 3,
       executedAt: start + 4,
       nextRetryAt: start + 99,
+      notes: {
+        retryAfter: { value: "soon\u0000 \u{1F99B}", effect: "unparsable" },
+        waits: [
+          { reason: "circuit_open", from: start - 2, until: start + 3 },
+          { reason: "order", from: start - 1, until: start + 4 },
+        ],
+      },
     });
     const progress = progressed({
       state: "exhausted",
@@ -40,6 +47,39 @@ export const settlements: StoreTheme = (check) => {
     assert.equal(stored?.completedAt, start + 16);
     assert.deepEqual(await store.history.listAttempts(only(deliveries).id), [attempt]);
   });
+
+  check(
+    "a delivery that waits knows whether the Retry-After of its last attempt decided until when",
+    async (store) => {
+      const { deliveries } = await publish(store);
+      const held: unknown[] = [];
+      for (const [index, effect] of (["unparsable", "lower_bound", "none", null] as const).entries()) {
+        const number = index + 1;
+        const { lease } = only((await claim(store, lane("webhook-1"), { now: start + number })).deliveries);
+        const notes = effect === null ? null : { retryAfter: { value: "1", effect }, waits: [] };
+        const attempt = newAttempt({ number, outcome: "transient", category: "server_error", notes });
+        await settle(store, lease, {
+          attempt,
+          progress: progressed({ state: "failed", attemptCount: number }),
+        });
+        const stored = await store.history.getDelivery({ tenantId: null, id: only(deliveries).id });
+        held.push(stored?.retryAfterHolds);
+        assert.deepEqual((await store.history.listAttempts(only(deliveries).id)).at(-1)?.notes, notes);
+      }
+      assert.deepEqual(held, [false, true, false, false]);
+      const page = { limit: 10, before: null, offset: 0 };
+      const query = {
+        tenantId: null,
+        webhookId: null,
+        eventId: null,
+        states: null,
+        from: null,
+        to: null,
+        page,
+      };
+      assert.equal(only((await store.history.listDeliveries(query)).rows).retryAfterHolds, false);
+    },
+  );
 
   check("adds attempts in order; a delivery that waits is not completed", async (store) => {
     const { deliveries } = await publish(store);

@@ -13,6 +13,7 @@ import {
   minute,
   newAttempt,
   newDelivery,
+  noLease,
   nothingMore,
   only,
   progressed,
@@ -56,8 +57,8 @@ export const sharing: StoreTheme = (check) => {
     const [mine] = (await claim(store, free, { limit: 1 })).deliveries;
     const [theirs] = (await claim(other, free, { limit: 9 })).deliveries;
     assert.deepEqual(new Set([mine?.id, theirs?.id]), new Set(idsOf(deliveries)));
-    assert.equal(await settle(store, mine?.lease ?? { ref: 0, fence: 0 }, { attempt: newAttempt() }), true);
-    assert.equal(await settle(other, theirs?.lease ?? { ref: 0, fence: 0 }), true);
+    assert.equal(await settle(store, mine?.lease ?? noLease, { attempt: newAttempt() }), true);
+    assert.equal(await settle(other, theirs?.lease ?? noLease), true);
     assert.deepEqual((await other.deliveries.depth()).waiting, { high: 0, normal: 0, low: 0 });
   });
 
@@ -80,6 +81,14 @@ export const sharing: StoreTheme = (check) => {
       },
     );
   }
+
+  check("a lease settles the delivery that it was given for, and no other with its number", async (store) => {
+    const { leases, deliveries } = await publish(store, { deliveries: [{ claim: true }] });
+    const lease = only(leases);
+    assert.equal(lease.deliveryId, only(deliveries).id);
+    assert.equal(await settle(store, { ...lease, deliveryId: noLease.deliveryId }), false);
+    assert.equal(await settle(store, lease), true);
+  });
 
   check("what is due before another's lease ends is told first", async (store, open) => {
     const other = await another(open);
@@ -174,7 +183,7 @@ export const sharing: StoreTheme = (check) => {
     async (store, open) => {
       const other = await another(open);
       const leased = async (to: Store) =>
-        only((await publish(to, { deliveries: [{ lane: strict, claim: true }] })).leases).fence > 0;
+        only((await publish(to, { deliveries: [{ lane: strict, claim: true }] })).leases).leaseToken > 0;
       assert.equal(await leased(store), true);
       assert.equal(await leased(other), false, "the first process holds the head");
       assert.equal(await leased(store), false, "the other's delivery comes first");
@@ -188,8 +197,8 @@ export const sharing: StoreTheme = (check) => {
       const published = await Promise.all(
         [store, other].map((each) => publish(each, { deliveries: [{ lane: key, claim: true }] })),
       );
-      const fences = published.map(({ leases }) => only(leases).fence);
-      assert.equal(fences.filter((fence) => fence > 0).length, 1);
+      const leaseTokens = published.map(({ leases }) => only(leases).leaseToken);
+      assert.equal(leaseTokens.filter((leaseToken) => leaseToken > 0).length, 1);
     }
   });
 
@@ -268,13 +277,15 @@ export const sharing: StoreTheme = (check) => {
     };
     for (let rounds = 0; rounds < 20; rounds += 1) {
       const states = await Promise.all(
-        [store, other].map((each) => each.idempotency.begin({ ...entry, key: `key-${rounds}` })),
+        [store, other].map((each, index) =>
+          each.idempotency.begin({ ...entry, key: `key-${rounds}`, holder: `process ${index}` }),
+        ),
       );
       assert.deepEqual(states.map(({ kind }) => kind).toSorted(), ["claimed", "running"]);
     }
   });
 
-  check("tells others, and not itself, where it left work", async (store, open) => {
+  check("notifies others, and not itself, of its new work", async (store, open) => {
     const other = await another(open);
     const heard: StoreChange[] = [];
     const echoes: StoreChange[] = [];

@@ -26,7 +26,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["publish and deduplication", publishing],
     ["claims", claims],
     ["ordered lanes", orderedLanes],
-    ["leases and fences", leases],
+    ["leases and their tokens", leases],
     ["settlements", settlements],
     ["requeues", requeues],
     ["counters", counters],

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
@@ -9,7 +10,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export interface TransactionPooler {
   /** The given URL, through the pooler. */
   readonly url: string;
-  /** Cuts the next client that commits: before the server hears of it, or after it has answered. */
+  /** Cuts the next client that commits several statements: before the server hears of it, or after it has answered. */
   cutNextCommit(when: "before" | "after"): void;
   close(): Promise<void>;
 }
@@ -38,6 +39,8 @@ export async function startTransactionPooler(target: string): Promise<Transactio
 const readyForQuery = 0x5a;
 const idle = 0x49;
 const simpleQuery = 0x51;
+const sync = 0x53;
+const keyData = 0x4b;
 const terminate = 0x58;
 
 /** Fewer than a store has, so that it must share them. */
@@ -54,6 +57,8 @@ interface PooledClient {
   /** What came while it waited for a server. */
   readonly held: Buffer[];
   isCutAfterCommit: boolean;
+  /** Of the running transaction. */
+  statements: number;
 }
 
 class Pooler {
@@ -76,7 +81,7 @@ class Pooler {
 
   accept(socket: Socket): void {
     this.#track(socket);
-    const client: PooledClient = { socket, server: null, held: [], isCutAfterCommit: false };
+    const client: PooledClient = { socket, server: null, held: [], isCutAfterCommit: false, statements: 0 };
     let started = false;
     socket.on(
       "data",
@@ -97,7 +102,7 @@ class Pooler {
   async #start(client: PooledClient, startup: Buffer): Promise<void> {
     if (this.#servers < serversMax) await this.#connect(startup);
     if (this.#greeting === null) client.socket.destroy();
-    else client.socket.write(this.#greeting);
+    else client.socket.write(withOwnKey(this.#greeting));
   }
 
   #fromClient(client: PooledClient, message: Buffer): void {
@@ -113,8 +118,10 @@ class Pooler {
   }
 
   #toServer(client: PooledClient, message: Buffer): void {
-    const isCommit = message[0] === simpleQuery && message.toString("utf8", 5).startsWith("COMMIT");
-    if (isCommit && this.cut !== null) {
+    const command = message[0] === simpleQuery ? message.toString("utf8", 5) : "";
+    if (command.startsWith("BEGIN")) client.statements = 0;
+    if (message[0] === sync) client.statements += 1;
+    if (command.startsWith("COMMIT") && client.statements > 1 && this.cut !== null) {
       client.isCutAfterCommit = this.cut === "after";
       this.cut = null;
       if (!client.isCutAfterCommit) {
@@ -188,6 +195,14 @@ class Pooler {
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.#sockets.delete(socket));
   }
+}
+
+/** As poolers do: each client gets a process number and a key of its own, which are no server's. */
+function withOwnKey(greeting: Buffer): Buffer {
+  const own = Buffer.from(greeting);
+  const at = own.indexOf(Buffer.from([keyData, 0, 0, 0, 12]));
+  if (at >= 0) randomBytes(8).copy(own, at + 5);
+  return own;
 }
 
 /** Cuts a stream into messages. The first one of a client has no type. */

@@ -15,7 +15,7 @@ function secret(digest: string, fields: Partial<StoredSecret> = {}): StoredSecre
 }
 
 export const webhooks: StoreTheme = (check) => {
-  check("keeps a webhook as saved, and replaces it", async (store) => {
+  check("WDS-3 keeps a webhook as saved, and replaces it", async (store) => {
     const webhook = newWebhook({
       ownerId: "o",
       metadata: { a: [1, null, { b: "ü" }] },
@@ -85,6 +85,7 @@ export const webhooks: StoreTheme = (check) => {
     await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: [secret("old")] });
     await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets });
     assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })).secrets, secrets);
+    assert.equal(await store.webhooks.hasSecrets(), true);
     assert.equal(await store.webhooks.findBySecretDigest("old"), null);
     assert.deepEqual(await store.webhooks.findBySecretDigest("d1"), {
       webhookId: webhook.id,
@@ -95,6 +96,9 @@ export const webhooks: StoreTheme = (check) => {
   check("keeps the keys of tenants apart from those of webhooks", async (store) => {
     const webhook = newWebhook({ id: "same" });
     await store.webhooks.save(webhook);
+    assert.equal(await store.webhooks.hasSecrets(), false);
+    await store.webhooks.saveTenantKeys({ tenantId: "first", keys: [secret("f", { kind: "ed25519" })] });
+    assert.equal(await store.webhooks.hasSecrets(), true);
     await store.webhooks.saveSecrets({ webhookId: "same", secrets: [secret("w")] });
     await store.webhooks.saveTenantKeys({ tenantId: "same", keys: [secret("t", { kind: "ed25519" })] });
     assert.deepEqual(await store.webhooks.tenantKeys("same"), [secret("t", { kind: "ed25519" })]);
@@ -122,6 +126,7 @@ export const webhooks: StoreTheme = (check) => {
     await store.webhooks.delete({ id: webhook.id, deletedAt: start });
     await store.webhooks.delete({ id: webhook.id, deletedAt: start + 1 });
     assert.equal(await store.webhooks.findBySecretDigest("d"), null);
+    assert.equal(await store.webhooks.hasSecrets(), false);
     assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
     // Changes that were under way when it was deleted.
     await store.webhooks.save(webhook);

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import type { Priority } from "../../../src/core/delivery.ts";
-import type { AcquireRequest, LaneLeft, OwnershipStore } from "../../../src/ports/store/ownership.ts";
+import type { LaneKey } from "../../../src/core/webhook.ts";
+import type { NewDelivery } from "../../../src/ports/store/deliveries.ts";
+import type { AcquireRequest, PendingLane, OwnershipStore } from "../../../src/ports/store/ownership.ts";
 import type { Tenant } from "../../../src/ports/store/registry.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { eventually } from "../../scenarios/eventually.ts";
-import { claim, lane, newWebhook, only, publish, settle, start } from "./scene.ts";
+import { claim, lane, minute, newWebhook, only, publish, settle, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const longMs = 60_000;
@@ -45,11 +47,11 @@ async function taken(store: Store, request: Pick<AcquireRequest, "worker"> & Par
   return webhooks.map(({ webhookId }) => webhookId).toSorted();
 }
 
-async function unserved(store: Store, pageSize: number): Promise<readonly LaneLeft[]> {
-  const found: LaneLeft[] = [];
+async function unownedLanes(store: Store, pageSize: number): Promise<readonly PendingLane[]> {
+  const found: PendingLane[] = [];
   for (let after: string | null = null; ; ) {
-    const page = await ownershipOf(store).unserved({ after, limit: pageSize });
-    found.push(...page.left);
+    const page = await ownershipOf(store).unownedLanes({ after, limit: pageSize });
+    found.push(...page.lanes);
     if (page.next === null) return found;
     after = page.next;
   }
@@ -57,7 +59,7 @@ async function unserved(store: Store, pageSize: number): Promise<readonly LaneLe
 
 /** Pools of workers (WDS-220), and what is left to do by whom. */
 export const workerPools: StoreTheme = (check) => {
-  check("WDS-220 a worker takes what its pool serves and nothing else", async (store) => {
+  check("WDS-220 a worker acquires what its pool serves and nothing else", async (store) => {
     await saveTenant(store, "acme", "big");
     const [plain, big] = [
       await webhookWithWork(store, {}),
@@ -92,7 +94,7 @@ export const workerPools: StoreTheme = (check) => {
     assert.equal((await taken(store, { worker: first, slack: 0 })).length, 4);
     assert.equal((await taken(store, { worker: dedicated, slack: 0 })).length, 8);
     assert.equal((await taken(store, { worker: second, slack: 0 })).length, 4);
-    const beat = async (worker: number) => ownershipOf(store).beat({ worker, aliveMs: longMs });
+    const beat = async (worker: number) => ownershipOf(store).heartbeat({ worker, aliveMs: longMs });
     assert.deepEqual(await beat(first), { workers: 2, owned: 8 });
     assert.deepEqual(await beat(dedicated), { workers: 1, owned: 8 });
   });
@@ -114,20 +116,67 @@ export const workerPools: StoreTheme = (check) => {
     assert.deepEqual(await pools(), { default: 1, third: 1, big: 0 });
   });
 
-  check("tells what is left in a lane: whose it is, for which pool, how urgent", async (store) => {
+  check("finds the pending ones of some lanes: whose, for which pool, how urgent", async (store) => {
     await saveTenant(store, "acme", "big");
     const id = await webhookWithWork(store, { tenantId: "acme", priorities: ["low", "high", "normal"] });
     const key = lane(id);
     const left = { lane: key, worker: null, pool: "big", priority: "high" };
-    assert.deepEqual(await ownershipOf(store).left([key, lane("never seen")]), [left]);
+    assert.deepEqual(await ownershipOf(store).pendingLanes([key, lane("never seen")]), [left]);
     const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "big" });
     await taken(store, { worker });
-    assert.deepEqual(await ownershipOf(store).left([key]), [{ ...left, worker }]);
+    assert.deepEqual(await ownershipOf(store).pendingLanes([key]), [{ ...left, worker }]);
     await claim(store, key, { limit: 1 });
-    assert.deepEqual(await ownershipOf(store).left([key]), [{ ...left, worker, priority: "normal" }]);
+    assert.deepEqual(await ownershipOf(store).pendingLanes([key]), [{ ...left, worker, priority: "normal" }]);
     await claim(store, key);
-    assert.deepEqual(await ownershipOf(store).left([key]), [], "the owner has all of it");
+    assert.deepEqual(await ownershipOf(store).pendingLanes([key]), [], "the owner has all of it");
   });
+
+  check(
+    "finds what an owner could have claimed for long, and nothing that is leased or waits",
+    async (store) => {
+      const before = start + minute;
+      const dueAt = before + 1;
+      const save = async (ordering: LaneKey["ordering"], deliveries: readonly Partial<NewDelivery>[]) => {
+        const webhook = newWebhook({ ordering });
+        await store.webhooks.save(webhook);
+        const key = lane(webhook.id, ordering);
+        for (const fields of deliveries) await publish(store, { deliveries: [{ lane: key, ...fields }] });
+        return key;
+      };
+      const free = await save("none", [{ dueAt }, { priority: "low" }]);
+      const head = await save("strict", [{}, { dueAt }]);
+      const ranOut = await save("none", [{}]);
+      const ranOutHead = await save("strict", [{}, {}]);
+      const leased = await save("none", [{}, { dueAt }]);
+      const leasedHead = await save("strict", [{}, {}]);
+      await save("strict", [{ dueAt }, {}]);
+      await save("none", [
+        { dueAt, priority: "high" },
+        { dueAt, priority: "low" },
+      ]);
+      const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
+      const overdue = async (limit: number, of = worker) => {
+        const found: LaneKey[] = [];
+        for (let after: string | null = null; ; ) {
+          const page = await ownershipOf(store).overdue({ worker: of, before, after, limit });
+          found.push(...page.lanes);
+          if (page.next === null) return found;
+          after = page.next;
+        }
+      };
+      assert.deepEqual(await overdue(100), [], "nobody owns them");
+      const ids = [free, head, ranOut, ranOutHead].map(({ webhookId }) => webhookId);
+      await taken(store, { worker });
+      await claim(store, ranOut, { leaseUntil: before });
+      await claim(store, ranOutHead, { limit: 1, leaseUntil: before });
+      await claim(store, leased, { leaseUntil: before + 1 });
+      await claim(store, leasedHead, { limit: 1, leaseUntil: before + 1 });
+      for (const limit of [3, 100])
+        assert.deepEqual((await overdue(limit)).map(({ webhookId }) => webhookId).toSorted(), ids.toSorted());
+      const other = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
+      assert.deepEqual(await overdue(100, other), []);
+    },
+  );
 
   check(
     "what nobody serves is found a page at a time, what a dead worker had claimed included",
@@ -135,7 +184,7 @@ export const workerPools: StoreTheme = (check) => {
       const ids: string[] = [];
       for (let count = 0; count < 5; count += 1) ids.push(await webhookWithWork(store, {}));
       const found = async () =>
-        (await unserved(store, 2)).map(({ lane: { webhookId } }) => webhookId).toSorted();
+        (await unownedLanes(store, 2)).map(({ lane: { webhookId } }) => webhookId).toSorted();
       assert.deepEqual(await found(), ids.toSorted());
       const worker = await ownershipOf(store).join({ aliveMs: longMs, pool: "default" });
       const [claimed = "", ...rest] = ids;

@@ -32,7 +32,7 @@ const literals = [
 
 export function egressSuite(name: string, create: CreateTransport): void {
   describe(`transport ${name}: egress`, () => {
-    it("refuses literals of every notation before connecting", async (t) => {
+    it("EDS-11.7-3 TS16-124 refuses literals of every notation before connecting", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
       t.after(() => peer.close());
       const transport = create({ policy: publicOnly });
@@ -45,7 +45,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       assert.equal(peer.connectionCount, 0);
     });
 
-    it("refuses names that resolve to refused addresses only", async (t) => {
+    it("EDS-11.7-3 TS16-124 refuses names that resolve to refused addresses only", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
       t.after(() => peer.close());
       const names = {
@@ -80,7 +80,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       assert.deepEqual(new Set(asked), new Set(["10.0.0.1", "127.0.0.1", "::1"]));
     });
 
-    it("is not fooled by a name that changes after it was checked", async (t) => {
+    it("EDS-11.7-3 TS16-124 is not fooled by a name that changes after it was checked", async (t) => {
       const receiver = await startReceiver();
       t.after(() => receiver.close());
       const answers = [["127.0.0.1"], ["10.0.0.1"]];
@@ -98,7 +98,7 @@ export function egressSuite(name: string, create: CreateTransport): void {
       assert.equal(queries, 2);
     });
 
-    it("judges the connected socket before a byte is sent", async (t) => {
+    it("EDS-11.7-3 TS16-124 judges the connected socket before a byte is sent", async (t) => {
       const peer = await startHostileReceiver({ behave: behaviours.silent });
       t.after(() => peer.close());
       let judgements = 0;

@@ -63,7 +63,7 @@ export function accessSuite(client: () => Client): void {
   test("a key of another tenant sees nothing and changes nothing", async () => {
     const webhook = (await client().post("/v1/webhooks", minimal)).body;
     const receipt = (await client().post("/v1/events", event)).body;
-    const stranger = client().withKey(await client().keyFor("manage", "stranger"));
+    const attacker = client().withKey(await client().keyFor("manage", "stranger"));
     const unknown = randomUUID();
     for (const [method, path] of [
       ["GET", "/v1/events/{event}"],
@@ -90,13 +90,13 @@ export function accessSuite(client: () => Client): void {
         readonly webhook: string;
         readonly tenant: string;
       }) => path.replace("{event}", event).replace("{webhook}", webhook).replace("{tenant}", tenant);
-      const foreign = await stranger.call(
+      const foreign = await attacker.call(
         method,
         url({ event: textOf(receipt["id"]), webhook: textOf(webhook["id"]), tenant: "default" }),
         options,
       );
       assertProblem(foreign, { status: 404, code: "not_found" });
-      const missing = await stranger.call(
+      const missing = await attacker.call(
         method,
         url({ event: unknown, webhook: unknown, tenant: "never" }),
         options,
@@ -108,13 +108,13 @@ export function accessSuite(client: () => Client): void {
       );
     }
     for (const path of ["/v1/webhooks", "/v1/events", "/v1/dlq"]) {
-      assert.deepEqual((await stranger.get(path)).body["data"], []);
-      assertProblem(await stranger.get(`${path}?tenant_id=default`), {
+      assert.deepEqual((await attacker.get(path)).body["data"], []);
+      assertProblem(await attacker.get(`${path}?tenant_id=default`), {
         status: 400,
         code: "invalid_request",
       });
     }
-    const published = await stranger.post("/v1/events", { ...event, tenant_id: "default" });
+    const published = await attacker.post("/v1/events", { ...event, tenant_id: "default" });
     assertProblem(published, { status: 400, code: "invalid_request" });
     assert.equal((await client().get(`/v1/webhooks/${textOf(webhook["id"])}`)).status, 200);
   });
@@ -144,6 +144,14 @@ export function accessSuite(client: () => Client): void {
         code: "forbidden",
       });
     }
+  });
+
+  test("no targets for notifications are taken while nothing is sent to them", async () => {
+    const body = { notification_targets: [{ kind: "email", address: "ops@example.com" }] };
+    const refused = await client().call("PUT", "/v1/tenants/listener", { body });
+    const problem = assertProblem(refused, { status: 400, code: "invalid_request" });
+    assert.equal(itemsOf(problem["errors"])[0]?.["field"], "notification_targets");
+    assertProblem(await client().get("/v1/tenants/listener"), { status: 404, code: "not_found" });
   });
 
   test("a revoked key stops at once, and keys are never shown again", async () => {

@@ -51,6 +51,7 @@ export function createClient({
     const used = options.key === undefined ? key : options.key;
     const hasBody = options.raw !== undefined || options.body !== undefined;
     const init: RequestInit = {
+      redirect: "manual",
       method,
       headers: {
         ...(used !== null && { authorization: `Bearer ${used}` }),

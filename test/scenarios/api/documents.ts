@@ -8,13 +8,23 @@ import type { Client, Json, Reply } from "./client.ts";
 
 type Document = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, object>>;
+    readonly headers: Readonly<Record<string, object>>;
+  };
 };
 type Operation = {
   readonly operationId: string;
   readonly security?: readonly unknown[];
   readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content?: Readonly<Record<string, object>> }>
+    Record<
+      string,
+      {
+        readonly description: string;
+        readonly content?: Readonly<Record<string, object>>;
+        readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
+      }
+    >
   >;
 };
 
@@ -32,7 +42,30 @@ export function documentsSuite(client: () => Client): void {
     assert.ok(!text.includes('"~kind"') && !text.includes("x-rule"));
   });
 
-  test("every route of the document exists, refuses strangers, and refuses other methods", async () => {
+  test("the document names no format that others do not know, and every status that changes of a webhook answer", async () => {
+    const { body, text } = await client().get("/openapi.json");
+    const formats = new Set([...text.matchAll(/"format":"([^"]+)"/g)].map(([, format]) => format));
+    for (const format of formats)
+      assert.ok(["date-time", "date", "uuid", "uri"].includes(format ?? ""), String(format));
+    for (const method of ["put", "patch"])
+      assert.ok("422" in (body["paths"]?.["/v1/webhooks/{id}"]?.[method]?.["responses"] ?? {}), method);
+  });
+
+  test("WDS-5 every route that takes a key says that it answers 429, and with which header fields", async () => {
+    const document = await read();
+    const { headers } = document.components;
+    assert.deepEqual(Object.keys(headers), ["Retry-After", "RateLimit-Policy", "RateLimit"]);
+    for (const { method, path, operation } of operationsOf(document)) {
+      if (operation.security?.length === 0) continue;
+      const answer = operation.responses["429"];
+      assert.match(answer?.description ?? "", /`rate_limited`/, `${method} ${path}`);
+      const refs = Object.entries(answer?.headers ?? {}).map(([name, { $ref }]) => [name, $ref]);
+      const expected = Object.keys(headers).map((name) => [name, `#/components/headers/${name}`]);
+      assert.deepEqual(refs, expected, `${method} ${path}`);
+    }
+  });
+
+  test("every route of the document exists, refuses callers without a key, and refuses other methods", async () => {
     const document = await read();
     for (const { method, path, operation } of operationsOf(document)) {
       const url = path.replaceAll(/\{\w+\}/g, "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c");
@@ -51,6 +84,25 @@ export function documentsSuite(client: () => Client): void {
         assertProblem(await client().call(other, url), { status: 405, code: "method_not_allowed" });
       }
     }
+  });
+
+  test("what people type into a browser leads to the documentation", async () => {
+    for (const [path, target] of [
+      ["/", "/docs"],
+      ["/docs/", "/docs"],
+      ["/v1/", "/v1"],
+    ] as const) {
+      const reply = await client().withKey(null).get(path);
+      assert.equal(reply.status, 302, path);
+      const location = String(reply.headers.get("location"));
+      assert.equal(new URL(location, `http://posthorn.test${path}`).pathname, target);
+    }
+    const index = await client().withKey(null).get("/v1");
+    assert.deepEqual(index.body, {
+      service: "posthorn",
+      documentation: "/docs",
+      openapi: "/openapi.json",
+    });
   });
 
   test("every POST with an API key documents the answers of Idempotency-Key", async () => {
@@ -252,6 +304,7 @@ async function* tour(
   yield { operationId: "getWebhookPublicKey", reply: await client.get(`${webhook}/public-key`) };
   yield { operationId: "testWebhook", reply: await client.post(`${webhook}/test`, {}) };
   yield { operationId: "disableWebhook", reply: await client.post(`${webhook}/disable`) };
+  yield { operationId: "resumeWebhook", reply: await client.post(`${webhook}/resume`) };
   yield { operationId: "enableWebhook", reply: await client.post(`${webhook}/enable`) };
   yield* tourOfVerification(client, webhook);
   const recovery = await client.post(`${webhook}/recover`, { since: "2026-01-01" });
@@ -302,7 +355,6 @@ async function* tourOfTheRest(
     name: "Tour",
     rate_limit: { requests_per_minute: 60, burst: 5 },
     worker_pool: "large",
-    notification_targets: [{ kind: "email", address: "a@example.com" }],
   };
   yield { operationId: "putTenant", reply: await client.call("PUT", "/v1/tenants/tour", { body: tenant }) };
   yield { operationId: "getTenant", reply: await client.get("/v1/tenants/tour") };
@@ -321,6 +373,7 @@ async function* tourOfTheRest(
   };
   yield { operationId: "listProfiles", reply: await client.get("/v1/profiles") };
   yield { operationId: "getProfile", reply: await client.get("/v1/profiles/standard") };
+  yield { operationId: "getIndex", reply: await client.get("/v1") };
   yield { operationId: "isAlive", reply: await client.get("/livez") };
   yield { operationId: "isReady", reply: await client.get("/readyz") };
   yield { operationId: "getMetrics", reply: await client.get("/metrics") };

@@ -40,7 +40,7 @@ export function idempotencySuite(client: () => Client): void {
     }
   });
 
-  test("of two at the same time one runs and the other gets its answer or 409 (IDK-20, 23)", async () => {
+  test("of two at the same time one runs and the other gets its answer or 409", async () => {
     const key = `"${randomUUID()}"`;
     const replies = await Promise.all(Array.from({ length: 8 }, () => publish(key)));
     const done = replies.filter((reply) => reply.status === 202);

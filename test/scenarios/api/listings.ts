@@ -73,7 +73,7 @@ export function listingsSuite(client: () => Client): void {
     assert.equal(await count("from=2999-01-01T00:00:00%2B01:00"), 0);
   });
 
-  test("webhooks are listed by activity, type and tenant (WDS-103)", async () => {
+  test("WDS-103 webhooks are listed by activity, type and tenant", async () => {
     const type = `hook${Date.now()}`;
     const make = async (active: boolean): Promise<Json> =>
       (await client().post("/v1/webhooks", { url: "https://example.com/", events: [type], active })).body;
@@ -91,7 +91,7 @@ export function listingsSuite(client: () => Client): void {
     );
     assert.deepEqual(
       [page, next.body].map((body) => itemsOf(body["data"])[0]?.["id"]),
-      [on["id"], off["id"]],
+      [off["id"], on["id"]],
     );
     assert.equal(next.body["next_cursor"], null);
   });

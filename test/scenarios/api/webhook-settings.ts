@@ -25,7 +25,7 @@ export function webhookSettingsSuite(client: () => Client): void {
     return fieldsOf(reply).toSorted();
   };
 
-  test("WDS-100 what nobody asked for has its default, and is shown", async () => {
+  test("WDS-100 WDS-66 what nobody asked for has its default, and is shown", async () => {
     const webhook = await create();
     assert.equal(webhook["payload_format"], "standard");
     assert.equal(webhook["bearer_token_in"], "header");
@@ -207,14 +207,14 @@ export function webhookSettingsSuite(client: () => Client): void {
 
   test("a callback without its key is nothing, whatever it carries", async () => {
     const path = `/v1/webhooks/${textOf((await create())["id"])}/verification-callback`;
-    const stranger = client().withKey(null);
+    const attacker = client().withKey(null);
     for (const key of ["", "x", "x".repeat(257)]) {
       const status = key === "x" ? 404 : 400;
-      assert.equal((await stranger.get(`${path}?key=${key}`)).status, status, key.slice(0, 3));
+      assert.equal((await attacker.get(`${path}?key=${key}`)).status, status, key.slice(0, 3));
     }
-    assertProblem(await stranger.get(path), { status: 400, code: "invalid_request" });
+    assertProblem(await attacker.get(path), { status: 400, code: "invalid_request" });
     const form = { raw: "a=b", headers: { "content-type": "application/x-www-form-urlencoded" } };
-    assertProblem(await stranger.post(`${path}?key=x`, undefined, form), { status: 404, code: "not_found" });
+    assertProblem(await attacker.post(`${path}?key=x`, undefined, form), { status: 404, code: "not_found" });
   });
 
   test("CEW-4.1.3-3 a callback is confirmed by GET and POST alone: HEAD, which previews send, reaches nothing", async () => {
@@ -226,10 +226,10 @@ export function webhookSettingsSuite(client: () => Client): void {
 
   test("nobody without a key can have answers kept: a callback ignores Idempotency-Key", async () => {
     const path = `/v1/webhooks/${textOf((await create())["id"])}/verification-callback?key=x`;
-    const stranger = client().withKey(null);
-    const headers = { "idempotency-key": '"shared-by-all-strangers"' };
-    assert.equal((await stranger.post(path, undefined, { headers })).status, 404);
-    const again = await stranger.post(path, undefined, { headers });
+    const attacker = client().withKey(null);
+    const headers = { "idempotency-key": '"shared-by-all-outsiders"' };
+    assert.equal((await attacker.post(path, undefined, { headers })).status, 404);
+    const again = await attacker.post(path, undefined, { headers });
     assert.equal(again.status, 404);
     assert.equal(again.headers.get("idempotency-replayed"), null);
   });
@@ -242,8 +242,8 @@ export function webhookSettingsSuite(client: () => Client): void {
     assert.equal(typeof reported.body["event_id"], "string");
     const bad = await publisher.post(path, { kind: "x", message_id: "a\nb" });
     assert.deepEqual(fieldsOf(bad).toSorted(), ["detail", "kind", "message_id"]);
-    const stranger = client().withKey(await client().keyFor("manage", "stranger"));
-    assertProblem(await stranger.post(path, { kind: "other", detail: "x" }), {
+    const attacker = client().withKey(await client().keyFor("manage", "stranger"));
+    assertProblem(await attacker.post(path, { kind: "other", detail: "x" }), {
       status: 404,
       code: "not_found",
     });

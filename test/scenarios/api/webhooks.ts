@@ -12,7 +12,7 @@ export function webhooksSuite(client: () => Client): void {
     return reply.body;
   };
 
-  test("TS16-77 WDS-44 a webhook is created with its secret and shown without it (C-29)", async () => {
+  test("TS16-77 WDS-44 WDS-4 WDS-101 a webhook is created with its secret and shown without it (C-29)", async () => {
     const reply = await client().post("/v1/webhooks", minimal);
     assert.equal(reply.status, 201, reply.text);
     assert.equal(reply.headers.get("location"), `/v1/webhooks/${textOf(reply.body["id"])}`);
@@ -86,7 +86,7 @@ export function webhooksSuite(client: () => Client): void {
   });
 
   for (const method of ["PUT", "PATCH"]) {
-    test(`${method} keeps what it does not name (C-33)`, async () => {
+    test(`WDS-4 WDS-106 ${method} keeps what it does not name (C-33)`, async () => {
       const { secret: _, ...webhook } = await create({ description: "before", metadata: { a: 1 } });
       const reply = await client().call(method, `/v1/webhooks/${textOf(webhook["id"])}`, {
         body: { description: "after", active: false },
@@ -100,7 +100,7 @@ export function webhooksSuite(client: () => Client): void {
     });
   }
 
-  test("WDS-45 enable, disable, delete", async () => {
+  test("WDS-45 WDS-4 WDS-104 WDS-108 enable, disable, delete", async () => {
     const id = textOf((await create())["id"]);
     assert.equal((await client().post(`/v1/webhooks/${id}/disable`)).body["status"], "disabled");
     assert.equal((await client().post(`/v1/webhooks/${id}/enable`, {})).body["status"], "active");
@@ -112,10 +112,27 @@ export function webhooksSuite(client: () => Client): void {
     assertProblem(await client().call("DELETE", `/v1/webhooks/${id}`), { status: 404, code: "not_found" });
   });
 
-  test("health shows circuit, statistics and errors (WDS-89 to 99, 105)", async () => {
+  test("WDS-89 WDS-90 WDS-105 WDS-134 health shows circuit, statistics and errors", async () => {
     const id = textOf((await create())["id"]);
     const { body } = await client().get(`/v1/webhooks/${id}/health`);
-    assert.equal(body["circuit_breaker"]?.["state"], "closed");
+    const circuit = body["circuit_breaker"];
+    const times = ["window_start", "state_transition_at"].map((name) => textOf(circuit?.[name]));
+    for (const time of times) assert.ok(!Number.isNaN(Date.parse(time)), time);
+    assert.deepEqual(circuit, {
+      webhook_id: id,
+      state: "closed",
+      failure_count_in_window: 0,
+      success_count_in_window: 0,
+      total_calls_in_window: 0,
+      error_percentage: 0,
+      window_start: times[0],
+      state_transition_at: times[1],
+      next_half_open_at: null,
+      half_open_attempts: 0,
+      half_open_successes: 0,
+      forced_open_until: null,
+      forced_closed_until: null,
+    });
     assert.equal(typeof body["stats"]?.["total"], "number");
     assert.equal(typeof body["error_distribution"], "object");
   });

@@ -14,10 +14,17 @@ export interface Examination {
   readonly receiver?: Partial<ReceiverUnderCheck>;
   /** Default true. */
   readonly allowValid?: boolean;
+  readonly timeoutMs?: number;
 }
 
 /** Checks a receiver with everything given that a check can be given. */
-export function examine({ url, profile: name, receiver, allowValid = true }: Examination) {
+export function examine({
+  url,
+  profile: name,
+  receiver,
+  allowValid = true,
+  timeoutMs = 10_000,
+}: Examination) {
   const profile = findProfile(name);
   if (profile === undefined) throw new Error(`there is no profile ${name}`);
   return checkReceiver({
@@ -28,7 +35,7 @@ export function examine({ url, profile: name, receiver, allowValid = true }: Exa
       ...receiver,
     },
     allowValid,
-    timeoutMs: 10_000,
+    timeoutMs,
     trying: () => undefined,
     found: () => undefined,
   });

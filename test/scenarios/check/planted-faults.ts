@@ -95,7 +95,7 @@ const authentication: readonly PlantedFault[] = [
     fails: ["unsigned"],
   },
   {
-    name: "answers 403 to strangers",
+    name: "answers 403 to attackers",
     fault: rewrite((answer) => (answer.status === 401 ? answerWith(403) : answer)),
     fails: ["unauthorized-status"],
   },

@@ -14,7 +14,7 @@ import { listen } from "../../receiver/frameworks.ts";
 import { secret } from "../check/examine.ts";
 import { kitReceiver } from "../check/kit-receiver.ts";
 import { sendTwoEvents } from "../check/sloppy-sender.ts";
-import { posthorn, RunningCommand } from "./command-line.ts";
+import { posthornHere, RunningCommand } from "./command-line.ts";
 import type { Args, RunOptions } from "./command-line.ts";
 
 const env = { POSTHORN_CHECK_SECRET: secret };
@@ -23,7 +23,7 @@ const secretPart = secret.slice("whsec_".length, -4);
 async function checkServer(listener: RequestListener, args: Args, options: RunOptions = { env }) {
   const server = await listen(listener);
   try {
-    return await posthorn(["check", `${server.url}/hooks`, ...args], options);
+    return await posthornHere(["check", `${server.url}/hooks`, ...args], options);
   } finally {
     await server.close();
   }
@@ -43,7 +43,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     assert.match(stdout, /^passed +refuses an altered body +401$/m);
     assert.match(stdout, /^\d\d passed, 0 failed, 0 skipped, \d+ do not apply$/m);
     assert.ok(!(stdout + stderr).includes("\u001b"), "no colour without a terminal");
-    assert.equal(stderr, "");
+    assert.match(stderr, /^(\d+ of \d+: .+\n)*$/, "only that it goes on, when it takes long");
   });
 
   test("without --allow-valid it says what would try the rest", async () => {
@@ -57,7 +57,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
   test("a careless receiver: status 1, and what to do in lines of at most 80 characters", async () => {
     const { status, stdout, stderr } = await checkServer(careless, ["--allow-valid", "--secret", secret], {});
     assert.equal(status, 1);
-    assert.match(stderr, /^posthorn: \d+ of \d+ rules failed\n$/);
+    assert.match(stderr, /^posthorn: \d+ of \d+ rules failed\n$/m);
     const failures = stdout.slice(stdout.indexOf("\n\n"));
     assert.match(
       failures,
@@ -93,14 +93,14 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     await new Promise<void>((resolve) => unused.listen(0, "127.0.0.1", resolve));
     const { port } = unused.address() as AddressInfo;
     await new Promise((resolve) => unused.close(resolve));
-    const refused = await posthorn(["check", `http://127.0.0.1:${port}/hooks`], { env });
+    const refused = await posthornHere(["check", `http://127.0.0.1:${port}/hooks`], { env });
     assert.equal(refused.status, 1);
     assert.equal(refused.stdout, "");
     assert.equal(
       refused.stderr,
       `posthorn: nothing answers at http://127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}\nIs the receiver running, and is it the right port?\n`,
     );
-    const unknown = await posthorn(["check", "http://posthorn-check.invalid/"], { env });
+    const unknown = await posthornHere(["check", "http://posthorn-check.invalid/"], { env });
     assert.match(unknown.stderr, /nothing answers at .*\n.*posthorn-check\.invalid/);
   });
 
@@ -113,7 +113,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     );
     await new Promise<void>((resolve) => talker.listen(0, "127.0.0.1", resolve));
     const { port } = talker.address() as AddressInfo;
-    const smtp = await posthorn(["check", `http://127.0.0.1:${port}/`]);
+    const smtp = await posthornHere(["check", `http://127.0.0.1:${port}/`]);
     assert.equal(smtp.status, 1);
     assert.match(smtp.stderr, /the answer is no HTTP/);
     await new Promise((resolve) => talker.close(resolve));
@@ -121,9 +121,9 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
     const silent = createServer(() => undefined);
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const { port: silentPort } = silent.address() as AddressInfo;
-    const late = await posthorn(["check", `http://127.0.0.1:${silentPort}/`, "--timeout-ms", "300"]);
+    const late = await posthornHere(["check", `http://127.0.0.1:${silentPort}/`, "--timeout-ms", "300"]);
     assert.match(late.stderr, /no answer within 300 ms[^]*--timeout-ms/);
-    const tls = await posthorn(["check", `https://127.0.0.1:${silentPort}/`, "--timeout-ms", "5000"]);
+    const tls = await posthornHere(["check", `https://127.0.0.1:${silentPort}/`, "--timeout-ms", "5000"]);
     assert.equal(tls.status, 1);
     assert.match(tls.stderr, /nothing answers at https:[^]*Is it http:\/\/ and not https:\/\/\?/);
     silent.closeAllConnections();
@@ -156,7 +156,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
       [["--sender", "0", "--secret", secret, "--profile", "nothing"], /--profile takes one of/],
     ];
     for (const [args, says] of mistakes) {
-      const { status, stdout, stderr } = await posthorn(["check", ...args]);
+      const { status, stdout, stderr } = await posthornHere(["check", ...args]);
       assert.equal(status, 2, `${args.join(" ")}\n${stderr}`);
       assert.match(stderr, says);
       assert.equal(stdout, "");
@@ -168,7 +168,7 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
   test("--sender: a sender is watched, judged, and told apart by status", async () => {
     const command = new RunningCommand(["check", "--sender", "0"], { env });
     const [, url = ""] = await command.until(/listening on (\S+) for 60 s\nSend two events there/);
-    const taken = await posthorn(["check", "--sender", new URL(url).port], { env });
+    const taken = await posthornHere(["check", "--sender", new URL(url).port], { env });
     assert.equal(taken.status, 1);
     assert.match(taken.stderr, /port \d+ is taken by another program\nChoose another one: --sender 0/);
     await sendTwoEvents(url, {});
@@ -185,7 +185,13 @@ suite("posthorn check on the command line", { concurrency: 2 }, () => {
   });
 
   test("--sender: nothing came", async () => {
-    const { status, stdout, stderr } = await posthorn(["check", "--sender", "0", "--duration-seconds", "1"]);
+    const { status, stdout, stderr } = await posthornHere([
+      "check",
+      "--sender",
+      "0",
+      "--duration-seconds",
+      "1",
+    ]);
     assert.equal(status, 1);
     assert.equal(stdout, "");
     assert.match(stderr, /posthorn: nothing came\nSend two events to http/);
@@ -239,4 +245,22 @@ suite("posthorn check on a terminal", () => {
     assert.ok(!json.err.includes(redrawn));
     for (const line of json.out.trim().split("\n")) JSON.parse(line);
   });
+});
+
+test("where its output goes into a file or a pipe, a check that takes long says so every few seconds", async (t) => {
+  let addedMs = 0;
+  const now = performance.now.bind(performance);
+  t.mock.method(performance, "now", () => now() + addedMs);
+  const receiver = correct();
+  const slow: RequestListener = (request, response) => {
+    addedMs += 1_500;
+    receiver(request, response);
+  };
+  const { status, stderr } = await checkServer(slow, ["--allow-valid"]);
+  assert.equal(status, 0, stderr);
+  const lines = stderr.trimEnd().split("\n");
+  for (const line of lines) assert.match(line, /^\d+ of \d+: .+$/);
+  assert.ok(lines.length >= 5, stderr);
+  const { stderr: silent } = await checkServer(slow, ["--allow-valid", "--json"]);
+  assert.equal(silent, "");
 });

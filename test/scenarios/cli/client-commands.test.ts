@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, suite, test } from "node:test";
 import { PosthornProcess } from "../posthorn-process.ts";
-import { posthorn, RunningCommand, temporaryFolder } from "./command-line.ts";
+import { posthorn, posthornHere, RunningCommand, temporaryFolder } from "./command-line.ts";
 import type { Args, RunOptions } from "./command-line.ts";
 
 suite("client commands against a running server", () => {
@@ -16,7 +16,7 @@ suite("client commands against a running server", () => {
   after(() => server.remove());
 
   const run = (args: Args, options: RunOptions = {}) =>
-    posthorn(args, { ...options, env: { ...env, ...options.env } });
+    posthornHere(args, { ...options, env: { ...env, ...options.env } });
   async function object(args: Args, options: RunOptions = {}): Promise<Record<string, unknown>> {
     const { status, stdout, stderr } = await run([...args, "--json"], options);
     assert.equal(status, 0, stderr);
@@ -66,7 +66,7 @@ suite("client commands against a running server", () => {
     assert.equal(status, 0, stderr);
     assert.match(stdout, /status +unverified/);
     assert.match(stderr, /verification pending: OPTIONS got no answer/);
-    await object(["webhooks", "delete", String(made["id"])]);
+    await object(["webhooks", "delete", String(made["id"]), "--yes"]);
     const refused = await run(["webhooks", "verify", String(made["id"])]);
     assert.equal(refused.status, 1);
   });
@@ -79,7 +79,7 @@ suite("client commands against a running server", () => {
     const { status, stderr } = await run(["webhooks", "rotate", String(made["id"])]);
     assert.equal(status, 0, stderr);
     assert.match(stderr, /key pair of its own now; its public key is whpk_/);
-    await object(["webhooks", "delete", String(made["id"])]);
+    await object(["webhooks", "delete", String(made["id"]), "--yes"]);
   });
 
   test("listen forwards, and passes the answer on", async () => {
@@ -99,6 +99,19 @@ suite("client commands against a running server", () => {
     assert.deepEqual(received, [receipt["id"]]);
     await listener.stop();
     await new Promise((resolve) => target.close(resolve));
+  });
+
+  test("data goes out as it was typed, and is shown as it was published", async () => {
+    const data = '{ "10":9007199254740993,"2":1.50,"\\u0061":-0 }';
+    const receipt = await object(["publish", "typed.data", data, "--metadata", '{"n":1e400}']);
+    const shown = await run(["events", "get", String(receipt["id"]), "--json"]);
+    assert.match(shown.stdout, /9007199254740993/);
+    assert.match(shown.stdout, /"2":1\.50,/);
+    assert.match(shown.stdout, /"metadata":\{"n":1e400\}/);
+    const response = await fetch(`${server.url}/v1/events/${String(receipt["id"])}`, {
+      headers: { authorization: `Bearer ${String(env["POSTHORN_KEY"])}` },
+    });
+    assert.ok((await response.text()).includes(`"data":${data},"metadata":{"n":1e400},`));
   });
 
   test("the admin key of the data folder serves a server on this machine, and says so", async () => {
@@ -159,6 +172,36 @@ suite("client commands against a running server", () => {
     await new Promise((resolve) => target.close(resolve));
   });
 
+  test("dead letters of a disabled webhook: what stands in the way, and what a retry does not cover", async () => {
+    const target = createServer((_, response) => response.writeHead(400).end());
+    await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+    const { port } = target.address() as AddressInfo;
+    const { id } = await object(["webhooks", "create", `http://127.0.0.1:${port}/`, "--events", "lost.*"]);
+    const webhook = String(id);
+    await object(["publish", "lost.letter"]);
+    const [dead = ""] = await untilLines(() => run(["dlq", "list", "--json", "--webhook", webhook]), 1);
+    await object(["webhooks", "disable", webhook]);
+    await object(["publish", "lost.letter"]);
+    const tail = (await run(["deliveries", "list", webhook, "--status", "skipped", "--json"])).stdout;
+    const skipped = JSON.parse(tail) as Record<string, unknown>;
+    assert.equal(skipped["reason"], "webhook_disabled");
+
+    const enable = `webhook ${webhook} is disabled; nothing is sent until: posthorn webhooks enable ${webhook}`;
+    const done = await run(["dlq", "retry", "--webhook", webhook, "--yes", "--wait"]);
+    assert.equal(done.status, 0, done.stderr);
+    assert.ok(done.stderr.includes(enable), done.stderr);
+    assert.match(done.stderr, /dead letters of it that wait for that: 1\n/);
+    assert.match(done.stderr, /which are no dead letters: 1\n.*webhooks recover \S+ --since \d{4}-/);
+    const again = await run(["deliveries", "retry", String(skipped["id"])]);
+    assert.ok(again.stderr.includes(enable), again.stderr);
+    assert.match(
+      (await run(["deliveries", "get", JSON.parse(dead).id])).stdout,
+      /superseded_by +[0-9a-f]{8}-/,
+    );
+    await object(["webhooks", "delete", webhook, "--yes"]);
+    await new Promise((resolve) => target.close(resolve));
+  });
+
   test("webhooks, event types, tenants and keys are made, changed and removed", async () => {
     const webhook = await object([
       "webhooks",
@@ -180,8 +223,18 @@ suite("client commands against a running server", () => {
     assert.equal((await object(["webhooks", "circuit", id, "reset"]))["state"], "closed");
     assert.equal((await object(["webhooks", "secret", id]))["secret"], webhook["secret"]);
     assert.notEqual((await object(["webhooks", "rotate", id]))["secret"], webhook["secret"]);
-    assert.equal((await run(["webhooks", "rotate", id])).status, 1);
-    assert.equal((await run(["webhooks", "delete", id])).status, 0);
+    const overlapping = await run(["webhooks", "rotate", id]);
+    assert.equal(overlapping.status, 1);
+    assert.match(overlapping.stderr, /still running[^]*--force[^]*--revoke/);
+    const revoked = await object(["webhooks", "rotate", id, "--revoke"]);
+    assert.equal(revoked["previous"], null);
+    const kept = await run(["webhooks", "delete", id]);
+    assert.equal(kept.status, 2);
+    assert.match(
+      kept.stderr,
+      /nothing was done; --yes deletes webhook \S+ to https:.*, for which nothing waits/,
+    );
+    assert.equal((await run(["webhooks", "delete", id, "--yes"])).status, 0);
     assert.equal((await run(["webhooks", "get", id])).status, 1);
 
     await object([
@@ -212,6 +265,62 @@ suite("client commands against a running server", () => {
     assert.equal(published["tenant_id"], "acme");
     assert.equal((await run(["keys", "revoke", String(key["id"])])).status, 0);
     assert.match((await run(["keys", "list"])).stderr, /no API keys/);
+  });
+
+  test("create shows what a person needs, and a wrong kind of id is recognised", async () => {
+    const made = await run(["webhooks", "create", "https://example.com/short", "--events", "kinds.*"]);
+    assert.deepEqual(
+      made.stdout
+        .trim()
+        .split("\n")
+        .map((line) => line.split(" ")[0]),
+      ["id", "url", "events", "status", "profile", "secret"],
+    );
+    const webhook = /^id +(\S+)/.exec(made.stdout)?.[1] ?? "";
+    const event = String((await object(["publish", "kinds.mixed"]))["id"]);
+    const wrong = await run(["deliveries", "get", event]);
+    assert.equal(wrong.status, 1);
+    assert.match(wrong.stderr, new RegExp(`id of an event: posthorn events get ${event}`));
+    const listed = await run(["events", "get", webhook]);
+    assert.match(listed.stderr, new RegExp(`id of a webhook: posthorn webhooks get ${webhook}`));
+    const recent = await run(["webhooks", "recover", webhook, "--since", "1h", "--dry-run"]);
+    assert.match(recent.stdout, /^\d+ deliveries/, recent.stderr);
+    const misnamed = await run(["webhooks", "update", webhook, "--set", '{"types":["a.b"]}']);
+    assert.match(misnamed.stderr, /types is not a known field; did you mean "events"\?/);
+    await object(["webhooks", "delete", webhook, "--yes"]);
+  });
+
+  test("deliveries say why and since when, and delete says how many of them still wait", async (t) => {
+    const answers = [400, 500];
+    const target = createServer((_, response) => response.writeHead(answers.shift() ?? 200).end());
+    await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+    t.after(() => target.close());
+    const { port } = target.address() as AddressInfo;
+    const address = `http://127.0.0.1:${port}/`;
+    const later = '{"retry_config":{"schedule_ms":[3600000]}}';
+    const { id } = await object(["webhooks", "create", address, "--events", "why.*", "--set", later]);
+    const webhook = String(id);
+    for (const status of ["exhausted", "failed"]) {
+      await object(["publish", "why.it_failed"]);
+      await untilLines(() => run(["deliveries", "list", webhook, "--status", status, "--json"]), 1);
+    }
+    await object(["webhooks", "circuit", webhook, "open"]);
+    await object(["publish", "why.it_waits"]);
+    const { stdout } = await run(["deliveries", "list", webhook]);
+    const [head = "", ...rows] = stdout.trimEnd().split("\n");
+    const why = rows.map((row) => row.slice(head.indexOf("WHY")).split(" ")[0]);
+    assert.deepEqual(why, ["-", "server_error_500", "permanent_client_error_400"], stdout);
+    for (const row of rows) assert.match(row, / \d\d:\d\d:\d\d, (now|\d+ (s|min) ago)$/);
+    const delivery = rows[1]?.split(" ")[0] ?? "";
+    const shown = (await run(["deliveries", "get", delivery])).stdout;
+    assert.match(shown, /^created_at +\S+Z \((now|\d+ (s|min) ago)\)$/m);
+    assert.match(shown, /^next_attempt_at +\S+Z \(in \d+ (s|min)\)$/m);
+
+    const kept = await run(["webhooks", "delete", webhook]);
+    assert.equal(kept.status, 2);
+    assert.match(kept.stderr, /nothing was done; .*, with 2 waiting deliveries, which are cancelled/);
+    const gone = await run(["webhooks", "delete", webhook, "--yes"]);
+    assert.match(gone.stderr, /^deleted .*, with 2 waiting deliveries, which are cancelled\n$/);
   });
 
   test("a listing continues page after page", async () => {

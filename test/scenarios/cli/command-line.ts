@@ -5,8 +5,11 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import { Readable } from "node:stream";
+import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { runProgram } from "../../../src/cli/program.ts";
+import { Terminal } from "../../../src/cli/terminal.ts";
 
 const entry = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
 
@@ -28,6 +31,23 @@ export type Args = readonly string[];
 export async function posthorn(args: Args, options: RunOptions = {}): Promise<Finished> {
   const command = new RunningCommand(args, options);
   return command.finished;
+}
+
+/** Runs a client command to its end inside this process, which spares the start of another one. */
+export async function posthornHere(args: Args, { env = {}, input = "" }: RunOptions = {}): Promise<Finished> {
+  let stdout = "";
+  let stderr = "";
+  const out = { write: (text: string) => (stdout += text) };
+  const err = { write: (text: string) => (stderr += text) };
+  const status = await runProgram(args, {
+    env,
+    stdin: Readable.from(input === "" ? [] : [input]),
+    terminal: ({ json }) => new Terminal({ json, out, err, env }),
+    exit: (ended) => {
+      throw new Error(`ended with ${ended}`);
+    },
+  });
+  return { status, stdout, stderr };
 }
 
 /** A command that goes on until somebody stops it. */
@@ -55,7 +75,7 @@ export class RunningCommand {
   }
 
   /** Resolves when the text has appeared in what it wrote. */
-  async until(pattern: RegExp, withinMs = 15_000): Promise<RegExpExecArray> {
+  async until(pattern: RegExp, withinMs = 60_000): Promise<RegExpExecArray> {
     const endsAt = performance.now() + withinMs;
     for (;;) {
       const found = pattern.exec(this.stdout + this.stderr);

@@ -12,7 +12,7 @@ suite("posthorn demo", () => {
       env: { TMPDIR: folder.path },
     });
     assert.equal(status, 0, stderr);
-    assert.ok(performance.now() - startedAt < 15_000);
+    assert.ok(performance.now() - startedAt < 150_000);
     assert.match(stdout, /answers 503, Retry-After: 1/);
     assert.match(stdout, /signature verified {2}answers 200/);
     assert.match(stdout, /waits: (schedule|retry_after)/);

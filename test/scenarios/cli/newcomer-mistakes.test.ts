@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { posthorn, temporaryFolder } from "./command-line.ts";
+import { posthorn, posthornHere, temporaryFolder } from "./command-line.ts";
 import type { Args, RunOptions } from "./command-line.ts";
 
 async function fails(
@@ -10,7 +10,9 @@ async function fails(
   expected: { readonly status: number; readonly says: RegExp },
   options: RunOptions = {},
 ) {
-  const { status, stdout, stderr } = await posthorn(args, options);
+  // What starts a server, or looks into its folder, changes the process it runs in.
+  const run = args[0] === "serve" || args[0] === "backup" ? posthorn : posthornHere;
+  const { status, stdout, stderr } = await run(args, options);
   assert.equal(status, expected.status, stderr);
   assert.match(stderr, expected.says);
   assert.equal(stdout, "", "errors do not go to standard output");
@@ -38,6 +40,11 @@ suite("mistakes that newcomers make", () => {
     await fails(
       ["events", "list", "--url", "not a url"],
       { status: 2, says: /is not the URL of a server/ },
+      withKey,
+    );
+    await fails(
+      ["events", "list", "--url", "http://127.0.0.1:8080/v1"],
+      { status: 2, says: /has no \/v1: write http:\/\/127\.0\.0\.1:8080/ },
       withKey,
     );
   });
@@ -94,11 +101,17 @@ suite("mistakes that newcomers make", () => {
       status: 1,
       says: /there is no database/,
     });
+    mkdirSync(dataDir, { recursive: true });
+    writeFileSync(join(dataDir, "posthorn.db"), "");
+    await fails(["backup", file, "--data-dir", dataDir], {
+      status: 1,
+      says: /posthorn: nothing was copied: .*file exists already/,
+    });
     chmodSync(file, 0o600);
   });
 
   test("help is there for every command, and is data", async () => {
-    const { status, stdout } = await posthorn(["--help"]);
+    const { status, stdout } = await posthornHere(["--help"]);
     assert.equal(status, 0);
     for (const name of [
       "serve",
@@ -114,8 +127,10 @@ suite("mistakes that newcomers make", () => {
     ]) {
       assert.match(stdout, new RegExp(`^ {2}${name}\\b`, "m"));
     }
-    assert.equal((await posthorn(["webhooks", "create", "--help"])).status, 0);
+    const inner = await posthornHere(["webhooks", "create", "--help"]);
+    assert.equal(inner.status, 0);
+    assert.equal((await posthornHere(["help", "webhooks", "create"])).stdout, inner.stdout);
     assert.match((await posthorn(["--version"])).stdout, /^\d+\.\d+\.\d+/);
-    assert.equal((await posthorn([])).status, 2);
+    assert.equal((await posthornHere([])).status, 2);
   });
 });

@@ -91,7 +91,7 @@ export function confinement(writable: string): readonly string[] | null {
 
 const confine = `
 mount --bind "$1" "$1"
-for place in / /tmp /var /var/tmp /run /home; do
+for place in / /tmp /var /var/tmp /run /home /dev/shm; do
   if mountpoint --quiet "$place"; then mount -o remount,bind,ro "$place"; fi
 done
 if touch "$1/../probe" 2>/dev/null; then echo "not read-only" >&2; exit 1; fi

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -13,7 +13,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
+import * as library from "../../../src/app/library.ts";
 import { resolveSettings } from "../../../src/config/resolve.ts";
+import { node20For } from "../../services/node20.ts";
 import { assertPinned } from "./container-rules.ts";
 import { BuiltImage, buildContext, confinement } from "./built-image.ts";
 import { readText, root } from "./deployment-files.ts";
@@ -87,6 +89,36 @@ suite("what deploy/Dockerfile builds", () => {
       files.filter((path) => /\.(test|fixture)\.|(?<!\.d)\.ts$/.test(path)),
       [],
     );
+  });
+
+  test("its library can be imported and required", () => {
+    const entry = join(image.app, "dist/app/package-entry.js");
+    const names = (program: string): readonly unknown[] =>
+      JSON.parse(
+        execFileSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" }),
+      ) as readonly unknown[];
+    const expected = Object.keys(library).toSorted();
+    assert.deepEqual(
+      names(`console.log(JSON.stringify(Object.keys(await import("${entry}")).toSorted()))`),
+      expected,
+    );
+    const required = `import { createRequire } from "node:module";
+      const names = Object.keys(createRequire("/")("${entry}")).toSorted();
+      console.log(JSON.stringify(names.filter((name) => name !== "__esModule")));`;
+    assert.deepEqual(names(required), expected);
+  });
+
+  test("says on an older Node which one it needs, as a program and as a library", (t) => {
+    const node = node20For(t);
+    if (node === null) return;
+    const sentence = /Posthorn needs Node 24\.15 or later, and this is Node 20\.[^]*: install a newer one/;
+    const program = spawnSync(node, [join(image.app, "dist/cli/main.js"), "serve"], { encoding: "utf8" });
+    assert.deepEqual([program.status, program.stdout], [1, ""]);
+    assert.match(program.stderr, sentence);
+    assert.equal(program.stderr.trimEnd().split("\n").length, 1);
+    const importing = `import "${join(image.app, "dist/app/package-entry.js")}"`;
+    const imported = spawnSync(node, ["--input-type=module", "--eval", importing], { encoding: "utf8" });
+    assert.match(imported.stderr, sentence);
   });
 
   test("serves with the image's environment, is found healthy, and ends at SIGTERM within the grace", async (t) => {

@@ -8,7 +8,7 @@ import { metricsOf, readiness, reasonsOf } from "../postgres/probed.ts";
 
 const roles = ["api", "scheduler", "worker"] as const;
 /** Connections come back after pauses. */
-const returnMsMax = 30_000;
+const returnMsMax = 120_000;
 
 interface Dependency {
   readonly name: string;

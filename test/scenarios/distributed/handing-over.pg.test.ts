@@ -10,7 +10,7 @@ import { Cluster, type ClusterProcess } from "../postgres/cluster.ts";
 /** So many that a worker that owns them all gives half of them to another one. */
 const webhooks = 8;
 /** A worker gives back what is not its share, or not its pool's, with its next beat (3 s), and another one finds it. */
-const takeoverMsMax = 10_000;
+const takeoverMsMax = 60_000;
 const publishEveryMs = 200;
 /** Something waits at every webhook whenever it changes hands. */
 const answerMs = 100;

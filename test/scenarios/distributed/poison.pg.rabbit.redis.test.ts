@@ -37,8 +37,8 @@ test("garbage in a queue is parked, logged and counted, and deliveries go on", a
     for (const priority of ["high", "low"] as const)
       channel.sendToQueue(names.workQueue("default", priority), Buffer.from("garbage"));
     // The worker has a queue of its own too, where nothing is worth keeping.
-    channel.publish(names.tellExchange, String(worker.worker), Buffer.from("garbage"));
-    channel.publish(names.tellExchange, String(worker.worker), stale);
+    channel.publish(names.notifyExchange, String(worker.worker), Buffer.from("garbage"));
+    channel.publish(names.notifyExchange, String(worker.worker), stale);
   });
   const parked = garbage.length + 2;
   const [, probesUrl = ""] = /"probesUrl":"([^"]+)"/.exec(worker.output) ?? [];

@@ -13,7 +13,7 @@ export interface WorkerPoolsOptions {
 }
 
 /** A worker hears of the move at once, gives a webhook back with its next beat (3 s), and another one finds it. */
-const takeoverMsMax = 8_000;
+const takeoverMsMax = 60_000;
 /** Longer than anything that looks for work pauses, so that whoever wrongly took some would have done it. */
 const temptationMs = 4_000;
 

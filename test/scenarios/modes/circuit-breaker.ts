@@ -16,30 +16,31 @@ const brittle = {
 };
 
 export const circuitBreaker: Scenarios = {
-  "WDS-181 WDS-183 failures open the circuit; what comes then waits for it, until a reset": async (scene) => {
-    const { receiver } = scene;
-    const webhook = await withOpenCircuit(scene);
-    const { circuit_breaker: circuit } = await scene.health(webhook);
-    assert.ok(Date.parse(textOf(circuit?.["next_half_open_at"])) > Date.now());
-    const held = await scene.publish();
-    const delivery = await scene.reaches(held, "circuit_blocked");
-    assert.equal(delivery["waiting_for"], "circuit_open");
-    assert.equal(delivery["waiting_until"], circuit?.["next_half_open_at"]);
-    const blocked = await scene.list(`/v1/webhooks/${webhook}/deliveries?status=circuit_blocked`);
-    assert.deepEqual(fieldOf(blocked, "event_id"), [held]);
-    assert.equal(receiver.requestCount, 4);
-    receiver.script(() => ({}));
-    await command(scene, webhook, { action: "reset" });
-    await scene.reaches(held, "success");
-    assert.equal((await scene.health(webhook))["circuit_breaker"]?.["state"], "closed");
-  },
+  "WDS-181 WDS-183 WDS-12 WDS-16 WDS-137 failures open the circuit; what comes then waits for it, until a reset":
+    async (scene) => {
+      const { receiver } = scene;
+      const webhook = await withOpenCircuit(scene);
+      const { circuit_breaker: circuit } = await scene.health(webhook);
+      assert.ok(Date.parse(textOf(circuit?.["next_half_open_at"])) > Date.now());
+      const held = await scene.publish();
+      const delivery = await scene.reaches(held, "circuit_blocked");
+      assert.equal(delivery["waiting_for"], "circuit_open");
+      assert.equal(delivery["waiting_until"], circuit?.["next_half_open_at"]);
+      const blocked = await scene.list(`/v1/webhooks/${webhook}/deliveries?status=circuit_blocked`);
+      assert.deepEqual(fieldOf(blocked, "event_id"), [held]);
+      assert.equal(receiver.requestCount, 4);
+      receiver.script(() => ({}));
+      await command(scene, webhook, { action: "reset" });
+      await scene.reaches(held, "success");
+      assert.equal((await scene.health(webhook))["circuit_breaker"]?.["state"], "closed");
+    },
 
-  "the health of a webhook counts what its circuit counts": async (scene) => {
+  "WDS-91 WDS-92 WDS-93 WDS-94 the health of a webhook counts what its circuit counts": async (scene) => {
     const webhook = await withOpenCircuit(scene);
     await countsReach(scene, { webhook, counts: [4, 0, 4, 100] });
   },
 
-  "WDS-191 WDS-192 WDS-193 each outcome is counted by the circuit, and stands in the history as what it is":
+  "WDS-191 WDS-192 WDS-193 WDS-16 WDS-19 WDS-149 each outcome is counted by the circuit, and stands in the history as what it is":
     async (scene) => {
       const statuses = [200, 500, 400, 200];
       scene.receiver.script((_, index) => ({ status: statuses[index] ?? 200 }));
@@ -70,7 +71,7 @@ export const circuitBreaker: Scenarios = {
       await countsReach(scene, { webhook, counts: [2, 2, 4, 50] });
     },
 
-  "the circuit of one webhook is nothing to the others": async (scene) => {
+  "WDS-24 the circuit of one webhook is nothing to the others": async (scene) => {
     await withOpenCircuit(scene);
     const held = await scene.publish();
     scene.receiver.script(() => ({}));
@@ -79,26 +80,43 @@ export const circuitBreaker: Scenarios = {
     await scene.reaches(held, "circuit_blocked");
   },
 
-  "after its sleep a few probes go; when they succeed the circuit closes and the backlog follows": async (
-    scene,
-  ) => {
+  "WDS-26 WDS-139 WDS-140 WDS-145 WDS-151 after its sleep a few probes go; when they succeed the circuit closes and the backlog follows":
+    async (scene) => {
+      const { receiver } = scene;
+      const webhook = await withOpenCircuit(scene, { sleep_window_ms: 1_500 });
+      const answers = Promise.withResolvers<Answer>();
+      receiver.script(() => answers.promise);
+      const held = await scene.publishNumbered(8);
+      await receiver.waitForRequests(4 + 2);
+      // The probes are on their way; a third one would be in the time that this takes.
+      const { circuit_breaker: circuit } = await scene.health(webhook);
+      assert.equal(circuit?.["state"], "half_open", JSON.stringify(circuit));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      assert.equal(receiver.requestCount, 4 + 2);
+      answers.resolve({});
+      for (const event of held) await scene.reaches(event, "success");
+      await stateOf(scene, webhook, "closed");
+    },
+
+  "WDS-152 attempts count on over an open circuit, which uses up none": async (scene) => {
     const { receiver } = scene;
-    const webhook = await withOpenCircuit(scene, { sleep_window_ms: 1_500 });
-    const answers = Promise.withResolvers<Answer>();
-    receiver.script(() => answers.promise);
-    const held = await scene.publishNumbered(8);
-    await receiver.waitForRequests(4 + 2);
-    // The probes are on their way; a third one would be in the time that this takes.
-    const { circuit_breaker: circuit } = await scene.health(webhook);
-    assert.equal(circuit?.["state"], "half_open", JSON.stringify(circuit));
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    assert.equal(receiver.requestCount, 4 + 2);
-    answers.resolve({});
-    for (const event of held) await scene.reaches(event, "success");
-    await stateOf(scene, webhook, "closed");
+    receiver.script((_, index) => (index === 0 ? { status: 500 } : {}));
+    await scene.addWebhook({
+      circuit_breaker_config: { minimum_throughput: 1, sleep_window_ms: 1_500 },
+      retry_config: { schedule_ms: [10] },
+    });
+    const event = await scene.publish();
+    await scene.reaches(event, "circuit_blocked");
+    // A schedule of one retry would be used up, had the circuit taken it.
+    assert.deepEqual(fieldOf(await scene.attemptsAt(event, "success"), "attempt_number"), [1, 2]);
+    const [first, second] = receiver.requests;
+    assert.ok(
+      Number(second?.arrivedAtMs) - Number(first?.arrivedAtMs) >= 1_400,
+      "not before its sleep is over",
+    );
   },
 
-  "probes that fail open the circuit again": async (scene) => {
+  "WDS-26 WDS-141 probes that fail open the circuit again": async (scene) => {
     const { receiver } = scene;
     const webhook = await withOpenCircuit(scene, { sleep_window_ms: 1_500 });
     const opened = textOf((await scene.health(webhook))["circuit_breaker"]?.["state_transition_at"]);
@@ -114,7 +132,9 @@ export const circuitBreaker: Scenarios = {
     assert.equal(receiver.requestCount, 4 + 2);
   },
 
-  "forced open it holds what would go, forced closed it lets go what fails": async (scene) => {
+  "WDS-107 WDS-142 forced open it holds what would go, forced closed it lets go what fails": async (
+    scene,
+  ) => {
     const { receiver } = scene;
     const webhook = await scene.addWebhook(brittle);
     const opened = await command(scene, webhook, { action: "force_open", duration_seconds: 60 });

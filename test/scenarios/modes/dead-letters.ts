@@ -28,7 +28,7 @@ export const deadLetters: Scenarios = {
     assert.deepEqual(pages, [invoice, ...newestFirst]);
   },
 
-  "a dead letter that is retried by hand is delivered and is none any more": async (scene) => {
+  "WDS-21 WDS-111 a dead letter that is retried by hand is delivered and is none any more": async (scene) => {
     const { webhook, events } = await withDeadLetters(scene, 1);
     const [event = ""] = events;
     const dead = textOf((await scene.deliveryOf(event))["id"]);
@@ -47,33 +47,38 @@ export const deadLetters: Scenarios = {
     assertProblem(await scene.api.post(path), { status: 409, code: "conflict" });
   },
 
-  "WDS-226 a batch retry counts first, then retries at its rate and shows how far it is": async (scene) => {
-    const { webhook, events } = await withDeadLetters(scene, 12);
-    scene.receiver.script(() => ({}));
-    const filter = { webhook_ids: [webhook], failure_categories: ["client_error"] };
-    const dry = await scene.api.post("/v1/dlq/retry-batch", { filter, dry_run: true });
-    assert.deepEqual([dry.body["count"], dry.body["batch_operation_id"]] as unknown[], [12, null], dry.text);
-    assert.equal((await scene.list(`/v1/dlq?webhook_id=${webhook}`)).length, 12);
-    const startedAtMs = performance.now();
-    const started = await scene.api.post("/v1/dlq/retry-batch", {
-      filter,
-      rate_limit: { requests_per_second: 8 },
-    });
-    assert.equal(started.body["count"], 12, started.text);
-    const operation = textOf(started.body["batch_operation_id"]);
-    const seen = await eventually("some are under way", {
-      ask: async () => (await scene.api.get(`/v1/dlq/batch-operations/${operation}`)).body,
-      holds: ({ queued }) => Number(queued) > 0,
-    });
-    assert.equal(seen["status"], "running", JSON.stringify(seen));
-    assert.ok(Number(seen["queued"]) < 12, JSON.stringify(seen));
-    const done = await scene.operationAt(operation, "completed");
-    assert.deepEqual([done["total"], done["queued"], done["failed"]] as unknown[], [12, 12, 0]);
-    for (const event of events) await scene.reaches(event, "success");
-    assert.ok(performance.now() - startedAtMs > 1_000, "twelve at eight a second take more than a second");
-    assert.equal(scene.receiver.requestCount, 24);
-    assert.deepEqual(await scene.list(`/v1/dlq?webhook_id=${webhook}`), []);
-  },
+  "WDS-226 WDS-21 WDS-23 WDS-112 WDS-113 a batch retry counts first, then retries at its rate and shows how far it is":
+    async (scene) => {
+      const { webhook, events } = await withDeadLetters(scene, 12);
+      scene.receiver.script(() => ({}));
+      const filter = { webhook_ids: [webhook], failure_categories: ["client_error"] };
+      const dry = await scene.api.post("/v1/dlq/retry-batch", { filter, dry_run: true });
+      assert.deepEqual(
+        [dry.body["count"], dry.body["batch_operation_id"]] as unknown[],
+        [12, null],
+        dry.text,
+      );
+      assert.equal((await scene.list(`/v1/dlq?webhook_id=${webhook}`)).length, 12);
+      const startedAtMs = performance.now();
+      const started = await scene.api.post("/v1/dlq/retry-batch", {
+        filter,
+        rate_limit: { requests_per_second: 8 },
+      });
+      assert.equal(started.body["count"], 12, started.text);
+      const operation = textOf(started.body["batch_operation_id"]);
+      const seen = await eventually("some are under way", {
+        ask: async () => (await scene.api.get(`/v1/dlq/batch-operations/${operation}`)).body,
+        holds: ({ queued }) => Number(queued) > 0,
+      });
+      assert.equal(seen["status"], "running", JSON.stringify(seen));
+      assert.ok(Number(seen["queued"]) < 12, JSON.stringify(seen));
+      const done = await scene.operationAt(operation, "completed");
+      assert.deepEqual([done["total"], done["queued"], done["failed"]] as unknown[], [12, 12, 0]);
+      for (const event of events) await scene.reaches(event, "success");
+      assert.ok(performance.now() - startedAtMs > 1_000, "twelve at eight a second take more than a second");
+      assert.equal(scene.receiver.requestCount, 24);
+      assert.deepEqual(await scene.list(`/v1/dlq?webhook_id=${webhook}`), []);
+    },
 
   "a batch retry that is cancelled retries no more": async (scene) => {
     const { webhook } = await withDeadLetters(scene, 10);

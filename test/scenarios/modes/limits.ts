@@ -37,7 +37,7 @@ export const limits: Scenarios = {
     });
   },
 
-  "what waits for the rate of its webhook says so": async (scene) => {
+  "WDS-12 what waits for the rate of its webhook says so": async (scene) => {
     const { receiver } = scene;
     await scene.addWebhook({ rate_limit: { requests_per_minute: 6, burst: 1 } });
     const published = await scene.publishNumbered(3);

@@ -9,7 +9,9 @@ import type { Scenarios } from "./scenario.ts";
 const event = { event_type: "order.paid", data: { n: 1 } };
 
 export const publishing: Scenarios = {
-  "the same event under the same key is published once, another one is refused": async (scene) => {
+  "WDS-8 WDS-115 the same event under the same key is published once, another one is refused": async (
+    scene,
+  ) => {
     await scene.addWebhook();
     const keyed = { ...event, idempotency_key: "order-1" };
     const first = await scene.api.post("/v1/events", keyed);
@@ -82,7 +84,7 @@ export const publishing: Scenarios = {
     );
   },
 
-  "WDS-177 of what waits, high priority goes before normal before low": async (scene) => {
+  "WDS-177 WDS-11 of what waits, high priority goes before normal before low": async (scene) => {
     const webhook = await scene.addWebhook();
     await scene.change(`${webhook}/circuit-breaker`, { action: "force_open" });
     const priorities = ["low", "normal", "high"];

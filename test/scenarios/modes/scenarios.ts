@@ -7,11 +7,13 @@
  */
 import { after, before, describe, test } from "node:test";
 import { circuitBreaker } from "./circuit-breaker.ts";
+import { content } from "./content.ts";
 import { deadLetters } from "./dead-letters.ts";
 import type { Deployment } from "./deployment.ts";
 import { limits } from "./limits.ts";
 import { ordering } from "./ordering.ts";
 import { publishing } from "./publishing.ts";
+import { records } from "./records.ts";
 import { redelivery } from "./redelivery.ts";
 import { retries } from "./retries.ts";
 import { rotation } from "./rotation.ts";
@@ -28,6 +30,8 @@ const themes: Readonly<Record<string, Scenarios>> = {
   "circuit breaker": circuitBreaker,
   switching,
   publishing,
+  records,
+  content,
   redelivery,
   limits,
   tenants,

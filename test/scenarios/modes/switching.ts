@@ -1,6 +1,6 @@
 /** Webhooks that are switched off and on, by people and by what their receivers answer. */
 import assert from "node:assert/strict";
-import { assertProblem } from "../api/client.ts";
+import { assertProblem, textOf } from "../api/client.ts";
 import type { Json } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
 import type { TenantScene } from "../tenant-scene.ts";
@@ -29,12 +29,12 @@ export const switching: Scenarios = {
   ) => {
     const { receiver } = scene;
     receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
-    const webhook = await scene.addWebhook({ retry_config: { schedule_ms: [1_500] } });
+    const webhook = await scene.addWebhook({ retry_config: { schedule_ms: [5_000] } });
     const event = await scene.publish();
-    await scene.reaches(event, "failed");
+    const dueAt = Date.parse(textOf((await scene.reaches(event, "failed"))["next_attempt_at"]));
     await scene.change(webhook, { active: false });
     assert.equal((await scene.deliveryOf(event))["waiting_for"], "inactive");
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    await new Promise((resolve) => setTimeout(resolve, dueAt + 1_000 - Date.now()));
     assert.equal(receiver.requestCount, 1);
     await scene.change(webhook, { active: true });
     await scene.reaches(event, "success");
@@ -76,9 +76,44 @@ export const switching: Scenarios = {
     await scene.reaches(await scene.publish(), "success");
   },
 
-  "a webhook that never accepted anything is disabled when a delivery is given up": async (scene) => {
-    scene.receiver.script(() => ({ status: 500 }));
+  "a pause that a receiver asked for ends by resume, by enable, and with another URL": async (scene) => {
+    const { receiver, api } = scene;
+    const webhook = await scene.addWebhook({ url: receiver.url("/a") });
+    const path = `/v1/webhooks/${webhook}`;
+    const ways = [
+      () => api.post(`${path}/resume`),
+      () => api.post(`${path}/enable`),
+      () => scene.change(webhook, { url: receiver.url("/b") }),
+    ];
+    for (const end of ways) {
+      const from = receiver.requestCount;
+      receiver.script((_, index) =>
+        index === from ? { status: 429, headers: { "Retry-After": "4000" } } : {},
+      );
+      await scene.reaches(await scene.publish(), "failed");
+      const health = (await api.get(`${path}/health`)).body;
+      assert.equal(health["pause_reason"], "retry_after");
+      const waiting = await scene.publish();
+      assert.equal((await scene.deliveryOf(waiting))["waiting_for"], "retry_after");
+      await end();
+      await scene.reaches(waiting, "success");
+    }
+    assertProblem(await api.post(`/v1/webhooks/${unknownId}/resume`), { status: 404, code: "not_found" });
+  },
+
+  "a blip disables no webhook, however short its schedule is": async (scene) => {
     const webhook = await scene.addWebhook(soon);
+    await scene.reaches(await scene.publish(), "success");
+    scene.receiver.script(() => ({ status: 503 }));
+    await scene.reaches(await scene.publish(), "exhausted");
+    scene.receiver.script(() => ({}));
+    await scene.reaches(await scene.publish(), "success");
+    assert.equal((await scene.api.get(`/v1/webhooks/${webhook}`)).body["status"], "active");
+  },
+
+  "a webhook of ts-16a is disabled when a delivery is given up": async (scene) => {
+    scene.receiver.script(() => ({ status: 500 }));
+    const webhook = await scene.addWebhook({ ...soon, profile: "ts-16a" });
     await scene.reaches(await scene.publish(), "exhausted");
     const disabled = await statusReaches(scene, webhook, "disabled");
     assert.equal(disabled["status_reason"], "exhausted");
@@ -86,9 +121,9 @@ export const switching: Scenarios = {
     assert.equal(scene.receiver.requestCount, 3);
   },
 
-  "a deleted webhook gets nothing of what waits for it": async (scene) => {
+  "WDS-108 a deleted webhook gets nothing of what waits for it": async (scene) => {
     const webhook = await scene.addWebhook();
-    await scene.change(`${webhook}/circuit-breaker`, { action: "force_open", duration_seconds: 2 });
+    await scene.change(`${webhook}/circuit-breaker`, { action: "force_open", duration_seconds: 60 });
     const held = await scene.publish();
     await scene.reaches(held, "circuit_blocked");
     assert.equal((await scene.api.call("DELETE", `/v1/webhooks/${webhook}`)).status, 204);
@@ -103,6 +138,8 @@ export const switching: Scenarios = {
     assert.equal(scene.receiver.requestCount, 0);
   },
 };
+
+const unknownId = "018f0000-0000-7000-8000-000000000000";
 
 function statusReaches(scene: TenantScene, webhook: string, status: string): Promise<Json> {
   return eventually(`the webhook is ${status}`, {

@@ -14,6 +14,8 @@ export interface DeploymentOptions {
   readonly workers?: number;
   /** With RabbitMQ and Redis beside PostgreSQL. */
   readonly distributed?: boolean;
+  /** Settings of the PostgreSQL server. */
+  readonly postgres?: Readonly<Record<string, string>>;
 }
 
 /** A server, and what lies between it and the far processes: the first worker, and the second API where there is one. */
@@ -60,7 +62,7 @@ export class Deployment {
   async start(): Promise<void> {
     const { apis = 1, schedulers = 2, workers = 3, distributed = false } = this.#options;
     this.#stack.defer(() => leftovers.removeFolder(this.#folder));
-    const postgres = await this.#open(PostgresServer.start());
+    const postgres = await this.#open(PostgresServer.start(this.#options.postgres));
     const [rabbitmq, redis] = distributed
       ? await Promise.all([this.#open(RabbitmqServer.start()), this.#open(RedisServer.start())])
       : [null, null];
@@ -135,6 +137,9 @@ export class Deployment {
   }
 
   #server(name: string, env: Readonly<Record<string, string>>): PosthornServer {
+    const database = new URL(env["POSTHORN_DATABASE_URL"] ?? "");
+    // So that the server can tell whose connections it holds.
+    database.searchParams.set("application_name", `posthorn ${name}`);
     return new PosthornServer(name, {
       POSTHORN_PORT: "0",
       POSTHORN_DATA_DIR: this.#folder,
@@ -146,6 +151,7 @@ export class Deployment {
       POSTHORN_LOG_FORMAT: "json",
       POSTHORN_SHUTDOWN_GRACE_MS: "5000",
       ...env,
+      POSTHORN_DATABASE_URL: database.href,
     });
   }
 }

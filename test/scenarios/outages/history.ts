@@ -7,7 +7,7 @@ import type { Arrival, OutageReceiver } from "./receiver.ts";
 export interface Evidence {
   readonly accepted: readonly Accepted[];
   readonly receiver: OutageReceiver;
-  readonly postgres: PostgresServer;
+  readonly postgres: Pick<PostgresServer, "query">;
   /** Name of each webhook by its id. */
   readonly webhooks: ReadonlyMap<string, string>;
 }
@@ -96,7 +96,7 @@ function requestsByEvent({ arrivals }: OutageReceiver): ReadonlyMap<string, numb
   return counts;
 }
 
-async function leftBehind(postgres: PostgresServer): Promise<readonly string[]> {
+async function leftBehind(postgres: Evidence["postgres"]): Promise<readonly string[]> {
   const [row] = await postgres.query(`SELECT
     (SELECT count(*) FROM posthorn.queue)::int AS waiting,
     (SELECT count(*) FROM posthorn.dead_letters)::int AS dead,
@@ -116,7 +116,7 @@ export interface Waiting {
 }
 
 /** What has not been delivered yet. */
-export async function whatWaits(postgres: PostgresServer): Promise<Waiting> {
+export async function whatWaits(postgres: Evidence["postgres"]): Promise<Waiting> {
   const rows =
     await postgres.query(`SELECT q.delivery, q.lane, q.ordered, q.owner, q.fence, q.attempts, o.worker,
       q.lease_until - now_ms AS leased_for_ms, d.due_at - now_ms AS due_in_ms, count(*) OVER ()::int AS count

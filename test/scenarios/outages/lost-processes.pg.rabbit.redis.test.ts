@@ -10,7 +10,7 @@ const takeoverMsMax = 25_000;
 /** Between giving a webhook up and another worker taking it, on a busy machine. */
 const handoverMsMax = 10_000;
 /** A duty is free 15 s after its holder was heard of last. */
-const dutyMsMax = 30_000;
+const leadershipMsMax = 30_000;
 /** What one worker had sent, and not yet committed, when it went away. */
 const inFlightMax = 60;
 
@@ -65,13 +65,13 @@ test("a deployment under load loses processes", async (t) => {
     "two schedulers are killed, one after the other: somebody always looks for lost work",
     async (t) => {
       const { server } = rig.deployment.postgres;
-      const sweeper = async () =>
+      const reannouncer = async () =>
         (
           await server.query(
             "SELECT holder, until > clock_timestamp() AS lives FROM posthorn.duties WHERE name = 'sweep'",
           )
         )[0];
-      const before = (await sweeper())?.["holder"];
+      const before = (await reannouncer())?.["holder"];
       assert.ok(before !== undefined);
       await rig.during(t, {
         happens: async () => {
@@ -80,9 +80,9 @@ test("a deployment under load loses processes", async (t) => {
             await scheduler.start();
           }
           await eventually("another one has the duty of the one that had it", {
-            ask: sweeper,
+            ask: reannouncer,
             holds: (row) => row?.["lives"] === true && row["holder"] !== before,
-            withinMs: dutyMsMax,
+            withinMs: leadershipMsMax,
           });
         },
         standstillMsMax: handoverMsMax,

@@ -32,6 +32,8 @@ export class OutageReceiver {
   readonly arrivals = new Map<string, Arrival[]>();
   /** How often each event was accepted. */
   readonly accepted = new Map<string, number>();
+  /** Events whose type does not belong to the webhook that got them. */
+  readonly misdirected: string[] = [];
   port = 0;
   #hold: Hold | null = null;
 
@@ -76,10 +78,13 @@ export class OutageReceiver {
   }
 
   #receive(request: IncomingMessage, response: ServerResponse): void {
-    request.resume();
+    const body: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => body.push(chunk));
     request.once("end", () => {
       const webhook = (request.url ?? "/").slice(1);
       const eventId = String(request.headers["webhook-id"]);
+      const type = typeOf(Buffer.concat(body).toString());
+      if (!type.startsWith(`${webhook}.`)) this.misdirected.push(`${eventId} of type ${type} at ${webhook}`);
       const { flaky, answerDelayMs } = this.#options;
       const refused = flaky.webhooks.includes(webhook) && this.#random.chance(flaky.share);
       const arrivals = this.arrivals.get(webhook) ?? [];
@@ -95,4 +100,9 @@ export class OutageReceiver {
       else if (hold.answers.push(answer) === 1) hold.began();
     });
   }
+}
+
+/** The first member of the standard object. */
+function typeOf(body: string): string {
+  return /"type":"([^"]*)"/.exec(body)?.[1] ?? "none";
 }

@@ -11,7 +11,7 @@ import { OutageReceiver } from "./receiver.ts";
 import { standstills } from "./standstills.ts";
 import { addressesOf, adminKey, flakyWebhooks, registerWebhooks, webhookNames } from "./webhooks.ts";
 
-const eventsPerSecond = 200;
+const eventsPerSecondUsual = 200;
 const calmMs = 1_500;
 const afterMs = 2_000;
 const settledWithinMs = 90_000;
@@ -23,8 +23,14 @@ export interface Outage {
   readonly happens: () => Promise<void>;
   /** The longest time in which a webhook may get nothing. */
   readonly standstillMsMax: number;
+  /** How long after it was mended each webhook gets something at the latest, where that is promised. */
+  readonly servedWithinMsMax?: number;
   /** Requests that may come again because a process or connection died under them. */
   readonly duplicatesMax: number;
+}
+
+export interface RigOptions extends DeploymentOptions {
+  readonly eventsPerSecond?: number;
 }
 
 /** A deployment under a steady load, a receiver that remembers everything, and what breaks in between. */
@@ -33,27 +39,30 @@ export class Rig {
   readonly receiver: OutageReceiver;
   readonly publisher: SteadyPublisher;
   readonly #webhooks: ReadonlyMap<string, string>;
+  readonly #eventsPerSecond: number;
   #isSound = true;
 
   private constructor(parts: {
     readonly deployment: Deployment;
     readonly receiver: OutageReceiver;
     readonly webhooks: ReadonlyMap<string, string>;
+    readonly eventsPerSecond: number;
   }) {
     this.deployment = parts.deployment;
     this.receiver = parts.receiver;
     this.#webhooks = parts.webhooks;
+    this.#eventsPerSecond = parts.eventsPerSecond;
     this.publisher = new SteadyPublisher({
       targets: () => this.deployment.apis.flatMap(({ url }) => url ?? []),
       key: adminKey,
       addresses: addressesOf(),
-      eventsPerSecond,
+      eventsPerSecond: parts.eventsPerSecond,
       name: randomBytes(4).toString("hex"),
     });
   }
 
   /** Everything is stopped and removed after the test. */
-  static async open(t: TestContext, options: DeploymentOptions = {}): Promise<Rig> {
+  static async open(t: TestContext, options: RigOptions = {}): Promise<Rig> {
     const stack = new AsyncDisposableStack();
     t.after(() => stack.disposeAsync());
     const seed = randomBytes(4).toString("hex");
@@ -68,7 +77,8 @@ export class Rig {
     stack.defer(() => deployment.close());
     await deployment.start();
     const webhooks = await registerWebhooks(deployment.apis, receiver);
-    const rig = new Rig({ deployment, receiver, webhooks });
+    const { eventsPerSecond = eventsPerSecondUsual } = options;
+    const rig = new Rig({ deployment, receiver, webhooks, eventsPerSecond });
     stack.defer(async () => rig.publisher.abandon());
     return rig;
   }
@@ -102,7 +112,8 @@ export class Rig {
     }
   }
 
-  async #during(t: TestContext, { happens, standstillMsMax, duplicatesMax }: Outage): Promise<void> {
+  async #during(t: TestContext, outage: Outage): Promise<void> {
+    const { happens, standstillMsMax, duplicatesMax, servedWithinMsMax = settledWithinMs } = outage;
     const { publisher, receiver } = this;
     const before = {
       accepted: publisher.accepted.size,
@@ -144,7 +155,11 @@ export class Rig {
         `of one webhook ${seconds(longest.oneMs)} (${longest.one})`,
     );
     assert.deepEqual(publisher.refusals, [], "events were refused for good");
-    assert.ok(pace >= 0.9 * eventsPerSecond, `the load was only ${pace} events/s`);
+    assert.ok(
+      recoveredMs - mendedMs <= servedWithinMsMax,
+      `served again only after ${seconds(recoveredMs - mendedMs)}`,
+    );
+    assert.ok(pace >= 0.9 * this.#eventsPerSecond, `the load was only ${pace} events/s`);
     assert.ok(
       duplicates <= duplicatesMax,
       `${duplicates} duplicates, at most ${duplicatesMax} can be excused`,

@@ -1,4 +1,5 @@
 /** Names of a test's own on the RabbitMQ and the Redis that all tests share. */
+import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type Channel, connect } from "amqplib";
 import { Topology } from "../../../src/adapters/queue/rabbitmq/topology.ts";
@@ -41,10 +42,12 @@ export interface OwnPrefixes {
   remove(): Promise<void>;
 }
 
+const deploymentId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:/;
+
 export interface Traces {
   /** Consumers of the queue for work of normal priority. */
   readonly consumers: number;
-  /** Names of the keys, without the prefix. */
+  /** Names of the keys, without the prefix and the id of the deployment. */
   readonly keys: readonly string[];
 }
 
@@ -71,7 +74,7 @@ export function ownPrefixes(companions: readonly CompanionName[] = companionName
       const consumers = usesRabbitMq
         ? (await lookAt(namesOf(prefix).workQueue("default", "normal"))).consumers
         : 0;
-      return { consumers, keys: keys.map((key) => key.slice(prefix.length + 1)) };
+      return { consumers, keys: keys.flatMap((key) => keyOfDeployment(key.slice(prefix.length + 1))) };
     },
     workQueue: (pool) => lookAt(namesOf(prefix).workQueue(pool, "normal")),
     operate: (work) => withChannel((channel) => work(channel, namesOf(prefix))),
@@ -80,6 +83,13 @@ export function ownPrefixes(companions: readonly CompanionName[] = companionName
       if (usesRabbitMq) await withChannel((channel) => removeQueues(channel, namesOf(prefix)));
     },
   };
+}
+
+/** Without the id of the deployment, which every key has; none for what is only tried out. */
+function keyOfDeployment(key: string): readonly string[] {
+  if (key.startsWith("rehearsal:")) return [];
+  assert.match(key, deploymentId, "a key is of one deployment");
+  return [key.replace(deploymentId, "")];
 }
 
 function namesOf(prefix: string): Topology {
@@ -98,7 +108,7 @@ async function removeQueues(channel: Channel, names: Topology): Promise<void> {
   for (const pool of pools)
     for (const priority of priorities) await channel.deleteQueue(names.workQueue(pool, priority));
   await channel.deleteQueue(names.parkedQueue);
-  await channel.deleteExchange(names.tellExchange);
+  await channel.deleteExchange(names.notifyExchange);
 }
 
 async function withChannel<Result>(work: (channel: Channel) => Promise<Result>): Promise<Result> {

@@ -23,7 +23,6 @@ test("two schedulers do each piece of upkeep once", async (t) => {
   await eventually("the deliveries of the deleted webhook are cancelled", {
     ask: waiting,
     holds: (left) => left === 0,
-    withinMs: 20_000,
   });
   const counters = "SELECT coalesce(sum(value), 0) FROM posthorn.counters WHERE kind < 3";
   assert.equal(await cluster.count(counters), 0, "each was counted down once");

@@ -12,15 +12,19 @@ const windowMs = 300_000;
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
 
 /** The same state as the workers see it. */
-async function openSharedState({ prefixes }: Cluster): Promise<SharedState> {
+async function openSharedState({ prefixes, database }: Cluster): Promise<SharedState> {
   assert.ok(prefixes !== null);
   const { redisUrl: url, redisPrefix: prefix } = prefixes.values;
   const nothing = (): void => undefined;
   const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  return openRedisSharedState({
+  const [row] = await database.query("SELECT id::text FROM posthorn.deployment");
+  const deployment = String(row?.["id"]);
+  const state = await openRedisSharedState({
     ...{ url, prefix, clock: systemClock, random: createSystemRandom(), connectTimeoutMs: 5_000 },
     telemetry: { log },
   });
+  state.serve(() => ({ deployment, incarnation: null }));
+  return state;
 }
 
 test("WDS-36 a circuit near its threshold opens in time although the owner of the webhook died", async (t) => {
@@ -38,7 +42,7 @@ test("WDS-36 a circuit near its threshold opens in time although the owner of th
     retry_config: { schedule_ms: [600_000] },
   });
   await cluster.publish(api, "order.paid", numbered(9));
-  await receiver.waitForRequests(9, 20_000);
+  await receiver.waitForRequests(9);
   const owner = await cluster.ownerOf(id);
   const state = await openSharedState(cluster);
   t.after(() => state.close());
@@ -48,12 +52,13 @@ test("WDS-36 a circuit near its threshold opens in time although the owner of th
   });
   await owner.end("SIGKILL");
   await cluster.publish(api, "order.paid", numbered(30));
-  await receiver.waitForRequests(10, 60_000);
+  await receiver.waitForRequests(10);
   const health = await eventually("the circuit is open", {
     ask: async () => (await cluster.call(api, `GET /v1/webhooks/${id}/health`)).body["circuit_breaker"],
     holds: (circuit) => (circuit as { readonly state?: unknown } | undefined)?.state === "open",
   });
   t.diagnostic(JSON.stringify(health));
   // Requests that were under way when the tenth failed are all that came after it.
-  assert.ok(receiver.requestCount <= 11, `${receiver.requestCount} requests`);
+  // The new owner knows that the endpoint answers quickly, and so sends five at a time.
+  assert.ok(receiver.requestCount <= 14, `${receiver.requestCount} requests`);
 });

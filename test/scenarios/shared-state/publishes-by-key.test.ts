@@ -22,8 +22,8 @@ test("WDS-174 a repeat of what another process published is answered without the
   assert.deepEqual(repeated, { ...original, duplicate: true });
   const other = { ...event, data: { id: 2 } };
   await assert.rejects(several.until(second.publish(acme, other)), { code: "event_key_reused" });
-  const stranger = await several.until(second.publish({ tenantId: "other" }, other));
-  assert.equal(stranger.duplicate, false, "keys are those of one tenant");
+  const foreign = await several.until(second.publish({ tenantId: "other" }, other));
+  assert.equal(foreign.duplicate, false, "keys are those of one tenant");
   await several.stop();
 });
 

@@ -84,6 +84,8 @@ export class SeveralEngines {
     const key = `${webhook.id}\nwhsec_${Buffer.alloc(32, 7).toString("base64")}`;
     const dates = { createdAt: now, expiresAt: null };
     const secret = { kind: "symmetric" as const, ciphertext: Buffer.from(key), digest: "", ...dates };
+    // The model store keeps it before this call returns.
+    void this.#stores[engine]?.webhooks.save(withPath);
     this.engines[engine]?.applyWebhook({ webhook: withPath, secrets: [secret] });
     return webhook.id;
   }
@@ -164,7 +166,7 @@ export class SeveralEngines {
         telemetry: { log: telemetry.log, metrics: { ...telemetry.metrics, rateLimited } },
         ...{ limits, retention, delivers: true, userAgent: "posthorn-test", requestOrigin: "posthorn.test" },
         urlRules: { policy: createAddressPolicy({ allow: [], allowLoopback: false }), allowHttp: false },
-        ...{ tenantExists: () => true, schemaProblems: () => [] },
+        ...{ tenantExists: () => true, schemas: { prepare: () => null, problems: () => [] } },
       }),
     );
   }
@@ -223,7 +225,7 @@ const limits = {
   hostConcurrency: null,
   payloadBytesMax: 262_144,
   commitWindowMs: 5,
-  commitWritesMax: 512,
+  commitRowsMax: 512,
   bufferBytesMax: 64 * 1024 * 1024,
   leaseMs: 300_000,
 };

@@ -3,7 +3,7 @@ import type { Watched } from "./watched.ts";
 
 /**
  * Until when each webhook must be left alone because of what its receiver answered (I-8): 429 and 503 with Retry-After,
- * and the fixed pauses of profile `standard`. A pause that was never committed ends with the process that knew it.
+ * and the fixed pauses of profile `standard`, each within its bound. A pause that was never committed ends with the process that knew it.
  */
 export class Pauses {
   readonly #watched: Watched;
@@ -24,7 +24,7 @@ export class Pauses {
     if (until !== null) raise(this.#committed, { webhookId: flight.webhookId, until });
   }
 
-  /** Somebody re-enabled the webhook: what its receiver asked before is forgiven. */
+  /** Somebody re-enabled the webhook, or gave it another URL: what its receiver asked before is forgiven. */
   forgive(webhookId: string): void {
     this.#known.delete(webhookId);
     this.#committed.delete(webhookId);
@@ -47,7 +47,14 @@ function raise(
   pauses.set(pause.webhookId, Math.max(pauses.get(pause.webhookId) ?? 0, pause.until));
 }
 
-function pauseOf({ answer }: Flight, answeredAt: number): number | null {
+/** No pause is longer than five days, or than events of the webhook live. */
+function pauseOf(flight: Flight, answeredAt: number): number | null {
+  const asked = askedPause(flight, answeredAt);
+  const ageMsMax = flight.run.engine.webhook(flight.webhookId)?.policy.ageMsMax ?? pauseMsMax;
+  return asked === null ? null : Math.min(asked, answeredAt + Math.min(ageMsMax, pauseMsMax));
+}
+
+function askedPause({ answer }: Flight, answeredAt: number): number | null {
   if (answer === null || answer.means === "accepted") return null;
   const { observation, retryNotBefore } = answer;
   if (observation.kind === "failure")
@@ -59,6 +66,7 @@ function pauseOf({ answer }: Flight, answeredAt: number): number | null {
 }
 
 const minuteMs = 60_000;
+const pauseMsMax = 7_200 * minuteMs;
 const fixedPausesMs: Readonly<Record<number, number>> = {
   429: minuteMs,
   408: minuteMs,

@@ -85,13 +85,13 @@ export class SettlementChecks {
     if (ranOut || isOver) return;
     fail(
       "I-14",
-      `the store refused a settlement of ${delivery.id}, fence ${lease.fence}, lease ${delivery.lease?.fence}`,
+      `the store refused a settlement of ${delivery.id}, token ${lease.leaseToken}, lease ${delivery.lease?.leaseToken}`,
     );
   }
 
   #checkWithoutRequest(delivery: LedgerDelivery, { progress }: Settlement): void {
     const { fail } = this.#watched;
-    const allowed = progress.reason === "expired" || progress.reason === "payload_unavailable";
+    const allowed = ["expired", "payload_unavailable", "empty_data"].includes(progress.reason ?? "");
     if (progress.state !== "exhausted" || !allowed) {
       fail("I-15", `${delivery.id} became ${progress.state} (${progress.reason}) without a request`);
     }

@@ -103,7 +103,7 @@ export class ModelDeliveries implements DeliveryStore {
 
   #insert(delivery: NewDelivery, event: EventRow): Lease {
     this.#rows.position += 1;
-    const { state, createdAt, dueAt } = delivery;
+    const { state, reason, createdAt, dueAt } = delivery;
     const row: DeliveryRow = {
       ref: this.#rows.position,
       id: delivery.id,
@@ -112,7 +112,7 @@ export class ModelDeliveries implements DeliveryStore {
       priority: delivery.priority,
       origin: delivery.origin,
       format: delivery.format,
-      progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason: null },
+      progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason },
       lease: null,
       category: null,
       completedAt: null,
@@ -120,7 +120,7 @@ export class ModelDeliveries implements DeliveryStore {
       attempts: [],
     };
     this.#rows.add(row);
-    if (!delivery.claim || state !== "pending") return { ref: row.ref, fence: 0 };
+    if (!delivery.claim || state !== "pending") return { ref: row.ref, deliveryId: row.id, leaseToken: 0 };
     return this.#grant(row, delivery.leaseUntil);
   }
 
@@ -161,13 +161,13 @@ export class ModelDeliveries implements DeliveryStore {
 
   #held(lease: Lease): DeliveryRow | undefined {
     const row = this.#rows.byRef.get(lease.ref);
-    return row?.lease?.fence === lease.fence ? row : undefined;
+    return row?.lease?.leaseToken === lease.leaseToken ? row : undefined;
   }
 
   #grant(row: DeliveryRow, until: number): Lease {
-    this.#rows.fence += 1;
-    row.lease = { fence: this.#rows.fence, until };
-    return { ref: row.ref, fence: this.#rows.fence };
+    this.#rows.leaseToken += 1;
+    row.lease = { leaseToken: this.#rows.leaseToken, until };
+    return { ref: row.ref, deliveryId: row.id, leaseToken: this.#rows.leaseToken };
   }
 
   #claimLane(request: ClaimRequest): ClaimResult {
@@ -182,10 +182,15 @@ export class ModelDeliveries implements DeliveryStore {
     const later = free.filter((row) => row.progress.dueAt > now && !taken.includes(row));
     const leftOf = (priority: Priority): boolean => left.some((row) => row.priority === priority);
     return {
-      deliveries: taken.map((row) => claimed(row, this.#grant(row, request.leaseUntil))),
+      deliveries: taken.map((row) => this.#claimed(row, this.#grant(row, request.leaseUntil))),
       more: { high: leftOf("high"), normal: leftOf("normal"), low: leftOf("low") },
       nextDueAt: later.length === 0 ? null : Math.min(...later.map((row) => row.progress.dueAt)),
     };
+  }
+
+  #claimed(row: DeliveryRow, lease: Lease): ClaimedDelivery {
+    const webhookTenantId = this.#rows.webhooks.get(row.lane.webhookId)?.webhook.tenantId ?? null;
+    return claimed(row, { lease, webhookTenantId });
   }
 }
 
@@ -209,10 +214,13 @@ function byName(a: readonly [string, unknown], b: readonly [string, unknown]): n
   return a[0] < b[0] ? -1 : 1;
 }
 
-function claimed(row: DeliveryRow, lease: Lease): ClaimedDelivery {
+function claimed(
+  row: DeliveryRow,
+  more: Pick<ClaimedDelivery, "lease" | "webhookTenantId">,
+): ClaimedDelivery {
   const { id, tenantId, eventType, contentType, timestamp, source, idempotencyKey, raw } = row.event.event;
   return {
-    lease,
+    ...more,
     id: row.id,
     webhookId: row.lane.webhookId,
     tenantId,

@@ -20,7 +20,7 @@ export interface EventRow {
 }
 
 export interface LeaseRow {
-  readonly fence: number;
+  readonly leaseToken: number;
   readonly until: number;
 }
 
@@ -65,7 +65,7 @@ export class Rows {
   readonly sequences = new Map<string, number>();
   position = 0;
   eventPosition = 0;
-  fence = 0;
+  leaseToken = 0;
 
   add(row: DeliveryRow): void {
     this.deliveries.set(row.id, row);
@@ -125,6 +125,8 @@ export function storedDelivery(row: DeliveryRow): StoredDelivery {
     origin: row.origin,
     progress: row.progress,
     category: row.category,
+    retryAfterHolds:
+      row.progress.state === "failed" && row.attempts.at(-1)?.notes?.retryAfter?.effect === "lower_bound",
     completedAt: row.completedAt,
     supersededBy: row.supersededBy,
   };

@@ -1,11 +1,20 @@
 import type {
+  ClaimedKey,
   IdempotencyAnswer,
   IdempotencyClaim,
   IdempotencyState,
   IdempotencyStore,
 } from "../../../src/ports/store/idempotency.ts";
 import type { BatchOperation, OperationStore } from "../../../src/ports/store/operations.ts";
-import type { ApiKey, EventType, RegistryStore, Tenant } from "../../../src/ports/store/registry.ts";
+import type {
+  ApiKey,
+  EventType,
+  EventTypeKey,
+  EventTypePage,
+  EventTypeQuery,
+  RegistryStore,
+  Tenant,
+} from "../../../src/ports/store/registry.ts";
 
 export class ModelRegistry implements RegistryStore {
   readonly #tenants = new Map<string, Tenant>();
@@ -36,12 +45,37 @@ export class ModelRegistry implements RegistryStore {
     this.#eventTypes.set(eventTypeName(eventType), eventType);
   }
 
-  async deleteEventType(query: { readonly tenantId: string; readonly name: string }): Promise<boolean> {
-    return this.#eventTypes.delete(eventTypeName(query));
+  async deleteEventType(key: EventTypeKey): Promise<boolean> {
+    return this.#eventTypes.delete(eventTypeName(key));
   }
 
-  async eventTypes(): Promise<readonly EventType[]> {
-    return [...this.#eventTypes.values()];
+  async eventType(key: EventTypeKey): Promise<EventType | null> {
+    return this.#eventTypes.get(eventTypeName(key)) ?? null;
+  }
+
+  async eventTypePage(query: EventTypeQuery): Promise<EventTypePage> {
+    const { tenantId, after, offset, limit, bytesMax } = query;
+    const from = after === null ? "" : eventTypeName(after);
+    const found = [...this.#eventTypes]
+      .filter(([name, row]) => name > from && (tenantId === null || row.tenantId === tenantId))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .slice(offset)
+      .map(([, row]) => row);
+    const rows: EventType[] = [];
+    for (
+      let bytes = 0;
+      rows.length < Math.min(limit, found.length) && (bytes < bytesMax || rows.length === 0);
+    ) {
+      const row = found[rows.length] as EventType;
+      rows.push(row);
+      bytes += bytesOf(row);
+    }
+    return { rows, next: rows.length < found.length ? (rows.at(-1) ?? null) : null };
+  }
+
+  async eventTypeUsage(tenantId: string): Promise<{ readonly count: number; readonly bytes: number }> {
+    const rows = [...this.#eventTypes.values()].filter((row) => row.tenantId === tenantId);
+    return { count: rows.length, bytes: rows.reduce((sum, row) => sum + bytesOf(row), 0) };
   }
 
   forgetExpired(now: number): number {
@@ -53,8 +87,13 @@ export class ModelRegistry implements RegistryStore {
   }
 }
 
-function eventTypeName(query: { readonly tenantId: string; readonly name: string }): string {
-  return JSON.stringify([query.tenantId, query.name]);
+/** Sorts by tenant, then by name. */
+function eventTypeName({ tenantId, name }: EventTypeKey): string {
+  return `${tenantId}\n${name}`;
+}
+
+function bytesOf(row: EventType): number {
+  return Buffer.byteLength(JSON.stringify(row));
 }
 
 interface IdempotencyRow extends IdempotencyClaim {
@@ -67,7 +106,9 @@ export class ModelIdempotency implements IdempotencyStore {
   async begin(entry: IdempotencyClaim): Promise<IdempotencyState> {
     const row = this.#rows.get(rowName(entry));
     const isGone = row === undefined || row.expiresAt <= entry.now;
-    if (isGone || (row.answer === null && row.claimUntil <= entry.now)) {
+    const isFree =
+      !isGone && row.answer === null && (row.claimUntil <= entry.now || row.holder === entry.holder);
+    if (isGone || isFree) {
       this.#rows.set(rowName(entry), { ...entry, answer: null });
       return { kind: "claimed" };
     }
@@ -76,13 +117,25 @@ export class ModelIdempotency implements IdempotencyStore {
   }
 
   async finish(answer: IdempotencyAnswer): Promise<void> {
-    const row = this.#rows.get(rowName(answer));
+    const row = this.#heldBy(answer);
     const { status, body } = answer;
-    if (row !== undefined) this.#rows.set(rowName(answer), { ...row, answer: { status, body } });
+    if (row !== null) this.#rows.set(rowName(answer), { ...row, answer: { status, body } });
   }
 
-  async abandon(query: { readonly scope: string; readonly key: string }): Promise<void> {
-    this.#rows.delete(rowName(query));
+  async abandon(claim: ClaimedKey): Promise<void> {
+    if (this.#heldBy(claim) !== null) this.#rows.delete(rowName(claim));
+  }
+
+  async renew(claims: readonly ClaimedKey[], claimUntil: number): Promise<void> {
+    for (const claim of claims) {
+      const row = this.#heldBy(claim);
+      if (row !== null) this.#rows.set(rowName(claim), { ...row, claimUntil });
+    }
+  }
+
+  #heldBy(claim: ClaimedKey): IdempotencyRow | null {
+    const row = this.#rows.get(rowName(claim));
+    return row !== undefined && row.answer === null && row.holder === claim.holder ? row : null;
   }
 
   forgetExpired(now: number): number {

@@ -69,6 +69,11 @@ export class ModelWebhooks implements WebhookStore {
     return this.#tenantKeys.get(tenantId) ?? [];
   }
 
+  async hasSecrets(): Promise<boolean> {
+    const ofWebhooks = this.#rows.webhooks.values().some(({ secrets }) => secrets.length > 0);
+    return ofWebhooks || this.#tenantKeys.values().some((keys) => keys.length > 0);
+  }
+
   async findBySecretDigest(
     digest: string,
   ): Promise<{ readonly webhookId: string; readonly tenantId: string } | null> {

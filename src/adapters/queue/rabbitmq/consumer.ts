@@ -3,19 +3,19 @@ import { priorities, type Priority } from "../../../core/delivery.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
-import type { WorkConsumer, WorkNotice } from "../../../ports/work-queue.ts";
+import type { WorkConsumer, WorkHint } from "../../../ports/work-queue.ts";
 import { closeQuietly, KeptChannel } from "./kept-channel.ts";
 import { decodeLanes } from "./message.ts";
 import type { Publisher } from "./publisher.ts";
-import type { Tally } from "./tally.ts";
+import type { QueueCounters } from "./queue-counters.ts";
 import { settlesWithin } from "./time-limit.ts";
 import type { Topology } from "./topology.ts";
 
 export interface ConsumerOptions {
   readonly topology: Topology;
   readonly publisher: Publisher;
-  readonly tally: Tally;
-  /** Notices in hand at most. The proportion is the weight: high overtakes, and none starves (WDS-177). */
+  readonly counters: QueueCounters;
+  /** Hints in hand at most. The proportion is the weight: high overtakes, and none starves (WDS-177). */
   readonly prefetch: Readonly<Record<Priority, number>>;
   readonly clock: Clock;
   readonly random: Random;
@@ -27,9 +27,11 @@ const passOnMsMin = 100;
 const passOnMsMax = 250;
 /** For each thing that closing waits for, beside our consumer. */
 const goodbyeMsMax = 1_000;
+/** For deleted queues to be back, consumers included. */
+const restoreMsMax = 10_000;
 
 /**
- * Takes notices of one pool: one channel with a consumer for each priority. One channel is enough, because the broker
+ * Takes hints of one pool: one channel with a consumer for each priority. One channel is enough, because the broker
  * counts unacknowledged messages for each consumer, and its death is one thing to handle instead of three.
  */
 export class Consumer {
@@ -38,14 +40,17 @@ export class Consumer {
   readonly #kept: KeptChannel<Channel>;
   /** What our consumer is asked now. Closing waits for it however long it takes: it is our own work. */
   readonly #asked = new Set<Promise<unknown>>();
-  /** The same, and what is told to the broker after it. For that closing waits a moment only. */
+  /** The same, with the acknowledgement to the broker after it. Closing waits only a moment for that. */
   readonly #underWay = new Set<Promise<void>>();
   readonly #pauses = new Set<() => void>();
-  /** Tags of consumers by priority, on the channel that is open. */
-  readonly #tags = new Map<Priority, string>();
+  /** Consumers at the broker by priority, also those of a channel that is still being set up. */
+  readonly #atBroker = new Map<Priority, ConsumerAtBroker>();
+  /** Messages that came after `stop` and before the broker ended the consumer of their priority. */
+  readonly #late = new Map<Priority, (() => void)[]>();
   /** Priorities whose consumer the broker has ended and that have no new one yet. */
   readonly #deleted = new Set<Priority>();
-  #isRestoring = false;
+  /** The channel whose deleted queues are being made again. */
+  #restoring: Channel | null = null;
   #hasBegun = false;
   #stopped: Promise<void> | null = null;
 
@@ -60,7 +65,7 @@ export class Consumer {
     });
   }
 
-  /** It should take notices and cannot. */
+  /** It should take hints and cannot. */
   get isTroubled(): boolean {
     return this.#kept.isTroubled;
   }
@@ -80,11 +85,10 @@ export class Consumer {
   }
 
   async #stop(): Promise<void> {
-    const channel = this.#kept.channel;
-    if (channel !== null) {
-      const cancelled = Promise.allSettled([...this.#tags.values()].map((tag) => channel.cancel(tag)));
-      await settlesWithin(cancelled, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
-    }
+    // Our consumer may stop us from within its handler, which is not in the list of what it is asked yet.
+    await Promise.resolve();
+    const cancelled = Promise.all(priorities.map((priority) => this.#cancel(priority)));
+    await settlesWithin(cancelled, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
     while (this.#asked.size > 0) await Promise.allSettled(this.#asked);
     for (const end of this.#pauses) end();
     // A broker that confirms nothing does not keep us: what is not acknowledged goes to others.
@@ -96,16 +100,33 @@ export class Consumer {
     await settlesWithin(closeQuietly(open), { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
   }
 
+  /** Ends the consumer of a priority, then returns what it was given meanwhile. Never rejects. */
+  async #cancel(priority: Priority): Promise<void> {
+    const consumer = this.#atBroker.get(priority);
+    if (consumer === undefined) return;
+    this.#atBroker.delete(priority);
+    try {
+      await consumer.channel.cancel(consumer.tag);
+    } catch {
+      // A channel that is closed has given everything back.
+    }
+    for (const giveBack of this.#late.get(priority)?.splice(0) ?? []) giveBack();
+  }
+
   async #begin(channel: Channel): Promise<void> {
-    this.#tags.clear();
+    this.#atBroker.clear();
+    this.#late.clear();
     this.#deleted.clear();
     const { topology } = this.#options;
+    // Also when the first attempt fails: what it began to take may be gone with its queue.
+    const isFirst = !this.#hasBegun;
+    this.#hasBegun = true;
     // It may be that the channel closed because a queue is gone.
     topology.forget(this.#consumer.pool);
     await topology.ensure(this.#consumer.pool);
-    for (const priority of priorities) await this.#take(channel, priority);
-    const isFirst = !this.#hasBegun;
-    this.#hasBegun = true;
+    for (const priority of priorities) {
+      if (this.#stopped === null) await this.#take(channel, priority);
+    }
     if (!isFirst) this.#consumer.missed();
   }
 
@@ -118,11 +139,13 @@ export class Consumer {
       if (message === null) this.#lostQueue(channel, priority);
       else this.#received(channel, { message, priority });
     });
-    this.#tags.set(priority, consumerTag);
+    this.#atBroker.set(priority, { channel, tag: consumerTag });
+    // `stop` did not see this one.
+    if (this.#stopped !== null) await this.#cancel(priority);
   }
 
   /**
-   * The broker ended a consumer: its queue was deleted, and seldom only one of them is; or, from 4.3 on, a notice was in
+   * The broker ended a consumer: its queue was deleted, and seldom only one of them is; or, from 4.3 on, a hint was in
    * hand for too long, for which earlier versions close the channel.
    */
   #lostQueue(channel: Channel, priority: Priority): void {
@@ -133,35 +156,57 @@ export class Consumer {
       "RabbitMQ ended a consumer, because its queue was deleted or a notice was in hand for too long; beginning again",
     );
     this.#deleted.add(priority);
-    if (this.#isRestoring) return;
-    this.#isRestoring = true;
+    if (this.#restoring === channel) return;
+    this.#restoring = channel;
     clock.defer(() => void this.#restore(channel));
   }
 
   async #restore(channel: Channel): Promise<void> {
+    const { clock } = this.#options;
+    const since = clock.monotonicMs();
+    try {
+      const restored = this.#takeDeleted(channel).then(() => true);
+      // A queue that is deleted while a consumer begins may leave the broker without an answer.
+      const isRestored = await settlesWithin(restored, { timeoutMs: restoreMsMax, clock });
+      if (isRestored === null) throw new Error("RabbitMQ does not answer in time");
+      this.#consumer.missed();
+    } catch (error) {
+      // A channel that did not take it is replaced, with all that belongs to it.
+      const reason = error instanceof Error ? error.message : String(error);
+      if (this.#kept.isCurrent(channel)) this.#kept.giveUp({ reason, since });
+      void closeQuietly(channel);
+    } finally {
+      if (this.#restoring === channel) this.#restoring = null;
+    }
+  }
+
+  async #takeDeleted(channel: Channel): Promise<void> {
     const { topology } = this.#options;
     const { pool } = this.#consumer;
-    try {
-      await topology.declareCommon(channel);
-      for (let [priority] = this.#deleted; priority !== undefined; [priority] = this.#deleted) {
-        this.#deleted.delete(priority);
-        topology.forget(pool);
-        await topology.ensure(pool);
-        await this.#take(channel, priority);
-      }
-      this.#consumer.missed();
-    } catch {
-      // A channel that did not take it is opened anew, with all that belongs to it.
-      await closeQuietly(channel);
-    } finally {
-      this.#isRestoring = false;
+    await topology.declareCommon(channel);
+    for (let [priority] = this.#deleted; priority !== undefined; [priority] = this.#deleted) {
+      if (!this.#kept.isCurrent(channel)) throw new Error("another channel took its place");
+      this.#deleted.delete(priority);
+      topology.forget(pool);
+      await topology.ensure(pool);
+      await this.#take(channel, priority);
     }
   }
 
   #received(channel: Channel, received: Received): void {
-    if (this.#stopped !== null) return this.#giveBack(channel, received.message);
+    if (this.#stopped !== null) return this.#hold(channel, received);
     const handling = this.#handle(channel, received).finally(() => this.#underWay.delete(handling));
     this.#underWay.add(handling);
+  }
+
+  /**
+   * Keeps what came too late until the consumer has ended. Given back at once, it would come again and again, and after
+   * some rounds the broker would park it.
+   */
+  #hold(channel: Channel, { message, priority }: Received): void {
+    const held = this.#late.get(priority) ?? [];
+    held.push(() => this.#giveBack(channel, message));
+    this.#late.set(priority, held);
   }
 
   async #handle(channel: Channel, { message, priority }: Received): Promise<void> {
@@ -172,18 +217,18 @@ export class Consumer {
       const reason = decoded.kind === "unreadable" ? decoded.reason : "more than one lane";
       return this.#park(channel, { message, reason });
     }
-    const notice = { lane, pool: this.#consumer.pool, priority };
+    const hint = { lane, pool: this.#consumer.pool, priority };
     try {
-      if ((await this.#ask(notice)) === "done") this.#done(channel, message);
-      else await this.#passOn(channel, { message, notice });
+      if ((await this.#ask(hint)) === "done") this.#done(channel, message);
+      else await this.#passOn(channel, { message, hint });
     } catch (error) {
       log.error({ error, lane }, "handling a notice failed, which it must not");
       this.#fail(channel, message);
     }
   }
 
-  async #ask(notice: WorkNotice): Promise<"done" | "pass_on"> {
-    const asked = this.#consumer.handle(notice);
+  async #ask(hint: WorkHint): Promise<"done" | "pass_on"> {
+    const asked = this.#consumer.handle(hint);
     this.#asked.add(asked);
     try {
       return await asked;
@@ -195,12 +240,12 @@ export class Consumer {
   /** The new one before the end of the old one: a crash in between leaves two, not none. */
   async #passOn(
     channel: Channel,
-    { message, notice }: { readonly message: ConsumeMessage; readonly notice: WorkNotice },
+    { message, hint }: { readonly message: ConsumeMessage; readonly hint: WorkHint },
   ): Promise<void> {
     const { publisher, random } = this.#options;
     await this.#pause(passOnMsMin + random.uniform() * (passOnMsMax - passOnMsMin));
     if (!this.#kept.isCurrent(channel)) return;
-    if (await publisher.sendAgain(notice)) this.#done(channel, message);
+    if (await publisher.sendAgain(hint)) this.#done(channel, message);
     else this.#fail(channel, message);
   }
 
@@ -208,14 +253,14 @@ export class Consumer {
     channel: Channel,
     { message, reason }: { readonly message: ConsumeMessage; readonly reason: string },
   ): Promise<void> {
-    const { publisher, tally, log } = this.#options;
+    const { publisher, counters, log } = this.#options;
     const { routingKey } = message.fields;
     log.warn(
       { queue: routingKey, reason, bytes: message.content.length },
       "a message cannot be read and is parked",
     );
     if (await publisher.park(message, reason)) {
-      tally.parked += 1;
+      counters.parked += 1;
       this.#done(channel, message);
     } else {
       this.#fail(channel, message);
@@ -249,6 +294,11 @@ export class Consumer {
     timer = this.#options.clock.schedule(delayMs, end);
     return promise.then(() => undefined);
   }
+}
+
+interface ConsumerAtBroker {
+  readonly channel: Channel;
+  readonly tag: string;
 }
 
 interface Received {

@@ -11,7 +11,7 @@ export async function readDepth(connection: ChannelModel, topology: Topology): P
     try {
       waiting.push(...(await countPool(connection, { topology, pool })));
     } catch (error) {
-      // Nothing waits there that is ours, and the sweeper asks on behalf of all pools.
+      // Nothing waits there that is ours, and the reannouncer asks on behalf of all pools.
       if (!isRefusal(error)) throw error;
     }
   }
@@ -28,8 +28,8 @@ async function countPool(
   return withChannel(connection, async (channel) => {
     const waiting: WorkQueueDepth["waiting"][number][] = [];
     for (const priority of priorities) {
-      const notices = await topology.count(topology.workQueue(pool, priority), channel);
-      waiting.push({ pool, priority, notices });
+      const hints = await topology.count(topology.workQueue(pool, priority), channel);
+      waiting.push({ pool, priority, hints });
     }
     return waiting;
   });

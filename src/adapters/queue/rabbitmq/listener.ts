@@ -9,17 +9,19 @@ import type { Topology } from "./topology.ts";
 
 export interface ListenerOptions {
   readonly topology: Topology;
-  readonly told: (lanes: readonly LaneKey[]) => void;
+  readonly notified: (lanes: readonly LaneKey[]) => void;
   readonly missed: () => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
 }
 
-/** How often to make sure that what is told still leads here; meanwhile the worker looks by itself every 30 s only. */
+/**
+ * How often to make sure that notifications still arrive here; meanwhile the worker looks by itself every 30 s only.
+ */
 const bindAgainMs = 10_000;
 
-/** Hears what is told to the worker whose number this process has, over a queue that ends with it. */
+/** Receives notifications to the worker whose number this process has, over a queue that ends with it. */
 export class Listener {
   readonly #options: ListenerOptions;
   #connection: ChannelModel | null = null;
@@ -65,7 +67,7 @@ export class Listener {
         const queue = topology.workerQueue(worker, Buffer.from(random.bytes(4)).toString("hex"));
         await topology.declareCommon(channel);
         await topology.declareWorkerQueue(channel, { worker, queue });
-        // What is told may be lost, so it needs no acknowledgement.
+        // A notification may be lost, so it needs no acknowledgement.
         await channel.consume(
           queue,
           (message) => this.#heard(channel, { worker, body: message?.content ?? null }),
@@ -112,7 +114,7 @@ export class Listener {
       return;
     }
     const decoded = decodeLanes(body);
-    if (decoded.kind === "lanes") this.#options.told(decoded.lanes);
+    if (decoded.kind === "lanes") this.#options.notified(decoded.lanes);
     else this.#options.log.warn({ worker, reason: decoded.reason }, "what was told cannot be read");
   }
 }

@@ -4,7 +4,7 @@ import { type LaneKey, orderingGuarantees } from "../../../core/webhook.ts";
 const version = 1;
 /** Far more than we ever send; reading more would cost memory for what is no message of ours. */
 const bodyBytesMax = 1_048_576;
-/** Lanes in one message at most; more are told in several. */
+/** Lanes in one message at most; more go in several. */
 export const lanesPerMessageMax = 500;
 
 export type DecodedLanes =

@@ -22,7 +22,7 @@ export interface RabbitMqQueueOptions {
   readonly connectTimeoutMs?: number;
   /** Messages under way at most. More than that in one call are refused, always. */
   readonly unconfirmedMax?: number;
-  /** Notices in hand at most, for each priority. */
+  /** Hints in hand at most, for each priority. */
   readonly prefetch?: Readonly<Record<Priority, number>>;
 }
 
@@ -34,7 +34,7 @@ const setupMsMax = 3_000;
 const unconfirmedMaxDefault = 5_000;
 /**
  * Each twice the next: of notices that wait in all three queues a worker handles so many, so high overtakes and low is never
- * left out (WDS-177). A notice is in hand for a statement or two, and what one worker holds no other one sees.
+ * left out (WDS-177). A hint is in hand for a statement or two, and what one worker holds no other one sees.
  */
 const prefetchDefault: Readonly<Record<Priority, number>> = { high: 32, normal: 16, low: 8 };
 

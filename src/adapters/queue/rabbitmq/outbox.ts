@@ -1,12 +1,12 @@
 import { priorities } from "../../../core/delivery.ts";
-import type { WorkNotice } from "../../../ports/work-queue.ts";
+import type { WorkHint } from "../../../ports/work-queue.ts";
 
 /**
- * Notices that wait to be sent: for the end of the turn, or until the queues of their pool are declared. A lane is in it
- * once for each pool, with the highest priority that was asked for, because one notice makes a worker empty the lane.
+ * Hints that wait to be sent: for the end of the turn, or until the queues of their pool are declared. A lane is in it
+ * once for each pool, with the highest priority that was asked for, because one hint makes a worker empty the lane.
  */
 export class Outbox {
-  readonly #pools = new Map<string, Map<string, WorkNotice>>();
+  readonly #pools = new Map<string, Map<string, WorkHint>>();
   #size = 0;
 
   get size(): number {
@@ -17,18 +17,18 @@ export class Outbox {
     return [...this.#pools.keys()];
   }
 
-  add(notice: WorkNotice): void {
-    const lanes = this.#pools.get(notice.pool) ?? new Map<string, WorkNotice>();
-    this.#pools.set(notice.pool, lanes);
-    const { webhookId, ordering, eventType } = notice.lane;
+  add(hint: WorkHint): void {
+    const lanes = this.#pools.get(hint.pool) ?? new Map<string, WorkHint>();
+    this.#pools.set(hint.pool, lanes);
+    const { webhookId, ordering, eventType } = hint.lane;
     const key = `${webhookId} ${ordering} ${eventType ?? ""}`;
     const known = lanes.get(key);
     if (known === undefined) this.#size += 1;
-    if (known === undefined || rank(notice) < rank(known)) lanes.set(key, notice);
+    if (known === undefined || urgency(hint) < urgency(known)) lanes.set(key, hint);
   }
 
   /** Removes and returns what waits for a pool. */
-  take(pool: string): readonly WorkNotice[] {
+  take(pool: string): readonly WorkHint[] {
     const lanes = this.#pools.get(pool);
     if (lanes === undefined) return [];
     this.#pools.delete(pool);
@@ -45,6 +45,6 @@ export class Outbox {
   }
 }
 
-function rank({ priority }: WorkNotice): number {
+function urgency({ priority }: WorkHint): number {
   return priorities.indexOf(priority);
 }

@@ -3,19 +3,19 @@ import type { LaneKey } from "../../../core/webhook.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
-import type { WorkNotice } from "../../../ports/work-queue.ts";
+import type { WorkHint } from "../../../ports/work-queue.ts";
 import { InFlight } from "./in-flight.ts";
 import { KeptChannel } from "./kept-channel.ts";
 import { decodeLanes, encodeLanes, lanesPerMessageMax } from "./message.ts";
 import { Outbox } from "./outbox.ts";
 import type { Session } from "./session.ts";
-import type { Tally } from "./tally.ts";
+import type { QueueCounters } from "./queue-counters.ts";
 import type { Topology } from "./topology.ts";
 
 export interface PublisherOptions {
   readonly topology: Topology;
-  readonly tally: Tally;
-  /** Notices and messages under way at most, sent or waiting to be sent. */
+  readonly counters: QueueCounters;
+  /** Hints and messages under way at most, sent or waiting to be sent. */
   readonly unconfirmedMax: number;
   readonly clock: Clock;
   readonly random: Random;
@@ -30,8 +30,8 @@ const contentType = "application/json";
  * Sends over one channel with publisher confirms. What is under way is bounded: beyond that, and while the broker is
  * away or does not confirm, everything is refused at once, so that memory stays flat and callers can go another way.
  *
- * A notice goes: outbox (one turn), in flight, confirmed. The broker confirms also what it found no queue for; that it hands
- * back first (`mandatory`), and then the queue is declared again.
+ * A hint goes: outbox (one turn), in flight, confirmed. The broker confirms also what it found no queue for; that it
+ * hands back first (`mandatory`), and then the queue is declared again.
  */
 export class Publisher {
   readonly #options: PublisherOptions;
@@ -82,24 +82,24 @@ export class Publisher {
     this.#drop(this.#outbox.clear());
   }
 
-  /** All of them or none. Notices of one lane that wait in the same turn become one. */
-  send(notices: readonly WorkNotice[]): boolean {
+  /** All of them or none. Hints of one lane that wait in the same turn become one. */
+  send(hints: readonly WorkHint[]): boolean {
     const { topology, unconfirmedMax, clock } = this.#options;
-    if (!this.isReady || this.underWay + notices.length > unconfirmedMax) return false;
-    if (notices.some(({ pool }) => topology.isRefused(pool))) return false;
-    for (const notice of notices) this.#outbox.add(notice);
+    if (!this.isReady || this.underWay + hints.length > unconfirmedMax) return false;
+    if (hints.some(({ pool }) => topology.isRefused(pool))) return false;
+    for (const hint of hints) this.#outbox.add(hint);
     if (this.#isFlushDue) return true;
     this.#isFlushDue = true;
     clock.defer(() => this.#flush());
     return true;
   }
 
-  tell({ worker, lanes }: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+  notify({ worker, lanes }: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
     const messages = Math.ceil(lanes.length / lanesPerMessageMax);
     if (!this.isReady || this.underWay + messages > this.#options.unconfirmedMax) return false;
     for (let from = 0; from < lanes.length; from += lanesPerMessageMax) {
       this.#publish({
-        exchange: this.#options.topology.tellExchange,
+        exchange: this.#options.topology.notifyExchange,
         key: String(worker),
         body: encodeLanes(lanes.slice(from, from + lanesPerMessageMax)),
         options: { persistent: false },
@@ -109,9 +109,9 @@ export class Publisher {
     return true;
   }
 
-  /** To the end of its queue, beyond the bound, because whoever asks holds one notice less after it. */
-  sendAgain(notice: WorkNotice): Promise<boolean> {
-    return new Promise((resolve) => this.#sendNotice(notice, resolve));
+  /** To the end of its queue, beyond the bound, because the consumer holds one hint less after it. */
+  sendAgain(hint: WorkHint): Promise<boolean> {
+    return new Promise((resolve) => this.#sendHint(hint, resolve));
   }
 
   /** Puts what could not be read where people can look at it. */
@@ -151,8 +151,8 @@ export class Publisher {
     const { topology } = this.#options;
     for (const pool of this.#outbox.pools) {
       if (topology.isDeclared(pool)) {
-        for (const notice of this.#outbox.take(pool)) {
-          this.#sendNotice(notice, (isTaken) => this.#drop(isTaken ? 0 : 1));
+        for (const hint of this.#outbox.take(pool)) {
+          this.#sendHint(hint, (isTaken) => this.#drop(isTaken ? 0 : 1));
         }
       } else {
         topology.ensure(pool).then(
@@ -163,11 +163,11 @@ export class Publisher {
     }
   }
 
-  #sendNotice(notice: WorkNotice, onConfirm: (isTaken: boolean) => void): void {
+  #sendHint(hint: WorkHint, onConfirm: (isTaken: boolean) => void): void {
     this.#publish({
       exchange: "",
-      key: this.#options.topology.workQueue(notice.pool, notice.priority),
-      body: encodeLanes([notice.lane]),
+      key: this.#options.topology.workQueue(hint.pool, hint.priority),
+      body: encodeLanes([hint.lane]),
       options: { persistent: true },
       onConfirm,
     });
@@ -210,24 +210,24 @@ export class Publisher {
 
   /** Nothing is there to take it. A confirm follows all the same. */
   #returned(message: Message): void {
-    const { topology, tally, log } = this.#options;
+    const { topology, counters, log } = this.#options;
     const { exchange, routingKey } = message.fields;
-    if (exchange === topology.tellExchange) {
-      tally.unheard += 1;
+    if (exchange === topology.notifyExchange) {
+      counters.unheard += 1;
       log.debug({ worker: routingKey }, "nobody listens as this worker");
       return;
     }
     const work = topology.workOf(routingKey);
     const decoded = decodeLanes(message.content);
     if (work === null || decoded.kind === "unreadable") return;
-    // Its queue was deleted: it is declared again, and the notice goes out once more.
+    // Its queue was deleted: it is declared again, and the hint goes out once more.
     if (topology.isDeclared(work.pool)) topology.forget(work.pool);
     for (const lane of decoded.lanes) this.#outbox.add({ lane, ...work });
     this.#options.clock.defer(() => this.#flush());
   }
 
   #drop(count: number): void {
-    this.#options.tally.dropped += count;
+    this.#options.counters.dropped += count;
     this.#checkEmpty();
   }
 

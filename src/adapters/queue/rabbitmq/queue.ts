@@ -6,7 +6,7 @@ import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
 import {
   type WorkConsumer,
-  type WorkNotice,
+  type WorkHint,
   type WorkQueue,
   type WorkQueueDepth,
   WorkQueueUnavailableError,
@@ -17,12 +17,12 @@ import { readDepth } from "./depth.ts";
 import { Listener } from "./listener.ts";
 import { Publisher } from "./publisher.ts";
 import type { Session } from "./session.ts";
-import type { Tally } from "./tally.ts";
+import type { QueueCounters } from "./queue-counters.ts";
 import { settlesWithin } from "./time-limit.ts";
 import type { Topology } from "./topology.ts";
 
 /** How the connection does, for metrics and people. Numbers without another word count since the start. */
-export interface RabbitMqStatus extends Readonly<Tally> {
+export interface RabbitMqStatus extends Readonly<QueueCounters> {
   readonly isConnected: boolean;
   /** The broker is short of memory or disk and asks to send nothing. */
   readonly isBlocked: boolean;
@@ -52,7 +52,7 @@ export interface QueueSettings {
 
 /** Asking for numbers is for metrics, which do not wait. */
 const depthMsMax = 3_000;
-/** What is not sent at the end is only late: the sweeper repeats it. */
+/** What is not sent at the end is only late: the reannouncer repeats it. */
 const flushMsMax = 2_000;
 
 /**
@@ -61,15 +61,15 @@ const flushMsMax = 2_000;
  *   Connection        one session, made again when it is lost
  *     Session         two connections of AMQP
  *       sending         Publisher   a kept channel with confirms
- *       receiving       Consumer    a kept channel: notices of the pool, acknowledged
- *                       Listener    a kept channel: what is told to this worker, not acknowledged
+ *       receiving       Consumer    a kept channel: hints of the pool, acknowledged
+ *                       Listener    a kept channel: notifications to this worker, not acknowledged
  *                       Topology, readDepth   a channel for a moment each, because a refusal closes it
  *
  * A kept channel that closes is opened again in the same session; a session that is lost takes all channels with it.
  */
 export class RabbitMqWorkQueue implements RabbitMqQueue {
   readonly #settings: QueueSettings;
-  readonly #tally: Tally = { dropped: 0, parked: 0, unheard: 0 };
+  readonly #counters: QueueCounters = { dropped: 0, parked: 0, unheard: 0 };
   readonly #publisher: Publisher;
   readonly #listener: Listener;
   readonly #connection: Connection<Session>;
@@ -82,11 +82,11 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
 
   constructor(settings: QueueSettings) {
     this.#settings = settings;
-    const tally = this.#tally;
-    this.#publisher = new Publisher({ ...settings, tally });
+    const counters = this.#counters;
+    this.#publisher = new Publisher({ ...settings, counters });
     this.#listener = new Listener({
       ...settings,
-      told: (lanes) => this.#work?.told(lanes),
+      notified: (lanes) => this.#work?.notified(lanes),
       missed: () => this.#work?.missed(),
     });
     this.#connection = new Connection({
@@ -107,7 +107,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
 
   get status(): RabbitMqStatus {
     return {
-      ...this.#tally,
+      ...this.#counters,
       isConnected: this.isConnected,
       isBlocked: this.#connection.session?.isBlocked === true,
       failedAttempts: this.#connection.session === null ? this.#connection.failedAttempts : 0,
@@ -116,12 +116,12 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
     };
   }
 
-  send(notices: readonly WorkNotice[]): boolean {
-    return this.#canSend && this.#publisher.send(notices);
+  send(hints: readonly WorkHint[]): boolean {
+    return this.#canSend && this.#publisher.send(hints);
   }
 
-  tell(message: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
-    return this.#canSend && this.#publisher.tell(message);
+  notify(message: { readonly worker: number; readonly lanes: readonly LaneKey[] }): boolean {
+    return this.#canSend && this.#publisher.notify(message);
   }
 
   consume(consumer: WorkConsumer): void {
@@ -130,7 +130,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
     this.#consumer = new Consumer(consumer, {
       ...this.#settings,
       publisher: this.#publisher,
-      tally: this.#tally,
+      counters: this.#counters,
     });
     if (this.#receiving !== null) void this.#consumer.attach(this.#receiving);
   }

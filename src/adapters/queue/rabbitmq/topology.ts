@@ -7,20 +7,20 @@ import { closeQuietly } from "./kept-channel.ts";
 import { settlesWithin } from "./time-limit.ts";
 
 /**
- * Notices that one queue of a pool holds. More are refused, so that a pool without workers cannot fill the broker, where
- * the sweeper announces the same lanes again and again.
+ * Hints that one queue of a pool holds. More are refused, so that a pool without workers cannot fill the broker, where
+ * the reannouncer announces the same lanes again and again.
  */
 const noticesMax = 100_000;
-/** A notice whose worker was lost so often with it in hand is parked. Each worker that dies counts for all it had. */
+/** A hint whose worker was lost so often with it in hand is parked. Each worker that dies counts for all it had. */
 const deliveriesMax = 10;
 /** The oldest go first. */
 const parkedMax = 10_000;
 const parkedBytesMax = 67_108_864;
-/** Parked notices are there to be looked at, and looking may count as a delivery; later versions default to 20. */
+/** Parked hints are there to be looked at, and looking may count as a delivery; later versions default to 20. */
 const parkedDeliveriesMax = 1_000_000;
-/** What was told to a worker and not taken after this time, or beyond this number, is of no use any more. */
-const toldTtlMs = 60_000;
-const toldMax = 1_000;
+/** Notifications that a worker has not received after this time, or beyond this number, are of no use any more. */
+const notifiedTtlMs = 60_000;
+const notifiedMax = 1_000;
 /** After a pool's queues could not be declared nothing is taken for it for this long: somebody has to change rights or names. */
 const refusedMs = 30_000;
 /** A queue whose nodes have no majority answers nothing; a leader is elected in less. */
@@ -57,7 +57,7 @@ export class Topology {
     return `${this.#options.prefix}.parked`;
   }
 
-  get tellExchange(): string {
+  get notifyExchange(): string {
     return `${this.#options.prefix}.tell`;
   }
 
@@ -123,11 +123,11 @@ export class Topology {
       `the queue ${this.parkedQueue}`,
       channel.assertQueue(this.parkedQueue, parkedQueueOptions),
     );
-    const exchange = channel.assertExchange(this.tellExchange, "direct", {
+    const exchange = channel.assertExchange(this.notifyExchange, "direct", {
       durable: true,
       autoDelete: false,
     });
-    await declared(`the exchange ${this.tellExchange}`, exchange);
+    await declared(`the exchange ${this.notifyExchange}`, exchange);
   }
 
   /** Whether work queues may be declared, whose dead letters need a right of their own. Leaves nothing. Throws WorkQueueSetupError. */
@@ -155,12 +155,14 @@ export class Topology {
     await this.bindWorkerQueue(channel, { worker, queue });
   }
 
-  /** Again does no harm, and helps when the exchange was deleted and made again, of which nobody is told. */
+  /**
+   * Again does no harm, and helps when the exchange was deleted and made again, which the broker announces to nobody.
+   */
   async bindWorkerQueue(
     channel: Channel,
     { worker, queue }: { readonly worker: number; readonly queue: string },
   ): Promise<void> {
-    await channel.bindQueue(queue, this.tellExchange, String(worker));
+    await channel.bindQueue(queue, this.notifyExchange, String(worker));
   }
 
   async #declare(pool: string): Promise<void> {
@@ -229,8 +231,8 @@ const parkedQueueOptions: Options.AssertQueue = {
 const workerQueueArguments = {
   // Named, because a virtual host may have another default, which cannot be exclusive.
   "x-queue-type": "classic",
-  "x-message-ttl": toldTtlMs,
-  "x-max-length": toldMax,
+  "x-message-ttl": notifiedTtlMs,
+  "x-max-length": notifiedMax,
   "x-overflow": "drop-head",
 } as const;
 

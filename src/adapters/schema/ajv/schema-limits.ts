@@ -178,3 +178,39 @@ function decodePointer(reference: string): string {
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** Keywords that apply subschemas to the very value that their own schema is applied to. */
+const inPlaceLists = ["allOf", "anyOf", "oneOf"];
+const inPlaceSchemas = ["not", "if", "then", "else"];
+
+/** Whether a reference may lead back to itself without a step into the data. */
+export function hasEndlessReference(subschemas: readonly Subschema[]): boolean {
+  const byPointer = new Map(subschemas.map((subschema) => [subschema.pointer, subschema.schema]));
+  const finished = new Set<string>();
+  const open = new Set<string>();
+  const leadsBack = (pointer: string): boolean => {
+    const schema = byPointer.get(pointer);
+    if (schema === undefined || finished.has(pointer)) return false;
+    if (open.has(pointer)) return true;
+    open.add(pointer);
+    const found = inPlaceOf(schema, pointer).some(leadsBack);
+    open.delete(pointer);
+    finished.add(pointer);
+    return found;
+  };
+  return subschemas.some(({ pointer }) => leadsBack(pointer));
+}
+
+function inPlaceOf(schema: Readonly<Record<string, unknown>>, pointer: string): readonly string[] {
+  const reference = schema["$ref"];
+  return [
+    ...(typeof reference === "string" ? [decodePointer(reference)] : []),
+    ...inPlaceSchemas.filter((keyword) => keyword in schema).map((keyword) => `${pointer}/${keyword}`),
+    ...inPlaceLists.flatMap((keyword) =>
+      ((schema[keyword] ?? []) as readonly unknown[]).map((_, index) => `${pointer}/${keyword}/${index}`),
+    ),
+    ...Object.keys(schema["dependentSchemas"] ?? {}).map(
+      (name) => `${pointer}/dependentSchemas/${escape(name)}`,
+    ),
+  ];
+}

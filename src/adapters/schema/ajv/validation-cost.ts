@@ -5,11 +5,16 @@ import type { Purse } from "./pattern-matcher.ts";
  * `{"allOf": [{"$ref": d1}, {"$ref": d1}]}`, thirty times, is a kilobyte of schema and a billion steps, so no limit on
  * size replaces counting. Every subschema charges here each time it is applied, in proportion to its work.
  */
-export const validationUnitsMax = 500_000;
+export const validationUnitsMax = 250_000;
 
 /** The budget of the validation that runs now. One serves all, because validation is synchronous. */
 export class ValidationBudget implements Purse {
   #unitsLeft = validationUnitsMax;
+
+  /** Not below zero. */
+  get unitsLeft(): number {
+    return Math.max(0, this.#unitsLeft);
+  }
 
   refill(units: number): void {
     this.#unitsLeft = units;
@@ -56,8 +61,10 @@ export function costOf(schema: Readonly<Record<string, unknown>>): SubschemaCost
     (sum, list) => sum + 1 + entriesOf(list),
     0,
   );
+  // What a choice that fails found wrong is gathered until one fits.
+  const choices = 3 * (entriesOf(schema["anyOf"]) + entriesOf(schema["oneOf"]));
   return {
-    base: Math.ceil(1 + named + dependents + constant),
+    base: Math.ceil(1 + named + dependents + constant + choices),
     perKey: keyKeywords.some((keyword) => keyword in schema) ? 1 + patterns : 0,
     readsText: textKeywords.some((keyword) => keyword in schema),
   };
@@ -84,6 +91,8 @@ export function canonicalText(value: unknown, purse: Purse): string {
   purse.spend(1);
   if (typeof value === "string") purse.spend(Math.floor(value.length / charactersPerUnit));
   if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, purse)).join()}]`;
+  // A number beyond a double is infinite here; as JSON it would be null.
+  if (typeof value === "number") return String(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "undefined";
   const entries = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1));
   return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalText(inner, purse)}`).join()}}`;

@@ -37,10 +37,10 @@ export class RedisConfigNews implements ConfigNews {
   /** For every message of the channel. Whatever is not an announcement of somebody else is ignored. */
   heard(payload: string): void {
     const change = announced({ payload, self: this.#options.self });
-    if (change !== null) this.tell({ kind: "config", change });
+    if (change !== null) this.notify({ kind: "config", change });
   }
 
-  tell(change: StoreChange): void {
+  notify(change: StoreChange): void {
     for (const listener of this.#listeners) listener(change);
   }
 

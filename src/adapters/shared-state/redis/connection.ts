@@ -93,14 +93,14 @@ export class Connection {
       return;
     }
     this.#client = client;
-    this.#later(heartbeatMs, () => void this.#beat(client));
+    this.#later(heartbeatMs, () => void this.#heartbeat(client));
   }
 
-  async #beat(client: RedisClient): Promise<void> {
+  async #heartbeat(client: RedisClient): Promise<void> {
     const { clock } = this.#options;
     try {
       await within(client.ping(), { clock, timeoutMs: attemptTimeoutMs });
-      if (this.#client === client) this.#later(heartbeatMs, () => void this.#beat(client));
+      if (this.#client === client) this.#later(heartbeatMs, () => void this.#heartbeat(client));
     } catch (error) {
       this.lose(client, error);
     }

@@ -67,7 +67,7 @@ async function refuses(url: string, problem: string, options: Options = {}): Pro
     assert.doesNotMatch(inspect(error, { depth: 9 }), /hunter2|somebody/);
     return true;
   });
-  assert.ok(performance.now() - begun < 7_000);
+  assert.ok(performance.now() - begun < 60_000);
   return refusal ?? new Error("nothing was refused");
 }
 

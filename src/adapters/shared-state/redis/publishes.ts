@@ -18,14 +18,20 @@ export class RedisPublishes implements PublishMemory {
   }
 
   async recall(keys: readonly PublishKey[]): Promise<readonly (RememberedPublish | null)[]> {
-    return this.#calls.each(keys, async (client, key) => decode(await client.get(this.#keys.publish(key))));
+    return this.#calls.each(keys, async (client, key) => {
+      const name = this.#keys.publish(key);
+      return name === null ? null : decode(await client.get(name));
+    });
   }
 
   async remember(entries: readonly PublishEntry[]): Promise<void> {
     // Redis takes a time that is not positive for a mistake, and nothing is to be remembered until then.
-    const lasting = entries.filter(({ until }) => until >= 1);
-    await this.#calls.each(lasting, (client, { key, publish, until }) =>
-      client.set(this.#keys.publish(key), encode(publish), {
+    const lasting = entries.flatMap(({ key, publish, until }) => {
+      const name = this.#keys.publish(key);
+      return name === null || until < 1 ? [] : [{ name, publish, until }];
+    });
+    await this.#calls.each(lasting, (client, { name, publish, until }) =>
+      client.set(name, encode(publish), {
         condition: "NX",
         expiration: { type: "PXAT", value: Math.ceil(until) },
       }),

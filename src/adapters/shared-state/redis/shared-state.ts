@@ -15,7 +15,7 @@ import { RedisConfigNews } from "./config-news.ts";
 import { Connection } from "./connection.ts";
 import { RedisEndpoints } from "./endpoints.ts";
 import { awayReason, lastingProblem, type RedisProblem } from "./errors.ts";
-import { Keys } from "./keys.ts";
+import { Keys, type KeyScope } from "./keys.ts";
 import { RedisLimits } from "./limits.ts";
 import { RedisPublishes } from "./publishes.ts";
 import { checkServer, rehearse } from "./server-check.ts";
@@ -47,6 +47,7 @@ export class RedisSharedState implements SharedState {
   readonly publishes: PublishMemory;
   readonly news: ConfigNews;
   readonly #parts: Parts;
+  readonly #keys: Keys;
   readonly #calls: Calls;
   readonly #commands: Connection;
   readonly #listening: Connection;
@@ -60,6 +61,7 @@ export class RedisSharedState implements SharedState {
     const { address, clock, telemetry, random } = parts;
     const { at } = address;
     const keys = new Keys(parts.prefix);
+    this.#keys = keys;
     this.#commands = new Connection({
       ...parts,
       prepare: async (client) => {
@@ -92,8 +94,13 @@ export class RedisSharedState implements SharedState {
       // The other connection warns; this one alone is at most late.
       lost: (error) => telemetry.log.debug({ at, reason: reasonOf(error) }, "configuration news are cut off"),
       stillLost: () => undefined,
-      restored: () => news.tell({ kind: "unknown" }),
+      restored: () => news.notify({ kind: "unknown" }),
     });
+  }
+
+  /** Keeps to what belongs to one deployment, once its database is known. */
+  serve(scope: () => KeyScope): void {
+    this.#keys.scope = scope;
   }
 
   get isAvailable(): boolean {
@@ -138,7 +145,7 @@ export class RedisSharedState implements SharedState {
     this.#complained = lastingProblem(error, address)?.problem ?? null;
     const fields = { at: address.at, reason: reasonOf(error) };
     telemetry.log.warn(fields, "the shared state is away, going on without it");
-    this.#tell(false);
+    this.#notifyWatchers(false);
   }
 
   /** One who changes a password should not have to guess why a server that runs counts as away. */
@@ -158,10 +165,10 @@ export class RedisSharedState implements SharedState {
     const { at } = address;
     const awayMs = Math.round(clock.monotonicMs() - this.#awaySince);
     telemetry.log.info({ at, away_ms: awayMs }, "the shared state is back");
-    this.#tell(true);
+    this.#notifyWatchers(true);
   }
 
-  #tell(isAvailable: boolean): void {
+  #notifyWatchers(isAvailable: boolean): void {
     for (const watcher of this.#watchers) watcher(isAvailable);
   }
 }

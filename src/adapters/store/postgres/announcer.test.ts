@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite, test } from "node:test";
-import type { LaneLeft } from "../../../ports/store/ownership.ts";
+import type { PendingLane } from "../../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
 import { Announcer, lanesOf } from "./announcer.ts";
 import type { Membership, StoreState } from "./state.ts";
@@ -13,7 +13,7 @@ function scene({ hasQueue }: { readonly hasQueue: boolean }) {
   const owners = new Map<number, number>();
   const state = { failures: 0, gate: Promise.resolve() };
   const notified: unknown[] = [];
-  const queued: LaneLeft[] = [];
+  const queued: PendingLane[] = [];
   const database = {
     rows: async (sql: string, [first, second]: readonly unknown[] = []) => {
       await state.gate;
@@ -27,10 +27,13 @@ function scene({ hasQueue }: { readonly hasQueue: boolean }) {
     },
   };
   const lanes = { load: async () => undefined, byRef: (ref: number) => ({ key: { webhookId: `w${ref}` } }) };
-  const queue = { isOpen: () => true, left: (left: readonly LaneLeft[]) => queued.push(...left) > 0 };
-  const membership: Membership = { worker: null };
+  const queue = {
+    isOpen: () => true,
+    announce: (pending: readonly PendingLane[]) => queued.push(...pending) > 0,
+  };
+  const membership: Membership = { worker: null, joined: null, former: new Set() };
   const announcer = new Announcer(
-    { database, lanes, owner: 5, membership } as unknown as StoreState,
+    { database, lanes, processNumber: 5, membership } as unknown as StoreState,
     hasQueue ? queue : null,
   );
   return { owners, state, notified, queued, membership, announcer };
@@ -41,16 +44,16 @@ async function until(holds: () => boolean): Promise<void> {
   assert.ok(holds(), "not within five seconds");
 }
 
-suite("announcing what was left", () => {
-  test("a process does not tell itself of what it owns", async () => {
+suite("announcing work", () => {
+  test("a process does not notify itself of what it owns", async () => {
     const { announcer, membership, owners, queued, notified } = scene({ hasQueue: true });
     membership.worker = 7;
     owners.set(1, 7);
     owners.set(2, 8);
     announcer.announce([1, 2, 3]);
     await until(() => queued.length > 0);
-    const told = queued.map(({ lane, worker }) => [lane.webhookId, worker]);
-    assert.deepEqual(told, [
+    const announced = queued.map(({ lane, worker }) => [lane.webhookId, worker]);
+    assert.deepEqual(announced, [
       ["w2", 8],
       ["w3", null],
     ]);
@@ -58,7 +61,7 @@ suite("announcing what was left", () => {
     await announcer.close();
   });
 
-  test("what could not be told, because a connection was lost, is told a little later", async () => {
+  test("lanes that could not be announced, because a connection was lost, are announced a little later", async () => {
     for (const hasQueue of [true, false]) {
       const { announcer, state, queued, notified } = scene({ hasQueue });
       state.failures = 1;
@@ -89,7 +92,7 @@ suite("announcing what was left", () => {
     await announcer.close();
   });
 
-  test("closing waits for what is being told", async () => {
+  test("closing waits for running announcements", async () => {
     const { announcer, state, notified } = scene({ hasQueue: false });
     const gate = Promise.withResolvers<undefined>();
     state.gate = gate.promise;

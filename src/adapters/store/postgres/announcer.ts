@@ -1,45 +1,44 @@
-import type { LaneLeft } from "../../../ports/store/ownership.ts";
+import type { PendingLane } from "../../../ports/store/ownership.ts";
 import { texts } from "./columns.ts";
 import type { StoreState } from "./state.ts";
-import { workLeftIn } from "./work-left.ts";
+import { pendingLanesIn } from "./pending-lanes.ts";
 
-/** Where work is announced; `LISTEN posthorn_work` hears it. */
+/** Where work is announced; `LISTEN posthorn_work` receives it. */
 export const workChannel = "posthorn_work";
 
 /**
- * Least time between two announcements. What a busy process leaves meanwhile goes together, because a notification takes
- * a lock that all databases share.
+ * Least time between two announcements. The lanes of a busy process go together, because a notification takes a lock
+ * that all databases share.
  */
 const gatherMs = 20;
 /** After the database could not be asked. */
 const againMs = 1_000;
-/** More than that is left for those who look by themselves. */
+/** Beyond that, workers find the lanes by looking. */
 const againLanesMax = 10_000;
 /** PostgreSQL refuses payloads of 8,000 bytes. */
 const payloadBytesMax = 7_900;
 /** With more, everybody looks everywhere, and reads all configuration again. */
 const payloadsMax = 16;
 
-type AnnouncerState = Pick<StoreState, "database" | "lanes" | "owner" | "membership">;
+type AnnouncerState = Pick<StoreState, "database" | "lanes" | "processNumber" | "membership">;
 
 /**
- * Tells other processes in which lanes this one has left work: through a queue, or by notification where there is none or
- * it carries nothing now. After the commit and not within, because a notification makes the commits of all transactions
- * that send one wait for each other. What is lost in a crash, polling finds.
+ * Notifies other processes of the lanes in which this one has stored work: through a queue, or by notification where
+ * there is none or it carries nothing now. After the commit and not within, because a notification makes the commits of
+ * all transactions that send one wait for each other. Polling finds the lanes that a crash loses.
  *
- * What this process owns it tells nobody: it knows what it left there, and a word to itself would make it look, claim and
- * give back, which is a reason for the next word.
+ * A process does not announce its own webhooks: notifying itself would loop: look, claim, release, notify.
  */
 export class Announcer {
   readonly #state: AnnouncerState;
-  readonly #queue: WorkLeftQueue | null;
+  readonly #queue: PendingLaneQueue | null;
   readonly #lanes = new Set<number>();
   #timer: NodeJS.Timeout | null = null;
   #sending: Promise<void> = Promise.resolve();
   #sentAtMs = Number.NEGATIVE_INFINITY;
   #closed = false;
 
-  constructor(state: AnnouncerState, queue: WorkLeftQueue | null) {
+  constructor(state: AnnouncerState, queue: PendingLaneQueue | null) {
     this.#state = state;
     this.#queue = queue;
   }
@@ -47,6 +46,13 @@ export class Announcer {
   announce(lanes: Iterable<number>): void {
     for (const lane of lanes) this.#lanes.add(lane);
     if (this.#lanes.size > 0) this.#later(gatherMs - (performance.now() - this.#sentAtMs));
+  }
+
+  /** Nobody needs the lanes any more that are not announced yet. */
+  abandon(): void {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#lanes.clear();
   }
 
   async close(): Promise<void> {
@@ -74,14 +80,15 @@ export class Announcer {
     if (this.#lanes.size === 0) return;
     const lanes = [...this.#lanes];
     this.#lanes.clear();
-    const { database, owner } = this.#state;
+    const { database, processNumber } = this.#state;
     try {
       if (await this.#queued(lanes)) return;
       await database.rows("SELECT FROM unnest($2::text[]) AS payload, pg_notify($1, payload)", [
         workChannel,
-        texts(payloadsOf(owner, lanes)),
+        texts(payloadsOf(processNumber, lanes)),
       ]);
     } catch {
+      if (this.#closed) return;
       // One connection may have been lost, while all others work: owners would not look by themselves for half a minute.
       if (lanes.length > againLanesMax) return;
       for (const lane of lanes) this.#lanes.add(lane);
@@ -89,43 +96,43 @@ export class Announcer {
     }
   }
 
-  /** Asks who owns them only now: what was nobody's at the commit may have been taken since. */
+  /** Asks for the owners only now: a webhook without an owner at the commit may have been acquired since. */
   async #queued(lanes: readonly number[]): Promise<boolean> {
     if (this.#queue?.isOpen() !== true) return false;
-    const left = await workLeftIn(this.#state, lanes);
+    const pending = await pendingLanesIn(this.#state, lanes);
     const self = this.#state.membership.worker;
-    return this.#queue.left(left.filter(({ worker }) => worker === null || worker !== self));
+    return this.#queue.announce(pending.filter(({ worker }) => worker === null || worker !== self));
   }
 }
 
-/** Another way to tell workers where work is. */
-export interface WorkLeftQueue {
+/** Another way to notify workers of work. */
+export interface PendingLaneQueue {
   /** False when nothing would be carried now, which saves the look into the lanes. */
   isOpen(): boolean;
   /** False when something was not carried. */
-  left(lanes: readonly LaneLeft[]): boolean;
+  announce(lanes: readonly PendingLane[]): boolean;
 }
 
-function payloadsOf(owner: number, lanes: readonly number[]): readonly string[] {
+function payloadsOf(processNumber: number, lanes: readonly number[]): readonly string[] {
   const payloads: string[] = [];
   let payload = "";
   for (const lane of lanes) {
-    const longer = payload === "" ? `${owner}:${lane}` : `${payload},${lane}`;
+    const longer = payload === "" ? `${processNumber}:${lane}` : `${payload},${lane}`;
     if (longer.length <= payloadBytesMax) {
       payload = longer;
       continue;
     }
     payloads.push(payload);
-    payload = `${owner}:${lane}`;
+    payload = `${processNumber}:${lane}`;
   }
   payloads.push(payload);
-  return payloads.length <= payloadsMax ? payloads : [`${owner}:*`];
+  return payloads.length <= payloadsMax ? payloads : [`${processNumber}:*`];
 }
 
 /** The lanes of an announcement, or null for "look everywhere"; undefined when it is our own or nobody's. */
-export function lanesOf(payload: string, owner: number): readonly number[] | null | undefined {
+export function lanesOf(payload: string, processNumber: number): readonly number[] | null | undefined {
   const [sender, list] = payload.split(":");
-  if (sender === undefined || list === undefined || Number(sender) === owner) return undefined;
+  if (sender === undefined || list === undefined || Number(sender) === processNumber) return undefined;
   if (list === "*") return null;
   const lanes = list.split(",").map(Number);
   return lanes.every(Number.isSafeInteger) ? lanes : undefined;

@@ -24,7 +24,7 @@ export async function attemptsOf(state: StoreState, deliveryId: string): Promise
   if (!isStoredId(deliveryId)) return [];
   const rows = await state.aside.rows<AttemptRow>(
     `SELECT a.number, a.id, a.outcome, a.state_unknown, a.category, a.status_code, a.response_sample,
-       a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at
+       a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes
      FROM posthorn.deliveries d JOIN posthorn.attempts a ON a.delivery = d.seq WHERE d.id = $1::uuid ORDER BY a.number`,
     [deliveryId],
   );
@@ -35,8 +35,8 @@ export async function attemptStats(
   state: StoreState,
   query: { readonly webhookId: string; readonly since: number },
 ): Promise<AttemptStats> {
-  const { words, aside } = state;
-  await words.look([query.webhookId]);
+  const { strings, aside } = state;
+  await strings.lookUp([query.webhookId]);
   const rows = await aside.rows<StatRow>(
     `WITH recent AS MATERIALIZED (
        SELECT outcome, category, duration_ms, executed_at FROM posthorn.attempts
@@ -44,7 +44,7 @@ export async function attemptStats(
      SELECT outcome, category, count(*), percentile_disc(0.5) WITHIN GROUP (ORDER BY duration_ms),
        percentile_disc(0.95) WITHIN GROUP (ORDER BY duration_ms), max(executed_at)
      FROM recent GROUP BY GROUPING SETS ((), (outcome, category))`,
-    [words.find(query.webhookId), query.since],
+    [strings.find(query.webhookId), query.since],
   );
   return summaryOf(rows);
 }

@@ -1,6 +1,6 @@
-import { tierSpan } from "../rank.ts";
+import { tierSpan } from "../queue-position.ts";
 
-/** Beyond every rank of an ordered lane, which is a position. */
+/** Beyond every queue position of an ordered lane, which is a publish position. */
 const orderedMax = 2 ** 53;
 const tiers = [0, 1, 2] as const;
 
@@ -44,6 +44,8 @@ const othersLeaseEnd = `(SELECT min(q.lease_until) FROM posthorn.queue q
  * locks the first free ones of each lane; `kept` are those whose bodies fit, one at least; `leased` writes; `summary` looks
  * at what is left. MATERIALIZED keeps them apart, so that each looks where it is told to and nothing is planned as a join of
  * the queue with itself (claim-cost.pg.test.ts holds that).
+ *
+ * Whose event and whose webhook it is, is read from the rows, never from what was remembered: the sender compares them.
  *
  * One row for each lane, and one for each delivery, in no order: sorting them would mean sorting bodies.
  */
@@ -93,16 +95,18 @@ export const claimSql = `WITH wanted AS MATERIALIZED (
   SELECT s.at::int, s.stale, s.blocked_until, s.head_priority, s.head_due, s.more0, s.more1, s.more2, s.later,
     CASE WHEN NOT (s.more0 OR s.more1 OR s.more2 OR s.ordered)
       THEN (SELECT ${othersLeaseEnd} FROM wanted w WHERE w.at = s.at) END,
-    NULL::bigint, NULL::int, NULL::int, NULL::uuid, NULL::int, NULL::uuid, NULL::int, NULL::smallint, NULL::smallint,
-    NULL::int, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::smallint, NULL::bigint, NULL::text,
+    NULL::bigint, NULL::int, NULL::int, NULL::uuid, NULL::text, NULL::text, NULL::text, NULL::uuid, NULL::int,
+    NULL::smallint, NULL::smallint, NULL::int, NULL::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::smallint, NULL::bigint, NULL::text,
     NULL::text, NULL::bigint, NULL::int, NULL::boolean, NULL::smallint, NULL::bytea, NULL::bigint
   FROM summary s
   UNION ALL
   SELECT c.at::int, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    c.delivery, c.fence, c.attempts, d.id, d.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count,
+    c.delivery, c.fence, c.attempts, d.id, tenant.word, webhook.word, w.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count,
     d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, e.occurred_at, e.source, e.idempotency_key,
     e.sequence_number, e.content_type, e.raw, e.priority, e.body, c.rank
-  FROM leased c JOIN posthorn.deliveries d ON d.seq = c.delivery JOIN posthorn.events e ON e.seq = d.event`;
+  FROM leased c JOIN posthorn.deliveries d ON d.seq = c.delivery JOIN posthorn.events e ON e.seq = d.event
+  LEFT JOIN posthorn.words tenant ON tenant.ref = e.tenant LEFT JOIN posthorn.words webhook ON webhook.ref = d.webhook
+  LEFT JOIN posthorn.webhooks w ON w.id = webhook.word`;
 
 export type ClaimRow = [
   place: number,
@@ -116,10 +120,12 @@ export type ClaimRow = [
   later: number | null,
   othersLeaseEnd: number | null,
   ref: number | null,
-  fence: number,
+  leaseToken: number,
   attempts: number,
   id: string,
-  tenant: number,
+  tenant: string,
+  webhookId: string,
+  webhookTenant: string | null,
   eventId: string,
   eventType: number,
   priority: number,
@@ -138,7 +144,7 @@ export type ClaimRow = [
   raw: boolean,
   eventPriority: number,
   body: Uint8Array | null,
-  rank: number,
+  queuePosition: number,
 ];
 
 /** Places of columns, for code that needs some of so many. A delivery has a `ref`, the row about its lane has none. */
@@ -154,43 +160,47 @@ export const claimColumns = {
   later: 8,
   othersLeaseEnd: 9,
   ref: 10,
-  fence: 11,
+  leaseToken: 11,
   attempts: 12,
   id: 13,
   tenant: 14,
-  eventId: 15,
-  eventType: 16,
-  priority: 17,
-  state: 18,
-  attemptCount: 19,
-  createdAt: 20,
-  firstAttemptAt: 21,
-  dueAt: 22,
-  reason: 23,
-  format: 24,
-  timestamp: 25,
-  source: 26,
-  idempotencyKey: 27,
-  sequenceNumber: 28,
-  contentType: 29,
-  raw: 30,
-  eventPriority: 31,
-  body: 32,
-  rank: 33,
+  webhookId: 15,
+  webhookTenant: 16,
+  eventId: 17,
+  eventType: 18,
+  priority: 19,
+  state: 20,
+  attemptCount: 21,
+  createdAt: 22,
+  firstAttemptAt: 23,
+  dueAt: 24,
+  reason: 25,
+  format: 26,
+  timestamp: 27,
+  source: 28,
+  idempotencyKey: 29,
+  sequenceNumber: 30,
+  contentType: 31,
+  raw: 32,
+  eventPriority: 33,
+  body: 34,
+  queuePosition: 35,
 } as const;
 
-/** Leases that ran out become free again. Their fences stay, so that a late settlement counts if nobody was faster. */
+/** Leases that ran out become free again. Their tokens stay, so that a late settlement counts if nobody was faster. */
 export const freeExpiredSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL WHERE delivery IN (
     SELECT q.delivery FROM unnest($1::int[], $2::bigint[]) AS g (lane, now)
     JOIN posthorn.queue q ON q.lane = g.lane AND q.owner IS NOT NULL AND q.lease_until <= g.now
     FOR UPDATE OF q SKIP LOCKED)`;
 
 /**
- * In lanes $1, whose webhooks worker $2 owns: whatever somebody else than $3 has leased there. It was leased by a call that
- * was given up and reached the server after the webhook had gone to another worker; what was leased before, taking the
- * webhook freed. The fence is raised, so that nobody settles it.
+ * Frees foreign leases: leases of another process than $3 in lanes $1, whose webhooks worker $2 owns. Such a lease
+ * comes from a call that was given up and reached the server after the webhook had gone to another worker; acquiring
+ * the webhook freed all earlier leases. The lease token is raised, so that nobody settles it.
  */
-export const freeStrangersSql = `UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1
-  FROM posthorn.lanes l JOIN posthorn.ownership o ON o.webhook = l.webhook
-  WHERE l.ref = ANY ($1::int[]) AND o.worker = $2 AND q.lane = l.ref AND q.owner IS NOT NULL AND q.owner <> $3
-  RETURNING q.lane`;
+export const freeForeignLeasesSql = `UPDATE posthorn.queue SET owner = NULL, lease_until = NULL, fence = fence + 1
+  WHERE delivery IN (
+    SELECT q.delivery FROM posthorn.lanes l JOIN posthorn.ownership o ON o.webhook = l.webhook
+    JOIN posthorn.queue q ON q.lane = l.ref AND q.owner IS NOT NULL AND q.owner <> $3
+    WHERE l.ref = ANY ($1::int[]) AND o.worker = $2 FOR UPDATE OF q SKIP LOCKED)
+  RETURNING lane`;

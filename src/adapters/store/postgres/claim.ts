@@ -6,13 +6,13 @@ import {
   type ClaimRow,
   claimSql,
   freeExpiredSql,
-  freeStrangersSql,
+  freeForeignLeasesSql,
 } from "./claim-sql.ts";
-import { LostClaims } from "./lost-claims.ts";
+import type { LostLeases } from "./lost-leases.ts";
 import { booleans, numbers } from "./columns.ts";
 import type { Runner } from "./database.ts";
 import type { StoreState } from "./state.ts";
-import type { StoredLane } from "./words.ts";
+import type { StoredLane } from "./string-table.ts";
 
 /** A request whose lane exists, and its place among the requests. */
 interface Wanted {
@@ -23,7 +23,10 @@ interface Wanted {
   readonly fresh: boolean;
 }
 
-/** How soon to ask again for an ordered lane from which another process claims at this very moment, or after strangers. */
+/**
+ * How soon to ask again for an ordered lane from which another process claims at this very moment, or after foreign
+ * leases.
+ */
 const againMs = 100;
 
 /**
@@ -36,16 +39,23 @@ const againMs = 100;
 export class Claimer {
   readonly #state: StoreState;
   readonly #release: (leases: readonly Lease[]) => Promise<void>;
-  readonly #lost = new LostClaims();
+  readonly #lost: LostLeases;
 
-  constructor(state: StoreState, release: (leases: readonly Lease[]) => Promise<void>) {
+  constructor(
+    state: StoreState,
+    context: {
+      readonly release: (leases: readonly Lease[]) => Promise<void>;
+      readonly lost: LostLeases;
+    },
+  ) {
     this.#state = state;
-    this.#release = release;
+    this.#release = context.release;
+    this.#lost = context.lost;
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
     const { lanes } = this.#state;
-    await lanes.look(requests.map(({ lane }) => lane));
+    await lanes.lookUp(requests.map(({ lane }) => lane));
     const results: ClaimResult[] = requests.map(() => nothing(null));
     for (const round of roundsOf(
       requests.map((request, place) => ({ place, request, lane: lanes.find(request.lane) })),
@@ -74,7 +84,8 @@ export class Claimer {
     try {
       return await this.#ask(wanted, results);
     } catch (error) {
-      this.#lost.note(
+      this.#lost.noteClaims(
+        error,
         wanted.map(({ lane, request }) => ({ lane: lane.ref, leaseUntil: request.leaseUntil })),
       );
       throw error;
@@ -85,12 +96,13 @@ export class Claimer {
     const ordered = wanted.some(({ lane }) => lane.ordered);
     const { database } = this.#state;
     const claimable: Wanted[] = [];
-    const rows = ordered
+    const { rows, freed } = ordered
       ? await database.transaction(async (transaction) => {
           claimable.splice(0, claimable.length, ...(await this.#lock(transaction, wanted)));
           return this.#query(transaction, claimable);
         })
       : await this.#query(database, wanted);
+    freed();
     const asked = ordered ? claimable : wanted;
     for (const { place, request } of wanted) results[place] = nothing(request.now + againMs);
     return this.#collect(rows, { asked, results });
@@ -107,10 +119,13 @@ export class Claimer {
     return wanted.filter(({ lane }) => !lane.ordered || locked.has(lane.ref));
   }
 
-  async #query(runner: Runner, wanted: readonly Wanted[]): Promise<readonly ClaimRow[]> {
+  async #query(
+    runner: Runner,
+    wanted: readonly Wanted[],
+  ): Promise<{ readonly rows: readonly ClaimRow[]; readonly freed: () => void }> {
     const refs = wanted.map(({ lane }) => lane.ref);
-    await this.#lost.free(runner, { lanes: refs, owner: this.#state.owner });
-    return runner.rows<ClaimRow>(claimSql, [
+    const freed = await this.#lost.free(runner, { lanes: refs, processNumber: this.#state.processNumber });
+    const rows = await runner.rows<ClaimRow>(claimSql, [
       numbers(refs),
       booleans(wanted.map(({ lane }) => lane.ordered)),
       numbers(wanted.map(({ request }) => request.limit)),
@@ -118,8 +133,9 @@ export class Claimer {
       numbers(wanted.map(({ request }) => request.now)),
       numbers(wanted.map(({ request }) => request.leaseUntil)),
       booleans(wanted.map(({ fresh }) => fresh)),
-      this.#state.owner,
+      this.#state.processNumber,
     ]);
+    return { rows, freed };
   }
 
   async #collect(
@@ -127,10 +143,10 @@ export class Claimer {
     { asked, results }: { readonly asked: readonly Wanted[]; readonly results: ClaimResult[] },
   ): Promise<readonly Wanted[]> {
     const taken = rows.filter((row) => row[column.ref] !== null);
-    const leases = taken.map((row) => ({ ref: row[column.ref] ?? 0, fence: row[column.fence] }));
+    const leases = taken.map(leaseOf);
     try {
-      await this.#state.words.load(
-        taken.flatMap((row) => [row[column.tenant], row[column.eventType], row[column.contentType]]),
+      await this.#state.strings.load(
+        taken.flatMap((row) => [row[column.eventType], row[column.contentType]]),
       );
     } catch (error) {
       // Nobody would know of these leases. When they cannot be given back either, the next claim frees them.
@@ -148,19 +164,19 @@ export class Claimer {
       else results[wanted.place] = this.#result(first, { lanes, wanted });
       if ((first[column.blockedUntil] ?? first[column.othersLeaseEnd]) !== null) blocked.push(wanted);
     }
-    await this.#freeStrangers(blocked, results);
+    await this.#freeForeignLeases(blocked, results);
     return stale;
   }
 
   /** Nobody else has a right to leases in lanes of our webhooks, so that they are worth no wait. */
-  async #freeStrangers(blocked: readonly Wanted[], results: ClaimResult[]): Promise<void> {
-    const { database, membership, owner } = this.#state;
+  async #freeForeignLeases(blocked: readonly Wanted[], results: ClaimResult[]): Promise<void> {
+    const { database, membership, processNumber } = this.#state;
     if (blocked.length === 0 || membership.worker === null) return;
     const refs = blocked.map(({ lane }) => lane.ref);
-    const rows = await database.rows<[lane: number]>(freeStrangersSql, [
+    const rows = await database.rows<[lane: number]>(freeForeignLeasesSql, [
       numbers(refs),
       membership.worker,
-      owner,
+      processNumber,
     ]);
     const freed = new Set(rows.map(([lane]) => lane));
     for (const { place, lane, request } of blocked) {
@@ -179,9 +195,10 @@ export class Claimer {
       .filter((row) => row[column.ref] !== null && !isOutdated(row))
       .toSorted(
         (left, right) =>
-          left[column.rank] - right[column.rank] || (left[column.ref] ?? 0) - (right[column.ref] ?? 0),
+          left[column.queuePosition] - right[column.queuePosition] ||
+          (left[column.ref] ?? 0) - (right[column.ref] ?? 0),
       )
-      .map((row) => this.#delivery(row, request));
+      .map((row) => this.#delivery(row));
     if (lane.ordered) return { deliveries, ...orderedRest(summary, request.now) };
     const [high, normal, low] = [
       summary[column.moreHigh],
@@ -195,15 +212,16 @@ export class Claimer {
     };
   }
 
-  #delivery(row: ClaimRow, request: ClaimRequest): ClaimedDelivery {
-    const { words } = this.#state;
+  #delivery(row: ClaimRow): ClaimedDelivery {
+    const { strings } = this.#state;
     return {
-      lease: { ref: row[column.ref] ?? 0, fence: row[column.fence] },
+      lease: leaseOf(row),
       id: row[column.id],
-      webhookId: request.lane.webhookId,
-      tenantId: words.text(row[column.tenant]),
+      webhookId: row[column.webhookId],
+      webhookTenantId: row[column.webhookTenant],
+      tenantId: row[column.tenant],
       eventId: row[column.eventId],
-      eventType: words.text(row[column.eventType]),
+      eventType: strings.text(row[column.eventType]),
       priority: decode(priorityCodes, row[column.priority]),
       progress: {
         state: decode(stateCodes, row[column.state]),
@@ -218,12 +236,16 @@ export class Claimer {
       source: row[column.source],
       idempotencyKey: row[column.idempotencyKey],
       sequenceNumber: row[column.sequenceNumber],
-      contentType: words.text(row[column.contentType]),
+      contentType: strings.text(row[column.contentType]),
       raw: row[column.raw],
       eventPriority: decode(priorityCodes, row[column.eventPriority]),
       body: row[column.body],
     };
   }
+}
+
+function leaseOf(row: ClaimRow): Lease {
+  return { ref: row[column.ref] ?? 0, deliveryId: row[column.id], leaseToken: row[column.leaseToken] };
 }
 
 /** A lane that was asked for twice is claimed from twice, one after the other. */

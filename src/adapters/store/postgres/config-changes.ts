@@ -7,27 +7,27 @@ import type { Database } from "./database.ts";
 export const configChannel = "posthorn_config";
 
 /**
- * Tells other processes that configuration was changed: after the commit, so that whoever hears it reads the new state.
+ * Notifies other processes of changed configuration: after the commit, so that they read the new state.
  * Where there is another way for such news, both are used, because each may be away. What is lost, the periodic reload
  * finds.
  */
 export class ConfigAnnouncer {
   readonly #database: Database;
-  readonly #owner: number;
-  readonly #alsoTell: (change: ConfigChange) => void;
+  readonly #processNumber: () => number;
+  readonly #alsoNotify: (change: ConfigChange) => void;
 
   constructor(
     database: Database,
-    more: { readonly owner: number; readonly alsoTell: (change: ConfigChange) => void },
+    more: { readonly processNumber: () => number; readonly alsoNotify: (change: ConfigChange) => void },
   ) {
     this.#database = database;
-    this.#owner = more.owner;
-    this.#alsoTell = more.alsoTell;
+    this.#processNumber = more.processNumber;
+    this.#alsoNotify = more.alsoNotify;
   }
 
   async announce(change: ConfigChange): Promise<void> {
-    this.#alsoTell(change);
-    const payload = `${this.#owner}:${JSON.stringify(change)}`;
+    this.#alsoNotify(change);
+    const payload = `${this.#processNumber()}:${JSON.stringify(change)}`;
     try {
       await this.#database.rows("SELECT FROM pg_notify($1, $2)", [configChannel, payload]);
     } catch {
@@ -37,9 +37,9 @@ export class ConfigAnnouncer {
 }
 
 /** The change of an announcement; null when it is our own or not one of ours. */
-export function configChangeOf(payload: string, owner: number): ConfigChange | null {
+export function configChangeOf(payload: string, processNumber: number): ConfigChange | null {
   const colon = payload.indexOf(":");
-  if (colon <= 0 || Number(payload.slice(0, colon)) === owner) return null;
+  if (colon <= 0 || Number(payload.slice(0, colon)) === processNumber) return null;
   try {
     return JSON.parse(payload.slice(colon + 1)) as ConfigChange;
   } catch {
@@ -71,6 +71,7 @@ export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnounce
     some: (ids) => store.some(ids),
     tenantKeys: (tenantId) => store.tenantKeys(tenantId),
     findBySecretDigest: (digest) => store.findBySecretDigest(digest),
+    hasSecrets: () => store.hasSecrets(),
     deletedWithWork: () => store.deletedWithWork(),
   };
 }
@@ -90,6 +91,8 @@ export function announcedRegistry(store: RegistryStore, announcer: ConfigAnnounc
     apiKeys: () => store.apiKeys(),
     saveEventType: (eventType) => after(store.saveEventType(eventType), "event_types"),
     deleteEventType: (query) => after(store.deleteEventType(query), "event_types"),
-    eventTypes: () => store.eventTypes(),
+    eventType: (key) => store.eventType(key),
+    eventTypePage: (query) => store.eventTypePage(query),
+    eventTypeUsage: (tenantId) => store.eventTypeUsage(tenantId),
   };
 }

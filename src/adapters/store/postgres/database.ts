@@ -2,8 +2,10 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { StoreUnavailableError } from "../../../ports/store.ts";
-import { columnTypes } from "./driver.ts";
-import { isConnectionLoss, isTransient, storeError } from "./errors.ts";
+import { answerMsOf, type Connection, Connections, type ConnectionsOptions } from "./connections.ts";
+import { isConnectionLoss, isTransient, isUnreplicated, storeError } from "./errors.ts";
+import { identityOf, type Incarnation, IncarnationChangedError, type Incarnations } from "./incarnations.ts";
+import { beginWith, type ServerBounds } from "./server-greeting.ts";
 
 /** One parameter of a statement; columns of a batch come as array literals (columns.ts). */
 export type Value = string | number | boolean | Uint8Array | null;
@@ -13,85 +15,128 @@ export interface Runner {
   rows<Row extends readonly unknown[]>(sql: string, values?: readonly Value[]): Promise<readonly Row[]>;
 }
 
-/** A running transaction. */
-export interface Transaction extends Runner {
-  /** Notes its number, so that its fate can be asked for when the connection is lost while it commits. */
-  identify(xid: string): void;
+/** Runs statements, several in one transaction where that is wanted. */
+export interface Transactor extends Runner {
+  /** One statement in a transaction of its own; `bounds` where it must not wait for as long as others. */
+  rows<Row extends readonly unknown[]>(
+    sql: string,
+    values?: readonly Value[],
+    bounds?: ServerBounds,
+  ): Promise<readonly Row[]>;
+  /** Everything `work` does happens, or nothing. It may run more than once, so it must not change anything else. */
+  transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result>;
 }
 
-export interface DatabaseOptions {
-  readonly url: string;
-  readonly connectionsMax: number;
-  readonly connectTimeoutMs: number;
-  /** A statement that takes longer fails, and its connection is given up. */
-  readonly statementTimeoutMs: number;
+/** A running transaction. */
+export interface Transaction extends Runner {
+  /**
+   * A query that returns a row only if this transaction was committed, by something that nothing else wrote. It is asked
+   * when the answer to the commit is lost. Without one the outcome is unknown then.
+   */
+  provenBy(sql: string, values: readonly Value[]): void;
+}
+
+export interface DatabaseOptions extends ConnectionsOptions {
   readonly preparedStatements: boolean;
 }
 
 /** Conflicts between transactions resolve themselves; this many in a row mean something else. */
 const triesMax = 4;
-/** How long to ask what became of a transaction whose connection was lost while it committed: callers wait. */
-const resolveMsMax = 10_000;
-const resolvePauseMs = 500;
+/** How often to look for what a transaction wrote whose answer was lost, no longer than for the answer: callers wait. */
+const provePauseMs = 500;
+/** Makes a transaction a write, which waits for whatever a commit waits for; a number alone does not. Touches no row. */
+const writeSql = "SELECT pg_logical_emit_message(true, 'posthorn', '')";
+/** Not found so often is the end of it: the commit never reached the server, or another one answers now. */
+const looksMax = 3;
 
 /**
- * Connections to one database. Nothing relies on the state of a session, so that a pooler in transaction mode may sit
- * in between: no SET, no advisory lock, no temporary table, and named statements only when they are switched on.
+ * Statements and transactions of one database. Nothing relies on the state of a session, so that a pooler in transaction
+ * mode may sit in between: no SET, no advisory lock, no temporary table, and named statements only when they are switched
+ * on. How outcomes are decided when an answer is lost: ARCHITECTURE.md, "When PostgreSQL does not answer".
  */
-export class Database implements Runner {
-  readonly #pool: pg.Pool;
+export class Database implements Transactor {
+  readonly #connections: Connections;
+  readonly #bounds: ServerBounds | null;
+  readonly #incarnations: Incarnations;
   readonly #names: Map<string, string> | null;
-  #closing: Promise<void> | null = null;
 
   constructor(driver: typeof pg, options: DatabaseOptions) {
     this.#names = options.preparedStatements ? new Map() : null;
-    this.#pool = new driver.Pool({
-      connectionString: options.url,
-      max: options.connectionsMax,
-      connectionTimeoutMillis: options.connectTimeoutMs,
-      query_timeout: options.statementTimeoutMs,
-      idleTimeoutMillis: 60_000,
-      keepAlive: true,
-      application_name: "posthorn",
-      types: columnTypes,
-      Client: clientClass(driver),
-    });
-    // The pool drops a connection that broke while it was idle; whoever needs one next gets another.
-    this.#pool.on("error", () => undefined);
-    // One that breaks in use also fails the statement; without a listener the event alone would end the process.
-    this.#pool.on("connect", (client) => client.on("error", () => undefined));
+    this.#bounds = options.bounds;
+    this.#incarnations = options.incarnations;
+    this.#connections = new Connections(driver, options);
   }
 
-  /** One statement in a transaction of its own. */
-  async rows<Row extends readonly unknown[]>(
+  rows<Row extends readonly unknown[]>(
     sql: string,
     values: readonly Value[] = [],
+    bounds?: ServerBounds,
   ): Promise<readonly Row[]> {
-    return this.#retrying(() => this.#withClient((client) => this.#run<Row>(client, { sql, values })));
+    return this.#rows<Row>({ sql, values }, { within: null, bounds });
   }
 
-  /** Everything `work` does happens, or nothing. It may run more than once, so it must not change anything else. */
-  async transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+  transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    return this.#transaction(work, null);
+  }
+
+  /** For statements that hold numbers of one incarnation: in another one they fail before they run. */
+  within(incarnation: Incarnation): Transactor {
+    return {
+      rows: (sql, values, bounds) =>
+        this.#rows({ sql, values: values ?? [] }, { within: incarnation, bounds }),
+      transaction: (work) => this.#transaction(work, incarnation),
+    };
+  }
+
+  async #rows<Row extends readonly unknown[]>(
+    { sql, values }: Statement,
+    run: { readonly within: Incarnation | null; readonly bounds: ServerBounds | undefined },
+  ): Promise<readonly Row[]> {
+    const { within, bounds } = run;
     return this.#retrying(async () => {
-      const commit: Commit = { xid: null, sent: false };
+      const commit: Commit = { isSent: false };
       try {
-        return await this.#withClient((client) => this.#transact(client, { work, commit }));
+        return await this.#connections.use(async (connection) => {
+          // What a pooler does between two transactions, it cannot do within one.
+          const isPinned = within === null || connection.incarnation !== null;
+          if (bounds === undefined && connection.isBounded && isPinned) {
+            assertWithin(connection, within);
+            commit.isSent = true;
+            return this.#run<Row>(connection, { sql, values });
+          }
+          const work = (transaction: Transaction) => transaction.rows<Row>(sql, values);
+          return this.#transact(connection, { work, commit, within, bounds });
+        });
       } catch (error) {
-        if (!commit.sent || !isConnectionLoss(error)) throw error;
-        if (commit.xid !== null && (await this.#wasCommitted(commit.xid))) return commit.result as Result;
-        throw error;
+        throw outcomeOf(error, commit);
+      }
+    });
+  }
+
+  async #transaction<Result>(
+    work: (transaction: Transaction) => Promise<Result>,
+    within: Incarnation | null,
+  ): Promise<Result> {
+    return this.#retrying(async () => {
+      const commit: Commit = { isSent: false };
+      try {
+        return await this.#connections.use((connection) =>
+          this.#transact(connection, { work, commit, within }),
+        );
+      } catch (error) {
+        if (await this.#isProven(error, commit)) return commit.result as Result;
+        throw outcomeOf(error, commit);
       }
     });
   }
 
   async close(): Promise<void> {
-    this.#closing ??= this.#pool.end();
-    await this.#closing;
+    await this.#connections.close();
   }
 
   async #retrying<Result>(work: () => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries += 1) {
-      if (this.#closing !== null) throw new StoreUnavailableError("the store is closed");
+      if (this.#connections.isClosing) throw new StoreUnavailableError("the store is closed");
       try {
         return await work();
       } catch (error) {
@@ -100,55 +145,68 @@ export class Database implements Runner {
     }
   }
 
-  async #withClient<Result>(work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
-    const client = await this.#pool.connect();
-    try {
-      const result = await work(client);
-      client.release();
-      return result;
-    } catch (error) {
-      client.release(isConnectionLoss(error));
-      throw error;
-    }
-  }
-
-  async #transact<Result>(
-    client: pg.PoolClient,
-    {
-      work,
-      commit,
-    }: { readonly work: (transaction: Transaction) => Promise<Result>; readonly commit: Commit },
-  ): Promise<Result> {
-    await client.query("BEGIN");
+  async #transact<Result>(connection: Connection, transact: TransactionParts<Result>): Promise<Result> {
+    const { work, commit, within } = transact;
+    const bounds = transact.bounds ?? (connection.isBounded ? null : this.#bounds);
+    const answerMs = bounds === null ? undefined : answerMsOf(bounds);
+    await this.#begin(connection, { within, text: beginWith(bounds), answerMs });
     try {
       const result = await work({
-        rows: (sql, values = []) => this.#run(client, { sql, values }),
-        identify: (xid) => {
-          commit.xid = xid;
+        rows: (sql, values = []) => this.#run(connection, { sql, values, answerMs }),
+        provenBy: (sql, values) => {
+          commit.proof = { sql, values };
         },
       });
       commit.result = result;
-      commit.sent = true;
-      await client.query("COMMIT");
+      commit.isSent = true;
+      await connection.query({ text: "COMMIT" }, answerMs);
       return result;
     } catch (error) {
-      if (!isConnectionLoss(error)) await client.query("ROLLBACK");
+      if (!isConnectionLoss(error) && !isUnreplicated(error)) await rollBack(connection);
       throw error;
     }
   }
 
+  /** Behind a pooler the transaction itself says which server it runs on, in the same round trip. */
+  async #begin(
+    connection: Connection,
+    begin: {
+      readonly within: Incarnation | null;
+      readonly text: string;
+      readonly answerMs: number | undefined;
+    },
+  ): Promise<void> {
+    const { within, text, answerMs } = begin;
+    if (within === null || connection.incarnation !== null) {
+      assertWithin(connection, within);
+      await connection.query({ text }, answerMs);
+      return;
+    }
+    const looked = await connection.query(
+      { text: `${text}; SELECT ${identityOf}`, rowMode: "array" },
+      answerMs,
+    );
+    const [[identity] = [""]] = looked as readonly (readonly [identity: string])[];
+    if (this.#incarnations.met(identity) === within) return;
+    await rollBack(connection);
+    throw new IncarnationChangedError();
+  }
+
   async #run<Row extends readonly unknown[]>(
-    client: pg.PoolClient,
-    statement: { readonly sql: string; readonly values: readonly Value[] },
+    connection: Connection,
+    statement: Statement & { readonly answerMs?: number | undefined },
   ): Promise<readonly Row[]> {
     const name = this.#nameOf(statement.sql);
-    const result = await client.query<unknown[]>({
-      text: statement.sql,
-      values: [...statement.values],
-      rowMode: "array",
-      ...(name === null ? {} : { name }),
-    });
-    return result.rows as unknown as readonly Row[];
+    const rows = await connection.query(
+      {
+        text: statement.sql,
+        values: [...statement.values],
+        rowMode: "array",
+        ...(name === null ? {} : { name }),
+      },
+      statement.answerMs,
+    );
+    return rows as readonly Row[];
   }
 
   #nameOf(sql: string): string | null {
@@ -160,55 +218,85 @@ export class Database implements Runner {
     return name;
   }
 
-  /** Asks the server over another connection. Throws when it cannot be told. */
-  async #wasCommitted(xid: string): Promise<boolean> {
-    const deadlineMs = performance.now() + resolveMsMax;
-    for (;;) {
+  /**
+   * Whether a transaction whose answer was lost is found to be committed, where the address leads now. What was found counts
+   * only once a transaction that looked and wrote is committed itself: it comes later in the same log, so that a
+   * standby that has it has both. Not to be found proves nothing.
+   */
+  async #isProven(error: unknown, { isSent, proof }: Commit): Promise<boolean> {
+    if (!isSent || proof === undefined || this.#bounds === null || !isConnectionLoss(error)) return false;
+    const deadlineMs = performance.now() + answerMsOf(this.#bounds);
+    for (
+      let looks = 0;
+      looks < looksMax && performance.now() < deadlineMs && !this.#connections.isClosing;
+    ) {
+      const look: Commit = { isSent: false };
       try {
-        const [row] = await this.#withClient((client) =>
-          this.#run<[status: string | null]>(client, {
-            sql: "SELECT pg_xact_status($1::xid8)",
-            values: [xid],
+        const found = await this.#connections.use((connection) =>
+          this.#transact(connection, {
+            work: async (transaction) => {
+              const rows = await transaction.rows(proof.sql, proof.values);
+              if (rows.length > 0) await transaction.rows(writeSql);
+              return rows;
+            },
+            commit: look,
+            within: null,
           }),
         );
-        if (row?.[0] === "committed") return true;
-        if (row?.[0] !== "in progress") return false;
-      } catch (error) {
-        // A question that nobody answers takes its own timeout, and must not be followed by another one.
-        if (performance.now() >= deadlineMs) throw error;
+        if (found.length > 0) return true;
+        looks += 1;
+      } catch (failure) {
+        if (!(storeError(failure) instanceof StoreUnavailableError)) throw failure;
+        // It was found, and the commit that would make sure of it is not answered either.
+        if (look.isSent) return false;
       }
-      if (performance.now() >= deadlineMs) {
-        throw new StoreUnavailableError(
-          "the connection was lost during a commit, and its outcome is unknown",
-        );
-      }
-      await sleep(resolvePauseMs);
+      await sleep(provePauseMs);
     }
+    return false;
   }
 }
 
-/**
- * The pool forgets a connection that failed to open. Where the client itself gave it up, as without a password that the
- * server asks for, nobody would close it, and it would hold up the end of the program until the server loses patience.
- */
-function clientClass(driver: typeof pg): new () => pg.Client {
-  return class extends driver.Client {
-    override connect(): Promise<pg.Client>;
-    override connect(callback: Connected): void;
-    override connect(callback?: Connected): unknown {
-      if (callback === undefined) return super.connect();
-      return super.connect((error: Error | null) => {
-        if (error !== null) this.connection.stream.destroy();
-        callback(error, this);
-      });
-    }
-  };
+async function rollBack(connection: Connection): Promise<void> {
+  try {
+    await connection.query({ text: "ROLLBACK" });
+  } catch {
+    // The server rolls back by itself when the connection ends.
+    connection.isBroken = true;
+  }
 }
 
-type Connected = (error: Error | null, client: pg.Client) => void;
+/** What the caller hears: whether nothing was written, or nobody knows. */
+function outcomeOf(error: unknown, commit: Commit): unknown {
+  const isUnknown = commit.isSent && (isConnectionLoss(error) || isUnreplicated(error));
+  if (!isUnknown) return error;
+  const known = storeError(error);
+  const text = known instanceof Error ? known.message : String(known);
+  return new StoreUnavailableError(`${text}; whether it was written is not known`, {
+    cause: error,
+    outcome: "unknown",
+  });
+}
 
+/** Before anything is sent. */
+function assertWithin({ incarnation }: Connection, within: Incarnation | null): void {
+  if (within !== null && incarnation !== within) throw new IncarnationChangedError();
+}
+
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly Value[];
+}
+
+interface TransactionParts<Result> {
+  readonly work: (transaction: Transaction) => Promise<Result>;
+  readonly commit: Commit;
+  readonly within: Incarnation | null;
+  readonly bounds?: ServerBounds | undefined;
+}
+
+/** How far a transaction came. */
 interface Commit {
-  xid: string | null;
-  sent: boolean;
+  isSent: boolean;
   result?: unknown;
+  proof?: { readonly sql: string; readonly values: readonly Value[] };
 }

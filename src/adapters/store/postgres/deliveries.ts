@@ -15,11 +15,18 @@ import { deadLetterKind, Deltas } from "./counters.ts";
 import type { Transaction } from "./database.ts";
 import { DeliveryRows } from "./delivery-rows.ts";
 import { lanesFound } from "./lanes-with-work.ts";
+import { LostLeases } from "./lost-leases.ts";
 import { drawNumbers } from "./positions.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
 import { type SettleBatch, writeSettlements, writeWebhookStates } from "./settle.ts";
 import type { StoreState } from "./state.ts";
+
+/** A position may be given out again after a crash, and an id may be published twice; both together are of one commit. */
+const storedSql = {
+  events: "SELECT FROM posthorn.events WHERE seq = $1 AND id = $2::uuid",
+  deliveries: "SELECT FROM posthorn.deliveries WHERE seq = $1 AND id = $2::uuid",
+} as const;
 
 /** What a transaction did, and the lanes in which it left work for others. */
 interface Committed {
@@ -31,27 +38,35 @@ interface Committed {
 export class PostgresDeliveries implements DeliveryStore {
   readonly #state: StoreState;
   readonly #claimer: Claimer;
-  /** Settlements of commits that failed with the connection: they may have been written. */
-  readonly #inDoubt = new WeakSet<Settlement>();
+  readonly #lost = new LostLeases();
 
   constructor(state: StoreState) {
     this.#state = state;
-    this.#claimer = new Claimer(state, (leases) => this.release(leases));
+    const release = (leases: readonly Lease[]): Promise<void> => this.release(leases);
+    this.#claimer = new Claimer(state, { release, lost: this.#lost });
   }
 
   async commit(batch: CommitBatch): Promise<CommitResult> {
     const { database, announcer } = this.#state;
     const { publishes, requeues, webhookStates } = batch;
-    await this.#internWords(batch);
+    await this.#ensureStrings(batch);
     const onlySettles = publishes.length + requeues.length + webhookStates.length === 0;
+    const leased = { rows: null as DeliveryRows | null };
     try {
       const { result, lanes } = onlySettles
         ? await this.#settleAlone(batch)
-        : await database.transaction((transaction) => this.#write(transaction, batch));
+        : await database.transaction((transaction) => {
+            leased.rows = new DeliveryRows({
+              processNumber: this.#state.processNumber,
+              deltas: new Deltas(),
+            });
+            return this.#write(transaction, { batch, deliveries: leased.rows });
+          });
       announcer.announce(lanes);
       return result;
     } catch (error) {
-      for (const settlement of batch.settlements) this.#inDoubt.add(settlement);
+      for (const settlement of batch.settlements) this.#state.inDoubt.add(settlement);
+      this.#lost.noteDeliveries(error, leased.rows?.leased ?? []);
       throw error;
     }
   }
@@ -63,10 +78,17 @@ export class PostgresDeliveries implements DeliveryStore {
   async release(leases: readonly Lease[]): Promise<void> {
     if (leases.length === 0) return;
     const rows = await this.#state.database.rows<[lane: number]>(
-      `UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1
-       FROM unnest($1::bigint[], $2::int[]) AS g (ref, fence)
-       WHERE q.delivery = g.ref AND q.fence = g.fence AND g.fence > 0 RETURNING q.lane`,
-      [numbers(leases.map(({ ref }) => ref)), numbers(leases.map(({ fence }) => fence))],
+      `WITH held AS MATERIALIZED (
+         SELECT q.delivery FROM unnest($1::bigint[], $2::int[]) AS g (ref, fence)
+         JOIN posthorn.queue q ON q.delivery = g.ref AND q.fence = g.fence AND g.fence > 0 AND q.owner = $3
+         ORDER BY q.delivery FOR UPDATE OF q)
+       UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1
+       FROM held WHERE q.delivery = held.delivery RETURNING q.lane`,
+      [
+        numbers(leases.map(({ ref }) => ref)),
+        numbers(leases.map(({ leaseToken }) => leaseToken)),
+        this.#state.processNumber,
+      ],
     );
     this.#state.announcer.announce(rows.map(([lane]) => lane));
   }
@@ -98,14 +120,14 @@ export class PostgresDeliveries implements DeliveryStore {
     };
   }
 
-  /** Before the transaction: words and lanes are of use to everyone, and a refused commit does no harm to them. */
-  async #internWords({ publishes, requeues }: CommitBatch): Promise<void> {
+  /** Before the transaction: strings and lanes are of use to everyone, and a refused commit does no harm to them. */
+  async #ensureStrings({ publishes, requeues }: CommitBatch): Promise<void> {
     if (publishes.length + requeues.length === 0) return;
-    const { words, lanes } = this.#state;
-    await words.intern(
+    const { strings, lanes } = this.#state;
+    await strings.ensure(
       publishes.flatMap(({ event }) => [event.tenantId, event.eventType, event.contentType]),
     );
-    await lanes.intern(
+    await lanes.ensure(
       [...publishes, ...requeues].flatMap(({ deliveries }) => deliveries.map(({ lane }) => lane)),
     );
   }
@@ -113,8 +135,10 @@ export class PostgresDeliveries implements DeliveryStore {
   /** The most frequent commit under load needs no transaction around its one statement. */
   async #settleAlone({ settlements }: CommitBatch): Promise<Committed> {
     const { database } = this.#state;
-    const { settled, lanesLeft } = await writeSettlements(database, this.#settleBatch(settlements));
-    return { result: { publishes: [], requeues: [], settled }, lanes: lanesLeft };
+    // With nothing to settle somebody asks whether it can write. A number is given on a primary alone.
+    if (settlements.length === 0) await database.rows("SELECT pg_current_xact_id()::text");
+    const { settled, freeLanes } = await writeSettlements(database, this.#settleBatch(settlements));
+    return { result: { publishes: [], requeues: [], settled }, lanes: freeLanes };
   }
 
   /**
@@ -126,35 +150,39 @@ export class PostgresDeliveries implements DeliveryStore {
    *   4. `queue` and `deliveries` of the settlements, then `counters`, the higher shards
    *   5. `webhook_states`, by webhook
    *
-   * New rows are nobody else's. Settlements come in no order of rows: two commits that settle the same deliveries are rare,
-   * as a delivery has one holder, and when they meet in a circle the server ends one and database.ts tries it again.
+   * New rows are nobody else's. Settlements are sorted by position, in which they are usually locked; should two meet in a
+   * circle all the same, the server ends one after a second and database.ts tries it again.
    */
-  async #write(transaction: Transaction, batch: CommitBatch): Promise<Committed> {
-    const { owner } = this.#state;
-    const deltas = new Deltas();
-    const deliveries = new DeliveryRows({ owner, deltas });
+  async #write(
+    transaction: Transaction,
+    { batch, deliveries }: { readonly batch: CommitBatch; readonly deliveries: DeliveryRows },
+  ): Promise<Committed> {
+    const { deltas } = deliveries;
     const drawn = await drawNumbers(transaction, this.#needOf(batch));
-    const context = { transaction, numbers: drawn, deliveries, deltas };
-    const publishes = await new PublishBatch(this.#state, context).run(batch.publishes);
+    const context = { transaction, numbers: drawn, deliveries, deltas, lostLanes: this.#lost.lanes };
+    const publishing = new PublishBatch(this.#state, context);
+    const publishes = await publishing.run(batch.publishes);
     const requeues = await new RequeueBatch(this.#state, context).run(batch.requeues);
     if (batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
-    const { settled, lanesLeft } = await writeSettlements(transaction, this.#settleBatch(batch.settlements));
+    const { settled, freeLanes } = await writeSettlements(transaction, this.#settleBatch(batch.settlements));
     await writeWebhookStates(transaction, batch.webhookStates);
+    const proof = publishing.firstEvent ?? deliveries.first;
+    if (proof !== null) transaction.provenBy(storedSql[proof.table], [proof.seq, proof.id]);
     return {
       result: { publishes, requeues, settled },
-      lanes: [...deliveries.lanesWithFree, ...lanesLeft],
+      lanes: [...deliveries.lanesWithFree, ...freeLanes],
     };
   }
 
   #settleBatch(settlements: readonly Settlement[]): SettleBatch {
-    const isInDoubt = (settlement: Settlement): boolean => this.#inDoubt.has(settlement);
-    return { settlements, owner: this.#state.owner, isInDoubt };
+    const isInDoubt = (settlement: Settlement): boolean => this.#state.inDoubt.has(settlement);
+    return { settlements, processNumber: this.#state.processNumber, isInDoubt };
   }
 
   #needOf(batch: CommitBatch): { eventsByTenant: Map<number, number>; deliveries: number } {
     const eventsByTenant = new Map<number, number>();
     for (const { event } of batch.publishes) {
-      const tenant = this.#state.words.ref(event.tenantId);
+      const tenant = this.#state.strings.ref(event.tenantId);
       eventsByTenant.set(tenant, (eventsByTenant.get(tenant) ?? 0) + 1);
     }
     const deliveries = [...batch.publishes, ...batch.requeues].reduce(

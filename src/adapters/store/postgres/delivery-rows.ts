@@ -1,10 +1,10 @@
 import type { Lease, NewDelivery } from "../../../ports/store/deliveries.ts";
 import { formatCodes, originCodes, priorityCodes, stateCodes } from "../codes.ts";
-import { rankIn } from "../rank.ts";
+import { queuePositionIn } from "../queue-position.ts";
 import { booleans, numbers, plainWords } from "./columns.ts";
 import { addToCounters, type Deltas } from "./counters.ts";
 import type { Transaction } from "./database.ts";
-import type { StoredLane } from "./words.ts";
+import type { StoredLane } from "./string-table.ts";
 
 /** The event of a new delivery, as stored. */
 export interface EventRef {
@@ -13,38 +13,57 @@ export interface EventRef {
   readonly bodyBytes: number;
 }
 
+/** A row that one transaction wrote and no other. */
+export interface StoredRow {
+  readonly table: "events" | "deliveries";
+  readonly seq: number;
+  readonly id: string;
+}
+
+export interface LeasedDelivery {
+  readonly seq: number;
+  readonly id: string;
+  readonly lane: number;
+}
+
 const insertSql = `WITH given AS (
     SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::int[], $5::int[], $6::int[], $7::smallint[],
       $8::smallint[], $9::smallint[], $10::smallint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
-      $15::int[], $16::int[], $17::boolean[])
+      $15::int[], $16::int[], $17::boolean[], $18::text[])
     AS g (seq, id, event, tenant, webhook, lane, state, priority, origin, format, created_at, due_at, rank,
-      lease_until, owner, bytes, ordered)),
+      lease_until, owner, bytes, ordered, reason)),
   history AS (
     INSERT INTO posthorn.deliveries (seq, id, event, tenant, webhook, lane, state, priority, origin, format,
-      created_at, due_at)
-    SELECT seq, id, event, tenant, webhook, lane, state, priority, origin, format, created_at, due_at FROM given),
-  counted AS (${addToCounters("SELECT * FROM unnest($18::int[], $19::int[], $20::bigint[])", "beginning")})
+      created_at, due_at, reason)
+    SELECT seq, id, event, tenant, webhook, lane, state, priority, origin, format, created_at, due_at, reason
+    FROM given),
+  counted AS (${addToCounters("SELECT * FROM unnest($19::int[], $20::int[], $21::bigint[])", "beginning")})
   INSERT INTO posthorn.queue (delivery, rank, lane, lease_until, owner, fence, bytes, attempts, priority, ordered)
   SELECT seq, rank, lane, lease_until, owner, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, bytes, 0, priority, ordered
   FROM given WHERE rank IS NOT NULL`;
 
 /** New deliveries of one commit, column by column, written with one statement. */
 export class DeliveryRows {
-  readonly #owner: number;
-  readonly #deltas: Deltas;
+  readonly #processNumber: number;
+  readonly deltas: Deltas;
+  /** What the committer leased with it. */
+  readonly leased: LeasedDelivery[] = [];
   readonly #ids: string[] = [];
   readonly #numbers: (number | null)[][] = Array.from({ length: 15 }, () => []);
   readonly #ordered: boolean[] = [];
+  readonly #reasons: (string | null)[] = [];
   /** Lanes that hold something now that the committer did not lease. */
   readonly lanesWithFree = new Set<number>();
 
-  constructor(context: { readonly owner: number; readonly deltas: Deltas }) {
-    this.#owner = context.owner;
-    this.#deltas = context.deltas;
+  constructor(context: { readonly processNumber: number; readonly deltas: Deltas }) {
+    this.#processNumber = context.processNumber;
+    this.deltas = context.deltas;
   }
 
-  get isEmpty(): boolean {
-    return this.#ids.length === 0;
+  /** Stands for all that the transaction writes; null when it writes no deliveries. */
+  get first(): StoredRow | null {
+    const [[seq] = [], [id]] = [this.#numbers[0], this.#ids];
+    return seq === undefined || seq === null || id === undefined ? null : { table: "deliveries", seq, id };
   }
 
   add(
@@ -63,17 +82,19 @@ export class DeliveryRows {
       ...[seq, event.seq, event.tenant, lane.webhook, lane.ref, stateCodes.encode[delivery.state], priority],
       ...[originCodes.encode[delivery.origin], formatCodes.encode[delivery.format]],
       ...[delivery.createdAt, delivery.dueAt],
-      waits ? rankIn(lane, { seq, priority, dueAt: delivery.dueAt }) : null,
+      waits ? queuePositionIn(lane, { seq, priority, dueAt: delivery.dueAt }) : null,
       leased ? delivery.leaseUntil : null,
-      leased ? this.#owner : null,
+      leased ? this.#processNumber : null,
       event.bodyBytes,
     ];
     for (const [index, value] of row.entries()) this.#numbers[index]?.push(value);
     this.#ids.push(delivery.id);
     this.#ordered.push(lane.ordered);
-    if (waits) this.#deltas.addWaiting(priority, 1);
+    this.#reasons.push(delivery.reason);
+    if (waits) this.deltas.addWaiting(priority, 1);
     if (waits && !leased) this.lanesWithFree.add(lane.ref);
-    return { ref: seq, fence: leased ? 1 : 0 };
+    if (leased) this.leased.push({ seq, id: delivery.id, lane: lane.ref });
+    return { ref: seq, deliveryId: delivery.id, leaseToken: leased ? 1 : 0 };
   }
 
   async insert(transaction: Transaction): Promise<void> {
@@ -83,7 +104,8 @@ export class DeliveryRows {
       plainWords(this.#ids),
       ...others.map(numbers),
       booleans(this.#ordered),
-      ...this.#deltas.columns(),
+      plainWords(this.#reasons),
+      ...this.deltas.columns(),
     ]);
   }
 }

@@ -9,6 +9,12 @@ export interface MasterKeyIds {
   readonly previous: readonly string[];
 }
 
+/** The id of the deployment: random, and made with its database. */
+export async function deploymentId(runner: Runner): Promise<string> {
+  const [row] = await runner.rows<[id: string]>("SELECT id FROM posthorn.deployment");
+  return row?.[0] ?? "";
+}
+
 /**
  * Makes sure that everyone who uses the database can read its secrets: the first one leaves the id of its master key,
  * later ones must have that key, as the current one or, after a rotation, among the previous ones.

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from "../../../ports/store.ts";
+import { StoreUnavailableError, type StoreTrouble, storeTroubles } from "../../../ports/store.ts";
 
 /** What keeps a database from being used at all; each has a remedy in the message. */
 export type DatabaseProblem =
@@ -37,13 +37,47 @@ export class DifferentMasterKeyError extends Error {
   }
 }
 
+/** The server did not answer a statement in time. */
+export class AnswerOverdueError extends Error {
+  override readonly name = "AnswerOverdueError";
+
+  constructor() {
+    super("the database does not answer");
+  }
+}
+
+/** The address leads to another server by now. */
+export class LeftServerError extends Error {
+  override readonly name = "LeftServerError";
+
+  constructor() {
+    super("the address of the database leads to another server now");
+  }
+}
+
+/** Somebody ended the wait of a commit for its synchronous standby: it is visible, and may be lost with its server. */
+export class UnreplicatedError extends Error {
+  override readonly name = "UnreplicatedError";
+
+  constructor() {
+    super("the database committed without its synchronous standby");
+  }
+}
+
+/** A standby that was not promoted. Reading from it would be reading the past. */
+export class StandbyError extends StoreUnavailableError {
+  constructor() {
+    super(storeTroubles.standby, { trouble: "standby" });
+  }
+}
+
 /** After these nothing was written, and the same transaction may succeed at once. */
 const transient: ReadonlySet<string> = new Set(["40001", "40P01"]);
 
 /** SQLSTATE, whole or class, after which the engine may try again: the caller did nothing wrong. */
 const unavailable: ReadonlyMap<string, string> = new Map([
   ["08", "the connection to the database was lost"],
-  ["25006", "the database is read-only, perhaps a standby"],
+  ["25006", "the database is read-only: a standby, or default_transaction_read_only is on"],
   ["25P03", "the database ended an idle transaction"],
   ["26000", "the pooler lost a prepared statement: switch prepared statements off"],
   ["40", "the transaction was rolled back because of a conflict"],
@@ -55,7 +89,16 @@ const unavailable: ReadonlyMap<string, string> = new Map([
   ["57014", "the statement took too long"],
   ["57P", "the database is shutting down or starting"],
   ["58", "the database had a system error"],
+  ["XX001", "the database is damaged: a page cannot be read"],
+  ["XX002", "the database is damaged: an index is wrong"],
   ["XX", "the database had an internal error"],
+]);
+
+/** Those that need a person. */
+const troubles: ReadonlyMap<string, StoreTrouble> = new Map([
+  ["53100", "disk_full"],
+  ["XX001", "damaged"],
+  ["XX002", "damaged"],
 ]);
 
 /** Of Node's sockets. */
@@ -78,6 +121,7 @@ const networkTexts =
 /** Whether the connection is lost or in doubt, so that nobody knows what became of the last statement. */
 export function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (error instanceof AnswerOverdueError || error instanceof LeftServerError) return true;
   const code = codeOf(error);
   if (code === null) return networkTexts.test(error.message);
   return isNetworkFailure(error) || code.startsWith("08") || /^57P0[123]$/.test(code);
@@ -92,6 +136,20 @@ function isFileFailure(error: Error): boolean {
   return "syscall" in error && (error.syscall === "open" || codeOf(error) === "EISDIR");
 }
 
+/** Nobody listens at the address, or a server that is starting or stopping: no process of an earlier one is left. */
+export function isConnectionRefused(error: unknown): boolean {
+  return ["ECONNREFUSED", "57P03"].includes(codeOf(error) ?? "");
+}
+
+/** A write was refused because the session cannot write. */
+export function isReadOnlyRefusal(error: unknown): boolean {
+  return codeOf(error) === "25006";
+}
+
+export function isUnreplicated(error: unknown): boolean {
+  return error instanceof UnreplicatedError;
+}
+
 export function isTransient(error: unknown): boolean {
   const code = codeOf(error);
   return code !== null && transient.has(code);
@@ -104,9 +162,12 @@ export function storeError(error: unknown): unknown {
   if (code !== null) {
     for (const length of [5, 3, 2]) {
       const text = unavailable.get(code.slice(0, length));
-      if (text !== undefined) return new StoreUnavailableError(text, { cause: error });
+      const trouble = troubles.get(code) ?? "away";
+      if (text !== undefined) return new StoreUnavailableError(text, { cause: error, trouble });
     }
   }
+  if (error instanceof AnswerOverdueError || error instanceof LeftServerError || isUnreplicated(error))
+    return new StoreUnavailableError(error.message, { cause: error });
   if (isConnectionLoss(error)) {
     return new StoreUnavailableError("the database cannot be reached", { cause: error });
   }
@@ -165,6 +226,9 @@ function refusal(error: Error, at: string): DatabaseSetupError | null {
       `the schema "posthorn" in ${at} holds something that Posthorn did not make, or was restored in part ` +
         `(${error.message}): use another database, or restore the whole schema`,
     );
+  }
+  if (error instanceof StandbyError) {
+    return new DatabaseSetupError("read_only", `${at} is a standby that was not promoted: name the primary`);
   }
   if (code === "25006") {
     return new DatabaseSetupError("read_only", `${at} is read-only: name the primary, not a standby`);

@@ -1,6 +1,7 @@
 import type { NewEvent } from "../../../ports/store/deliveries.ts";
 import { booleans, numbers, plainWords, storable, texts } from "./columns.ts";
 import type { Transaction } from "./database.ts";
+import type { StoredRow } from "./delivery-rows.ts";
 
 /** What is stored of an event beside what it says itself. */
 interface EventPlace {
@@ -50,6 +51,12 @@ export class EventRows {
   #bodyBytes = 0;
   /** By tenant and key: a key that ran out within the batch can come twice, and the later one stays. */
   readonly #keys = new Map<string, KeyRow>();
+
+  /** Stands for all that the transaction writes; null when it writes no events. */
+  get first(): StoredRow | null {
+    const [[seq] = [], [id]] = [this.#numbers[0], this.#ids];
+    return seq === undefined || id === undefined ? null : { table: "events", seq, id };
+  }
 
   add(event: NewEvent, place: EventPlace): void {
     const row = [

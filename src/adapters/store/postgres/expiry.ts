@@ -66,10 +66,10 @@ export class Expiry {
   }
 
   async expire(step: ExpireStep): Promise<StepResult> {
-    const { words } = this.#state;
-    await words.look(step.ageMsByWebhook.keys());
+    const { strings } = this.#state;
+    await strings.lookUp(step.ageMsByWebhook.keys());
     const ages = [...step.ageMsByWebhook].flatMap(([webhookId, ageMs]) => {
-      const webhook = words.find(webhookId);
+      const webhook = strings.find(webhookId);
       return webhook === null ? [] : [{ webhook, ageMs }];
     });
     return this.#sweep.step((transaction, above) => this.#visit(transaction, { step, above, ages }));
@@ -81,10 +81,10 @@ export class Expiry {
     readonly now: number;
     readonly limit: number;
   }): Promise<StepResult> {
-    const { words, aside } = this.#state;
-    await words.look([step.webhookId]);
+    const { strings, aside } = this.#state;
+    await strings.lookUp([step.webhookId]);
     // A webhook that never had a delivery has no number, and null matches nothing.
-    const webhook = words.find(step.webhookId);
+    const webhook = strings.find(step.webhookId);
     return aside.transaction(async (transaction) => {
       const [row] = await transaction.rows<[changed: number]>(cancelSql, [webhook, step.now, step.limit]);
       const [left] = await transaction.rows<[free: boolean, any: boolean]>(

@@ -2,7 +2,7 @@ import type { DeadLetterQuery, DeliveryQuery, EventQuery } from "../../../ports/
 import { categoryCodes, stateCodes } from "../codes.ts";
 import { isStoredId, numbers } from "./columns.ts";
 import type { Value } from "./database.ts";
-import type { Words } from "./words.ts";
+import type { StringTable } from "./string-table.ts";
 
 /** Conditions of a listing as SQL with its values; null when no row can match. */
 export interface Filter {
@@ -10,7 +10,7 @@ export interface Filter {
   readonly values: readonly Value[];
 }
 
-/** Collects conditions; a word that was never stored makes the whole filter empty. */
+/** Collects conditions; a string that was never stored makes the whole filter empty. */
 class FilterDraft {
   readonly #conditions: string[] = ["true"];
   readonly #values: Value[] = [];
@@ -48,24 +48,27 @@ class FilterDraft {
 }
 
 /** The listed table is `e`. */
-export async function eventFilter(words: Words, query: Omit<EventQuery, "page">): Promise<Filter | null> {
-  await words.look([query.tenantId, query.eventType].filter((word) => word !== null));
+export async function eventFilter(
+  strings: StringTable,
+  query: Omit<EventQuery, "page">,
+): Promise<Filter | null> {
+  await strings.lookUp([query.tenantId, query.eventType].filter((string) => string !== null));
   const draft = new FilterDraft();
-  if (query.tenantId !== null) draft.equal("e.tenant", words.find(query.tenantId));
-  if (query.eventType !== null) draft.equal("e.event_type", words.find(query.eventType));
+  if (query.tenantId !== null) draft.equal("e.tenant", strings.find(query.tenantId));
+  if (query.eventType !== null) draft.equal("e.event_type", strings.find(query.eventType));
   draft.created("e", query);
   return draft.done();
 }
 
 /** The listed table is `d`. */
 export async function deliveryFilter(
-  words: Words,
+  strings: StringTable,
   query: Omit<DeliveryQuery, "page">,
 ): Promise<Filter | null> {
-  await words.look([query.tenantId, query.webhookId].filter((word) => word !== null));
+  await strings.lookUp([query.tenantId, query.webhookId].filter((string) => string !== null));
   const draft = new FilterDraft();
-  if (query.tenantId !== null) draft.equal("d.tenant", words.find(query.tenantId));
-  if (query.webhookId !== null) draft.equal("d.webhook", words.find(query.webhookId));
+  if (query.tenantId !== null) draft.equal("d.tenant", strings.find(query.tenantId));
+  if (query.webhookId !== null) draft.equal("d.webhook", strings.find(query.webhookId));
   if (query.eventId !== null) draft.ofEvent(query.eventId);
   if (query.states !== null) {
     draft.oneOf(
@@ -79,13 +82,17 @@ export async function deliveryFilter(
 
 /** The listed tables are `l` (dead letters), `d` and `e`. */
 export async function deadLetterFilter(
-  words: Words,
+  strings: StringTable,
   query: Omit<DeadLetterQuery, "page">,
 ): Promise<Filter | null> {
   const { tenantId, webhookIds, eventTypes, categories } = query;
-  await words.look([...(tenantId === null ? [] : [tenantId]), ...(webhookIds ?? []), ...(eventTypes ?? [])]);
+  await strings.lookUp([
+    ...(tenantId === null ? [] : [tenantId]),
+    ...(webhookIds ?? []),
+    ...(eventTypes ?? []),
+  ]);
   const draft = new FilterDraft();
-  const find = (word: string) => words.find(word);
+  const find = (string: string) => strings.find(string);
   if (tenantId !== null) draft.equal("l.tenant", find(tenantId));
   if (webhookIds !== null) draft.oneOf("d.webhook", webhookIds.map(find));
   if (eventTypes !== null) draft.oneOf("e.event_type", eventTypes.map(find));

@@ -55,7 +55,7 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async listEvents(query: EventQuery): Promise<Page<StoredEvent>> {
-    const filter = await eventFilter(this.#state.words, query);
+    const filter = await eventFilter(this.#state.strings, query);
     const { rows, next } = await this.#page<EventRow>(events, { filter, page: query.page });
     return { rows: await this.#rows.events(rows), next };
   }
@@ -73,13 +73,13 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>> {
-    const filter = await deliveryFilter(this.#state.words, query);
+    const filter = await deliveryFilter(this.#state.strings, query);
     const { rows, next } = await this.#page<DeliveryRow>(deliveries, { filter, page: query.page });
     return { rows: await this.#rows.deliveries(rows), next };
   }
 
   async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {
-    const filter = await deadLetterFilter(this.#state.words, query);
+    const filter = await deadLetterFilter(this.#state.strings, query);
     const { rows, next } = await this.#page<DeliveryRow>(deadLetters, { filter, page: query.page });
     return { rows: await this.#rows.deliveries(rows), next };
   }
@@ -87,12 +87,12 @@ export class PostgresHistory implements HistoryStore {
   async countDeadLetters(
     query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number },
   ): Promise<number> {
-    const filter = await deadLetterFilter(this.#state.words, query);
+    const filter = await deadLetterFilter(this.#state.strings, query);
     return this.#count(deadLetters, { filter, countMax: query.countMax });
   }
 
   async countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number> {
-    const filter = await deliveryFilter(this.#state.words, query);
+    const filter = await deliveryFilter(this.#state.strings, query);
     return this.#count(deliveries, { filter, countMax: query.countMax });
   }
 

@@ -1,10 +1,11 @@
 import type {
+  ClaimedKey,
   IdempotencyAnswer,
   IdempotencyClaim,
   IdempotencyState,
   IdempotencyStore,
 } from "../../../ports/store/idempotency.ts";
-import { storable } from "./columns.ts";
+import { storable, texts } from "./columns.ts";
 import type { Database } from "./database.ts";
 
 type EntryRow = [fingerprint: string, status: number | null, body: string | null];
@@ -31,33 +32,56 @@ export class PostgresIdempotency implements IdempotencyStore {
     }
   }
 
+  async renew(claims: readonly ClaimedKey[], claimUntil: number): Promise<void> {
+    // A row is written by its holder alone while the claim lasts, so no two of these wait for each other.
+    await this.#database.rows(
+      `UPDATE posthorn.idempotency i SET claim_until = $4
+       FROM unnest($1::text[], $2::text[], $3::text[]) AS c (scope, key, holder)
+       WHERE i.scope = c.scope AND i.key = c.key AND i.holder = c.holder AND i.status IS NULL`,
+      [
+        texts(claims.map(({ scope }) => scope)),
+        texts(claims.map(({ key }) => key)),
+        texts(claims.map(({ holder }) => holder)),
+        claimUntil,
+      ],
+    );
+  }
+
   async finish(answer: IdempotencyAnswer): Promise<void> {
     await this.#database.rows(
-      "UPDATE posthorn.idempotency SET status = $3, body = $4 WHERE scope = $1 AND key = $2",
-      [storable(answer.scope), storable(answer.key), answer.status, storable(answer.body)],
+      `UPDATE posthorn.idempotency SET status = $4, body = $5
+       WHERE scope = $1 AND key = $2 AND holder = $3 AND status IS NULL`,
+      [
+        ...[storable(answer.scope), storable(answer.key), answer.holder],
+        ...[answer.status, storable(answer.body)],
+      ],
     );
   }
 
-  async abandon(query: { readonly scope: string; readonly key: string }): Promise<void> {
+  async abandon(claim: ClaimedKey): Promise<void> {
     await this.#database.rows(
-      "DELETE FROM posthorn.idempotency WHERE scope = $1 AND key = $2 AND status IS NULL",
-      [storable(query.scope), storable(query.key)],
+      "DELETE FROM posthorn.idempotency WHERE scope = $1 AND key = $2 AND holder = $3 AND status IS NULL",
+      [storable(claim.scope), storable(claim.key), claim.holder],
     );
   }
 
-  /** One statement, so that of two processes one gets it: a free key, one that expired, or one a crash left behind. */
+  /**
+   * One statement, so that of two processes one gets it: a free key, one that expired, one that a crash left behind, or
+   * its own, when the answer to the first try was lost.
+   */
   async #take(entry: IdempotencyClaim): Promise<boolean> {
     const rows = await this.#database.rows(
-      `INSERT INTO posthorn.idempotency AS i (scope, key, fingerprint, claim_until, expires_at)
-       VALUES ($1, $2, $3, $4, $5)
+      `INSERT INTO posthorn.idempotency AS i (scope, key, fingerprint, claim_until, expires_at, holder)
+       VALUES ($1, $2, $3, $4, $5, $7)
        ON CONFLICT (scope, key) DO UPDATE SET fingerprint = excluded.fingerprint, status = NULL, body = NULL,
-         claim_until = excluded.claim_until, expires_at = excluded.expires_at
+         claim_until = excluded.claim_until, expires_at = excluded.expires_at, holder = excluded.holder
        WHERE i.expires_at <= $6
-         OR (i.fingerprint = excluded.fingerprint AND i.status IS NULL AND i.claim_until <= $6)
+         OR (i.fingerprint = excluded.fingerprint AND i.status IS NULL
+           AND (i.claim_until <= $6 OR i.holder = excluded.holder))
        RETURNING 1`,
       [
         ...[storable(entry.scope), storable(entry.key), entry.fingerprint],
-        ...[entry.claimUntil, entry.expiresAt, entry.now],
+        ...[entry.claimUntil, entry.expiresAt, entry.now, entry.holder],
       ],
     );
     return rows.length > 0;

@@ -50,7 +50,7 @@ class Scene {
     return (await this.ownership.acquire({ worker, from, limit: 1, slack: 1 })).webhooks;
   }
 
-  async release(fence: number): Promise<void> {
+  async release(ownerEpoch: number): Promise<void> {
     const unknown = {
       pausedUntil: null,
       pauseReason: null,
@@ -58,7 +58,7 @@ class Scene {
       circuit: null,
       health: null,
     };
-    const state = { webhookId: this.webhookId, fence, ...unknown };
+    const state = { webhookId: this.webhookId, ownerEpoch, ...unknown };
     await this.ownership.release({ worker: this.worker, webhooks: [{ state, rateFullAt: null }] });
   }
 
@@ -68,25 +68,25 @@ class Scene {
 }
 
 suite("calls that arrive late", () => {
-  test("a release gives away nothing that the worker has taken again since", async (t) => {
+  test("a release frees nothing that the worker has acquired again since", async (t) => {
     const scene = await Scene.open(t);
     const before = only(await scene.acquire());
-    await scene.release(before.fence);
+    await scene.release(before.ownerEpoch);
     const again = only(await scene.acquire());
-    await scene.release(before.fence);
+    await scene.release(before.ownerEpoch);
     await scene.assertKept();
-    await scene.release(again.fence);
+    await scene.release(again.ownerEpoch);
     assert.equal((await scene.acquire(await scene.join())).length, 1);
   });
 
   test("an order counts as followed only while the worker owns the webhook: else its effect may not be stored", async (t) => {
     const scene = await Scene.open(t);
     const { ownership, webhookId, worker } = scene;
-    const { fence } = only(await scene.acquire());
+    const { ownerEpoch } = only(await scene.acquire());
     await ownership.order({ webhookId, order: "open the circuit" });
     const [order] = await ownership.orders({ worker });
     assert.ok(order !== undefined);
-    await scene.release(fence);
+    await scene.release(ownerEpoch);
     await ownership.followed({ worker, refs: [order.ref] });
     assert.deepEqual(await ownership.orders({ webhookIds: [webhookId] }), [order]);
     const next = await scene.join();
@@ -95,7 +95,7 @@ suite("calls that arrive late", () => {
     assert.deepEqual(await ownership.orders({ webhookIds: [webhookId] }), []);
   });
 
-  test("giving back what is not served gives away nothing that the worker has taken again since", async (t) => {
+  test("keepOnly frees nothing that the worker has acquired again since", async (t) => {
     const scene = await Scene.open(t);
     await scene.acquire();
     const { client, ownership, worker } = scene;

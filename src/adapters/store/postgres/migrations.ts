@@ -12,6 +12,9 @@ import { initialSchema } from "./migrations/0001-initial.ts";
 import { ownership } from "./migrations/0002-ownership.ts";
 import { pools } from "./migrations/0003-pools.ts";
 import { endpointReports } from "./migrations/0004-endpoint-reports.ts";
+import { identity } from "./migrations/0005-identity.ts";
+import { attemptNotes } from "./migrations/0006-attempt-notes.ts";
+import { idempotencyHolder } from "./migrations/0007-idempotency-holder.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -24,7 +27,9 @@ export interface PostgresMigration extends Migration {
 }
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
-export const migrations: readonly PostgresMigration[] = [initialSchema, ownership, pools, endpointReports];
+export const migrations: readonly PostgresMigration[] = [
+  ...[initialSchema, ownership, pools, endpointReports, identity, attemptNotes, idempotencyHolder],
+];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */
 const migrationLock = "5787800397498404430";

@@ -1,139 +1,106 @@
+import { randomBytes } from "node:crypto";
 import type pg from "pg";
 import type { StoreChange, StoreChanges } from "../../../ports/store/changes.ts";
 import { lanesOf, workChannel } from "./announcer.ts";
 import { configChangeOf, configChannel } from "./config-changes.ts";
-import { isConnectionLoss } from "./errors.ts";
-import type { Lanes } from "./words.ts";
+import type { ControlConnection } from "./control-connection.ts";
+import type { Runner } from "./database.ts";
+import type { StoreState } from "./state.ts";
 
 export interface NotificationsOptions {
-  readonly driver: typeof pg;
-  /** A direct connection: a pooler in transaction mode does not carry notifications. */
-  readonly url: string;
-  readonly owner: number;
-  readonly lanes: Lanes;
-  readonly connectTimeoutMs: number;
+  /** Leads to the server directly: a pooler in transaction mode does not carry notifications. */
+  readonly control: ControlConnection;
+  /** Of the present incarnation of the database. */
+  readonly numbers: () => Pick<StoreState, "processNumber" | "lanes">;
+  /** Other connections than the one that listens, opened again every few seconds. */
+  readonly announcing: Runner;
 }
 
-/** A server that ended one connection usually takes the next one at once. */
-const againMsMin = 250;
-/** While nothing is heard, new work of owned webhooks is found late, so that the server is not waited for any longer. */
-const againMsMax = 2_000;
-/** How often to make sure that the connection still lives; a firewall may have forgotten it. */
-const probeMs = 30_000;
+/** How often it makes sure that it hears what others announce now. */
+const proofMs = 2_000;
+/** After this time without a proof it listens again. */
+const silentMsMax = 5_000;
+
+/** It need not survive a crash, so that it waits for no disk and no standby. */
+const proofSql = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, '')";
 
 /**
- * The other end of announcer.ts and config-changes.ts: hears what other processes announce, over one connection of its own that is opened for the first listener. When it is
- * lost it is made again, and listeners hear that they may have missed something.
+ * The other end of announcer.ts and config-changes.ts: hears what other processes announce, from the first listener on. Whenever
+ * it listens again, listeners are notified that they may have missed something.
+ *
+ * That a connection answers proves nothing: it may lead to a server that others left. So it sends itself a notification
+ * every few seconds, over a connection of those that announce, and listens again when none arrives.
  */
 export class Notifications implements StoreChanges {
   readonly #options: NotificationsOptions;
   readonly #listeners = new Set<(change: StoreChange) => void>();
-  #client: pg.Client | null = null;
+  readonly #proofChannel: string;
   #timer: NodeJS.Timeout | null = null;
-  #againMs = againMsMin;
-  #isConnected = false;
-  #isStarted = false;
-  #closed = false;
+  #heardMs = 0;
+  #isProving = false;
 
   constructor(options: NotificationsOptions) {
     this.#options = options;
+    this.#proofChannel = `posthorn_proof_${randomBytes(6).toString("hex")}`;
   }
 
   subscribe(listener: (change: StoreChange) => void): () => void {
     this.#listeners.add(listener);
-    if (!this.#isStarted) void this.#connect();
-    this.#isStarted = true;
+    if (this.#timer === null) this.#start();
     return () => this.#listeners.delete(listener);
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
+  close(): void {
     this.#listeners.clear();
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    // A connection that is still being made ends when it is there, or when its time is up.
-    if (this.#isConnected) await this.#client?.end().catch(() => undefined);
+    if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  async #connect(): Promise<void> {
-    const { driver, url, connectTimeoutMs } = this.#options;
-    const client = new driver.Client({
-      connectionString: url,
-      connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: connectTimeoutMs,
-      keepAlive: true,
-      application_name: "posthorn listener",
-    });
-    client.on("error", () => this.#lost(client));
-    client.on("end", () => this.#lost(client));
-    client.on("notification", ({ channel, payload }) => {
-      if (channel === configChannel) this.#heardConfig(payload ?? "");
-      else void this.#heard(payload ?? "");
-    });
-    this.#client = client;
-    try {
-      await client.connect();
-      await client.query(`LISTEN ${workChannel}; LISTEN ${configChannel}`);
-    } catch {
-      this.#lost(client);
-      return;
-    }
-    if (this.#closed) {
-      await client.end().catch(() => undefined);
-      return;
-    }
-    this.#isConnected = true;
-    this.#againMs = againMsMin;
-    this.#tell({ kind: "unknown" });
-    this.#later(probeMs, () => void this.#probe(client));
-  }
-
-  async #probe(client: pg.Client): Promise<void> {
-    try {
-      await client.query("SELECT 1");
-      if (this.#client === client) this.#later(probeMs, () => void this.#probe(client));
-    } catch (error) {
-      if (isConnectionLoss(error)) this.#lost(client);
-    }
-  }
-
-  #lost(client: pg.Client): void {
-    if (this.#client !== client || this.#closed) return;
-    this.#client = null;
-    this.#isConnected = false;
-    void client.end().catch(() => undefined);
-    const againMs = this.#againMs;
-    this.#againMs = Math.min(againMsMax, againMs * 2);
-    this.#later(againMs, () => {
-      void this.#connect();
-    });
-  }
-
-  #later(delayMs: number, work: () => void): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    if (this.#closed) return;
-    this.#timer = setTimeout(work, delayMs);
+  #start(): void {
+    this.#options.control.keepOpen({ opened: (client) => this.#listen(client) });
+    this.#timer = setInterval(() => void this.#prove(), proofMs);
     this.#timer.unref();
   }
 
+  async #listen(client: pg.Client): Promise<void> {
+    client.on("notification", ({ channel, payload = "" }) => {
+      if (channel === this.#proofChannel) this.#heardMs = performance.now();
+      else if (channel === configChannel) this.#heardConfig(payload);
+      else void this.#heard(payload);
+    });
+    await client.query(`LISTEN ${workChannel}; LISTEN ${configChannel}; LISTEN ${this.#proofChannel}`);
+    this.#heardMs = performance.now();
+    this.#notify({ kind: "unknown" });
+  }
+
+  async #prove(): Promise<void> {
+    const { control, announcing } = this.#options;
+    if (control.isOpen && performance.now() - this.#heardMs > silentMsMax) control.abandon();
+    if (this.#isProving) return;
+    this.#isProving = true;
+    // Where nothing can be announced, nothing can be missed, and the next proof tells.
+    await announcing.rows(proofSql, [this.#proofChannel]).catch(() => undefined);
+    this.#isProving = false;
+  }
+
   async #heard(payload: string): Promise<void> {
-    const { owner, lanes } = this.#options;
-    const refs = lanesOf(payload, owner);
+    const { processNumber, lanes } = this.#options.numbers();
+    const refs = lanesOf(payload, processNumber);
     if (refs === undefined) return;
-    if (refs === null) return this.#tell({ kind: "unknown" });
+    if (refs === null) return this.#notify({ kind: "unknown" });
     try {
       await lanes.load(refs);
-      this.#tell({ kind: "lanes", lanes: refs.map((ref) => lanes.byRef(ref).key) });
+      this.#notify({ kind: "lanes", lanes: refs.map((ref) => lanes.byRef(ref).key) });
     } catch {
-      this.#tell({ kind: "unknown" });
+      this.#notify({ kind: "unknown" });
     }
   }
 
   #heardConfig(payload: string): void {
-    const change = configChangeOf(payload, this.#options.owner);
-    if (change !== null) this.#tell({ kind: "config", change });
+    const change = configChangeOf(payload, this.#options.numbers().processNumber);
+    if (change !== null) this.#notify({ kind: "config", change });
   }
 
-  #tell(change: StoreChange): void {
+  #notify(change: StoreChange): void {
     for (const listener of this.#listeners) listener(change);
   }
 }

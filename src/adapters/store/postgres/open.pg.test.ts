@@ -32,7 +32,7 @@ async function refuses(opening: Promise<Store>, problem: string): Promise<void> 
     assert.doesNotMatch(inspect(error, { depth: 9 }), /hunter2/);
     return true;
   });
-  assert.ok(performance.now() - begun < 10_000);
+  assert.ok(performance.now() - begun < 100_000);
 }
 
 test("a server that does not listen, does not answer or is not there is unreachable", async (t) => {
@@ -59,10 +59,10 @@ test("a missing database, a login that is refused and a read-only one each say s
   missing.pathname = "/no_such_database";
   missing.password = "hunter2";
   await refuses(openHere(missing.href), "missing");
-  const stranger = new URL(database.url);
-  stranger.username = "no_such_user";
-  stranger.password = "hunter2";
-  await refuses(openHere(stranger.href), "login_refused");
+  const unknownUser = new URL(database.url);
+  unknownUser.username = "no_such_user";
+  unknownUser.password = "hunter2";
+  await refuses(openHere(unknownUser.href), "login_refused");
   const { pathname } = new URL(database.url);
   await database.query(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_read_only = on`);
   await refuses(openHere(database.url), "read_only");

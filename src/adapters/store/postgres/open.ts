@@ -1,28 +1,31 @@
 import type pg from "pg";
 import type { ConfigChange } from "../../../ports/store/config-changes.ts";
-import { type Store, StoreUnavailableError } from "../../../ports/store.ts";
+import { type Store, StoreUnavailableError, storeTroubles } from "../../../ports/store.ts";
 import type { MigrationPlan } from "../migrations.ts";
-import { Announcer, type WorkLeftQueue } from "./announcer.ts";
+import type { PendingLaneQueue } from "./announcer.ts";
+import { answerMarginMs } from "./connections.ts";
 import { announcedRegistry, announcedWebhooks, ConfigAnnouncer } from "./config-changes.ts";
+import { ControlConnection } from "./control-connection.ts";
 import { Database } from "./database.ts";
 import { PostgresDeliveries } from "./deliveries.ts";
-import { checkMasterKey, type MasterKeyIds } from "./deployment.ts";
+import { checkMasterKey, deploymentId, type MasterKeyIds } from "./deployment.ts";
 import { digestKeyRow, type DigestKeyRow } from "./digest-key-row.ts";
 import { loadDriver, parseAddress } from "./driver.ts";
-import { setupError } from "./errors.ts";
+import { setupError, StandbyError } from "./errors.ts";
 import { PostgresHistory } from "./history.ts";
 import { PostgresIdempotency } from "./idempotency.ts";
+import { IncarnateParts } from "./incarnate-parts.ts";
+import { Incarnations } from "./incarnations.ts";
 import { migrate, planMigrations } from "./migrations.ts";
 import { Notifications } from "./notifications.ts";
 import { PostgresOperations } from "./operations.ts";
 import { PostgresOwnership } from "./ownership.ts";
-import { Partitions } from "./partitions.ts";
 import { PostgresRegistry } from "./registry.ts";
 import { judgeServer, readServerFacts } from "./server-check.ts";
-import type { StoreState } from "./state.ts";
+import type { ServerBounds } from "./server-greeting.ts";
+import { UnansweredConnections } from "./unanswered-connections.ts";
 import { PostgresUpkeep } from "./upkeep.ts";
 import { PostgresWebhooks } from "./webhooks.ts";
-import { Lanes, Words } from "./words.ts";
 
 export interface PostgresStoreOptions {
   /** `postgres://…`; may lead to a pooler in transaction mode. */
@@ -46,7 +49,7 @@ export interface PostgresStoreOptions {
   readonly connectTimeoutMs?: number;
   readonly statementTimeoutMs?: number;
   /** Carries to workers what notifications would; those are used while it does not. */
-  readonly workQueue?: WorkLeftQueue;
+  readonly workQueue?: PendingLaneQueue;
   /** Is told of every change of the configuration by this process, after it was stored. Must not throw. */
   readonly configChanged?: (change: ConfigChange) => void;
 }
@@ -56,6 +59,10 @@ const connectTimeoutMsDefault = 5_000;
 const setupTimeoutMs = 4_000;
 /** Publishers wait for these statements, so that a server which fell silent is noticed soon. */
 const statementTimeoutMsDefault = 10_000;
+/** Whoever waits longer for a lock than this only holds up others that need the connection. */
+const lockTimeoutMsMax = 5_000;
+/** Connections for people and upkeep are opened again so often, so that every process learns where the address leads. */
+const asideLifetimeMs = 8_000;
 /** Upkeep and listings may take longer. */
 const patientTimeoutMsDefault = 30_000;
 /** Enough for the few calls an engine makes at once, for people and upkeep, and one that listens. */
@@ -63,8 +70,16 @@ const connectionsMaxDefault = 12;
 /** What one opening and its migration need. */
 const connectionsForSetup = 1;
 
+/**
+ * A server that was replaced is noticed when a connection to it breaks. Who has not asked it for this long cannot know, and
+ * asks it before saying what it holds.
+ */
+const incarnationMsMax = 5_000;
+
 /** The store, with the key that its processes share and that is not part of the port. */
 export interface PostgresStore extends Store {
+  /** On whose behalf something may be kept beside the store. */
+  readonly scope: () => { readonly deployment: string; readonly incarnation: string | null };
   readonly digestKey: DigestKeyRow;
 }
 
@@ -86,19 +101,63 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     const patient = { ...direct, statementTimeoutMs: 0 };
     await withSetup(driver, patient, (database) => migrate(database, { now }));
   }
-  const shares = connectionShares(options.connectionsMax ?? connectionsMaxDefault);
-  const database = newDatabase(driver, { ...options, connectionsMax: shares.events });
-  const aside = newDatabase(driver, {
-    ...{ statementTimeoutMs: patientTimeoutMsDefault, ...options },
-    connectionsMax: shares.aside,
-  });
+  const parts = openParts(driver, options);
   try {
-    await checkMasterKey(database, options.masterKeyIds);
-    return await assemble({ database, aside }, { driver, options });
+    await checkMasterKey(parts.database, options.masterKeyIds);
+    return await assemble(parts, options);
   } catch (error) {
-    await Promise.all([database.close(), aside.close()]);
+    await closeParts(parts);
     throw setupError(causeOf(error), address.at);
   }
+}
+
+/** All connections of a store. */
+interface StoreParts {
+  readonly database: Database;
+  readonly aside: Database;
+  readonly control: ControlConnection;
+  readonly unanswered: UnansweredConnections;
+  readonly incarnations: Incarnations;
+}
+
+function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts {
+  const { url, connectionsMax = connectionsMaxDefault, preparedStatements = false } = options;
+  const { connectTimeoutMs = connectTimeoutMsDefault } = options;
+  const shares = connectionShares(connectionsMax);
+  const incarnations = new Incarnations();
+  const directUrl = options.directUrl ?? url;
+  const control = new ControlConnection({
+    ...{ driver, connectTimeoutMs, url: directUrl },
+    // A pooler may lead elsewhere than the way past it.
+    incarnations: directUrl === url ? incarnations : new Incarnations(),
+  });
+  const unanswered = new UnansweredConnections(control);
+  const common = { url, connectTimeoutMs, preparedStatements, incarnations, unanswered };
+  const database = new Database(driver, {
+    ...common,
+    bounds: boundsFor(options.statementTimeoutMs ?? statementTimeoutMsDefault),
+    connectionsMax: shares.events,
+  });
+  const aside = new Database(driver, {
+    ...common,
+    bounds: boundsFor(options.statementTimeoutMs ?? patientTimeoutMsDefault),
+    connectionsMax: shares.aside,
+    lifetimeMs: asideLifetimeMs,
+  });
+  return { database, aside, control, unanswered, incarnations };
+}
+
+async function closeParts({ database, aside, control, unanswered }: StoreParts): Promise<void> {
+  unanswered.close();
+  await control.close();
+  await Promise.all([database.close(), aside.close()]);
+}
+
+/** What the server bounds when a caller waits for so long at most. */
+function boundsFor(timeoutMs: number): ServerBounds | null {
+  if (timeoutMs === 0) return null;
+  const statementMs = Math.max(timeoutMs - answerMarginMs, timeoutMs / 2);
+  return { statementMs, lockMs: Math.min(statementMs, lockTimeoutMsMax) };
 }
 
 /** What opening the database would migrate. Only reads, also while servers run. */
@@ -111,7 +170,7 @@ export async function planPostgresMigrations(
   });
 }
 
-/** How many migrations are due in a database that may be used. A stranger must not bring the schema up to date. */
+/** How many migrations are due in a database that may be used. A process that may not open it must not migrate it. */
 async function inspect(database: Database, { masterKeyIds }: PostgresStoreOptions): Promise<number> {
   judgeServer(await readServerFacts(database));
   const { from, pending } = await planMigrations(database);
@@ -126,10 +185,14 @@ async function withSetup<Result>(
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
   const { at } = parseAddress(options.url);
-  const database = newDatabase(driver, {
-    statementTimeoutMs: setupTimeoutMs,
-    ...options,
+  const database = new Database(driver, {
+    url: options.url,
     connectionsMax: connectionsForSetup,
+    connectTimeoutMs: options.connectTimeoutMs ?? connectTimeoutMsDefault,
+    bounds: boundsFor(options.statementTimeoutMs ?? setupTimeoutMs),
+    preparedStatements: false,
+    incarnations: new Incarnations(),
+    unanswered: null,
   });
   try {
     return await work(database);
@@ -152,62 +215,58 @@ function causeOf(error: unknown): unknown {
   return error instanceof StoreUnavailableError && error.cause !== undefined ? error.cause : error;
 }
 
-function newDatabase(
-  driver: typeof pg,
-  options: Partial<PostgresStoreOptions> & { readonly url: string; readonly connectionsMax: number },
-): Database {
-  return new Database(driver, {
-    url: options.url,
-    connectionsMax: options.connectionsMax,
-    connectTimeoutMs: options.connectTimeoutMs ?? connectTimeoutMsDefault,
-    statementTimeoutMs: options.statementTimeoutMs ?? statementTimeoutMsDefault,
-    preparedStatements: options.preparedStatements ?? false,
+async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { database, aside, control, unanswered, incarnations } = parts;
+  const alsoNotify = options.configChanged ?? (() => undefined);
+  const processNumber = (): number => incarnate.state.processNumber;
+  const config = new ConfigAnnouncer(database, { processNumber, alsoNotify });
+  const incarnate = new IncarnateParts({
+    ...{ database, aside, incarnations, config },
+    workQueue: options.workQueue ?? null,
   });
-}
-
-async function assemble(
-  { database, aside }: { readonly database: Database; readonly aside: Database },
-  context: { readonly driver: typeof pg; readonly options: PostgresStoreOptions },
-): Promise<PostgresStore> {
-  const { driver, options } = context;
-  const [row] = await database.rows<[owner: number]>("SELECT nextval('posthorn.owners')");
-  const owner = row?.[0] ?? 0;
-  const partitions = new Partitions(aside);
-  await partitions.ensure(options.now).catch((error: unknown) => {
-    // A backup may hold the table. Upkeep makes the partitions later, and nothing is lost until then.
-    if (!(error instanceof StoreUnavailableError)) throw error;
-  });
-  const words = new Words(database);
-  const lanes = new Lanes(database, words);
-  const membership = { worker: null };
-  const announcer = new Announcer({ database, lanes, owner, membership }, options.workQueue ?? null);
-  const state: StoreState = { database, aside, words, lanes, owner, membership, announcer };
-  const alsoTell = options.configChanged ?? (() => undefined);
-  const config = new ConfigAnnouncer(database, { owner, alsoTell });
-  const connectTimeoutMs = options.connectTimeoutMs ?? connectTimeoutMsDefault;
-  const listening = { driver, owner, lanes, connectTimeoutMs };
+  await incarnate.open(options.now);
+  const numbers = () => incarnate.state;
+  const deployment = await deploymentId(database);
   const changes =
-    options.directUrl === null
-      ? null
-      : new Notifications({ ...listening, url: options.directUrl ?? options.url });
+    options.directUrl === null ? null : new Notifications({ control, numbers, announcing: aside });
   return {
-    deliveries: new PostgresDeliveries(state),
-    history: new PostgresHistory(state),
+    deliveries: incarnate.follow("deliveries", PostgresDeliveries),
+    history: incarnate.follow("history", PostgresHistory),
     webhooks: announcedWebhooks(new PostgresWebhooks(database), config),
     registry: announcedRegistry(new PostgresRegistry(database), config),
     idempotency: new PostgresIdempotency(database),
     operations: new PostgresOperations(database),
-    upkeep: new PostgresUpkeep(state, partitions),
-    ownership: new PostgresOwnership(state, config),
+    upkeep: incarnate.follow("upkeep", PostgresUpkeep),
+    ownership: incarnate.follow("ownership", PostgresOwnership),
     digestKey: digestKeyRow(database, parseAddress(options.url).at),
     ...(changes === null ? {} : { changes }),
-    ping: async () => {
-      await database.rows("SELECT 1");
+    scope: () => {
+      const incarnation = incarnations.heardOfWithin(incarnationMsMax)?.identity ?? null;
+      return { deployment, incarnation };
     },
+    time: async () => {
+      const [row] = await database.rows<[ms: number]>(
+        "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+      );
+      return row?.[0] ?? 0;
+    },
+    watchRestarts: (listener) => incarnations.watch(listener),
+    ping: () => ping({ database, unanswered }),
     close: async () => {
-      await changes?.close();
-      await announcer.close();
-      await Promise.all([database.close(), aside.close()]);
+      changes?.close();
+      await incarnate.close();
+      await closeParts(parts);
     },
   };
+}
+
+/** Whether the store can write now, without writing. */
+async function ping({ database, unanswered }: Pick<StoreParts, "database" | "unanswered">): Promise<void> {
+  if (unanswered.waitsForStandby)
+    throw new StoreUnavailableError(storeTroubles.waits_for_standby, { trouble: "waits_for_standby" });
+  const [row] = await database.rows<[isStandby: boolean, readOnly: string]>(
+    "SELECT pg_is_in_recovery(), current_setting('transaction_read_only')",
+  );
+  if (row?.[0] === true) throw new StandbyError();
+  if (row?.[1] === "on") throw new StoreUnavailableError(storeTroubles.read_only, { trouble: "read_only" });
 }

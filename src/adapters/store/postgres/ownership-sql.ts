@@ -5,6 +5,14 @@ export const poolOf = (webhook: string): string =>
   `coalesce((SELECT t.pool FROM posthorn.words d JOIN posthorn.webhooks w ON w.id = d.word
     JOIN posthorn.tenants t ON t.id = w.tenant WHERE d.ref = ${webhook}), 'default')`;
 
+/**
+ * Frees all that some workers own, by webhook. A dead owner reported no rest of a limit: `rate_full_at` stays as it is.
+ */
+const freeAllOf = (workers: string): string => `owned AS MATERIALIZED (
+    SELECT webhook FROM posthorn.ownership WHERE worker IN (${workers}) ORDER BY webhook FOR UPDATE),
+  freed AS (
+    UPDATE posthorn.ownership o SET worker = NULL FROM owned WHERE o.webhook = owned.webhook RETURNING o.webhook)`;
+
 /** Lanes looked at for one page of work: a seek or two each, so that a statement stays short. */
 export const lanesPerPage = 1_000;
 
@@ -13,9 +21,9 @@ const ownedInPool = `(SELECT count(*) FROM posthorn.ownership o JOIN posthorn.wo
         WHERE w.pool = (SELECT pool FROM me))`;
 
 /**
- * Takes free webhooks of its pool for worker $1: at most $2, and no more than an equal share of what the workers of that
- * pool own or may take, plus $3. `candidates` names one column `webhook` and one `lane` that was looked at last. Step by
- * step, each computed once:
+ * Acquires free webhooks of its pool for worker $1: at most $2, and no more than an equal share of what the workers of
+ * that pool own or may acquire, plus $3. `candidates` names one column `webhook` and one `lane` that was looked at
+ * last. Step by step, each computed once:
  *
  * - `me`: the pool of the worker. Without a row it was reaped, and then nothing below finds anything.
  * - `free`: candidates without an owner, as the snapshot sees them: a guess. Pools of webhooks are looked up only where
@@ -25,12 +33,11 @@ const ownedInPool = `(SELECT count(*) FROM posthorn.ownership o JOIN posthorn.wo
  * - `taken`: the decision. A row of `ownership` says by itself whether it is free, and ON CONFLICT judges its newest
  *   version, however many workers try at once. The reference to `workers` refuses one that was reaped meanwhile. By number
  *   of the webhook, an order that all share, so that no two wait for each other.
- * - `freed`: whatever is leased in the lanes of a webhook with a new owner is a leftover: the owner has nothing in flight.
- *   Nobody settles it any more, because its fence is raised. These rows are locked in no order; if that ever meets another
- *   transaction in a circle, the server ends one and database.ts tries it again.
+ * - `leftover`, `freed`: every lease in the lanes of a webhook with a new owner is a leftover: the owner has nothing in
+ *   flight. Nobody settles it any more, because its lease token is raised. Locked by position, as everywhere.
  *
- * Returns a row for each taken webhook and lane of it with work. With nothing taken it is one row of nulls, because the
- * caller needs the last two columns for the next page all the same.
+ * Returns a row for each acquired webhook and lane of it with work. With nothing acquired it is one row of nulls,
+ * because the caller needs the last two columns for the next page all the same.
  */
 const acquire = (candidates: string): string => `WITH RECURSIVE ${candidates},
   me AS MATERIALIZED (SELECT pool FROM posthorn.workers WHERE worker = $1),
@@ -54,10 +61,12 @@ const acquire = (candidates: string): string => `WITH RECURSIVE ${candidates},
       rate_full_at = -1
     WHERE o.worker IS NULL
     RETURNING o.webhook, o.fence, o.rate_handed),
+  leftover AS MATERIALIZED (
+    SELECT q.delivery FROM taken t JOIN posthorn.lanes l ON l.webhook = t.webhook
+    JOIN posthorn.queue q ON q.lane = l.ref AND q.owner IS NOT NULL ORDER BY q.delivery FOR UPDATE OF q),
   freed AS (
     UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1
-    FROM taken t JOIN posthorn.lanes l ON l.webhook = t.webhook
-    WHERE q.lane = l.ref AND q.owner IS NOT NULL)
+    FROM leftover f WHERE q.delivery = f.delivery AND q.owner IS NOT NULL)
   SELECT t.webhook, t.fence, t.rate_handed, s.webhook IS NOT NULL, s.paused_until, s.pause_reason, s.last_success_at,
     s.circuit, s.health, l.ref, (SELECT max(lane) FROM candidates), (SELECT count(*) FROM candidates)
   FROM (SELECT 1) AS always
@@ -83,7 +92,7 @@ export const acquireWorkSql = acquire(`${lanesFound("$4::int")},
 
 export type AcquireRow = [
   webhook: number | null,
-  fence: number,
+  ownerEpoch: number,
   rateHanded: number | null,
   hasState: boolean,
   pausedUntil: number | null,
@@ -97,12 +106,10 @@ export type AcquireRow = [
 ];
 
 /**
- * Prolongs worker $1 for $2 ms, and reaps all others whose time is over: their references go with them. Counts its pool; no
- * row when it was reaped itself. Only the database's clock has a say. The counts are those before the reaping, so the dead are left out by their time.
+ * Prolongs worker $1 for $2 ms. Counts its pool; no row when it was reaped. Only the database's clock decides. It
+ * touches no row but its own, so that workers never wait for each other here.
  */
-export const beatSql = `WITH reaped AS (
-    DELETE FROM posthorn.workers WHERE worker <> $1 AND alive_until <= clock_timestamp()),
-  me AS (
+export const heartbeatSql = `WITH me AS (
     UPDATE posthorn.workers SET alive_until = clock_timestamp() + $2 * interval '1 millisecond'
     WHERE worker = $1 RETURNING pool)
   SELECT (SELECT count(*) FROM posthorn.workers w
@@ -110,19 +117,40 @@ export const beatSql = `WITH reaped AS (
     ${ownedInPool}
   FROM me`;
 
-export const joinSql = `INSERT INTO posthorn.workers (alive_until, pool)
-  VALUES (clock_timestamp() + $1 * interval '1 millisecond', $2) RETURNING worker`;
+/**
+ * Removes workers other than $1 whose time is over, and frees what they owned. Rows that somebody else holds are left for the
+ * next time: a worker whose row is locked may be about to prolong it. What they owned is locked by webhook, in the order of
+ * `release`; the reference would free it in no order, and finds nothing to do.
+ */
+export const reapSql = `WITH dead AS MATERIALIZED (
+    SELECT worker FROM posthorn.workers WHERE worker <> $1 AND alive_until <= clock_timestamp()
+    ORDER BY worker FOR UPDATE SKIP LOCKED),
+  ${freeAllOf("SELECT worker FROM dead")}
+  DELETE FROM posthorn.workers w USING dead WHERE w.worker = dead.worker`;
 
 /**
- * Frees the webhooks of worker $1 that it still owns, under the fences it knows, and keeps what it knew: a call that arrives
- * late does not free what the worker took again. Tells the lanes that have work.
+ * A worker of pool $2, alive for $1 ms. What this process was before the database was restarted ends at once, and what it
+ * owned is free: worker $3 with token $4, because after a restore the number alone may be somebody else's.
+ */
+export const joinSql = `WITH former AS MATERIALIZED (
+    SELECT worker FROM posthorn.workers WHERE worker = $3 AND token = $4::uuid FOR UPDATE SKIP LOCKED),
+  ${freeAllOf("SELECT worker FROM former")},
+  ended AS (DELETE FROM posthorn.workers w USING former WHERE w.worker = former.worker)
+  INSERT INTO posthorn.workers (alive_until, pool)
+  VALUES (clock_timestamp() + $1 * interval '1 millisecond', $2) RETURNING worker, token`;
+
+/**
+ * Frees the webhooks of worker $1 that it still owns, under the owner epochs it knows, and keeps their state: a call
+ * that arrives late does not free what the worker acquired again. Returns the lanes that have work.
  */
 export const releaseSql = `WITH given AS (
     SELECT * FROM unnest($2::int[], $3::double precision[], $4::bigint[], $5::text[], $6::bigint[], $7::text[],
       $8::text[], $9::bigint[]) AS g (webhook, rate_full_at, paused_until, pause_reason, last_success_at, circuit, health,
       fence)),
+  mine AS MATERIALIZED (
+    SELECT webhook FROM posthorn.ownership WHERE worker = $1 AND webhook = ANY ($2::int[]) ORDER BY webhook FOR UPDATE),
   freed AS (
-    UPDATE posthorn.ownership o SET worker = NULL, rate_full_at = g.rate_full_at FROM given g
+    UPDATE posthorn.ownership o SET worker = NULL, rate_full_at = g.rate_full_at FROM given g JOIN mine USING (webhook)
     WHERE o.webhook = g.webhook AND o.worker = $1 AND (g.fence IS NULL OR o.fence = g.fence) RETURNING o.webhook),
   kept AS (
     INSERT INTO posthorn.webhook_states (webhook, paused_until, pause_reason, last_success_at, circuit, health)
@@ -134,27 +162,29 @@ export const releaseSql = `WITH given AS (
       last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
-/** What worker $1 owns beside the webhooks $2, and the fences. */
+/** The webhooks of worker $1 beside $2, with their owner epochs. */
 export const ownedBesideSql = `SELECT webhook, fence FROM posthorn.ownership
   WHERE worker = $1 AND NOT webhook = ANY ($2::int[])`;
 
 /**
- * Frees webhooks $2, which worker $1 owns under the fences $3 and never served: what is left of a limit is what it found.
- * Tells the lanes that have work.
+ * Frees webhooks $2, which worker $1 owns under the owner epochs $3 and never served: the rest of a limit is the one it
+ * found. Returns the lanes that have work.
  */
-export const freeUnservedSql = `WITH freed AS (
+export const freeNamedSql = `WITH mine AS MATERIALIZED (
+    SELECT webhook FROM posthorn.ownership WHERE worker = $1 AND webhook = ANY ($2::int[]) ORDER BY webhook FOR UPDATE),
+  freed AS (
     UPDATE posthorn.ownership o SET worker = NULL, rate_full_at = rate_handed
-    FROM unnest($2::int[], $3::bigint[]) AS g (webhook, fence)
+    FROM unnest($2::int[], $3::bigint[]) AS g (webhook, fence) JOIN mine USING (webhook)
     WHERE o.webhook = g.webhook AND o.worker = $1 AND o.fence = g.fence RETURNING o.webhook)
   SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
-/** Worker $1 belongs to no pool any more: no webhook has this one. */
+/** Worker $1 belongs to no pool any more: no webhook has the empty one. */
 export const retireSql = "UPDATE posthorn.workers SET pool = '' WHERE worker = $1";
 
-/** Ends worker $1. Tells the lanes that have work. */
-export const leaveSql = `WITH gone AS (DELETE FROM posthorn.workers WHERE worker = $1)
-  SELECT l.ref FROM posthorn.ownership o JOIN posthorn.lanes l ON l.webhook = o.webhook
-  WHERE o.worker = $1 AND ${hasWork("l.ref")}`;
+/** Ends worker $1. Returns the lanes that have work. */
+export const leaveSql = `WITH ${freeAllOf("SELECT $1::int")},
+  gone AS (DELETE FROM posthorn.workers WHERE worker = $1)
+  SELECT l.ref FROM freed f JOIN posthorn.lanes l ON l.webhook = f.webhook WHERE ${hasWork("l.ref")}`;
 
 const orderColumns = "SELECT r.ref, r.webhook, r.document FROM posthorn.runtime_orders r";
 
@@ -167,7 +197,7 @@ export const ordersForWebhooksSql = `${orderColumns} WHERE r.webhook = ANY ($1::
 export const followedSql = `DELETE FROM posthorn.runtime_orders r USING posthorn.words word, posthorn.ownership o
   WHERE r.ref = ANY ($2::int[]) AND word.word = r.webhook AND o.webhook = word.ref AND o.worker = $1`;
 
-/** Webhooks $1 with fences $2 and documents $3, in an order that all share. */
+/** Webhooks $1 with owner epochs $2 and documents $3, in an order that all share. */
 export const reportSql = `INSERT INTO posthorn.endpoint_reports AS r (webhook, fence, document)
   SELECT * FROM unnest($1::int[], $2::bigint[], $3::text[]) ORDER BY 1
   ON CONFLICT (webhook) DO UPDATE SET fence = excluded.fence, document = excluded.document WHERE r.fence <= excluded.fence`;
@@ -177,8 +207,8 @@ export const reportsSql = `SELECT d.word, r.fence, r.document FROM posthorn.word
   JOIN posthorn.endpoint_reports r ON r.webhook = d.ref AND r.fence = o.fence
   WHERE d.word = ANY ($1::text[]) AND r.document <> ''`;
 
-/** Duty $1 for holder $2, for $3 ms. */
-export const leadSql = `INSERT INTO posthorn.duties AS d VALUES ($1, $2, clock_timestamp() + $3 * interval '1 millisecond')
+/** Leadership $1 for holder $2, for $3 ms. */
+export const acquireLeadershipSql = `INSERT INTO posthorn.duties AS d VALUES ($1, $2, clock_timestamp() + $3 * interval '1 millisecond')
   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until = excluded.until
   WHERE d.holder = excluded.holder OR d.until <= clock_timestamp() RETURNING 1`;
 

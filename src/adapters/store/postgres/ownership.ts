@@ -3,33 +3,38 @@ import type {
   AcquiredWebhook,
   AcquireRequest,
   Acquisition,
-  Beat,
   EndpointReportRow,
+  Heartbeat,
   Handover,
-  LaneLeft,
-  LaneLeftPage,
+  PendingLane,
+  PendingLanePage,
+  OverdueQuery,
   OwnershipStore,
   RateHandover,
   RuntimeOrder,
+  WorkerLife,
 } from "../../../ports/store/ownership.ts";
+import type { LanePage } from "../../../ports/store/deliveries.ts";
 import { numbers, texts } from "./columns.ts";
-import { workLeftAfter, workLeftIn } from "./work-left.ts";
+import { overdueLanes } from "./overdue-lanes.ts";
+import { pendingLanesAfter, pendingLanesIn } from "./pending-lanes.ts";
 import type { ConfigAnnouncer } from "./config-changes.ts";
 import {
   acquireNamedSql,
   type AcquireRow,
   acquireWorkSql,
-  beatSql,
   followedSql,
-  freeUnservedSql,
+  freeNamedSql,
+  heartbeatSql,
   joinSql,
   lanesPerPage,
-  leadSql,
+  acquireLeadershipSql,
   leaveSql,
   ordersForWebhooksSql,
   ordersForWorkerSql,
   ownedBesideSql,
   poolsSql,
+  reapSql,
   releaseSql,
   reportsSql,
   reportSql,
@@ -37,10 +42,18 @@ import {
 } from "./ownership-sql.ts";
 import type { StoreState } from "./state.ts";
 
-/** Ownership in rows; that a worker lives is told by the database's clock alone. */
+/**
+ * A heartbeat that waits for a lock is given up soon, and the next one is sent: of four in the life of a worker one has to be
+ * in time.
+ */
+const heartbeatBounds = { statementMs: 2_500, lockMs: 2_000 };
+
+/** Ownership in rows; only the database's clock decides whether a worker lives. */
 export class PostgresOwnership implements OwnershipStore {
   readonly #state: StoreState;
   readonly #config: ConfigAnnouncer;
+  /** When a heartbeat was last answered, or a worker joined. */
+  #heardMs = performance.now();
 
   constructor(state: StoreState, config: ConfigAnnouncer) {
     this.#state = state;
@@ -48,24 +61,40 @@ export class PostgresOwnership implements OwnershipStore {
   }
 
   async join({ aliveMs, pool }: { readonly aliveMs: number; readonly pool: string }): Promise<number> {
-    const [row] = await this.#state.database.rows<[worker: number]>(joinSql, [aliveMs, pool]);
+    const { database, membership } = this.#state;
+    const { worker: former, token: formerToken } =
+      membership.worker === null ? (membership.joined ?? nobody) : nobody;
+    const given = [aliveMs, pool, former, formerToken];
+    const [row] = await database.rows<[worker: number, token: string]>(joinSql, given);
     if (row === undefined) throw new Error("the database gave no number to a worker");
-    const [worker] = row;
-    this.#state.membership.worker = worker;
+    const [worker, token] = row;
+    this.#heardMs = performance.now();
+    membership.worker = worker;
+    membership.joined = { worker, token };
+    membership.former.delete(worker);
     return worker;
   }
 
-  async beat(life: { readonly worker: number; readonly aliveMs: number }): Promise<Beat | null> {
-    const { worker, aliveMs } = life;
-    const [row] = await this.#state.database.rows<[workers: number, owned: number]>(beatSql, [
-      worker,
-      aliveMs,
-    ]);
-    return row === undefined ? null : { workers: row[0], owned: row[1] };
+  async heartbeat({ worker, aliveMs }: WorkerLife): Promise<Heartbeat | null> {
+    const { database } = this.#state;
+    if (this.#isFormer(worker)) return null;
+    const sentMs = performance.now();
+    const [row] = await database.rows<[workers: number, owned: number]>(
+      heartbeatSql,
+      [worker, aliveMs],
+      heartbeatBounds,
+    );
+    const wasAway = sentMs - this.#heardMs > aliveMs;
+    this.#heardMs = performance.now();
+    if (row === undefined) return null;
+    // The cause of this worker's silence may have silenced the others too: they get a turn before they are reaped.
+    if (!wasAway) await database.rows(reapSql, [worker], heartbeatBounds);
+    return { workers: row[0], owned: row[1] };
   }
 
   async acquire(request: AcquireRequest): Promise<Acquisition> {
     const { worker, from, limit, slack } = request;
+    if (this.#isFormer(worker)) return { webhooks: [], next: null };
     const bounds = [worker, limit, slack] as const;
     if (from.kind === "webhooks") {
       const refs = await this.#refs(from.ids);
@@ -81,62 +110,71 @@ export class PostgresOwnership implements OwnershipStore {
     return { webhooks, next: looked < lanesPerPage || lastLane === null ? null : String(lastLane) };
   }
 
-  async left(keys: readonly LaneKey[]): Promise<readonly LaneLeft[]> {
+  async pendingLanes(keys: readonly LaneKey[]): Promise<readonly PendingLane[]> {
     const { lanes } = this.#state;
-    await lanes.look(keys);
+    await lanes.lookUp(keys);
     const refs = keys.flatMap((key) => lanes.find(key)?.ref ?? []);
-    return refs.length === 0 ? [] : workLeftIn(this.#state, refs);
+    return refs.length === 0 ? [] : pendingLanesIn(this.#state, refs);
   }
 
-  async unserved(page: { readonly after: string | null; readonly limit: number }): Promise<LaneLeftPage> {
+  async unownedLanes(page: {
+    readonly after: string | null;
+    readonly limit: number;
+  }): Promise<PendingLanePage> {
     const after = page.after === null ? 0 : Number(page.after);
-    const { left, next } = await workLeftAfter(this.#state, { after, limit: page.limit });
+    const { lanes, next } = await pendingLanesAfter(this.#state, { after, limit: page.limit });
     return {
-      left: left.filter(({ worker }) => worker === null),
+      lanes: lanes.filter(({ worker }) => worker === null),
       next: next === null ? null : String(next),
     };
   }
 
+  async overdue(query: OverdueQuery): Promise<LanePage> {
+    return this.#isFormer(query.worker) ? { lanes: [], next: null } : overdueLanes(this.#state, query);
+  }
+
   async release(command: { readonly worker: number; readonly webhooks: readonly Handover[] }): Promise<void> {
-    const { words, database, announcer } = this.#state;
-    await words.look(command.webhooks.map(({ state }) => state.webhookId));
-    const known = command.webhooks.filter(({ state }) => words.find(state.webhookId) !== null);
+    const { strings, database, announcer } = this.#state;
+    if (this.#isFormer(command.worker)) return;
+    await strings.lookUp(command.webhooks.map(({ state }) => state.webhookId));
+    const known = command.webhooks.filter(({ state }) => strings.find(state.webhookId) !== null);
     if (known.length === 0) return;
     const states = known.map(({ state }) => state);
     const rows = await database.rows<[lane: number]>(releaseSql, [
       command.worker,
-      numbers(states.map(({ webhookId }) => words.ref(webhookId))),
+      numbers(states.map(({ webhookId }) => strings.ref(webhookId))),
       `{${known.map(({ rateFullAt }) => rateFullAt ?? "NULL").join(",")}}`,
       numbers(states.map(({ pausedUntil }) => pausedUntil)),
       texts(states.map(({ pauseReason }) => pauseReason)),
       numbers(states.map(({ lastSuccessAt }) => lastSuccessAt)),
       texts(states.map(({ circuit }) => circuit)),
       texts(states.map(({ health }) => health)),
-      numbers(states.map(({ fence }) => fence ?? null)),
+      numbers(states.map(({ ownerEpoch }) => ownerEpoch ?? null)),
     ]);
     announcer.announce(rows.map(([lane]) => lane));
   }
 
-  /** Reads and frees: freed at once, what is not named would be whatever the worker owns when a late call arrives. */
+  /** Reads and frees in two statements: one that arrives late would free webhooks that the worker acquired since. */
   async keepOnly(command: {
     readonly worker: number;
     readonly webhookIds: readonly string[];
   }): Promise<void> {
     const { database, announcer } = this.#state;
     const { worker } = command;
+    if (this.#isFormer(worker)) return;
     const kept = numbers(await this.#refs(command.webhookIds));
-    const owned = await database.rows<[webhook: number, fence: number]>(ownedBesideSql, [worker, kept]);
+    const owned = await database.rows<[webhook: number, ownerEpoch: number]>(ownedBesideSql, [worker, kept]);
     if (owned.length === 0) return;
-    const rows = await database.rows<[lane: number]>(freeUnservedSql, [
+    const rows = await database.rows<[lane: number]>(freeNamedSql, [
       worker,
       numbers(owned.map(([webhook]) => webhook)),
-      numbers(owned.map(([, fence]) => fence)),
+      numbers(owned.map(([, ownerEpoch]) => ownerEpoch)),
     ]);
     announcer.announce(rows.map(([lane]) => lane));
   }
 
   async retire(worker: number): Promise<void> {
-    await this.#state.database.rows(retireSql, [worker]);
+    if (!this.#isFormer(worker)) await this.#state.database.rows(retireSql, [worker]);
   }
 
   async pools(): Promise<ReadonlyMap<string, number>> {
@@ -144,6 +182,7 @@ export class PostgresOwnership implements OwnershipStore {
   }
 
   async leave(worker: number): Promise<void> {
+    if (this.#isFormer(worker)) return;
     const rows = await this.#state.database.rows<[lane: number]>(leaveSql, [worker]);
     this.#state.announcer.announce(rows.map(([lane]) => lane));
   }
@@ -160,6 +199,7 @@ export class PostgresOwnership implements OwnershipStore {
     query: { readonly worker: number } | { readonly webhookIds: readonly string[] },
   ): Promise<readonly RuntimeOrder[]> {
     const { database } = this.#state;
+    if ("worker" in query && this.#isFormer(query.worker)) return [];
     type Row = [ref: number, webhookId: string, order: string];
     const rows =
       "worker" in query
@@ -169,35 +209,40 @@ export class PostgresOwnership implements OwnershipStore {
   }
 
   async report(rows: readonly EndpointReportRow[]): Promise<void> {
-    const { words, aside } = this.#state;
-    await words.look(rows.map(({ webhookId }) => webhookId));
-    const known = rows.filter(({ webhookId }) => words.find(webhookId) !== null);
+    const { strings, aside } = this.#state;
+    await strings.lookUp(rows.map(({ webhookId }) => webhookId));
+    const known = rows.filter(({ webhookId }) => strings.find(webhookId) !== null);
     if (known.length === 0) return;
     await aside.rows(reportSql, [
-      numbers(known.map(({ webhookId }) => words.ref(webhookId))),
-      numbers(known.map(({ fence }) => fence)),
+      numbers(known.map(({ webhookId }) => strings.ref(webhookId))),
+      numbers(known.map(({ ownerEpoch }) => ownerEpoch)),
       texts(known.map(({ document }) => document)),
     ]);
   }
 
   async reports(webhookIds: readonly string[]): Promise<readonly EndpointReportRow[]> {
-    const rows = await this.#state.database.rows<[webhookId: string, fence: number, document: string]>(
+    const rows = await this.#state.database.rows<[webhookId: string, ownerEpoch: number, document: string]>(
       reportsSql,
       [texts(webhookIds)],
     );
-    return rows.map(([webhookId, fence, document]) => ({ webhookId, fence, document }));
+    return rows.map(([webhookId, ownerEpoch, document]) => ({ webhookId, ownerEpoch, document }));
   }
 
   async followed({ worker, refs }: Parameters<OwnershipStore["followed"]>[0]): Promise<void> {
-    if (refs.length > 0) await this.#state.database.rows(followedSql, [worker, numbers(refs)]);
+    if (refs.length > 0 && !this.#isFormer(worker))
+      await this.#state.database.rows(followedSql, [worker, numbers(refs)]);
   }
 
-  async lead(duty: {
+  async acquireLeadership(leadership: {
     readonly name: string;
     readonly holder: string;
     readonly forMs: number;
   }): Promise<boolean> {
-    const rows = await this.#state.database.rows(leadSql, [duty.name, duty.holder, duty.forMs]);
+    const rows = await this.#state.database.rows(acquireLeadershipSql, [
+      leadership.name,
+      leadership.holder,
+      leadership.forMs,
+    ]);
     return rows.length > 0;
   }
 
@@ -205,27 +250,32 @@ export class PostgresOwnership implements OwnershipStore {
     return this.#state.database.rows<AcquireRow>(sql, values);
   }
 
+  /** Of an earlier incarnation of the database: as good as reaped, and the number may be somebody else's. */
+  #isFormer(worker: number): boolean {
+    return this.#state.membership.former.has(worker);
+  }
+
   /** A webhook that has no number never had a delivery, so there is nothing to own. */
   async #refs(ids: readonly string[]): Promise<readonly number[]> {
     if (ids.length === 0) return [];
-    const { words } = this.#state;
-    await words.look(ids);
-    return ids.map((id) => words.find(id)).filter((ref) => ref !== null);
+    const { strings } = this.#state;
+    await strings.lookUp(ids);
+    return ids.map((id) => strings.find(id)).filter((ref) => ref !== null);
   }
 
   async #acquired(rows: readonly AcquireRow[]): Promise<Acquisition> {
-    const { words, lanes } = this.#state;
-    const taken = Map.groupBy(rows, ([webhook]) => webhook);
-    taken.delete(null);
-    await words.load([...taken.keys()].flatMap((webhook) => webhook ?? []));
+    const { strings, lanes } = this.#state;
+    const acquired = Map.groupBy(rows, ([webhook]) => webhook);
+    acquired.delete(null);
+    await strings.load([...acquired.keys()].flatMap((webhook) => webhook ?? []));
     await lanes.load(rows.flatMap(laneIn));
-    const webhooks = [...taken].map(([webhook, group]): AcquiredWebhook => {
-      const webhookId = words.text(webhook ?? 0);
+    const webhooks = [...acquired].map(([webhook, group]): AcquiredWebhook => {
+      const webhookId = strings.text(webhook ?? 0);
       const first = group[0] ?? noRow;
-      const [, fence, rateHanded] = first;
+      const [, ownerEpoch, rateHanded] = first;
       return {
         webhookId,
-        fence,
+        ownerEpoch,
         runtime: runtimeOf(webhookId, first),
         rate: rateOf(rateHanded),
         lanes: group.flatMap(laneIn).map((lane) => lanes.byRef(lane).key),
@@ -239,6 +289,8 @@ export class PostgresOwnership implements OwnershipStore {
 function laneIn([, , , , , , , , , lane]: AcquireRow): readonly number[] {
   return lane === null ? [] : [lane];
 }
+
+const nobody = { worker: null, token: null };
 
 const noRow: AcquireRow = [null, 0, null, false, null, null, null, null, null, null, null, 0];
 

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from "./database.ts";
+import type { Transaction, Transactor } from "./database.ts";
 import type { RetentionStep } from "./retention.ts";
 
 /** Months that are there before they begin. */
@@ -17,10 +17,10 @@ const movedMax = 10_000;
  * clock that jumped or an upkeep that never ran loses nothing.
  */
 export class Partitions {
-  readonly #database: Database;
+  readonly #database: Transactor;
   #madeUntil = 0;
 
-  constructor(database: Database) {
+  constructor(database: Transactor) {
     this.#database = database;
   }
 

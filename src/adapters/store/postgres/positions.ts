@@ -27,16 +27,14 @@ export async function drawNumbers(
 ): Promise<Numbers> {
   const { eventsByTenant } = need;
   const events = [...eventsByTenant.values()].reduce((sum, count) => sum + count, 0);
-  const rows = await transaction.rows<[kind: number, tenant: number, value: number, xid: string]>(
+  const rows = await transaction.rows<NumberRow>(
     `WITH bumped AS (
        INSERT INTO posthorn.tenant_sequences AS s (tenant, last)
        SELECT tenant, count FROM unnest($1::int[], $2::bigint[]) AS t (tenant, count) ORDER BY tenant
        ON CONFLICT (tenant) DO UPDATE SET last = s.last + excluded.last RETURNING s.tenant, s.last)
-     SELECT 0, tenant, last, pg_current_xact_id()::text FROM bumped
-     UNION ALL SELECT 1, 0, nextval('posthorn.event_blocks'), pg_current_xact_id()::text
-       FROM generate_series(1, $3::int)
-     UNION ALL SELECT 2, 0, nextval('posthorn.delivery_blocks'), pg_current_xact_id()::text
-       FROM generate_series(1, $4::int)`,
+     SELECT 0, tenant, last FROM bumped
+     UNION ALL SELECT 1, 0, nextval('posthorn.event_blocks') FROM generate_series(1, $3::int)
+     UNION ALL SELECT 2, 0, nextval('posthorn.delivery_blocks') FROM generate_series(1, $4::int)`,
     [
       numbers([...eventsByTenant.keys()]),
       numbers([...eventsByTenant.values()]),
@@ -44,9 +42,10 @@ export async function drawNumbers(
       Math.ceil(need.deliveries / blockSize),
     ],
   );
-  if (rows[0] !== undefined) transaction.identify(rows[0][3]);
   return numbersFrom(rows, eventsByTenant);
 }
+
+type NumberRow = [kind: number, tenant: number, value: number];
 
 /** Gives back what duplicates did not use. The tenants are still locked, so nobody has seen the higher number. */
 export async function giveBackNumbers(
@@ -62,10 +61,7 @@ export async function giveBackNumbers(
   );
 }
 
-function numbersFrom(
-  rows: readonly (readonly [kind: number, tenant: number, value: number, xid: string])[],
-  eventsByTenant: ReadonlyMap<number, number>,
-): Numbers {
+function numbersFrom(rows: readonly NumberRow[], eventsByTenant: ReadonlyMap<number, number>): Numbers {
   const ofKind = (kind: number) => rows.filter((row) => row[0] === kind);
   const unused = new Map(eventsByTenant);
   const lasts = new Map(ofKind(0).map(([, tenant, last]) => [tenant, last]));

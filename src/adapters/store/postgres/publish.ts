@@ -8,7 +8,7 @@ import type {
 import { priorityCodes } from "../codes.ts";
 import { numbers, storable, texts } from "./columns.ts";
 import type { Transaction } from "./database.ts";
-import type { DeliveryRows } from "./delivery-rows.ts";
+import type { DeliveryRows, StoredRow } from "./delivery-rows.ts";
 import { EventRows } from "./event-rows.ts";
 import { giveBackNumbers, type Numbers } from "./positions.ts";
 import type { StoreState } from "./state.ts";
@@ -41,7 +41,7 @@ export class PublishBatch {
   readonly #events = new EventRows();
   #earlier = new Map<string, Earlier>();
   /** Ordered lanes in which something waits that is not ours: what is new must wait behind it. */
-  #behindOthers = new Set<number>();
+  readonly #behindOthers: Set<number>;
 
   constructor(
     state: StoreState,
@@ -49,12 +49,20 @@ export class PublishBatch {
       readonly transaction: Transaction;
       readonly numbers: Numbers;
       readonly deliveries: DeliveryRows;
+      /** In which this process may hold leases that it does not know of. */
+      readonly lostLanes: ReadonlySet<number>;
     },
   ) {
     this.#state = state;
     this.#transaction = context.transaction;
     this.#numbers = context.numbers;
     this.#deliveries = context.deliveries;
+    this.#behindOthers = new Set(context.lostLanes);
+  }
+
+  /** Once they are written. */
+  get firstEvent(): StoredRow | null {
+    return this.#events.first;
   }
 
   async run(commands: readonly PublishCommand[]): Promise<readonly PublishResult[]> {
@@ -68,7 +76,7 @@ export class PublishBatch {
 
   #publish(command: PublishCommand): PublishResult {
     const { event } = command;
-    const tenant = this.#state.words.ref(event.tenantId);
+    const tenant = this.#state.strings.ref(event.tenantId);
     const known = isKeyed(command) ? this.#earlier.get(keyName(tenant, event)) : undefined;
     if (known !== undefined && known.expiresAt > event.createdAt) return answerTo(event, known);
     const seq = this.#numbers.nextEvent();
@@ -83,11 +91,11 @@ export class PublishBatch {
     { event, deliveries }: PublishCommand,
     ref: { readonly seq: number; readonly tenant: number; readonly sequenceNumber: number },
   ): void {
-    const { words } = this.#state;
+    const { strings } = this.#state;
     this.#events.add(event, {
       ...ref,
-      eventType: words.ref(event.eventType),
-      contentType: words.ref(event.contentType),
+      eventType: strings.ref(event.eventType),
+      contentType: strings.ref(event.contentType),
       priority: priorityCodes.encode[event.priority],
       deliveries: deliveries.length,
     });
@@ -140,7 +148,7 @@ export class PublishBatch {
        JOIN posthorn.dedup_keys k ON k.tenant = w.tenant AND k.key = w.key
        JOIN posthorn.events e ON e.id = k.event JOIN posthorn.words t ON t.ref = e.event_type`,
       [
-        numbers(keyed.map(({ event }) => this.#state.words.ref(event.tenantId))),
+        numbers(keyed.map(({ event }) => this.#state.strings.ref(event.tenantId))),
         texts(keyed.map(({ event }) => event.idempotencyKey)),
       ],
     );
@@ -169,9 +177,9 @@ export class PublishBatch {
        WHERE EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL)
          OR EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NOT NULL
            AND (q.owner <> $3 OR q.lease_until <= w.now))`,
-      [numbers([...asked.keys()]), numbers([...asked.values()]), this.#state.owner],
+      [numbers([...asked.keys()]), numbers([...asked.values()]), this.#state.processNumber],
     );
-    this.#behindOthers = new Set(rows.map(([lane]) => lane));
+    for (const [lane] of rows) this.#behindOthers.add(lane);
   }
 }
 

@@ -1,8 +1,16 @@
-import type { ApiKey, EventType, RegistryStore, Tenant } from "../../../ports/store/registry.ts";
-import { toTenant } from "../registry-rows.ts";
+import type {
+  ApiKey,
+  EventType,
+  EventTypeKey,
+  EventTypePage,
+  EventTypeQuery,
+  RegistryStore,
+  Tenant,
+} from "../../../ports/store/registry.ts";
+import { startOf, toEventTypePage, toTenant } from "../registry-rows.ts";
 import type { Database } from "./database.ts";
 
-/** Small tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
+/** Tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
 export class PostgresRegistry implements RegistryStore {
   readonly #database: Database;
 
@@ -51,16 +59,50 @@ export class PostgresRegistry implements RegistryStore {
     );
   }
 
-  async deleteEventType(query: { readonly tenantId: string; readonly name: string }): Promise<boolean> {
+  async deleteEventType({ tenantId, name }: EventTypeKey): Promise<boolean> {
     const rows = await this.#database.rows(
       "DELETE FROM posthorn.event_types WHERE tenant = $1 AND name = $2 RETURNING 1",
-      [query.tenantId, query.name],
+      [tenantId, name],
     );
     return rows.length > 0;
   }
 
-  async eventTypes(): Promise<readonly EventType[]> {
-    return this.#documents<EventType>("SELECT document FROM posthorn.event_types ORDER BY tenant, name");
+  async eventType({ tenantId, name }: EventTypeKey): Promise<EventType | null> {
+    const [row] = await this.#database.rows<[document: string]>(
+      "SELECT document FROM posthorn.event_types WHERE tenant = $1 AND name = $2",
+      [tenantId, name],
+    );
+    return row === undefined ? null : (JSON.parse(row[0]) as EventType);
+  }
+
+  /** The bytes are summed up without reading the documents, so that no more of them travel than are shown. */
+  async eventTypePage(query: EventTypeQuery): Promise<EventTypePage> {
+    const { tenantId, limit, offset, bytesMax } = query;
+    const rows = await this.#database.rows<[document: string, fetched: number]>(
+      `SELECT t.document, sized.fetched FROM (
+         SELECT tenant, name, count(*) OVER () AS fetched, row_number() OVER place AS place,
+           sum(bytes) OVER place - bytes AS before
+         FROM (SELECT tenant, name, octet_length(document) AS bytes FROM posthorn.event_types
+           WHERE ($1::text IS NULL OR tenant = $1) AND (tenant, name) > ($2, $3)
+           ORDER BY tenant, name LIMIT $4 OFFSET $5) AS page
+         WINDOW place AS (ORDER BY tenant, name)) AS sized
+       JOIN posthorn.event_types t USING (tenant, name)
+       WHERE (sized.before < $6 OR sized.place = 1) AND sized.place <= $7 ORDER BY tenant, name`,
+      [tenantId, ...startOf(query), limit + 1, offset, bytesMax, limit],
+    );
+    return toEventTypePage(
+      rows.map(([document]) => document),
+      rows.length < (rows[0]?.[1] ?? 0),
+    );
+  }
+
+  async eventTypeUsage(tenantId: string): Promise<{ readonly count: number; readonly bytes: number }> {
+    const [row] = await this.#database.rows<[count: number, bytes: number]>(
+      `SELECT count(*), coalesce(sum(octet_length(document)), 0)::bigint FROM posthorn.event_types
+       WHERE tenant = $1`,
+      [tenantId],
+    );
+    return { count: row?.[0] ?? 0, bytes: row?.[1] ?? 0 };
   }
 
   /** What was saved as `Document` comes back as one. */

@@ -1,28 +1,32 @@
 import type { Settlement, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
+import { attemptNotesText } from "../attempt-notes.ts";
 import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
-import { tierSpan } from "../rank.ts";
+import { tierSpan } from "../queue-position.ts";
 import { booleans, decimals, numbers, plainWords, texts } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import type { Runner } from "./database.ts";
 
 /**
- * Ends or reschedules every delivery whose fence is the newest, with its attempt, its dead letter and the counters. A
- * later success keeps the category of the last failure.
+ * Ends or reschedules every delivery whose lease token is the newest, with its attempt, its dead letter and the
+ * counters. A later success keeps the category of the last failure.
  *
  * Tells of each settled row its place in the batch, and its lane when others may go on there: it is ordered, something
  * is free in it, and this process holds nothing more of it.
  *
  * One statement, because a settlement is the most frequent write. Its steps read from each other, which is what orders
- * them: `ended` and `kept` decide by the fence and lock rows of `queue`, only what they return is changed in `deliveries`
- * (`done`), and only that has an attempt. Requeues, expiry and cancelling lock in the same order, `queue` first. Rows are
- * found by their keys; what `unnest` brings is the batch.
+ * them: `ended` and `kept` decide by the lease token and lock rows of `queue`, only what they return is changed in
+ * `deliveries` (`done`), and only that has an attempt. Requeues, expiry and cancelling lock in the same order, `queue`
+ * first. Rows are found by their keys; what `unnest` brings is the batch.
+ *
+ * `given` leaves out what is not the delivery that was leased: after a restore its position may be another one's.
  *
  * The EXISTS at the end sees the queue as it was before the statement, hence `<> s.delivery`.
  */
 const settleSql = `WITH given AS (
-    SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
-      $8::text[], $9::bigint[], $10::smallint[], $11::int[])
-    AS g (at, ref, fence, state, attempt_count, due_at, first_attempt_at, reason, settled_at, category, number)),
+    SELECT g.* FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
+      $8::text[], $9::bigint[], $10::smallint[], $11::int[], $27::uuid[])
+    AS g (at, ref, fence, state, attempt_count, due_at, first_attempt_at, reason, settled_at, category, number, id)
+    JOIN posthorn.deliveries d ON d.seq = g.ref AND d.id = g.id),
   ended AS (
     DELETE FROM posthorn.queue q USING given g
     WHERE q.delivery = g.ref AND q.fence = g.fence AND g.state > ${waitingMax}
@@ -45,13 +49,15 @@ const settleSql = `WITH given AS (
     RETURNING g.at, d.seq, d.tenant, d.webhook, d.state),
   attempted AS (
     INSERT INTO posthorn.attempts (delivery, webhook, id, number, outcome, state_unknown, category, status_code,
-      response_sample, error_message, duration_ms, scheduled_at, executed_at, next_retry_at)
+      response_sample, error_message, duration_ms, scheduled_at, executed_at, next_retry_at, notes)
     SELECT done.seq, done.webhook, a.id, a.number, a.outcome, a.state_unknown, a.category, a.status_code,
-      a.response_sample, a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at
+      a.response_sample, a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at,
+      a.notes
     FROM done JOIN unnest($12::int[], $13::uuid[], $14::int[], $15::smallint[], $16::boolean[], $17::smallint[],
-      $18::int[], $19::text[], $20::text[], $21::double precision[], $22::bigint[], $23::bigint[], $24::bigint[])
+      $18::int[], $19::text[], $20::text[], $21::double precision[], $22::bigint[], $23::bigint[], $24::bigint[],
+      $25::text[])
     AS a (at, id, number, outcome, state_unknown, category, status_code, response_sample, error_message, duration_ms,
-      scheduled_at, executed_at, next_retry_at) ON a.at = done.at),
+      scheduled_at, executed_at, next_retry_at, notes) ON a.at = done.at),
   dead AS (
     INSERT INTO posthorn.dead_letters (delivery, tenant) SELECT seq, tenant FROM done WHERE state = ${exhausted}),
   counted AS (${addToCounters(
@@ -61,19 +67,19 @@ const settleSql = `WITH given AS (
   SELECT s.at, CASE WHEN s.ordered
     AND EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = s.lane AND q.owner IS NULL)
     AND NOT EXISTS (SELECT FROM posthorn.queue q
-      WHERE q.lane = s.lane AND q.owner IS NOT NULL AND q.owner = $25 AND q.delivery <> s.delivery)
+      WHERE q.lane = s.lane AND q.owner IS NOT NULL AND q.owner = $26 AND q.delivery <> s.delivery)
     THEN s.lane END
   FROM settled s`;
 
 /** In the order of the batch, and the lanes in which others may go on. */
 export interface SettleResult {
   readonly settled: readonly boolean[];
-  readonly lanesLeft: readonly number[];
+  readonly freeLanes: readonly number[];
 }
 
 export interface SettleBatch {
   readonly settlements: readonly Settlement[];
-  readonly owner: number;
+  readonly processNumber: number;
   /** Whether it was tried before and nobody knows what became of that: the connection was lost. */
   readonly isInDoubt: (settlement: Settlement) => boolean;
 }
@@ -81,21 +87,23 @@ export interface SettleBatch {
 export async function writeSettlements(runner: Runner, batch: SettleBatch): Promise<SettleResult> {
   const settled = batch.settlements.map(() => false);
   const given = firstOfEachLease(batch.settlements);
-  if (given.length === 0) return { settled, lanesLeft: [] };
+  if (given.length === 0) return { settled, freeLanes: [] };
   const rows = await runner.rows<[at: number, lane: number | null]>(settleSql, [
     ...progressColumns(given),
     ...attemptColumns(given),
-    batch.owner,
+    batch.processNumber,
+    plainWords(given.map(({ lease }) => lease.deliveryId)),
   ]);
   for (const [at] of rows) settled[at] = true;
   const doubtful = given.filter(({ at, settlement }) => settled[at] !== true && batch.isInDoubt(settlement));
   for (const at of await writtenBefore(runner, doubtful)) settled[at] = true;
-  return { settled, lanesLeft: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
+  return { settled, freeLanes: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
 }
 
 /**
- * Rewrites what is remembered of webhooks; of two states of one webhook the last stays. Former owners write nothing: the
- * fence has to be that of the ownership, and the ownership somebody's. In an order that all share, as release does.
+ * Rewrites what is remembered of webhooks; of two states of one webhook the last stays. Former owners write nothing:
+ * the owner epoch has to be that of the ownership, and the ownership somebody's. In an order that all share, as release
+ * does.
  */
 export async function writeWebhookStates(
   runner: Runner,
@@ -121,7 +129,7 @@ export async function writeWebhookStates(
       numbers(states.map(({ lastSuccessAt }) => lastSuccessAt)),
       texts(states.map(({ circuit }) => circuit)),
       texts(states.map(({ health }) => health)),
-      numbers(states.map(({ fence }) => fence ?? null)),
+      numbers(states.map(({ ownerEpoch }) => ownerEpoch ?? null)),
     ],
   );
 }
@@ -130,11 +138,11 @@ export async function writeWebhookStates(
 async function writtenBefore(runner: Runner, doubtful: readonly Placed[]): Promise<readonly number[]> {
   if (doubtful.length === 0) return [];
   const rows = await runner.rows<[at: number]>(
-    `SELECT g.at FROM unnest($1::int[], $2::bigint[], $3::smallint[], $4::bigint[], $5::int[], $6::uuid[])
-       AS g (at, ref, state, settled_at, number, id)
+    `SELECT g.at FROM unnest($1::int[], $2::bigint[], $3::smallint[], $4::bigint[], $5::int[], $6::uuid[], $7::uuid[])
+       AS g (at, ref, state, settled_at, number, id, delivery)
      WHERE CASE WHEN g.id IS NULL
        THEN EXISTS (SELECT FROM posthorn.deliveries d
-         WHERE d.seq = g.ref AND d.state = g.state AND d.completed_at = g.settled_at)
+         WHERE d.seq = g.ref AND d.id = g.delivery AND d.state = g.state AND d.completed_at = g.settled_at)
        ELSE EXISTS (SELECT FROM posthorn.attempts a
          WHERE a.delivery = g.ref AND a.number = g.number AND a.id = g.id) END`,
     [
@@ -144,6 +152,7 @@ async function writtenBefore(runner: Runner, doubtful: readonly Placed[]): Promi
       numbers(doubtful.map(({ settledAt }) => settledAt)),
       numbers(doubtful.map(({ attempt }) => attempt?.number ?? null)),
       plainWords(doubtful.map(({ attempt }) => attempt?.id ?? null)),
+      plainWords(doubtful.map(({ lease }) => lease.deliveryId)),
     ],
   );
   return rows.map(([at]) => at);
@@ -154,22 +163,22 @@ interface Placed extends Settlement {
   readonly settlement: Settlement;
 }
 
-/** The first settlement ends its lease, so a second one with the same lease has lost it. Fence 0 is no lease. */
+/** The first settlement ends its lease, so a second one with the same lease has lost it. Lease token 0 is no lease. */
 function firstOfEachLease(settlements: readonly Settlement[]): readonly Placed[] {
   const first = new Map<string, Placed>();
   for (const [at, settlement] of settlements.entries()) {
-    const { ref, fence } = settlement.lease;
-    const name = `${ref} ${fence}`;
-    if (fence > 0 && !first.has(name)) first.set(name, { ...settlement, at, settlement });
+    const { ref, leaseToken } = settlement.lease;
+    const name = `${ref} ${leaseToken}`;
+    if (leaseToken > 0 && !first.has(name)) first.set(name, { ...settlement, at, settlement });
   }
-  return [...first.values()];
+  return [...first.values()].toSorted((left, right) => left.lease.ref - right.lease.ref);
 }
 
 function progressColumns(given: readonly Placed[]): readonly string[] {
   return [
     numbers(given.map(({ at }) => at)),
     numbers(given.map(({ lease }) => lease.ref)),
-    numbers(given.map(({ lease }) => Math.min(lease.fence, fenceMax))),
+    numbers(given.map(({ lease }) => Math.min(lease.leaseToken, leaseTokenMax))),
     numbers(given.map(({ progress }) => stateCodes.encode[progress.state])),
     numbers(given.map(({ progress }) => progress.attemptCount)),
     numbers(given.map(({ progress }) => progress.dueAt)),
@@ -197,11 +206,12 @@ function attemptColumns(given: readonly Placed[]): readonly string[] {
     numbers(made.map(({ scheduledAt }) => scheduledAt)),
     numbers(made.map(({ executedAt }) => executedAt)),
     numbers(made.map(({ nextRetryAt }) => nextRetryAt)),
+    texts(made.map(({ notes }) => attemptNotesText(notes))),
   ];
 }
 
 /** The largest number of its column; no lease has it. */
-const fenceMax = 2 ** 31 - 1;
+const leaseTokenMax = 2 ** 31 - 1;
 
 function categoryCode(category: keyof typeof categoryCodes.encode | null): number | null {
   return category === null ? null : categoryCodes.encode[category];

@@ -14,7 +14,7 @@ class ScriptedDatabase {
     let floor = this.floor;
     const number = this.#transactions;
     const result = await work({
-      identify: () => undefined,
+      provenBy: () => undefined,
       rows: async (sql: string, values: readonly unknown[] = []) => {
         if (sql.includes("INSERT")) floor = Number(values[1]);
         if (sql.includes("snapshot_xmin")) return [[floor, number]] as never;

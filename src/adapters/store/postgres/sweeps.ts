@@ -1,5 +1,5 @@
 import type { StepResult } from "../../../ports/store/upkeep.ts";
-import type { Database, Transaction } from "./database.ts";
+import type { Transaction, Transactor } from "./database.ts";
 
 /** What one window of a sweep held. */
 export interface Visit {
@@ -41,11 +41,11 @@ export const windowRows = 2_000;
  * everything has ended that was under way then: nothing can turn up below it any more.
  */
 export class Sweep {
-  readonly #database: Database;
+  readonly #database: Transactor;
   readonly #name: string;
   #place: Place = { cursor: null, floor: 0, clean: 0, certain: 0, last: { clean: 0, transaction: never } };
 
-  constructor(database: Database, name: string) {
+  constructor(database: Transactor, name: string) {
     this.#database = database;
     this.#name = name;
   }

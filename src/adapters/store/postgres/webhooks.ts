@@ -118,6 +118,11 @@ export class PostgresWebhooks implements WebhookStore {
     return row === undefined ? null : { webhookId: row[0], tenantId: row[1] };
   }
 
+  async hasSecrets(): Promise<boolean> {
+    const rows = await this.#database.rows("SELECT 1 FROM posthorn.secrets LIMIT 1");
+    return rows.length > 0;
+  }
+
   async deletedWithWork(): Promise<readonly string[]> {
     const rows = await this.#database.rows<[id: string]>(
       "SELECT id FROM posthorn.webhooks WHERE cancel_due ORDER BY seq",

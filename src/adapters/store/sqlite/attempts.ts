@@ -27,7 +27,7 @@ export class AttemptReader {
     this.#state = state;
     this.#ofDelivery = connection.prepare(
       `SELECT a.key & 65535, a.id, a.outcome, a.unknown, a.category, a.status_code, a.response_sample,
-         a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at
+         a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes
        FROM deliveries d CROSS JOIN attempts a ON a.key ${keysOf} WHERE d.id = ? ORDER BY a.key`,
     );
     // Newest deliveries of one chunk first; their attempts are found through the primary key.
@@ -48,10 +48,10 @@ export class AttemptReader {
     readonly tenantId: string | null;
     readonly since: number;
   }): Promise<AttemptStats> {
-    const { connection, words } = this.#state;
+    const { connection, strings } = this.#state;
     const summary = new AttemptSummary(query.since);
-    const webhook = connection.read(() => words.find(query.webhookId));
-    const tenant = connection.read(() => (query.tenantId === null ? null : words.find(query.tenantId)));
+    const webhook = connection.read(() => strings.find(query.webhookId));
+    const tenant = connection.read(() => (query.tenantId === null ? null : strings.find(query.tenantId)));
     let before: number | null = webhook === null ? null : Number.MAX_SAFE_INTEGER;
     while (webhook !== null && before !== null && summary.read < attemptsReadMax) {
       const from: number = before;

@@ -8,6 +8,9 @@ import type { TransactionListener } from "./connection.ts";
  *
  * The thread starts when the WAL first grows long, so a quiet installation never has it. If it cannot be started or
  * falls behind, SQLite's own checkpoint inside a commit (`walPagesMax` in connection.ts) still bounds the file.
+ *
+ * Nothing here may fail anybody: what is copied is committed already. After an error (a full disk, a file that cannot be
+ * opened) it rests for some commits and tries again; a commit meets the same cause where it is told.
  */
 export class Checkpointer implements TransactionListener {
   readonly #file: string;
@@ -15,9 +18,11 @@ export class Checkpointer implements TransactionListener {
   readonly #finish: StatementSync;
   #worker: Worker | null = null;
   #commits = 0;
+  /** Looks again when this many commits are written. */
+  #restsUntil = 0;
   #running = false;
   #rounds = 0;
-  #failed = false;
+  #closed = false;
 
   constructor(db: DatabaseSync, options: { readonly file: string }) {
     this.#file = options.file;
@@ -27,19 +32,36 @@ export class Checkpointer implements TransactionListener {
 
   afterCommit(): void {
     this.#commits += 1;
-    if (this.#running || this.#failed || this.#commits % commitsPerLook !== 0) return;
-    if (this.#pagesLeft() >= pagesPerRound) this.#ask();
+    if (this.#running || this.#closed || this.#commits % commitsPerLook !== 0) return;
+    if (this.#commits >= this.#restsUntil)
+      this.#try(() => {
+        if (this.#pagesLeft() >= pagesPerRound) this.#ask();
+      });
   }
 
   /** Ends the thread; resolves when its connection is closed. */
   async close(): Promise<void> {
     const worker = this.#worker;
     this.#worker = null;
-    this.#failed = true;
+    this.#closed = true;
     if (worker === null) return;
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     worker.postMessage("close");
     await ended;
+  }
+
+  #try(step: () => void): void {
+    try {
+      step();
+    } catch {
+      this.#rest();
+    }
+  }
+
+  #rest(): void {
+    this.#running = false;
+    this.#rounds = 0;
+    this.#restsUntil = this.#commits + commitsOfRest;
   }
 
   #ask(): void {
@@ -54,16 +76,20 @@ export class Checkpointer implements TransactionListener {
     const worker = new Worker(new URL(`./checkpoint-worker${ending}`, import.meta.url), {
       workerData: { file: this.#file },
     });
-    worker.on("message", () => this.#roundDone());
-    worker.on("error", () => {
-      this.#failed = true;
+    worker.on("message", () => this.#try(() => this.#roundDone()));
+    // "exit" follows.
+    worker.on("error", () => undefined);
+    worker.on("exit", () => {
+      if (this.#worker !== worker) return;
+      this.#worker = null;
+      this.#rest();
     });
     return worker;
   }
 
   #roundDone(): void {
     this.#running = false;
-    if (this.#failed) return;
+    if (this.#closed) return;
     this.#rounds += 1;
     if (this.#pagesLeft() > pagesToFinish && this.#rounds < roundsMax) {
       this.#ask();
@@ -82,6 +108,8 @@ export class Checkpointer implements TransactionListener {
 
 /** Looking costs two microseconds. */
 const commitsPerLook = 16;
+/** After an error. */
+const commitsOfRest = 256;
 /** 16 MiB with pages of 8 KiB. */
 const pagesPerRound = 2048;
 /** So few that the writer copies them in a few milliseconds. */

@@ -3,15 +3,15 @@ import type { Priority } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult } from "../../../ports/store/deliveries.ts";
 import { decode, formatCodes, priorityCodes, stateCodes, waitingMax } from "../codes.ts";
 import type { EntryRow, LaneEntry } from "./lane-queue.ts";
-import { rankMax, tierSpan, withinTier } from "../rank.ts";
+import { queuePositionMax, tierSpan, withinTier } from "../queue-position.ts";
 import type { StoreState } from "./state.ts";
-import type { StoredLane } from "./words.ts";
+import type { StoredLane } from "./string-table.ts";
 
 type HeadRow = [priority: number, dueAt: number, state: number];
 type ClaimRow = [
   id: string,
-  webhook: number,
-  tenant: number,
+  webhook: string,
+  tenant: string,
   eventId: string,
   eventType: number,
   priority: number,
@@ -30,6 +30,7 @@ type ClaimRow = [
   sequenceNumber: number,
   raw: number,
   eventPriority: number,
+  webhookTenant: string | null,
 ];
 
 /** The result being filled; `more` and `nextDueAt` as in the port. */
@@ -52,10 +53,12 @@ export class Claimer {
     const { connection } = state;
     this.#state = state;
     this.#row = connection.prepare(
-      `SELECT d.id, d.webhook, d.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count, d.created_at,
+      `SELECT d.id, webhook.word, tenant.word, e.id, e.event_type, d.priority, d.state, d.attempt_count, d.created_at,
          d.first_attempt_at, d.due_at, d.reason, e.content_type, e.body, d.format, e.timestamp, e.source,
-         e.idempotency_key, e.sequence_number, e.raw, e.priority
-       FROM deliveries d JOIN events e ON e.seq = d.event WHERE d.seq = ?`,
+         e.idempotency_key, e.sequence_number, e.raw, e.priority, w.tenant
+       FROM deliveries d JOIN events e ON e.seq = d.event LEFT JOIN words tenant ON tenant.ref = e.tenant
+       LEFT JOIN words webhook ON webhook.ref = d.webhook LEFT JOIN webhooks w ON w.id = webhook.word
+       WHERE d.seq = ?`,
     );
     this.#head = connection.prepare("SELECT priority, due_at, state FROM deliveries WHERE seq = ?");
   }
@@ -88,7 +91,7 @@ export class Claimer {
     for (const priority of priorityCodes.decode) {
       const tier = priorityCodes.encode[priority];
       // Counts every lane, but most stores use one priority, and then two thirds of the seeks are saved.
-      if (this.#state.tally.waiting[tier as 0 | 1 | 2] > 0) this.#claimTier(work, priority);
+      if (this.#state.counters.waiting[tier as 0 | 1 | 2] > 0) this.#claimTier(work, priority);
     }
   }
 
@@ -97,13 +100,17 @@ export class Claimer {
     const base = priorityCodes.encode[priority] * tierSpan;
     const dueMax = base + withinTier(request.now);
     const wanted = isFull(work) ? 0 : request.limit - draft.deliveries.length;
-    for (const [seq, rank] of this.#free(work, { from: base, to: base + tierSpan - 1, wanted: wanted + 1 })) {
-      if (rank > dueMax) {
-        noteDue(draft, rank - base);
+    for (const [seq, queuePosition] of this.#free(work, {
+      from: base,
+      to: base + tierSpan - 1,
+      wanted: wanted + 1,
+    })) {
+      if (queuePosition > dueMax) {
+        noteDue(draft, queuePosition - base);
         return;
       }
       if (isFull(work)) {
-        if (this.#waitingHead({ lane: work.lane.ref, rank, seq }) === null) continue;
+        if (this.#waitingHead({ lane: work.lane.ref, queuePosition, seq }) === null) continue;
         draft.more[priority] = true;
         // One seek past everything that is due.
         for (const [, later] of this.#free(work, { from: dueMax + 1, to: base + tierSpan - 1, wanted: 1 })) {
@@ -112,18 +119,22 @@ export class Claimer {
         }
         return;
       }
-      this.#take(work, { lane: work.lane.ref, rank, seq });
+      this.#take(work, { lane: work.lane.ref, queuePosition, seq });
     }
   }
 
   #claimOrdered(work: LaneWork): void {
     const { request, draft } = work;
-    for (const [seq, rank] of this.#free(work, { from: 0, to: rankMax, wanted: request.limit + 1 })) {
+    for (const [seq, queuePosition] of this.#free(work, {
+      from: 0,
+      to: queuePositionMax,
+      wanted: request.limit + 1,
+    })) {
       if (!isFull(work)) {
-        this.#take(work, { lane: work.lane.ref, rank, seq });
+        this.#take(work, { lane: work.lane.ref, queuePosition, seq });
         continue;
       }
-      const head = this.#waitingHead({ lane: work.lane.ref, rank, seq });
+      const head = this.#waitingHead({ lane: work.lane.ref, queuePosition, seq });
       if (head === null) continue;
       const [priority, dueAt] = head;
       draft.more[decode(priorityCodes, priority)] = true;
@@ -141,16 +152,16 @@ export class Claimer {
     const { now } = work.request;
     const lane = work.lane.ref;
     const limit = stretch.wanted + leases.placedIn(lane) + queue.spentIn(lane);
-    let place = { lane, rank: stretch.from, seq: 0 };
+    let place = { lane, queuePosition: stretch.from, seq: 0 };
     for (;;) {
-      const rows = queue.after(place, { rankMax: stretch.to, limit });
+      const rows = queue.after(place, { queuePositionMax: stretch.to, limit });
       for (const row of rows) {
         const [seq] = row;
         if (!queue.isSpent({ lane, seq }) && !leases.isHeld({ seq, now })) yield row;
       }
       const last = rows.at(-1);
       if (last === undefined || rows.length < limit) return;
-      place = { lane, rank: last[1], seq: last[0] };
+      place = { lane, queuePosition: last[1], seq: last[0] };
     }
   }
 
@@ -169,26 +180,27 @@ export class Claimer {
       if (this.#waitingHead(entry) !== null) throw new Error(`waiting delivery ${entry.seq} has no event`);
       return;
     }
-    const fence = leases.grant(entry.seq, {
+    const leaseToken = leases.grant(entry.seq, {
       until: work.request.leaseUntil,
       lane: entry.lane,
       priority: row[5],
-      rank: entry.rank,
+      queuePosition: entry.queuePosition,
     });
     work.granted.push(entry.seq);
     work.bodyBytes += row[13]?.byteLength ?? 0;
-    work.draft.deliveries.push(this.#delivery(row, { ref: entry.seq, fence }));
+    work.draft.deliveries.push(this.#delivery(row, { ref: entry.seq, deliveryId: row[0], leaseToken }));
   }
 
   #delivery(row: ClaimRow, lease: ClaimedDelivery["lease"]): ClaimedDelivery {
-    const { words } = this.#state;
+    const { strings } = this.#state;
     return {
       lease,
       id: row[0],
-      webhookId: words.text(row[1]),
-      tenantId: words.text(row[2]),
+      webhookId: row[1],
+      webhookTenantId: row[21],
+      tenantId: row[2],
       eventId: row[3],
-      eventType: words.text(row[4]),
+      eventType: strings.text(row[4]),
       priority: decode(priorityCodes, row[5]),
       progress: {
         state: decode(stateCodes, row[6]),
@@ -198,7 +210,7 @@ export class Claimer {
         dueAt: row[10],
         reason: row[11],
       },
-      contentType: words.text(row[12]),
+      contentType: strings.text(row[12]),
       body: row[13],
       format: decode(formatCodes, row[14]),
       timestamp: row[15],

@@ -1,5 +1,6 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { StoreUnavailableError } from "../../../ports/store.ts";
+import { DiskRoom } from "./disk-room.ts";
 import { storeError } from "./errors.ts";
 
 /**
@@ -22,11 +23,14 @@ export class Connection {
   readonly #beginRead: StatementSync;
   readonly #commit: StatementSync;
   readonly #listeners: TransactionListener[] = [];
+  readonly #room: DiskRoom;
+  #damage: StoreUnavailableError | null = null;
   #closed = false;
   #stale = false;
 
   constructor(db: DatabaseSync) {
     this.db = db;
+    this.#room = new DiskRoom(db.location());
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#beginRead = db.prepare("BEGIN");
     this.#commit = db.prepare("COMMIT");
@@ -47,17 +51,20 @@ export class Connection {
   /** Runs `work` in one durable transaction: everything of it happens, or nothing, in the file and in memory. */
   write<Result>(work: () => Result): Result {
     this.#ready();
+    this.check();
+    this.#room.check();
+    let result: Result;
     try {
       this.#begin.run();
-      const result = work();
+      result = work();
       for (const listener of this.#listeners) listener.beforeCommit?.();
       this.#commit.run();
-      for (const listener of this.#listeners) listener.afterCommit?.();
-      return result;
     } catch (error) {
       this.#rollBack();
-      throw storeError(error);
+      throw this.#noted(error);
     }
+    for (const listener of this.#listeners) listener.afterCommit?.();
+    return result;
   }
 
   /** Runs `work` on one snapshot; one lock for all its statements instead of one each. */
@@ -70,8 +77,16 @@ export class Connection {
       return result;
     } catch (error) {
       this.#endTransaction();
-      throw storeError(error);
+      throw this.#noted(error);
     }
+  }
+
+  /**
+   * Throws once damage was met, in any read or write: what is written after it may be lost with the rest, or make it
+   * worse. Reads are still tried, so that people see what there is.
+   */
+  check(): void {
+    if (this.#damage !== null) throw this.#damage;
   }
 
   close(): void {
@@ -86,9 +101,17 @@ export class Connection {
     try {
       for (const listener of this.#listeners) listener.reload?.();
     } catch (error) {
-      throw storeError(error);
+      throw this.#noted(error);
     }
     this.#stale = false;
+  }
+
+  #noted(cause: unknown): unknown {
+    const error = storeError(cause);
+    if (!(error instanceof StoreUnavailableError)) return error;
+    if (error.trouble === "damaged") this.#damage ??= error;
+    if (error.trouble === "disk_full") this.#room.ranOut();
+    return error;
   }
 
   #rollBack(): void {
@@ -100,13 +123,19 @@ export class Connection {
 
   #endTransaction(): void {
     // A full disk makes SQLite roll back by itself.
-    if (this.db.isOpen && this.db.isTransaction) this.db.exec("ROLLBACK");
+    if (!this.db.isOpen || !this.db.isTransaction) return;
+    try {
+      this.db.exec("ROLLBACK");
+    } catch {
+      // The error that led here says more; if the transaction is still open, the next one is refused.
+    }
   }
 }
 
 export interface TransactionListener {
   /** Writes what was accumulated in memory. */
   readonly beforeCommit?: () => void;
+  /** Must not throw: the transaction is written, and whoever asked for it must hear so. */
   readonly afterCommit?: () => void;
   /** Undoes changes that no reading of the file can restore. Must not throw. */
   readonly afterRollback?: () => void;

@@ -12,7 +12,7 @@ import type {
 import { Claimer } from "./claim.ts";
 import { waitingMax } from "../codes.ts";
 import { DeliveryWriter, PublishWriter } from "./publish.ts";
-import { rankSql } from "./rank-sql.ts";
+import { queuePositionSql } from "./queue-position-sql.ts";
 import { RequeueWriter } from "./requeue.ts";
 import { SettleWriter } from "./settle.ts";
 import type { StoreState } from "./state.ts";
@@ -40,9 +40,9 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#settlements = new SettleWriter(state);
     this.#claimer = new Claimer(state);
     this.#enterLane = connection.prepare(
-      `UPDATE deliveries SET rank = ${rankSql("?")} WHERE seq = ? RETURNING rank`,
+      `UPDATE deliveries SET rank = ${queuePositionSql("?")} WHERE seq = ? RETURNING rank`,
     );
-    const place = rankSql("(SELECT ordering > 0 FROM lanes WHERE ref = deliveries.lane)");
+    const place = queuePositionSql("(SELECT ordering > 0 FROM lanes WHERE ref = deliveries.lane)");
     const fresh = `seq >= ? AND state <= ${waitingMax} AND rank IS NULL`;
     this.#recover = [
       `INSERT INTO lane_entries SELECT lane, ${place}, seq FROM deliveries WHERE ${fresh}`,
@@ -56,6 +56,8 @@ export class SqliteDeliveries implements DeliveryStore {
       const requeues = batch.requeues.map((command) => this.#requeues.write(command));
       const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
       for (const webhook of batch.webhookStates) this.#settlements.writeWebhookState(webhook);
+      // SQLite writes nothing for a transaction that changed nothing, and so would not notice that it cannot.
+      if (isEmpty(batch)) this.#state.counters.touch();
       return { publishes, requeues, settled };
     });
   }
@@ -66,8 +68,10 @@ export class SqliteDeliveries implements DeliveryStore {
   }
 
   async release(leases: readonly Lease[]): Promise<void> {
-    const held = leases.filter((lease) => this.#state.leases.get(lease.ref)?.fence === lease.fence);
-    this.#enterLanes(held.map(({ ref }) => ref).filter((seq) => this.#state.leases.get(seq)?.rank === null));
+    const held = leases.filter((lease) => this.#state.leases.get(lease.ref)?.leaseToken === lease.leaseToken);
+    this.#enterLanes(
+      held.map(({ ref }) => ref).filter((seq) => this.#state.leases.get(seq)?.queuePosition === null),
+    );
     for (const { ref } of held) this.#state.leases.drop(ref);
   }
 
@@ -85,10 +89,12 @@ export class SqliteDeliveries implements DeliveryStore {
   }
 
   async depth(): Promise<StoreDepth> {
-    const { connection, tally, words } = this.#state;
+    const { connection, counters, strings } = this.#state;
     return connection.read(() => {
-      const [high, normal, low] = tally.waiting;
-      const deadLetters = new Map(tally.deadLetters().map(([tenant, count]) => [words.text(tenant), count]));
+      const [high, normal, low] = counters.waiting;
+      const deadLetters = new Map(
+        counters.deadLetters().map(([tenant, count]) => [strings.text(tenant), count]),
+      );
       return { waiting: { high, normal, low }, deadLetters };
     });
   }
@@ -103,29 +109,29 @@ export class SqliteDeliveries implements DeliveryStore {
    * commit left at the oldest of them.
    */
   recover(): void {
-    const { connection, tally } = this.#state;
+    const { connection, counters } = this.#state;
     connection.write(() => {
-      tally.opens += 1;
-      tally.touch();
-      const floor = tally.freshFloor;
+      counters.opens += 1;
+      counters.touch();
+      const floor = counters.freshFloor;
       for (const statement of this.#recover) statement.run(floor);
     });
   }
 
   #enterLanes(seqs: readonly number[]): void {
     if (seqs.length === 0) return;
-    const { connection, leases, lanes, queue, tally } = this.#state;
+    const { connection, leases, lanes, queue, counters } = this.#state;
     connection.write(() => {
       for (const seq of seqs) {
         const held = leases.get(seq);
-        if (held === undefined || held.rank !== null) continue;
+        if (held === undefined || held.queuePosition !== null) continue;
         const row = this.#enterLane.get(lanes.get(held.lane).ordered ? 1 : 0, seq) as unknown as [
-          rank: number,
+          queuePosition: number,
         ];
-        queue.insert({ lane: held.lane, rank: row[0], seq });
-        leases.place({ seq, rank: row[0] });
+        queue.insert({ lane: held.lane, queuePosition: row[0], seq });
+        leases.place({ seq, queuePosition: row[0] });
       }
-      tally.touch();
+      counters.touch();
     });
   }
 
@@ -145,4 +151,8 @@ export class SqliteDeliveries implements DeliveryStore {
     }
     return found;
   }
+}
+
+function isEmpty({ publishes, requeues, settlements, webhookStates }: CommitBatch): boolean {
+  return publishes.length + requeues.length + settlements.length + webhookStates.length === 0;
 }

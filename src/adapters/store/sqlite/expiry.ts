@@ -9,12 +9,12 @@ type WaitingRow = [
   seq: number,
   priority: number,
   lane: number,
-  rank: number | null,
+  queuePosition: number | null,
   webhook: number,
   tenant: number,
   createdAt: number,
 ];
-type LaneRow = [seq: number, priority: number, lane: number, rank: number];
+type LaneRow = [seq: number, priority: number, lane: number, queuePosition: number];
 
 const windowRows = 4096;
 
@@ -71,20 +71,28 @@ export class Expiry {
     readonly now: number;
     readonly limit: number;
   }): StepResult {
-    const { words, leases, lanes } = this.#state;
-    const webhook = words.find(step.webhookId);
+    const { strings, leases, lanes } = this.#state;
+    const webhook = strings.find(step.webhookId);
     const refs = webhook === null ? [] : (this.#lanesOf.all(webhook) as unknown as [ref: number][]);
     let changed = 0;
     let leased = 0;
     for (const [ref] of refs) {
       const rows = this.#waitingIn.all(ref, step.limit - changed + leases.placedIn(ref) + 1);
-      for (const [seq, priority, lane, rank] of rows as unknown as LaneRow[]) {
+      for (const [seq, priority, lane, queuePosition] of rows as unknown as LaneRow[]) {
         if (leases.isHeld({ seq, now: step.now })) {
           leased += 1;
           continue;
         }
         if (changed === step.limit) return { changed, more: true };
-        this.#end({ seq, priority, lane, rank, state: cancelled, reason: "webhook_deleted", now: step.now });
+        this.#end({
+          seq,
+          priority,
+          lane,
+          queuePosition,
+          state: cancelled,
+          reason: "webhook_deleted",
+          now: step.now,
+        });
         changed += 1;
       }
     }
@@ -97,7 +105,7 @@ export class Expiry {
     window: SweepWindow,
     { step, createdBefore }: { readonly step: ExpireStep; readonly createdBefore: number },
   ): SweepVisit {
-    const { words, leases, tally } = this.#state;
+    const { strings, leases, counters } = this.#state;
     const rows = this.#old.all(
       window.from,
       window.to,
@@ -105,11 +113,11 @@ export class Expiry {
       window.limit,
     ) as unknown as WaitingRow[];
     let changed = 0;
-    for (const [seq, priority, lane, rank, webhook, tenant, createdAt] of rows) {
-      const ageMsMax = step.ageMsByWebhook.get(words.text(webhook)) ?? step.ageMsDefault;
+    for (const [seq, priority, lane, queuePosition, webhook, tenant, createdAt] of rows) {
+      const ageMsMax = step.ageMsByWebhook.get(strings.text(webhook)) ?? step.ageMsDefault;
       if (step.now - createdAt <= ageMsMax || leases.isHeld({ seq, now: step.now })) continue;
-      this.#end({ seq, priority, lane, rank, state: exhausted, reason: "expired", now: step.now });
-      tally.addDeadLetter(tenant, 1);
+      this.#end({ seq, priority, lane, queuePosition, state: exhausted, reason: "expired", now: step.now });
+      counters.addDeadLetter(tenant, 1);
       changed += 1;
     }
     return { changed, stoppedAt: rows.length === window.limit ? (rows.at(-1)?.[0] ?? null) : null };
@@ -119,16 +127,17 @@ export class Expiry {
     readonly seq: number;
     readonly priority: number;
     readonly lane: number;
-    readonly rank: number | null;
+    readonly queuePosition: number | null;
     readonly state: number;
     readonly reason: string;
     readonly now: number;
   }): void {
     // One that ran out but was never taken: its holder must not settle any more.
-    const { leases, queue, tally } = this.#state;
+    const { leases, queue, counters } = this.#state;
     leases.take(end.seq, null);
     this.#finish.run(end.state, end.reason, end.now, end.seq);
-    if (end.rank !== null) queue.remove({ lane: end.lane, rank: end.rank, seq: end.seq });
-    tally.addWaiting(end.priority, -1);
+    if (end.queuePosition !== null)
+      queue.remove({ lane: end.lane, queuePosition: end.queuePosition, seq: end.seq });
+    counters.addWaiting(end.priority, -1);
   }
 }

@@ -100,7 +100,7 @@ test("a statement that fails in mid-batch takes everything before it back", asyn
   await assert.rejects(commit(store, { publishes: [command], settlements: [settlement(first), broken] }));
   assert.equal(await store.history.getEvent({ tenantId: null, id: command.event.id }), null);
   assert.equal((await store.deliveries.depth()).waiting.normal, 2);
-  // The words of the refused event were interned in a transaction that never was.
+  // The strings of the refused event were stored in a transaction that never was.
   const retried = await commit(store, {
     publishes: [command],
     settlements: [settlement(first), settlement(second)],
@@ -109,8 +109,8 @@ test("a statement that fails in mid-batch takes everything before it back", asyn
   const stored = await store.history.getEvent({ tenantId: "t", id: command.event.id });
   assert.equal(stored?.eventType, "never seen");
   assert.equal(stored?.sequenceNumber, 1);
-  const words = db.prepare("SELECT count(*) AS count FROM words WHERE word IN ('t', 'never seen')").get();
-  assert.equal(words?.["count"], 2);
+  const strings = db.prepare("SELECT count(*) AS count FROM words WHERE word IN ('t', 'never seen')").get();
+  assert.equal(strings?.["count"], 2);
 });
 
 test("an end that was refused leaves the delivery in its lane", async (t) => {

@@ -1,6 +1,6 @@
 import type { DeadLetterQuery, DeliveryQuery, EventQuery } from "../../../ports/store/history.ts";
 import { categoryCodes, exhausted, stateCodes } from "../codes.ts";
-import type { Words } from "./words.ts";
+import type { StringTable } from "./string-table.ts";
 
 /** Conditions of a listing as SQL with its values; null when no row can match. */
 export interface Filter {
@@ -42,23 +42,23 @@ class FilterDraft {
 }
 
 /** Every query below names the listed table `d`. */
-export function eventFilter(words: Words, query: Omit<EventQuery, "page">): Filter | null {
+export function eventFilter(strings: StringTable, query: Omit<EventQuery, "page">): Filter | null {
   const draft = new FilterDraft();
-  if (query.tenantId !== null) draft.equal("d.tenant", words.find(query.tenantId));
-  if (query.eventType !== null) draft.equal("d.event_type", words.find(query.eventType));
+  if (query.tenantId !== null) draft.equal("d.tenant", strings.find(query.tenantId));
+  if (query.eventType !== null) draft.equal("d.event_type", strings.find(query.eventType));
   draft.created(query);
   return draft.done();
 }
 
 /** `tenantId` is that of the webhook when only the webhook was asked for, so that the index on both can serve. */
 export function deliveryFilter(
-  words: Words,
+  strings: StringTable,
   query: Omit<DeliveryQuery, "page">,
   tenantIds: readonly string[],
 ): Filter | null {
   const draft = new FilterDraft();
-  for (const tenantId of tenantIds) draft.equal("d.tenant", words.find(tenantId));
-  if (query.webhookId !== null) draft.equal("d.webhook", words.find(query.webhookId));
+  for (const tenantId of tenantIds) draft.equal("d.tenant", strings.find(tenantId));
+  if (query.webhookId !== null) draft.equal("d.webhook", strings.find(query.webhookId));
   if (query.states !== null) {
     const codes = query.states.map((state) => stateCodes.encode[state]);
     draft.add(`d.state IN (${codes.join(", ")})`);
@@ -67,19 +67,19 @@ export function deliveryFilter(
   return draft.done();
 }
 
-export function deadLetterFilter(words: Words, query: Omit<DeadLetterQuery, "page">): Filter | null {
+export function deadLetterFilter(strings: StringTable, query: Omit<DeadLetterQuery, "page">): Filter | null {
   const draft = new FilterDraft();
   draft.add(`d.state = ${exhausted} AND d.superseded_by IS NULL`);
-  if (query.tenantId !== null) draft.equal("d.tenant", words.find(query.tenantId));
+  if (query.tenantId !== null) draft.equal("d.tenant", strings.find(query.tenantId));
   if (query.webhookIds !== null)
     draft.oneOf(
       "d.webhook",
-      query.webhookIds.map((id) => words.find(id)),
+      query.webhookIds.map((id) => strings.find(id)),
     );
   if (query.eventTypes !== null) {
     draft.oneOf(
       "(SELECT event_type FROM events WHERE seq = d.event)",
-      query.eventTypes.map((name) => words.find(name)),
+      query.eventTypes.map((name) => strings.find(name)),
     );
   }
   if (query.categories !== null) {

@@ -1,5 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import type { StoredDelivery, StoredEvent } from "../../../ports/store/history.ts";
+import { stateCodes } from "../codes.ts";
 import { toStoredDelivery, toStoredEvent } from "../history-rows.ts";
 import type { DeliveryRow, EventRow, StoredNames } from "../history-rows.ts";
 import type { StoreState } from "./state.ts";
@@ -8,7 +9,8 @@ const selectEvent = `SELECT seq, id, tenant, event_type, sequence_number, timest
   created_at, content_type, delivery_count + requeue_count, body, raw FROM events`;
 const selectDelivery = `SELECT d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
   d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,
-  d.superseded_by FROM deliveries d JOIN events e ON e.seq = d.event`;
+  d.superseded_by, CASE WHEN d.state = ${stateCodes.encode.failed}
+    THEN (SELECT a.notes FROM attempts a WHERE a.key = (d.seq << 16) | d.attempt_count) END FROM deliveries d JOIN events e ON e.seq = d.event`;
 
 /** Stored rows as the port shows them. */
 export class HistoryRows {
@@ -19,8 +21,8 @@ export class HistoryRows {
   readonly #deliveryById: StatementSync;
 
   constructor(state: StoreState) {
-    const { connection, words, lanes } = state;
-    this.#names = { text: (ref) => words.text(ref), lane: (ref) => lanes.key(ref) };
+    const { connection, strings, lanes } = state;
+    this.#names = { text: (ref) => strings.text(ref), lane: (ref) => lanes.key(ref) };
     this.#event = connection.prepare(`${selectEvent} WHERE seq = ?`);
     this.#eventById = connection.prepare(`${selectEvent} WHERE id = ?`);
     this.#delivery = connection.prepare(`${selectDelivery} WHERE d.seq = ?`);

@@ -1,5 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import type {
+  ClaimedKey,
   IdempotencyAnswer,
   IdempotencyClaim,
   IdempotencyState,
@@ -7,16 +8,21 @@ import type {
 } from "../../../ports/store/idempotency.ts";
 import type { Connection } from "./connection.ts";
 
-type EntryRow = [
-  fingerprint: string,
-  claimUntil: number,
-  expiresAt: number,
-  status: number | null,
-  body: string | null,
-];
+type EntryRow = [fingerprint: string, expiresAt: number, status: number | null, body: string | null];
 
+/** Who has a key, and until when unless it is renewed. */
+interface Held {
+  readonly holder: string;
+  until: number;
+}
+
+/**
+ * Rows are in the file, claims in memory: one process owns the folder, so a claim ends with it, and a row without an
+ * answer that nobody holds was left behind by a process that is gone.
+ */
 export class SqliteIdempotency implements IdempotencyStore {
   readonly #connection: Connection;
+  readonly #held = new Map<string, Held>();
   readonly #find: StatementSync;
   readonly #claim: StatementSync;
   readonly #finish: StatementSync;
@@ -25,7 +31,7 @@ export class SqliteIdempotency implements IdempotencyStore {
   constructor(connection: Connection) {
     this.#connection = connection;
     this.#find = connection.prepare(
-      "SELECT fingerprint, claim_until, expires_at, status, body FROM idempotency WHERE scope = ? AND key = ?",
+      "SELECT fingerprint, expires_at, status, body FROM idempotency WHERE scope = ? AND key = ?",
     );
     this.#claim = connection.prepare("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?, NULL, NULL)");
     this.#finish = connection.prepare(
@@ -37,30 +43,54 @@ export class SqliteIdempotency implements IdempotencyStore {
   }
 
   async begin(entry: IdempotencyClaim): Promise<IdempotencyState> {
-    return this.#connection.write(() => {
-      const { scope, key, fingerprint, claimUntil, expiresAt } = entry;
+    const { scope, key, holder, fingerprint, claimUntil, expiresAt } = entry;
+    const state = this.#connection.write((): IdempotencyState => {
       const row = this.#find.get(scope, key) as unknown as EntryRow | undefined;
-      const known = row === undefined ? null : stateOf(row, entry);
+      const known = row === undefined ? null : this.#stateOf(row, entry);
       if (known !== null) return known;
       this.#claim.run(scope, key, fingerprint, claimUntil, expiresAt);
       return { kind: "claimed" };
     });
+    if (state.kind === "claimed") this.#held.set(nameOf(entry), { holder, until: claimUntil });
+    return state;
+  }
+
+  async renew(claims: readonly ClaimedKey[], claimUntil: number): Promise<void> {
+    for (const claim of claims) {
+      const held = this.#heldBy(claim);
+      if (held !== null) held.until = claimUntil;
+    }
   }
 
   async finish(answer: IdempotencyAnswer): Promise<void> {
+    if (this.#heldBy(answer) === null) return;
     this.#connection.write(() => this.#finish.run(answer.status, answer.body, answer.scope, answer.key));
+    this.#held.delete(nameOf(answer));
   }
 
-  async abandon(query: { readonly scope: string; readonly key: string }): Promise<void> {
-    this.#connection.write(() => this.#abandon.run(query.scope, query.key));
+  async abandon(claim: ClaimedKey): Promise<void> {
+    if (this.#heldBy(claim) === null) return;
+    this.#connection.write(() => this.#abandon.run(claim.scope, claim.key));
+    this.#held.delete(nameOf(claim));
+  }
+
+  #heldBy(claim: ClaimedKey): Held | null {
+    const held = this.#held.get(nameOf(claim));
+    return held?.holder === claim.holder ? held : null;
+  }
+
+  /** What an entry says to a call; null when it may be taken, because it expired or a crash left it behind. */
+  #stateOf(row: EntryRow, entry: IdempotencyClaim): IdempotencyState | null {
+    const [fingerprint, expiresAt, status, body] = row;
+    if (expiresAt <= entry.now) return null;
+    if (fingerprint !== entry.fingerprint) return { kind: "mismatch" };
+    if (status !== null) return { kind: "finished", status, body: body ?? "" };
+    const held = this.#held.get(nameOf(entry));
+    if (held === undefined || held.holder === entry.holder) return null;
+    return held.until > entry.now ? { kind: "running" } : null;
   }
 }
 
-/** What an entry says to a call; null when it may be taken, because it expired or a crash left it behind. */
-function stateOf(row: EntryRow, entry: IdempotencyClaim): IdempotencyState | null {
-  const [fingerprint, claimUntil, expiresAt, status, body] = row;
-  if (expiresAt <= entry.now) return null;
-  if (fingerprint !== entry.fingerprint) return { kind: "mismatch" };
-  if (status !== null) return { kind: "finished", status, body: body ?? "" };
-  return claimUntil > entry.now ? { kind: "running" } : null;
+function nameOf({ scope, key }: Pick<ClaimedKey, "scope" | "key">): string {
+  return `${scope}\n${key}`;
 }

@@ -1,16 +1,16 @@
 import type { StatementSync } from "node:sqlite";
 import { waitingMax } from "../codes.ts";
 import type { Connection, TransactionListener } from "./connection.ts";
-import { rankMax } from "../rank.ts";
+import { queuePositionMax } from "../queue-position.ts";
 
 /** The place of one waiting delivery in its lane. */
 export interface LaneEntry {
   readonly lane: number;
-  readonly rank: number;
+  readonly queuePosition: number;
   readonly seq: number;
 }
 
-export type EntryRow = [seq: number, rank: number];
+export type EntryRow = [seq: number, queuePosition: number];
 
 /** Spent entries of a lane that are removed together: they lie side by side, so it costs one page instead of this many. */
 const spentPerLane = 16;
@@ -23,7 +23,7 @@ const spentMax = 8192;
  * An entry is removed some time after its delivery has ended: removing the heads of a hundred lanes with every commit
  * would rewrite a hundred pages for it. Until then it is "spent": known in memory, and after a crash by its delivery,
  * which no longer waits. So an entry is a hint and the delivery's row the truth, but every delivery that waits and has
- * a rank has its entry.
+ * a queue position has its entry.
  */
 export class LaneQueue {
   readonly #insert: StatementSync;
@@ -31,7 +31,7 @@ export class LaneQueue {
   readonly #entries: StatementSync;
   readonly #nextLane: StatementSync;
   readonly #state: StatementSync;
-  /** Lane to position to rank; those of the running transaction included. */
+  /** Lane to publish position to queue position; those of the running transaction included. */
   readonly #spent = new Map<number, Map<number, number>>();
   #spentCount = 0;
   /** Of the running transaction. */
@@ -61,11 +61,11 @@ export class LaneQueue {
 
   /** Only inside a write, like `remove` and `spend`. */
   insert(entry: LaneEntry): void {
-    this.#insert.run(entry.lane, entry.rank, entry.seq);
+    this.#insert.run(entry.lane, entry.queuePosition, entry.seq);
   }
 
   remove(entry: LaneEntry): void {
-    this.#remove.run(entry.lane, entry.rank, entry.seq);
+    this.#remove.run(entry.lane, entry.queuePosition, entry.seq);
   }
 
   /** The delivery ended: its entry goes with this commit or a later one. */
@@ -91,9 +91,15 @@ export class LaneQueue {
   /** Entries behind a place, in order, spent ones included. */
   after(
     place: LaneEntry,
-    stretch: { readonly rankMax: number; readonly limit: number },
+    stretch: { readonly queuePositionMax: number; readonly limit: number },
   ): readonly EntryRow[] {
-    const rows = this.#entries.all(place.lane, place.rank, place.seq, stretch.rankMax, stretch.limit);
+    const rows = this.#entries.all(
+      place.lane,
+      place.queuePosition,
+      place.seq,
+      stretch.queuePositionMax,
+      stretch.limit,
+    );
     return rows as unknown as readonly EntryRow[];
   }
 
@@ -110,11 +116,11 @@ export class LaneQueue {
 
   #holdsWaiting(lane: number): boolean {
     const limit = this.spentIn(lane) + 1;
-    let place: LaneEntry = { lane, rank: 0, seq: 0 };
+    let place: LaneEntry = { lane, queuePosition: 0, seq: 0 };
     for (;;) {
-      const rows = this.after(place, { rankMax, limit });
-      for (const [seq, rank] of rows) {
-        place = { lane, rank, seq };
+      const rows = this.after(place, { queuePositionMax, limit });
+      for (const [seq, queuePosition] of rows) {
+        place = { lane, queuePosition, seq };
         if (this.isSpent(place)) continue;
         if (this.#waits(seq)) return true;
         this.foundSpent(place);
@@ -133,7 +139,8 @@ export class LaneQueue {
     const full = this.#spentCount >= spentMax ? this.#spent.keys() : this.#fullLanes();
     this.#swept = [...full].sort((a, b) => a - b);
     for (const lane of this.#swept) {
-      for (const [seq, rank] of this.#spent.get(lane) ?? []) this.#remove.run(lane, rank, seq);
+      for (const [seq, queuePosition] of this.#spent.get(lane) ?? [])
+        this.#remove.run(lane, queuePosition, seq);
     }
   }
 
@@ -161,11 +168,11 @@ export class LaneQueue {
     this.#swept = [];
   }
 
-  #remember({ lane, rank, seq }: LaneEntry): void {
+  #remember({ lane, queuePosition, seq }: LaneEntry): void {
     const known = this.#spent.get(lane);
-    if (known === undefined) this.#spent.set(lane, new Map([[seq, rank]]));
+    if (known === undefined) this.#spent.set(lane, new Map([[seq, queuePosition]]));
     else if (known.has(seq)) return;
-    else known.set(seq, rank);
+    else known.set(seq, queuePosition);
     this.#spentCount += 1;
   }
 }

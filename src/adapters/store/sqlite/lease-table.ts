@@ -1,11 +1,11 @@
 /** Who holds a waiting delivery, and until when. */
 export interface LeaseRecord {
-  readonly fence: number;
+  readonly leaseToken: number;
   readonly until: number;
   readonly lane: number;
   readonly priority: number;
-  /** Its place in the lane; null when it was leased as it was written ("fresh") and has none. */
-  readonly rank: number | null;
+  /** Its queue position; null when it was leased as it was written ("fresh") and has none. */
+  readonly queuePosition: number | null;
 }
 
 /**
@@ -16,10 +16,10 @@ export class LeaseTable {
   readonly #rows = new Map<number, number>();
   readonly #freeRows: number[] = [];
   #rowsUsed = 0;
-  #fences = new Float64Array(256);
+  #leaseTokens = new Float64Array(256);
   #untils = new Float64Array(256);
-  /** NaN where there is no rank. */
-  #ranks = new Float64Array(256);
+  /** NaN where there is no queue position. */
+  #queuePositions = new Float64Array(256);
   #lanes = new Uint32Array(256);
   #priorities = new Uint8Array(256);
 
@@ -40,9 +40,9 @@ export class LeaseTable {
 
   set(seq: number, lease: LeaseRecord): void {
     const row = this.#rows.get(seq) ?? this.#newRow(seq);
-    this.#fences[row] = lease.fence;
+    this.#leaseTokens[row] = lease.leaseToken;
     this.#untils[row] = lease.until;
-    this.#ranks[row] = lease.rank ?? Number.NaN;
+    this.#queuePositions[row] = lease.queuePosition ?? Number.NaN;
     this.#lanes[row] = lease.lane;
     this.#priorities[row] = lease.priority;
   }
@@ -70,13 +70,13 @@ export class LeaseTable {
   }
 
   #read(row: number): LeaseRecord {
-    const rank = this.#ranks[row] ?? Number.NaN;
+    const queuePosition = this.#queuePositions[row] ?? Number.NaN;
     return {
-      fence: this.#fences[row] ?? 0,
+      leaseToken: this.#leaseTokens[row] ?? 0,
       until: this.#untils[row] ?? 0,
       lane: this.#lanes[row] ?? 0,
       priority: this.#priorities[row] ?? 0,
-      rank: Number.isNaN(rank) ? null : rank,
+      queuePosition: Number.isNaN(queuePosition) ? null : queuePosition,
     };
   }
 
@@ -87,7 +87,7 @@ export class LeaseTable {
   }
 
   #append(): number {
-    if (this.#rowsUsed === this.#fences.length) this.#grow(this.#rowsUsed * 2);
+    if (this.#rowsUsed === this.#leaseTokens.length) this.#grow(this.#rowsUsed * 2);
     this.#rowsUsed += 1;
     return this.#rowsUsed - 1;
   }
@@ -100,9 +100,9 @@ export class LeaseTable {
       grown.set(column);
       return grown;
     };
-    this.#fences = larger(this.#fences, new Float64Array(length));
+    this.#leaseTokens = larger(this.#leaseTokens, new Float64Array(length));
     this.#untils = larger(this.#untils, new Float64Array(length));
-    this.#ranks = larger(this.#ranks, new Float64Array(length));
+    this.#queuePositions = larger(this.#queuePositions, new Float64Array(length));
     this.#lanes = larger(this.#lanes, new Uint32Array(length));
     this.#priorities = larger(this.#priorities, new Uint8Array(length));
   }

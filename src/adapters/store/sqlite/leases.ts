@@ -11,7 +11,7 @@ export class Leases {
   readonly #fresh = new LeaseTable();
   readonly #placed = new LeaseTable();
   readonly #placedPerLane = new Map<number, number>();
-  #fence = 0;
+  #leaseToken = 0;
   /** No fresh lease runs out before this. */
   #freshUntilMin = Number.POSITIVE_INFINITY;
   /** What the running transaction changed, newest last; undone when it fails. */
@@ -24,9 +24,9 @@ export class Leases {
     afterRollback: () => this.#undo(),
   };
 
-  /** Fences granted from now on are above this one. */
-  startFences(floor: number): void {
-    this.#fence = floor;
+  /** Lease tokens granted from now on are above this one. */
+  startLeaseTokens(floor: number): void {
+    this.#leaseToken = floor;
   }
 
   get(seq: number): LeaseRecord | undefined {
@@ -44,38 +44,38 @@ export class Leases {
     return this.#placedPerLane.get(lane) ?? 0;
   }
 
-  grant(seq: number, terms: Omit<LeaseRecord, "fence">): number {
-    this.#fence += 1;
+  grant(seq: number, terms: Omit<LeaseRecord, "leaseToken">): number {
+    this.#leaseToken += 1;
     const lease: LeaseRecord = {
-      fence: this.#fence,
+      leaseToken: this.#leaseToken,
       until: terms.until,
       lane: terms.lane,
       priority: terms.priority,
-      rank: terms.rank,
+      queuePosition: terms.queuePosition,
     };
     this.#put(seq, lease);
-    if (terms.rank === null) {
+    if (terms.queuePosition === null) {
       this.#journal.push({ seq, lease: null });
       if (terms.until < this.#freshUntilMin) this.#freshUntilMin = terms.until;
     }
-    return lease.fence;
+    return lease.leaseToken;
   }
 
-  /** Ends a lease inside a transaction. Returns it when the fence is the newest, undefined when it was lost. */
-  take(seq: number, fence: number | null): LeaseRecord | undefined {
+  /** Ends a lease inside a transaction. Returns it when the token is the newest, undefined when it was lost. */
+  take(seq: number, leaseToken: number | null): LeaseRecord | undefined {
     const lease = this.get(seq);
-    if (lease === undefined || (fence !== null && lease.fence !== fence)) return undefined;
+    if (lease === undefined || (leaseToken !== null && lease.leaseToken !== leaseToken)) return undefined;
     this.#remove(seq, lease);
     this.#journal.push({ seq, lease });
     return lease;
   }
 
   /** Gives a fresh delivery its place inside a transaction. Its lease stays, so that its holder may still settle late. */
-  place({ seq, rank }: { readonly seq: number; readonly rank: number }): void {
+  place({ seq, queuePosition }: { readonly seq: number; readonly queuePosition: number }): void {
     const lease = this.take(seq, null);
     if (lease === undefined) return;
-    const { fence, until, lane, priority } = lease;
-    this.#put(seq, { fence, until, lane, priority, rank });
+    const { leaseToken, until, lane, priority } = lease;
+    this.#put(seq, { leaseToken, until, lane, priority, queuePosition });
     this.#journal.push({ seq, lease: null });
   }
 
@@ -110,7 +110,7 @@ export class Leases {
   }
 
   #put(seq: number, lease: LeaseRecord): void {
-    if (lease.rank === null) {
+    if (lease.queuePosition === null) {
       this.#fresh.set(seq, lease);
       return;
     }
@@ -119,7 +119,7 @@ export class Leases {
   }
 
   #remove(seq: number, lease: LeaseRecord): void {
-    if (lease.rank === null) {
+    if (lease.queuePosition === null) {
       this.#fresh.delete(seq);
       return;
     }

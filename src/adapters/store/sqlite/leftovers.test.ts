@@ -67,7 +67,7 @@ test("spent entries are removed in groups, from the file and from memory", (t) =
   const queue = new LaneQueue(connection);
   const lanes = Array.from({ length: 1_000 }, (_, index) => index + 1);
   const entries = lanes.flatMap((each) =>
-    [1, 2, 3, 4, 5, 6, 7, 8, 9].map((seq) => ({ lane: each, rank: seq, seq })),
+    [1, 2, 3, 4, 5, 6, 7, 8, 9].map((seq) => ({ lane: each, queuePosition: seq, seq })),
   );
   connection.write(() => {
     for (const entry of entries) queue.insert(entry);

@@ -30,7 +30,7 @@ export class StatementCache {
 }
 
 export function eventWalk(context: WalkContext, query: Omit<EventQuery, "page">): Walk | null {
-  const filter = eventFilter(context.state.words, query);
+  const filter = eventFilter(context.state.strings, query);
   if (filter === null) return null;
   return {
     chunkBelow: (before) => chunkBelow(context.state, { kind: chunkKinds.events, range: query, before }),
@@ -47,7 +47,7 @@ export function deliveryWalk(
   query: Omit<DeliveryQuery, "page">,
   tenantIds: readonly string[],
 ): Walk | null {
-  const filter = deliveryFilter(context.state.words, query, tenantIds);
+  const filter = deliveryFilter(context.state.strings, query, tenantIds);
   if (filter === null) return null;
   if (query.eventId !== null) return eventDeliveriesWalk(context, { eventId: query.eventId, filter });
   const indexed = tenantIds.length > 0 || query.webhookId !== null;
@@ -60,12 +60,12 @@ export function deliveryWalk(
 /** The tenant's dead letters have an index of their own, so chunks without any are not even looked at. */
 export function deadLetterWalk(context: WalkContext, query: Omit<DeadLetterQuery, "page">): Walk | null {
   const { state, statements } = context;
-  const filter = deadLetterFilter(state.words, query);
+  const filter = deadLetterFilter(state.strings, query);
   if (filter === null) return null;
   const tenants =
     query.tenantId === null
-      ? state.tally.deadLetters().map(([tenant]) => tenant)
-      : [state.words.find(query.tenantId)].filter((tenant) => tenant !== null);
+      ? state.counters.deadLetters().map(([tenant]) => tenant)
+      : [state.strings.find(query.tenantId)].filter((tenant) => tenant !== null);
   const newest = statements.get(
     `SELECT max(seq) FROM deliveries INDEXED BY deliveries_dead
      WHERE state = 3 AND superseded_by IS NULL AND tenant = ? AND seq < ?`,

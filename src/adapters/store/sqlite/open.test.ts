@@ -97,11 +97,11 @@ test("refuses a database of somebody else without touching it, and a file that i
 
 test("plans migrations without making anything", async (t) => {
   const dataDir = await newFolder(t);
-  assert.deepEqual(planNumbers(dataDir), { from: 0, pending: [1, 2] });
+  assert.deepEqual(planNumbers(dataDir), { from: 0, pending: [1, 2, 3] });
   const store = await openHere(dataDir);
-  assert.deepEqual(planNumbers(dataDir), { from: 2, pending: [] });
+  assert.deepEqual(planNumbers(dataDir), { from: 3, pending: [] });
   await store.close();
-  assert.deepEqual(planNumbers(dataDir), { from: 2, pending: [] });
+  assert.deepEqual(planNumbers(dataDir), { from: 3, pending: [] });
 });
 
 test("uses the settings that durability rests on", async (t) => {
@@ -145,3 +145,21 @@ function planNumbers(dataDir: string): { from: number; pending: readonly number[
   const { from, pending } = planStoreMigrations({ dataDir });
   return { from, pending: pending.map(({ number }) => number) };
 }
+
+test("a call that died with its process frees its key as soon as the folder is opened again", async (t) => {
+  const dataDir = await newFolder(t);
+  const entry = {
+    ...{ scope: "s", key: "k", holder: "a", fingerprint: "f" },
+    ...{ now: start, claimUntil: start + 60_000, expiresAt: start + 3_600_000 },
+  };
+  const first = await openHere(dataDir);
+  assert.deepEqual(await first.idempotency.begin(entry), { kind: "claimed" });
+  await first.close();
+  const second = await openHere(dataDir);
+  t.after(() => second.close());
+  assert.deepEqual(await second.idempotency.begin({ ...entry, holder: "b", fingerprint: "other" }), {
+    kind: "mismatch",
+  });
+  assert.deepEqual(await second.idempotency.begin({ ...entry, holder: "b" }), { kind: "claimed" });
+  assert.deepEqual(await second.idempotency.begin({ ...entry, holder: "c" }), { kind: "running" });
+});

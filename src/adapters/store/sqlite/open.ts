@@ -1,11 +1,13 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { StoreUnavailableError } from "../../../ports/store.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { MigrationPlan } from "../migrations.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection, openDatabase } from "./connection.ts";
 import { SqliteDeliveries } from "./deliveries.ts";
+import { diskFull, isDiskFull } from "./disk-room.ts";
 import { storeError } from "./errors.ts";
 import { SqliteHistory } from "./history.ts";
 import { SqliteIdempotency } from "./idempotency.ts";
@@ -44,9 +46,10 @@ export function databaseFile(dataDir: string): string {
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   mkdirSync(options.dataDir, { recursive: true });
-  const lock = takeOwnerLock(options);
+  let lock: OwnerLock | null = null;
   let connection: Connection | null = null;
   try {
+    lock = takeOwnerLock(options);
     const db = openDatabase({
       file: databaseFile(options.dataDir),
       busyTimeoutMs: options.busyTimeoutMs ?? busyTimeoutMsDefault,
@@ -59,9 +62,16 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     return assemble(connection, { lock, checkpointer });
   } catch (error) {
     connection?.close();
-    lock.release();
-    throw storeError(error);
+    lock?.release();
+    throw openError(error, options.dataDir);
   }
+}
+
+/** In these words SQLite does not say that the disk is full: it cannot make the files that it works with. */
+function openError(cause: unknown, dataDir: string): unknown {
+  const error = storeError(cause);
+  const isVague = error instanceof StoreUnavailableError && error.trouble === "away";
+  return isVague && isDiskFull(dataDir) ? diskFull(cause) : error;
 }
 
 /** What opening the folder would migrate. Only reads, also while another process owns the folder. */
@@ -95,6 +105,7 @@ function assemble(
     operations: new SqliteOperations(connection),
     upkeep: new SqliteUpkeep(state, deliveries),
     ping: async () => {
+      connection.check();
       connection.read(() => probe.get());
     },
     close: async () => {

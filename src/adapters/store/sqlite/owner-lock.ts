@@ -28,7 +28,7 @@ export function takeOwnerLock(owner: { readonly dataDir: string; readonly pid: n
     if (!isBusy(error)) throw error;
     throw new DataFolderInUseError({ dataDir: owner.dataDir, pid: readPid(pidFile) });
   }
-  writeFileSync(pidFile, `${owner.pid}\n`);
+  writePid(pidFile, owner.pid);
   return {
     release: () => {
       if (lock.isOpen) lock.close();
@@ -38,6 +38,15 @@ export function takeOwnerLock(owner: { readonly dataDir: string; readonly pid: n
 
 function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && (Number(error.errcode) & 0xff) === busy;
+}
+
+/** Only a hint, so a disk that has no room for it is no reason to fail here. */
+function writePid(file: string, pid: number): void {
+  try {
+    writeFileSync(file, `${pid}\n`);
+  } catch {
+    // What needs the disk more will say what is wrong with it.
+  }
 }
 
 /** The owner writes it right after it took the lock, so it can be missing or old for an instant: it is only a hint. */

@@ -8,7 +8,7 @@ import type {
 } from "../../../ports/store/deliveries.ts";
 import { chunkKinds } from "./chunks.ts";
 import { formatCodes, originCodes, priorityCodes, stateCodes } from "../codes.ts";
-import { rankIn } from "../rank.ts";
+import { queuePositionIn } from "../queue-position.ts";
 import type { StoreState } from "./state.ts";
 
 /** The event a new delivery belongs to, as stored. */
@@ -26,19 +26,20 @@ export class DeliveryWriter {
     this.#state = state;
     this.#insert = state.connection.prepare(
       `INSERT INTO deliveries (seq, id, event, tenant, webhook, lane, rank, state, priority, origin, attempt_count,
-         created_at, due_at, format)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`,
+         created_at, due_at, reason, format)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
     );
   }
 
   write(delivery: NewDelivery, event: EventRef): Lease {
-    const { lanes, tally, chunks, queue, leases } = this.#state;
-    const seq = tally.nextDelivery();
-    const lane = lanes.intern(delivery.lane);
+    const { lanes, counters, chunks, queue, leases } = this.#state;
+    const seq = counters.nextDelivery();
+    const lane = lanes.ensure(delivery.lane);
     const priority = priorityCodes.encode[delivery.priority];
     const waits = delivery.state === "pending";
     const leased = waits && delivery.claim;
-    const rank = waits && !leased ? rankIn(lane, { seq, priority, dueAt: delivery.dueAt }) : null;
+    const queuePosition =
+      waits && !leased ? queuePositionIn(lane, { seq, priority, dueAt: delivery.dueAt }) : null;
     this.#insert.run(
       seq,
       delivery.id,
@@ -46,21 +47,23 @@ export class DeliveryWriter {
       event.tenant,
       lane.webhook,
       lane.ref,
-      rank,
+      queuePosition,
       stateCodes.encode[delivery.state],
       priority,
       originCodes.encode[delivery.origin],
       delivery.createdAt,
       delivery.dueAt,
+      delivery.reason,
       formatCodes.encode[delivery.format],
     );
     chunks.note(chunkKinds.deliveries, { seq, createdAt: delivery.createdAt });
-    if (waits) tally.addWaiting(priority, 1);
-    if (rank !== null) queue.insert({ lane: lane.ref, rank, seq });
-    if (!leased) return { ref: seq, fence: 0 };
+    if (waits) counters.addWaiting(priority, 1);
+    if (queuePosition !== null) queue.insert({ lane: lane.ref, queuePosition, seq });
+    const { id: deliveryId } = delivery;
+    if (!leased) return { ref: seq, deliveryId, leaseToken: 0 };
     return {
-      ref: seq,
-      fence: leases.grant(seq, { until: delivery.leaseUntil, lane: lane.ref, priority, rank }),
+      ...{ ref: seq, deliveryId },
+      leaseToken: leases.grant(seq, { until: delivery.leaseUntil, lane: lane.ref, priority, queuePosition }),
     };
   }
 }
@@ -95,16 +98,16 @@ export class PublishWriter {
 
   write(command: PublishCommand): PublishResult {
     const { event } = command;
-    const { words, tally } = this.#state;
-    const tenant = words.intern(event.tenantId);
+    const { strings, counters } = this.#state;
+    const tenant = strings.ensure(event.tenantId);
     if (command.dedupUntil !== null && event.idempotencyKey !== null) {
       const earlier = this.#earlier(event, tenant);
       if (earlier !== null) return earlier;
       const { idempotencyKey, fingerprint } = event;
-      this.#saveKey.run(tenant, idempotencyKey, tally.eventLast + 1, fingerprint, command.dedupUntil);
+      this.#saveKey.run(tenant, idempotencyKey, counters.eventLast + 1, fingerprint, command.dedupUntil);
     }
-    const seq = tally.nextEvent();
-    const sequenceNumber = tally.nextSequence(tenant);
+    const seq = counters.nextEvent();
+    const sequenceNumber = counters.nextSequence(tenant);
     this.#insertEvent(command, { seq, tenant, sequenceNumber });
     const leases: Lease[] = [];
     for (const delivery of command.deliveries) leases.push(this.#deliveries.write(delivery, { seq, tenant }));
@@ -113,20 +116,20 @@ export class PublishWriter {
 
   #insertEvent(command: PublishCommand, ref: EventRef & { readonly sequenceNumber: number }): void {
     const { event } = command;
-    const { words, tally, chunks } = this.#state;
+    const { strings, counters, chunks } = this.#state;
     this.#insert.run(
       ref.seq,
       event.id,
       ref.tenant,
-      words.intern(event.eventType),
+      strings.ensure(event.eventType),
       ref.sequenceNumber,
       event.timestamp,
       event.source,
       event.idempotencyKey,
       priorityCodes.encode[event.priority],
       event.createdAt,
-      words.intern(event.contentType),
-      tally.deliveryLast + 1,
+      strings.ensure(event.contentType),
+      counters.deliveryLast + 1,
       command.deliveries.length,
       event.body,
       event.raw ? 1 : 0,
@@ -145,7 +148,7 @@ export class PublishWriter {
     if (row[1] !== event.fingerprint) return { kind: "key_conflict", eventId: id };
     const original = {
       id,
-      eventType: this.#state.words.text(eventType),
+      eventType: this.#state.strings.text(eventType),
       timestamp,
       sequenceNumber,
       deliveries,

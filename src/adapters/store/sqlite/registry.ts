@@ -1,9 +1,17 @@
 import type { StatementSync } from "node:sqlite";
-import type { ApiKey, EventType, RegistryStore, Tenant } from "../../../ports/store/registry.ts";
-import { toTenant } from "../registry-rows.ts";
+import type {
+  ApiKey,
+  EventType,
+  EventTypeKey,
+  EventTypePage,
+  EventTypeQuery,
+  RegistryStore,
+  Tenant,
+} from "../../../ports/store/registry.ts";
+import { startOf, toEventTypePage, toTenant } from "../registry-rows.ts";
 import type { Connection } from "./connection.ts";
 
-/** Small tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
+/** Tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
 export class SqliteRegistry implements RegistryStore {
   readonly #connection: Connection;
   readonly #saveTenant: StatementSync;
@@ -13,7 +21,10 @@ export class SqliteRegistry implements RegistryStore {
   readonly #apiKeys: StatementSync;
   readonly #saveEventType: StatementSync;
   readonly #deleteEventType: StatementSync;
+  readonly #eventType: StatementSync;
   readonly #eventTypes: StatementSync;
+  readonly #eventTypesOfTenant: StatementSync;
+  readonly #eventTypeUsage: StatementSync;
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -24,7 +35,17 @@ export class SqliteRegistry implements RegistryStore {
     this.#apiKeys = connection.prepare("SELECT document FROM api_keys ORDER BY id");
     this.#saveEventType = connection.prepare("INSERT OR REPLACE INTO event_types VALUES (?, ?, ?)");
     this.#deleteEventType = connection.prepare("DELETE FROM event_types WHERE tenant = ? AND name = ?");
-    this.#eventTypes = connection.prepare("SELECT document FROM event_types ORDER BY tenant, name");
+    this.#eventType = connection.prepare("SELECT document FROM event_types WHERE tenant = ? AND name = ?");
+    this.#eventTypes = connection.prepare(
+      "SELECT document FROM event_types WHERE (tenant, name) > (?, ?) ORDER BY tenant, name LIMIT ? OFFSET ?",
+    );
+    this.#eventTypesOfTenant = connection.prepare(
+      `SELECT document FROM event_types WHERE tenant = ?1 AND (tenant, name) > (?2, ?3) ORDER BY name
+       LIMIT ?4 OFFSET ?5`,
+    );
+    this.#eventTypeUsage = connection.prepare(
+      "SELECT count(*), coalesce(sum(octet_length(document)), 0) FROM event_types WHERE tenant = ?",
+    );
   }
 
   async saveTenant(tenant: Tenant): Promise<void> {
@@ -53,14 +74,42 @@ export class SqliteRegistry implements RegistryStore {
     );
   }
 
-  async deleteEventType(query: { readonly tenantId: string; readonly name: string }): Promise<boolean> {
+  async deleteEventType(key: EventTypeKey): Promise<boolean> {
     return this.#connection.write(
-      () => Number(this.#deleteEventType.run(query.tenantId, query.name).changes) > 0,
+      () => Number(this.#deleteEventType.run(key.tenantId, key.name).changes) > 0,
     );
   }
 
-  async eventTypes(): Promise<readonly EventType[]> {
-    return this.#documents<EventType>(this.#eventTypes);
+  async eventType(key: EventTypeKey): Promise<EventType | null> {
+    const row = this.#connection.read(() => this.#eventType.get(key.tenantId, key.name)) as unknown as
+      | [document: string]
+      | undefined;
+    return row === undefined ? null : (JSON.parse(row[0]) as EventType);
+  }
+
+  async eventTypePage(query: EventTypeQuery): Promise<EventTypePage> {
+    const { tenantId, limit, offset, bytesMax } = query;
+    const page = [...startOf(query), limit + 1, offset] as const;
+    return this.#connection.read(() => {
+      const rows = (tenantId === null
+        ? this.#eventTypes.iterate(...page)
+        : this.#eventTypesOfTenant.iterate(tenantId, ...page)) as unknown as Iterable<[document: string]>;
+      const documents: string[] = [];
+      let bytes = 0;
+      for (const [document] of rows) {
+        if (documents.length === limit || (bytes >= bytesMax && documents.length > 0))
+          return toEventTypePage(documents, true);
+        documents.push(document);
+        bytes += Buffer.byteLength(document);
+      }
+      return toEventTypePage(documents, false);
+    });
+  }
+
+  async eventTypeUsage(tenantId: string): Promise<{ readonly count: number; readonly bytes: number }> {
+    const row = this.#connection.read(() => this.#eventTypeUsage.get(tenantId));
+    const [count, bytes] = row as unknown as [count: number, bytes: number];
+    return { count, bytes };
   }
 
   /** What was saved as `Document` comes back as one. */

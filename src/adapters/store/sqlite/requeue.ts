@@ -13,7 +13,7 @@ type SupersededRow = [
   priority: number,
   supersededBy: string | null,
   lane: number,
-  rank: number | null,
+  queuePosition: number | null,
 ];
 
 /** Writes new deliveries of stored events. Only inside a write. */
@@ -72,21 +72,21 @@ export class RequeueWriter {
 
   /** False when a request is in flight, or when another delivery took over before: there is one live schedule. */
   #replace(id: string, change: { readonly event: number; readonly by: NewDelivery }): boolean {
-    const { leases, queue, tally } = this.#state;
+    const { leases, queue, counters } = this.#state;
     const row = this.#superseded.get(id) as unknown as SupersededRow | undefined;
     if (row === undefined || row[1] !== change.event) return true;
-    const [seq, , tenant, state, priority, supersededBy, lane, rank] = row;
+    const [seq, , tenant, state, priority, supersededBy, lane, queuePosition] = row;
     const now = change.by.createdAt;
     if (supersededBy !== null || leases.isHeld({ seq, now })) return false;
     if (state <= waitingMax) {
       leases.take(seq, null);
-      if (rank !== null) queue.remove({ lane, rank, seq });
+      if (queuePosition !== null) queue.remove({ lane, queuePosition, seq });
       this.#cancel.run(now, change.by.id, seq);
-      tally.addWaiting(priority, -1);
+      counters.addWaiting(priority, -1);
       return true;
     }
     this.#supersede.run(change.by.id, seq);
-    if (state === exhausted) tally.addDeadLetter(tenant, -1);
+    if (state === exhausted) counters.addDeadLetter(tenant, -1);
     return true;
   }
 }

@@ -147,7 +147,7 @@ export class Retention {
     this.#deleteAttempts.run(seq);
     this.#deleteRequeue.run(event, seq);
     this.#deleteDelivery.run(seq);
-    if (dead === 1) this.#state.tally.addDeadLetter(tenant, -1);
+    if (dead === 1) this.#state.counters.addDeadLetter(tenant, -1);
   }
 
   #seqs(statement: StatementSync, window: SweepWindow, step: RetentionStep): readonly number[] {

@@ -1,9 +1,10 @@
 import type { StatementSync } from "node:sqlite";
 import type { AttemptRecord } from "../../../core/delivery.ts";
 import type { Settlement, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
+import { attemptNotesText } from "../attempt-notes.ts";
 import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
 import type { LeaseRecord } from "./lease-table.ts";
-import { rankIn } from "../rank.ts";
+import { queuePositionIn } from "../queue-position.ts";
 import type { StoreState } from "./state.ts";
 
 /** Writes what became of deliveries and of their webhooks. Only inside a write. */
@@ -23,7 +24,7 @@ export class SettleWriter {
        completed_at = ?, reason = ?, category = coalesce(?, category) WHERE seq = ?`,
     );
     this.#insertAttempt = connection.prepare(
-      "INSERT INTO attempts VALUES ((? << 16) | ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO attempts VALUES ((? << 16) | ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );
     this.#tenant = connection.prepare("SELECT tenant FROM deliveries WHERE seq = ?");
     this.#saveWebhookState = connection.prepare(
@@ -35,7 +36,7 @@ export class SettleWriter {
   write(settlement: Settlement): boolean {
     const { lease, progress, attempt } = settlement;
     const seq = lease.ref;
-    const held = this.#state.leases.take(seq, lease.fence);
+    const held = this.#state.leases.take(seq, lease.leaseToken);
     if (held === undefined) return false;
     const state = stateCodes.encode[progress.state];
     const waits = state <= waitingMax;
@@ -59,16 +60,18 @@ export class SettleWriter {
   /** Gives a delivery that waits on its new place, and returns it. */
   #requeue(seq: number, { held, dueAt }: { readonly held: LeaseRecord; readonly dueAt: number }): number {
     const { lanes, queue } = this.#state;
-    const rank = rankIn(lanes.get(held.lane), { seq, priority: held.priority, dueAt });
-    if (rank === held.rank) return rank;
-    if (held.rank !== null) queue.remove({ lane: held.lane, rank: held.rank, seq });
-    queue.insert({ lane: held.lane, rank, seq });
-    return rank;
+    const queuePosition = queuePositionIn(lanes.get(held.lane), { seq, priority: held.priority, dueAt });
+    if (queuePosition === held.queuePosition) return queuePosition;
+    if (held.queuePosition !== null)
+      queue.remove({ lane: held.lane, queuePosition: held.queuePosition, seq });
+    queue.insert({ lane: held.lane, queuePosition, seq });
+    return queuePosition;
   }
 
   #leaveLane(seq: number, held: LeaseRecord): void {
-    this.#state.tally.addWaiting(held.priority, -1);
-    if (held.rank !== null) this.#state.queue.spend({ lane: held.lane, rank: held.rank, seq });
+    this.#state.counters.addWaiting(held.priority, -1);
+    if (held.queuePosition !== null)
+      this.#state.queue.spend({ lane: held.lane, queuePosition: held.queuePosition, seq });
   }
 
   writeWebhookState(webhook: WebhookRuntimeState): void {
@@ -97,11 +100,12 @@ export class SettleWriter {
       attempt.scheduledAt,
       attempt.executedAt,
       attempt.nextRetryAt,
+      attemptNotesText(attempt.notes),
     );
   }
 
   #countDeadLetter(seq: number): void {
     const [tenant] = this.#tenant.get(seq) as unknown as [tenant: number];
-    this.#state.tally.addDeadLetter(tenant, 1);
+    this.#state.counters.addDeadLetter(tenant, 1);
   }
 }

@@ -29,6 +29,7 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #insertSecret: StatementSync;
   readonly #secrets: StatementSync;
   readonly #byDigest: StatementSync;
+  readonly #anySecret: StatementSync;
   readonly #cancelDue: StatementSync;
 
   constructor(state: StoreState) {
@@ -57,6 +58,7 @@ export class SqliteWebhooks implements WebhookStore {
       `SELECT w.id, w.tenant FROM secrets s JOIN webhooks w ON w.id = s.owner
        WHERE s.digest = ? AND s.owner_kind = ${secretOwners.webhook} LIMIT 1`,
     );
+    this.#anySecret = connection.prepare("SELECT 1 FROM secrets LIMIT 1");
     this.#cancelDue = connection.prepare("SELECT id FROM webhooks WHERE cancel_due = 1 ORDER BY seq");
   }
 
@@ -118,6 +120,10 @@ export class SqliteWebhooks implements WebhookStore {
       | [webhookId: string, tenantId: string]
       | undefined;
     return row === undefined ? null : { webhookId: row[0], tenantId: row[1] };
+  }
+
+  async hasSecrets(): Promise<boolean> {
+    return this.#state.connection.read(() => this.#anySecret.get()) !== undefined;
   }
 
   async deletedWithWork(): Promise<readonly string[]> {

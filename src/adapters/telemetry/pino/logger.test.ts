@@ -27,7 +27,7 @@ suite("log", () => {
     assert.deepEqual(rest, { level: "warn", webhookId: "w1", attempts: 2, msg: "circuit breaker moved" });
   });
 
-  test("text for people, without control characters of strangers", () => {
+  test("text for people, without control characters of outsiders", () => {
     const { log, lines } = capture({ format: "text" });
     log.error({ reason: "two words", id: "a-1" }, "it \u001b[31mfailed");
     assert.match(lines[0] ?? "", /^\d\d:\d\d:\d\d\.\d{3} error it ·\[31mfailed reason="two words" id=a-1\n$/);

@@ -1,6 +1,6 @@
 import type { CircuitState } from "../../../core/circuit-breaker.ts";
 import type { Outcome } from "../../../core/outcome.ts";
-import type { AttemptFact, Metrics } from "../../../ports/telemetry.ts";
+import type { Alarm, AttemptFact, Metrics } from "../../../ports/telemetry.ts";
 import { Buckets } from "./buckets.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { DurationQuantiles } from "./duration-quantiles.ts";
@@ -28,8 +28,12 @@ export class FactCounts implements Metrics {
   >();
   readonly #limitedWebhooks = new LabelValues(webhooksMax);
   readonly #limitHits = new Map<string, number>();
+  readonly #limitedCalls = new Map<string, number>();
   readonly #commitSizes = new Buckets([1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]);
   readonly #commitSeconds = new Buckets([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
+  readonly #alarms: Record<Alarm, number> = {
+    ...{ delivery_stopped: 0, store_restarted: 0, lane_stalled: 0, local_shortage: 0 },
+  };
   #published = 0;
   #duplicates = 0;
   #largePayloads = 0;
@@ -65,6 +69,10 @@ export class FactCounts implements Metrics {
     this.#limitHits.set(label, (this.#limitHits.get(label) ?? 0) + 1);
   }
 
+  apiCallLimited(limit: string): void {
+    this.#limitedCalls.set(limit, (this.#limitedCalls.get(limit) ?? 0) + 1);
+  }
+
   largePayload(): void {
     this.#largePayloads += 1;
   }
@@ -74,8 +82,12 @@ export class FactCounts implements Metrics {
     this.#commitSeconds.observe(fact.durationMs / 1_000);
   }
 
+  alarmed(alarm: Alarm): void {
+    this.#alarms[alarm] += 1;
+  }
+
   plainMetrics(): readonly PlainMetric[] {
-    return [...this.#deliveryMetrics(), ...this.#ownMetrics()];
+    return [...this.#deliveryMetrics(), ...this.#ownMetrics(), ...this.#alarmMetrics()];
   }
 
   #deliveryMetrics(): readonly PlainMetric[] {
@@ -138,6 +150,12 @@ export class FactCounts implements Metrics {
         help: "Payloads above the recommended size.",
         read: () => this.#largePayloads,
       }),
+      {
+        name: "posthorn_api_calls_limited_total",
+        help: "Calls of the API that were refused, by the limit they reached.",
+        type: "counter",
+        samples: () => [...this.#limitedCalls].map(([scope, value]) => ({ labels: { scope }, value })),
+      },
       histogram("posthorn_commit_writes", {
         help: "Writes in one grouped commit.",
         buckets: this.#commitSizes,
@@ -146,6 +164,33 @@ export class FactCounts implements Metrics {
         help: "Duration of one grouped commit.",
         buckets: this.#commitSeconds,
       }),
+    ];
+  }
+
+  #alarmMetrics(): readonly PlainMetric[] {
+    const counter = (name: string, alarm: Alarm, help: string): PlainMetric =>
+      single(name, { type: "counter", help, read: () => this.#alarms[alarm] });
+    return [
+      counter(
+        "posthorn_deliveries_stopped_total",
+        "delivery_stopped",
+        "Deliveries that were not sent because event and webhook belong to different tenants.",
+      ),
+      counter(
+        "posthorn_store_restarts_total",
+        "store_restarted",
+        "Times that the database was found restarted or replaced.",
+      ),
+      counter(
+        "posthorn_lanes_stalled_total",
+        "lane_stalled",
+        "Lanes whose deliveries were due for long and claimed by nobody.",
+      ),
+      counter(
+        "posthorn_requests_postponed_total",
+        "local_shortage",
+        "Requests that this machine could not make for want of descriptors, ports or memory; no attempt is counted.",
+      ),
     ];
   }
 

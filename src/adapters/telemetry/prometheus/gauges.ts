@@ -12,7 +12,11 @@ export interface MetricSources {
   readonly depth: () => Promise<StoreDepth>;
   readonly circuits: () => Iterable<{ readonly webhookId: string; readonly state: CircuitState }>;
   readonly activity: () => Activity;
+  /** Of the workers that this process is one of. */
+  readonly pool: string;
   readonly openSockets: () => number;
+  /** Absent where the store has no clock of its own. */
+  readonly clockOffsetMs?: () => number;
   /** How many live in each pool. Absent where one process does everything. */
   readonly workers?: () => Promise<ReadonlyMap<string, number>>;
   /** Absent where the store is the queue. */
@@ -75,7 +79,7 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
       type: "gauge",
       samples: () => {
         const { inFlight, concurrency } = sources.activity();
-        return [{ labels: { pool_id: "deliveries" }, value: inFlight / concurrency }];
+        return [{ labels: { pool_id: sources.pool }, value: inFlight / concurrency }];
       },
     },
     single("posthorn_requests_in_flight", {
@@ -98,10 +102,19 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
       help: "Sockets to receivers, idle ones included.",
       read: sources.openSockets,
     }),
+    ...(sources.clockOffsetMs === undefined ? [] : [clockMetric(sources.clockOffsetMs)]),
     ...(sources.workers === undefined ? [] : [workersMetric(sources.workers)]),
     ...(sources.queue === undefined ? [] : queueMetrics(sources.queue)),
     ...(sources.sharedState === undefined ? [] : sharedStateMetrics(sources.sharedState)),
   ];
+}
+
+function clockMetric(offsetMs: () => number): PlainMetric {
+  return single("posthorn_clock_offset_seconds", {
+    type: "gauge",
+    help: "How far the clock of the database is before that of this machine; corrected above one second.",
+    read: () => offsetMs() / 1_000,
+  });
 }
 
 function workersMetric(workers: NonNullable<MetricSources["workers"]>): PlainMetric {
@@ -127,7 +140,7 @@ function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
       type: "gauge",
       samples: async () => {
         const { waiting } = await queue().depth();
-        return waiting.map(({ pool, priority, notices }) => ({ labels: { pool, priority }, value: notices }));
+        return waiting.map(({ pool, priority, hints }) => ({ labels: { pool, priority }, value: hints }));
       },
     },
     {
@@ -138,7 +151,7 @@ function queueMetrics(queue: () => QueueReading): readonly PlainMetric[] {
     },
     single("posthorn_queue_dropped_total", {
       type: "counter",
-      help: "Notices that RabbitMQ lost or refused after they were sent; the sweeper announces their work again.",
+      help: "Notices that RabbitMQ lost or refused after they were sent; their work is announced again.",
       read: () => queue().dropped,
     }),
   ];

@@ -24,7 +24,14 @@ async function linesOf(fill: (made: PrometheusMetrics) => void): Promise<readonl
 }
 
 suite("metrics", () => {
-  test("every name of WDS-227 to 235 is there", async () => {
+  test("a summary that has observed nothing says NaN, as the format spells it", async () => {
+    const lines = await linesOf(() => {});
+    const empty = lines.filter((line) => / nan$/i.test(line));
+    assert.ok(empty.length > 0);
+    for (const line of empty) assert.match(line, / NaN$/);
+  });
+
+  test("WDS-28 WDS-29 WDS-30 WDS-32 WDS-227 WDS-228 WDS-229 WDS-230 WDS-231 WDS-232 WDS-233 WDS-234 WDS-235 WDS-236 WDS-237 every name of the document is there", async () => {
     const lines = await linesOf(({ metrics, observe }) => {
       metrics.attemptSettled(accepted);
       metrics.attemptSettled({
@@ -45,6 +52,7 @@ suite("metrics", () => {
           { webhookId: "w1", state: "open" as const },
           { webhookId: "w2", state: "closed" as const },
         ],
+        pool: "large",
         activity: () => ({ inFlight: 25, concurrency: 100, uncommitted: 0, webhooks: 2 }),
         openSockets: () => 7,
       });
@@ -60,7 +68,7 @@ suite("metrics", () => {
       'webhook_circuit_breaker_transitions_total{from_state="closed",to_state="open"} 1',
       'webhook_dlq_size{tenant_id="default"} 4',
       'webhook_rate_limit_hits_total{webhook_id="w1"} 1',
-      'webhook_worker_pool_utilization{pool_id="deliveries"} 0.25',
+      'webhook_worker_pool_utilization{pool_id="large"} 0.25',
     ]) {
       assert.ok(lines.includes(expected), expected);
     }
@@ -90,9 +98,35 @@ suite("metrics", () => {
     assert.ok(lines.filter((line) => line.startsWith("webhook_rate_limit_hits_total{")).length <= 501);
   });
 
+  test("WDS-5 calls that were refused are counted by the limit they reached", async () => {
+    const lines = await linesOf(({ metrics }) => {
+      for (const limit of ["key", "tenant", "key"]) metrics.apiCallLimited(limit);
+    });
+    const counted = lines.filter((line) => line.startsWith("posthorn_api_calls_limited_total{"));
+    assert.deepEqual(counted, [
+      'posthorn_api_calls_limited_total{scope="key"} 2',
+      'posthorn_api_calls_limited_total{scope="tenant"} 1',
+    ]);
+  });
+
+  test("each alarm is counted under the name that is documented for it", async () => {
+    const alarms = ["delivery_stopped", "store_restarted", "lane_stalled", "local_shortage"] as const;
+    const lines = await linesOf(({ metrics }) => {
+      for (const [index, alarm] of alarms.entries())
+        for (let times = 0; times <= index; times += 1) metrics.alarmed(alarm);
+    });
+    for (const expected of [
+      "posthorn_deliveries_stopped_total 1",
+      "posthorn_store_restarts_total 2",
+      "posthorn_lanes_stalled_total 3",
+      "posthorn_requests_postponed_total 4",
+    ])
+      assert.ok(lines.includes(expected), expected);
+  });
+
   test("WDS-209 workers, queue and shared state are there where the process has them, and say when they are away", async () => {
     const depth = {
-      waiting: [{ pool: "default", priority: "high" as const, notices: 3 }],
+      waiting: [{ pool: "default", priority: "high" as const, hints: 3 }],
       parked: 2,
     };
     const textOf = async (queue: { readonly isConnected: boolean } | null): Promise<string> => {
@@ -100,6 +134,7 @@ suite("metrics", () => {
         observe({
           depth: async () => ({ waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() }),
           circuits: () => [],
+          pool: "large",
           activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
           openSockets: () => 0,
           ...(queue !== null && {
@@ -142,11 +177,30 @@ posthorn_shared_state_errors_total 5`,
     assert.equal(await textOf(null), "");
   });
 
+  test("how far the database's clock is ahead is told in seconds, where the database has a clock of its own", async () => {
+    const offsetOf = async (clockOffsetMs?: () => number): Promise<readonly string[]> => {
+      const lines = await linesOf(({ observe }) =>
+        observe({
+          depth: async () => ({ waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() }),
+          circuits: () => [],
+          pool: "large",
+          activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
+          openSockets: () => 0,
+          ...(clockOffsetMs !== undefined && { clockOffsetMs }),
+        }),
+      );
+      return lines.filter((line) => line.startsWith("posthorn_clock_offset_seconds"));
+    };
+    assert.deepEqual(await offsetOf(() => -90_500), ["posthorn_clock_offset_seconds -90.5"]);
+    assert.deepEqual(await offsetOf(), []);
+  });
+
   test("a store that does not answer spares the rest of the scrape", async () => {
     const lines = await linesOf(({ observe }) =>
       observe({
         depth: () => Promise.reject(new Error("down")),
         circuits: () => [],
+        pool: "large",
         activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
         openSockets: () => 0,
       }),

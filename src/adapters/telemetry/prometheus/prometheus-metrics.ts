@@ -27,7 +27,8 @@ export function createPrometheusMetrics(options: { readonly monotonicMs: () => n
   return {
     metrics: counts,
     observe: (sources) => registerPlain(registry, gauges(sources)),
-    text: () => registry.metrics(),
+    // The library writes `Nan` where the format has `NaN`: for summaries that have observed nothing.
+    text: async () => (await registry.metrics()).replaceAll(/ Nan$/gm, " NaN"),
     stop: process.stop,
   };
 }

@@ -1,6 +1,6 @@
 import type { AddressPolicy } from "../../../core/egress/address-policy.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import { codeOf, TransportFault } from "./failures.ts";
+import { codeOf, descriptorShortage, shortageOf, TransportFault } from "./failures.ts";
 import type { NamedAddress, NameSource } from "./system-names.ts";
 
 /** WDS-214; a shorter time to live is honoured down to the minimum. */
@@ -69,7 +69,8 @@ export class CheckedNames {
     } catch (error) {
       const code = codeOf(error);
       const problem = code === "" ? "the query failed" : code;
-      return this.#failure(new TransportFault("dns", `cannot resolve ${hostname}: ${problem}`));
+      const shortage = shortageOf(error) ?? descriptorShortage();
+      return this.#failure(new TransportFault("dns", `cannot resolve ${hostname}: ${problem}`, shortage));
     }
   }
 
@@ -93,7 +94,9 @@ export class CheckedNames {
   }
 
   #failure(fault: TransportFault): Answer {
-    return { addresses: [], fault, expiresAtMs: this.#clock.monotonicMs() + failureCachedMs };
+    // What this machine lacked says nothing about the name.
+    const cachedMs = fault.shortage === null ? failureCachedMs : 0;
+    return { addresses: [], fault, expiresAtMs: this.#clock.monotonicMs() + cachedMs };
   }
 
   #remember(hostname: string, answer: Answer): void {

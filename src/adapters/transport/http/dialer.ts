@@ -163,7 +163,8 @@ class AddressRace implements Dial {
   readonly #sockets = new Set<Socket>();
   #next = 0;
   #timer: Timer | null = null;
-  #firstFault: TransportFault | null = null;
+  /** The first one, or the first that this machine is to blame for. */
+  #fault: TransportFault | null = null;
   #done: DialDone | null = null;
 
   constructor(
@@ -221,14 +222,16 @@ class AddressRace implements Dial {
 
   #lose(fault: TransportFault | null): void {
     if (this.#done === null) return;
-    this.#firstFault ??= fault;
+    // With all it needs, this machine might have reached the address: what the others said is not the whole answer.
+    const isOurs = fault !== null && fault.shortage !== null;
+    if (this.#fault === null || (isOurs && this.#fault.shortage === null)) this.#fault = fault;
     if (this.#next < this.#addresses.length) this.#tryNext();
     else if (this.#sockets.size === 0) this.#end();
   }
 
   #end(): void {
     const done = this.#done;
-    const fault = this.#firstFault ?? new TransportFault("network", "no address to connect to");
+    const fault = this.#fault ?? new TransportFault("network", "no address to connect to");
     this.abort();
     done?.(fault, null);
   }

@@ -4,8 +4,9 @@ import {
   noResponseFields,
   responseBodyBytesMaxAllowed,
   responseSampleBytesMax,
+  retryAfterLengthMax,
 } from "../../../ports/transport.ts";
-import type { OutboundRequest, ResponseFields, TransportResult } from "../../../ports/transport.ts";
+import type { OutboundRequest, ResponseFields, Shortage, TransportResult } from "../../../ports/transport.ts";
 import type { PooledConnection } from "./connections.ts";
 import type { Expiring } from "./deadlines.ts";
 import { breaksHttp, codeOf, faultOf, sentence, TransportFault } from "./failures.ts";
@@ -21,7 +22,6 @@ import type { RawFields } from "./response-fields.ts";
 const bodyBytesMax = 64 * 1024;
 /** 1xx answers before the final one. */
 const interimResponsesMax = 32;
-const retryAfterLengthMax = 256;
 
 export interface ExchangeOwner {
   monotonicMs(): number;
@@ -108,10 +108,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       return;
     }
     const fault = this.#faultOf(error);
-    this.fail(
-      fault.category,
-      this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`,
-    );
+    const message = this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`;
+    this.fail(fault.category, message, fault.shortage);
   }
 
   /** True once: the receiver did not look at the request, which may go over another connection. */
@@ -127,9 +125,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.fail("timeout", `no complete response within ${this.request.timeoutMs} ms${seen}`);
   }
 
-  fail(category: TransportFailureCategory, message: string): void {
-    const observation = { kind: "failure", category, requestSent: this.#requestSent } as const;
-    this.#settle({ observation, reusable: false, message: sentence(message) });
+  fail(category: TransportFailureCategory, message: string, shortage: Shortage | null = null): void {
+    const requestSent = this.#requestSent;
+    const observation = { kind: "failure", category, requestSent } as const;
+    this.#settle({
+      ...{ observation, reusable: false, message: sentence(message) },
+      shortage: requestSent ? null : shortage,
+    });
   }
 
   /** The head is bounded by undici and the body by us, so what is this large is hidden in the framing. */
@@ -151,7 +153,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       this.#retryAfter === null
         ? { kind: "response", status: this.status, complete }
         : { kind: "response", status: this.status, complete, retryAfter: this.#retryAfter };
-    this.#settle({ observation, reusable, message });
+    this.#settle({ observation, reusable, message, shortage: null });
   }
 
   /** A TLS alert says why; undici reports only that the connection ended, which it does next. */
@@ -166,7 +168,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     );
   }
 
-  #settle(end: { observation: AttemptObservation; reusable: boolean; message: string | null }): void {
+  #settle(end: {
+    observation: AttemptObservation;
+    reusable: boolean;
+    message: string | null;
+    shortage: Shortage | null;
+  }): void {
     if (this.settled) return;
     this.settled = true;
     const durationMs = Math.round(this.#owner.monotonicMs() - this.#startedMs);
@@ -177,6 +184,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       fields: this.#fields,
       errorMessage: end.message,
       durationMs,
+      ...(end.shortage !== null && { shortage: end.shortage }),
     });
   }
 

@@ -1,13 +1,19 @@
+import { closeSync, openSync } from "node:fs";
+import { devNull, networkInterfaces } from "node:os";
 import type { TransportFailureCategory } from "../../../core/outcome.ts";
+import type { Shortage } from "../../../ports/transport.ts";
 
 /** A failure that this adapter found by itself, with the category it is reported under. */
 export class TransportFault extends Error {
   readonly category: TransportFailureCategory;
+  /** What this machine lacked; null where it is not to blame. */
+  readonly shortage: Shortage | null;
 
-  constructor(category: TransportFailureCategory, message: string) {
+  constructor(category: TransportFailureCategory, message: string, shortage: Shortage | null = null) {
     super(message);
     this.name = "TransportFault";
     this.category = category;
+    this.shortage = shortage;
   }
 }
 
@@ -66,9 +72,44 @@ export function breaksHttp(error: unknown): boolean {
   );
 }
 
+/** What the machine lacked when a system call failed; null for other failures. */
+export function shortageOf(error: unknown): Shortage | null {
+  const shortage = shortages.get(codeOf(error)) ?? null;
+  if (shortage !== "ports" || !(error instanceof Error) || !("address" in error)) return shortage;
+  return hasAddressFor(String(error.address)) ? shortage : null;
+}
+
+const shortages: ReadonlyMap<string, Shortage> = new Map([
+  ["EMFILE", "descriptors"],
+  ["ENFILE", "descriptors"],
+  ["EADDRNOTAVAIL", "ports"],
+  ["ENOBUFS", "buffers"],
+]);
+
+/** EADDRNOTAVAIL says as well that there is no address of the family at all, as without IPv6; then no port is missing. */
+function hasAddressFor(remote: string): boolean {
+  const family = remote.includes(":") ? "IPv6" : "IPv4";
+  const isLoopback = remote === "::1" || remote.startsWith("127.");
+  return Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .some((own) => own.family === family && own.internal === isLoopback && !/^fe[89ab]/i.test(own.address));
+}
+
+/** Whether a descriptor can be had now. Resolvers hide that they got none behind other errors. */
+export function descriptorShortage(): Shortage | null {
+  try {
+    closeSync(openSync(devNull, "r"));
+    return null;
+  } catch (error) {
+    return shortageOf(error);
+  }
+}
+
 /** Names what ended an attempt to connect: system errors are `network`, everything else about TLS is `ssl`. */
 export function connectFaultOf(error: unknown, protocol: string): TransportFault {
   if (error instanceof TransportFault) return error;
+  const shortage = shortageOf(error);
+  if (shortage !== null) return new TransportFault("network", sentence(String(error)), shortage);
   if (protocol === "https:" && !isSystemCode(codeOf(error)))
     return new TransportFault("ssl", tlsSentence(error));
   return new TransportFault("network", sentence(error instanceof Error ? error.message : String(error)));

@@ -129,7 +129,7 @@ describe("http transport: sockets", () => {
     const transport = start(t, { dns, tls: { ca: testAuthority } });
     const result = await send(transport, receiver.origin);
     assert.equal(statusOf(result), 200);
-    assert.ok(result.durationMs >= 200 && result.durationMs < 1500, `${result.durationMs} ms`);
+    assert.ok(result.durationMs >= 200 && result.durationMs < 15_000, `${result.durationMs} ms`);
   });
 
   it("gives up connecting at the deadline and frees the socket", async (t) => {

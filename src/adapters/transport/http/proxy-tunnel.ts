@@ -2,7 +2,7 @@ import { connect as connectTcp, isIPv6 } from "node:net";
 import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { DialDone, DialTarget } from "./dialer.ts";
-import { sentence, TransportFault } from "./failures.ts";
+import { sentence, shortageOf, TransportFault } from "./failures.ts";
 
 /** An HTTP CONNECT proxy. */
 export interface Proxy {
@@ -53,7 +53,7 @@ export function openTunnel(proxy: Proxy, target: DialTarget, done: DialDone): Tu
     report?.(fault, fault === null ? socket : null);
   };
   const onError = (error: Error): void =>
-    end(new TransportFault("network", sentence(`proxy: ${error.message}`)));
+    end(new TransportFault("network", sentence(`proxy: ${error.message}`), shortageOf(error)));
   const onClose = (): void => end(new TransportFault("network", "proxy closed the connection"));
   const onData = (chunk: Buffer): void => {
     answer = Buffer.concat([answer, chunk]);

@@ -1,0 +1,242 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { ProductProcess } from "../product/product.ts";
+import type { PacedEvent, PlannedEvent, WebhookSeed } from "../product/product.ts";
+import { publishDue, withPublisher } from "../product/seed.ts";
+import { judged } from "../row.ts";
+import type { Context, Line, Row } from "../row.ts";
+import { median, percentile } from "../statistics.ts";
+
+/** What the small tenants' endpoints are like: five tenants each. */
+const kinds = ["quick", "slow", "new", "restarted"] as const;
+type Kind = (typeof kinds)[number];
+const tenantsPerKind = 5;
+/** New and restarted endpoints get one event each. */
+const freshEach = 20;
+const quickMs = 20;
+const slowMs = 1_200;
+const largeCount = 300;
+const backlogWebhooks = 100;
+const hangTimeoutMs = 5_000;
+
+/** What a large tenant does meanwhile. */
+const burdens = ["hanging", "turning", "backlog"] as const;
+type Burden = (typeof burdens)[number];
+
+/**
+ * Twenty small tenants beside a large one: how long their events take until the receiver has answered, compared with the
+ * same without it. Receivers that are quick take 20 ms, as over a network.
+ */
+export const tenants: Row = {
+  name: "tenants",
+  async run(context) {
+    const folders = await seedFolders(context);
+    const alone: Delays[] = [];
+    const beside = new Map<Burden, Delays[]>(burdens.map((burden) => [burden, []]));
+    for (let run = 0; run < Math.min(context.runs, runsMax); run += 1) {
+      alone.push(await measure(context, { burden: null, folder: folders.plain }));
+      for (const burden of burdens) {
+        const folder = burden === "backlog" ? folders.backlog : folders.plain;
+        beside.get(burden)?.push(await measure(context, { burden, folder }));
+      }
+    }
+    return burdens.map((burden) => lineOf(context, { burden, alone, beside: beside.get(burden) ?? [] }));
+  },
+};
+
+/** By kind: 95th percentile from the call of publish until the receiver answered, and from accepted until received. */
+type Delays = Readonly<Record<Kind, { readonly deliveredMs: number; readonly waitedMs: number }>>;
+
+/** The kind that suffers most. */
+function lineOf(
+  context: Context,
+  row: { readonly burden: Burden; readonly alone: readonly Delays[]; readonly beside: readonly Delays[] },
+): Line {
+  const of = (delays: readonly Delays[], kind: Kind, figure: "deliveredMs" | "waitedMs"): number =>
+    median(delays.map((each) => each[kind][figure]));
+  const compared = kinds.map((kind) => {
+    const value = of(row.beside, kind, "deliveredMs");
+    const baseline = of(row.alone, kind, "deliveredMs");
+    const waited = `${of(row.beside, kind, "waitedMs").toFixed(1)} ms, alone ${of(row.alone, kind, "waitedMs").toFixed(1)}`;
+    return { value, baseline, ratio: value / baseline, text: `${kind} ${waited}` };
+  });
+  context.note(
+    `tenants: ${row.burden}: p95 from accepted to received: ${compared.map(({ text }) => text).join("; ")}`,
+  );
+  const worst = compared.toSorted((left, right) => right.ratio - left.ratio)[0];
+  if (worst === undefined) throw new Error("there are kinds");
+  const { value, baseline, ratio } = worst;
+  return judged(
+    { name: `tenants: ${row.burden}`, unit: "ms p95 of the small ones", value, baseline, ratio },
+    { text: "≤ 1.5 × alone", met: (times) => times <= 1.5 },
+  );
+}
+
+async function measure(
+  context: Context,
+  { burden, folder }: { readonly burden: Burden | null; readonly folder: string },
+): Promise<Delays> {
+  const { sink } = context;
+  const durationMs = context.quick ? 3_000 : 10_000;
+  const dataDir = context.folders.copy({ from: folder, name: "tenants" });
+  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
+  try {
+    await sink.reset();
+    await product.start();
+    await product.planned(warmUp);
+    await sleep(slowMs);
+    const load = burden === null ? Promise.resolve() : await begin(context, { burden, product, durationMs });
+    await sink.record();
+    const small = await product.planned(smallEvents(durationMs));
+    const arrivals = await arrivalsOf(context, small);
+    await load;
+    context.progress(`tenants: ${burden ?? "alone"}: ${JSON.stringify(await sink.seen())}`);
+    return delaysOf(small, arrivals);
+  } finally {
+    await product.kill();
+    context.folders.discard(dataDir);
+  }
+}
+
+/** Makes the large tenant a burden, then lets the small ones begin. Returns what goes on meanwhile. */
+async function begin(
+  context: Context,
+  run: { readonly burden: Burden; readonly product: ProductProcess; readonly durationMs: number },
+): Promise<Promise<unknown>> {
+  // Its work waited in the store, and began with the process.
+  if (run.burden === "backlog") return Promise.resolve();
+  const { burden } = run;
+  const leadMs = burden === "hanging" ? 1_500 : 2_000;
+  const total = burden === "hanging" ? largeCount * 10 : ((run.durationMs + leadMs) / 1000) * 600;
+  const stepMs = burden === "hanging" ? 0.5 : 1000 / 600;
+  const events = Array.from({ length: total }, (_, index) => ({
+    ...{ atMs: index * stepMs, tenantId: burden, eventType: `${burden}.${index % largeCount}` },
+  }));
+  const going = run.product.planned(events);
+  await sleep(leadMs);
+  if (burden === "turning") await context.sink.turn();
+  return going;
+}
+
+async function arrivalsOf(
+  context: Context,
+  events: readonly PacedEvent[],
+): Promise<ReadonlyMap<string, number>> {
+  const endsAt = performance.now() + arrivalMsMax;
+  for (;;) {
+    const arrivals = await context.sink.arrivals();
+    const missing = events.filter(({ id }) => !arrivals.has(id)).length;
+    if (missing === 0) return arrivals;
+    if (performance.now() > endsAt) throw new Error(`${missing} events of small tenants did not arrive`);
+    await sleep(100);
+  }
+}
+
+function delaysOf(events: readonly PacedEvent[], arrivals: ReadonlyMap<string, number>): Delays {
+  const ofKind = (kind: Kind) => {
+    const own = events.filter(({ eventType }) => eventType.startsWith(kind));
+    const serviceMs = kind === "slow" ? slowMs : quickMs;
+    const since = (from: "publishedAt" | "acceptedAt") =>
+      percentile(
+        own.map((event) => (arrivals.get(event.id) as number) - event[from]),
+        0.95,
+      );
+    return { deliveredMs: since("publishedAt") + serviceMs, waitedMs: since("acceptedAt") };
+  };
+  return { quick: ofKind("quick"), slow: ofKind("slow"), new: ofKind("new"), restarted: ofKind("restarted") };
+}
+
+/** Two events a second of each small tenant; one of those that are slow, which could not take more. */
+function smallEvents(durationMs: number): PlannedEvent[] {
+  const events: PlannedEvent[] = [];
+  for (let tenant = 0; tenant < tenantsPerKind; tenant += 1) {
+    for (let nth = 0; nth < durationMs / 500; nth += 1) {
+      for (const [offset, kind] of kinds.entries()) {
+        if (kind === "slow" && nth % 2 === 1) continue;
+        const atMs = nth * 500 + tenant * 100 + offset * 20;
+        events.push({ atMs, ...addressOf(kind, { tenant, nth }) });
+      }
+    }
+  }
+  return events.toSorted((left, right) => left.atMs - right.atMs);
+}
+
+function addressOf(
+  kind: Kind,
+  { tenant, nth }: { readonly tenant: number; readonly nth: number },
+): { readonly tenantId: string; readonly eventType: string } {
+  const own = kind === "quick" || kind === "slow" ? 0 : nth % freshEach;
+  return { tenantId: `${kind}${tenant}`, eventType: `${kind}.${own}` };
+}
+
+/** What is quick or slow is known to be so before. */
+const warmUp: readonly PlannedEvent[] = Array.from({ length: tenantsPerKind * 4 }, (_, index) => ({
+  atMs: index * 20,
+  ...addressOf(index % 2 === 0 ? "quick" : "slow", { tenant: (index >> 1) % tenantsPerKind, nth: 0 }),
+}));
+
+async function seedFolders(context: Context): Promise<{ readonly plain: string; readonly backlog: string }> {
+  const { origin } = context.sink;
+  const webhooks = [
+    ...kinds.flatMap((kind) => smallWebhooks(origin, kind)),
+    ...largeWebhooks("hanging", { url: `${origin}/hang`, count: largeCount }),
+    ...largeWebhooks("turning", { url: `${origin}/turn`, count: largeCount }),
+    ...largeWebhooks("backlog", { url: `${origin}/slow/${quickMs}`, count: backlogWebhooks }),
+  ];
+  const plain = await context.folders.filled({
+    name: "tenants-plain",
+    key: "tenants plain",
+    fill: async (dataDir) => {
+      await withPublisher({ dataDir }, async (product) => void (await product.createWebhooks(webhooks)));
+      await deliverOnce(dataDir);
+    },
+  });
+  const backlog = context.folders.copy({ from: plain, name: "tenants-backlog" });
+  const types = Array.from({ length: backlogWebhooks }, (_, index) => `backlog.${index}`);
+  await withPublisher({ dataDir: backlog }, (product) =>
+    publishDue(product, { events: context.quick ? 40_000 : 100_000, types, tenantId: "backlog" }),
+  );
+  return { plain, backlog };
+}
+
+/** The endpoints that are restarted later answered before. */
+async function deliverOnce(dataDir: string): Promise<void> {
+  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
+  try {
+    await product.start();
+    const events = Array.from({ length: tenantsPerKind * freshEach }, (_, index) => ({
+      ...{ atMs: 0 },
+      ...addressOf("restarted", { tenant: index % tenantsPerKind, nth: Math.floor(index / tenantsPerKind) }),
+    }));
+    await product.planned(events);
+    await product.committed();
+    await product.close();
+  } finally {
+    await product.kill();
+  }
+}
+
+function smallWebhooks(origin: string, kind: Kind): WebhookSeed[] {
+  const each = kind === "quick" || kind === "slow" ? 1 : freshEach;
+  const url = `${origin}/slow/${kind === "slow" ? slowMs : quickMs}`;
+  return Array.from({ length: tenantsPerKind * each }, (_, index) => {
+    const address = addressOf(kind, {
+      tenant: index % tenantsPerKind,
+      nth: Math.floor(index / tenantsPerKind),
+    });
+    return { ...address, url: `${url}/${kind}${index}`, schemes: ["v1"] as const };
+  });
+}
+
+function largeWebhooks(
+  burden: Burden,
+  { url, count }: { readonly url: string; readonly count: number },
+): WebhookSeed[] {
+  return Array.from({ length: count }, (_, index) => ({
+    ...{ tenantId: burden, eventType: `${burden}.${index}`, url: `${url}/${index}` },
+    ...{ schemes: ["v1"] as const, timeoutMs: hangTimeoutMs },
+  }));
+}
+
+/** A run takes a minute. */
+const runsMax = 2;
+const arrivalMsMax = 60_000;

@@ -1,0 +1,7 @@
+/** The thread of schema-compiler.ts: the largest schemas take the better part of a second. */
+import { parentPort } from "node:worker_threads";
+import { checkSchema } from "./check-schema.ts";
+
+parentPort?.on("message", (schema: string) => {
+  parentPort?.postMessage(checkSchema(JSON.parse(schema) as Record<string, unknown>));
+});

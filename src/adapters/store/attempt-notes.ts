@@ -1,0 +1,34 @@
+import { gateNames, retryAfterEffects } from "../../core/delivery.ts";
+import type { AttemptNotes, DeliveryWait, RetryAfterNote } from "../../core/delivery.ts";
+
+/** Notes of an attempt as both stores keep them: text, because few attempts have any and nobody searches them. */
+export function attemptNotesText(notes: AttemptNotes | null): string | null {
+  if (notes === null) return null;
+  const { retryAfter, waits } = notes;
+  return JSON.stringify({
+    ...(retryAfter !== null && { retryAfter }),
+    ...(waits.length > 0 && { waits: waits.map(({ reason, from, until }) => [reason, from, until]) }),
+  });
+}
+
+/** What a later version wrote and this one does not know is left out. */
+export function attemptNotesFromText(text: string | null): AttemptNotes | null {
+  if (text === null) return null;
+  const { retryAfter, waits } = JSON.parse(text) as { retryAfter?: RetryAfterNote; waits?: unknown[][] };
+  return { retryAfter: knownNote(retryAfter), waits: (waits ?? []).flatMap(knownWait) };
+}
+
+/** Whether the answer of the last attempt decided when the next one is due. */
+export function retryAfterHolds(text: string | null): boolean {
+  return attemptNotesFromText(text)?.retryAfter?.effect === "lower_bound";
+}
+
+function knownNote(note: RetryAfterNote | undefined): RetryAfterNote | null {
+  return note === undefined || !retryAfterEffects.includes(note.effect) ? null : note;
+}
+
+function knownWait([name, from, until]: unknown[]): DeliveryWait[] {
+  const reason = gateNames.find((known) => known === name);
+  if (reason === undefined || typeof from !== "number" || typeof until !== "number") return [];
+  return [{ reason, from, until }];
+}

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { checksum, type Migration } from "./migrations.ts";
+import { migrations as postgres } from "./postgres/migrations.ts";
+import { migrations as sqlite } from "./sqlite/migrations.ts";
+
+/** The beginning of each checksum, by name. Databases out there hold them: a line is added here and never changed. */
+const released = {
+  sqlite: {
+    "initial": "4747a15a72ebc418",
+    "payload-formats": "4ffd0ede254554e6",
+    "attempt-notes": "353f7cf26fc9ee96",
+  },
+  postgres: {
+    "initial": "590b6421767e62af",
+    "ownership": "382736b80ae93f55",
+    "pools": "93fb5263c4c710bc",
+    "endpoint reports": "547aebc2b4e81889",
+    "identity": "671b3ad510533fca",
+    "attempt notes": "d7193cfbdb88369b",
+    "idempotency-holder": "cd972e19f29dca83",
+  },
+};
+
+const beginnings = (migrations: readonly Migration[]): Record<string, string> =>
+  Object.fromEntries(migrations.map((migration) => [migration.name, checksum(migration).slice(0, 16)]));
+
+suite("migrations that databases were made with", () => {
+  test("are the same to the letter, comments within their SQL included", () => {
+    assert.deepEqual(
+      { sqlite: beginnings(sqlite), postgres: beginnings(postgres) },
+      released,
+      "a database that was made before could not be opened any more",
+    );
+  });
+});

@@ -1,0 +1,254 @@
+import type pg from "pg";
+import { columnTypes } from "./driver.ts";
+import {
+  AnswerOverdueError,
+  isConnectionLoss,
+  isReadOnlyRefusal,
+  LeftServerError,
+  UnreplicatedError,
+} from "./errors.ts";
+import type { Incarnation, Incarnations } from "./incarnations.ts";
+import { clientClass, ServerPlaces } from "./pool-client.ts";
+import {
+  type Greeting,
+  greet,
+  refusesStartupBounds,
+  type ServerBounds,
+  startupBounds,
+} from "./server-greeting.ts";
+import type { UnansweredConnections } from "./unanswered-connections.ts";
+
+export interface ConnectionsOptions {
+  readonly url: string;
+  readonly connectionsMax: number;
+  readonly connectTimeoutMs: number;
+  /** What the server bounds by itself; null for none, as in migrations. */
+  readonly bounds: ServerBounds | null;
+  /** How long a connection is used at most, so that a process sees soon where the address leads now. */
+  readonly lifetimeMs?: number;
+  /** Is told which run of the server each connection leads to. */
+  readonly incarnations: Incarnations;
+  /** Counts connections whose answer never came until the server has ended them; null where nobody can ask it. */
+  readonly unanswered: UnansweredConnections | null;
+}
+
+/** Longer than the server takes to end a statement by itself, so that the server is always first. */
+export const answerMarginMs = 2_000;
+
+export function answerMsOf(bounds: ServerBounds): number {
+  return bounds.statementMs + answerMarginMs;
+}
+
+/**
+ * The connections of one purpose, bounded in number as the server counts them: one whose statement was not answered stays
+ * counted until the server process behind it is gone, and is not replaced before.
+ */
+export class Connections {
+  readonly #options: ConnectionsOptions;
+  readonly #pool: pg.Pool;
+  readonly #met = new Map<pg.ClientBase, Met>();
+  /** A pooler refused the startup parameters, so that transactions bring their bounds themselves. */
+  #parametersRefused = false;
+  #closing: Promise<void> | null = null;
+
+  constructor(driver: typeof pg, options: ConnectionsOptions) {
+    this.#options = options;
+    this.#pool = new driver.Pool({
+      connectionString: options.url,
+      max: options.connectionsMax,
+      connectionTimeoutMillis: options.connectTimeoutMs,
+      idleTimeoutMillis: 60_000,
+      ...(options.lifetimeMs === undefined ? {} : { maxLifetimeSeconds: options.lifetimeMs / 1_000 }),
+      keepAlive: true,
+      application_name: "posthorn",
+      types: columnTypes,
+      Client: clientClass(driver, {
+        places: new ServerPlaces(options.connectionsMax),
+        parameters: () => (this.#parametersRefused ? {} : startupBounds(options.bounds)),
+      }),
+    });
+    // The pool drops a connection that broke while it was idle; whoever needs one next gets another.
+    this.#pool.on("error", () => undefined);
+    // One that breaks in use also fails the statement; without a listener the event alone would end the process.
+    this.#pool.on("connect", (client) => client.on("error", () => undefined));
+    this.#pool.on("remove", (client) => this.#met.delete(client));
+    options.incarnations.watch(() => this.#leaveOthers());
+  }
+
+  get isClosing(): boolean {
+    return this.#closing !== null;
+  }
+
+  async use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    const connection = await this.#take();
+    try {
+      const result = await work(connection);
+      this.#options.incarnations.answered();
+      connection.client.release();
+      return result;
+    } catch (error) {
+      this.#giveBack(connection, error);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing ??= this.#pool.end();
+    await this.#closing;
+  }
+
+  /** One that leads to the server as it runs now: older ones may lead to a server that was replaced, and still answers. */
+  async #take(): Promise<Connection> {
+    for (;;) {
+      const client = await this.#connected();
+      const met = this.#met.get(client) ?? (await this.#meet(client));
+      if (this.#isPresent(met)) return new Connection(client, { ...met, bounds: this.#options.bounds });
+      destroy(client);
+      client.release(true);
+    }
+  }
+
+  async #meet(client: pg.PoolClient): Promise<Met> {
+    const { bounds, incarnations, connectTimeoutMs } = this.#options;
+    try {
+      const greeting = await inTime(greet(client, bounds), connectTimeoutMs);
+      const incarnation = incarnations.met(greeting.identity);
+      const met = { greeting, incarnation: greeting.isDirect ? incarnation : null };
+      this.#met.set(client, met);
+      return met;
+    } catch (error) {
+      // Nothing but a question was asked, so that the server ends the session as soon as it hears that nobody listens.
+      destroy(client);
+      client.release(true);
+      throw error;
+    }
+  }
+
+  #isPresent({ incarnation }: Met): boolean {
+    return incarnation === null || incarnation === this.#options.incarnations.current;
+  }
+
+  async #connected(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      if (this.#parametersRefused || !refusesStartupBounds(error)) throw error;
+      this.#parametersRefused = true;
+      return this.#pool.connect();
+    }
+  }
+
+  #giveBack(connection: Connection, error: unknown): void {
+    const { client, greeting } = connection;
+    const { unanswered } = this.#options;
+    // A session that cannot write may lead to a former primary; the next one finds the present one.
+    if (!isConnectionLoss(error) && !connection.isBroken) return client.release(isReadOnlyRefusal(error));
+    const mayBeBusy = greeting.isDirect && connection.isUnanswered && this.#isPresent(connection);
+    if (unanswered === null || !mayBeBusy) {
+      destroy(client);
+      return client.release(true);
+    }
+    const free = unanswered.hold(greeting, () => {
+      destroy(client);
+      client.release(true);
+    });
+    if (connection.overdue === null) return;
+    // The server listens again once it has answered: its process has gone when it closes the connection.
+    void connection.overdue.then(
+      () => void client.end().then(free, free),
+      () => undefined,
+    );
+  }
+
+  /** Sessions with another server than the present one are of no use, whatever they are doing. */
+  #leaveOthers(): void {
+    for (const [client, met] of this.#met) if (!this.#isPresent(met)) destroy(client, new LeftServerError());
+  }
+}
+
+/** Whom a connection met when it was opened. */
+interface Met {
+  readonly greeting: Greeting;
+  /** Null behind a pooler, where each transaction may meet another one. */
+  readonly incarnation: Incarnation | null;
+}
+
+/** A connection in the hands of one caller. */
+export class Connection {
+  readonly client: pg.PoolClient;
+  readonly greeting: Greeting;
+  /** The run of the server that it leads to for as long as it lasts; null behind a pooler. */
+  readonly incarnation: Incarnation | null;
+  /** Whether the session bounds what it does; else each transaction has to. */
+  readonly isBounded: boolean;
+  /** The answer that did not come in time, and may come yet. */
+  overdue: Promise<unknown> | null = null;
+  /** Not to be used again. */
+  isBroken = false;
+  /** The server may still be busy with the last statement. */
+  isUnanswered = false;
+  readonly #answerMs: number;
+
+  constructor(client: pg.PoolClient, parts: Met & { readonly bounds: ServerBounds | null }) {
+    const { greeting, incarnation, bounds } = parts;
+    this.client = client;
+    this.greeting = greeting;
+    this.incarnation = incarnation;
+    this.isBounded = bounds === null || greeting.isBounded;
+    this.#answerMs = bounds === null ? 0 : answerMsOf(bounds);
+  }
+
+  /** Throws AnswerOverdueError when there is no answer in time, and UnreplicatedError for a commit that a standby lacks. */
+  async query(
+    config: pg.QueryConfig & { readonly rowMode?: "array" },
+    answerMs = this.#answerMs,
+  ): Promise<readonly unknown[]> {
+    let isUnreplicated = false;
+    const hear = (notice: { readonly routine?: string | undefined }): void => {
+      // Only the server's source names it in every language.
+      if (notice.routine === "SyncRepWaitForLSN") isUnreplicated = true;
+    };
+    this.client.on("notice", hear);
+    try {
+      const answer = await this.#answer(this.client.query<unknown[]>(config), answerMs);
+      if (isUnreplicated) throw new UnreplicatedError();
+      // Of several statements at once, the last one is meant.
+      const results: readonly { readonly rows: readonly unknown[] }[] = Array.isArray(answer)
+        ? answer
+        : [answer];
+      return results.at(-1)?.rows ?? [];
+    } finally {
+      this.client.off("notice", hear);
+    }
+  }
+
+  async #answer<Result>(answer: Promise<Result>, answerMs: number): Promise<Result> {
+    try {
+      return answerMs === 0 ? await answer : await inTime(answer, answerMs);
+    } catch (error) {
+      if (error instanceof AnswerOverdueError) this.overdue = answer;
+      // What the server itself says about the end of the connection is an answer.
+      this.isUnanswered = isConnectionLoss(error) && !(error instanceof Error && "severity" in error);
+      throw error;
+    }
+  }
+}
+
+/** Rejects with AnswerOverdueError after a while; what comes later is heard by nobody else. */
+async function inTime<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Result> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new AnswerOverdueError()), timeoutMs);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Also while a statement runs, and whatever became of the way to the server. */
+function destroy(client: pg.ClientBase, error?: Error): void {
+  const { connection } = client as unknown as {
+    readonly connection: { readonly stream: { destroy(error?: Error): void } };
+  };
+  connection.stream.destroy(error);
+}

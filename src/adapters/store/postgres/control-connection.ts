@@ -1,0 +1,173 @@
+import type pg from "pg";
+import { StoreUnavailableError } from "../../../ports/store.ts";
+import type { Value } from "./database.ts";
+import { columnTypes } from "./driver.ts";
+import type { Incarnation, Incarnations } from "./incarnations.ts";
+import { clientClass, ServerPlaces } from "./pool-client.ts";
+import { greet } from "./server-greeting.ts";
+import type { FreshRunner } from "./unanswered-connections.ts";
+
+export interface ControlConnectionOptions {
+  readonly driver: typeof pg;
+  readonly url: string;
+  readonly connectTimeoutMs: number;
+  readonly incarnations: Incarnations;
+}
+
+/** Who wants it open. */
+export interface ControlUser {
+  /** Called with each new connection before anybody else uses it. */
+  readonly opened: (client: pg.Client) => Promise<void>;
+}
+
+interface Opened {
+  readonly client: pg.Client;
+  readonly atMs: number;
+  readonly incarnation: Incarnation;
+}
+
+/** A connection of this age may lead to where the address led before. */
+const freshMs = 10_000;
+/** A server that ended one connection usually takes the next one at once. */
+const againMsMin = 250;
+const againMsMax = 2_000;
+const answerMsMax = 2_000;
+
+/**
+ * One connection beside those that carry work, in a place of its own, so that the server can be asked also when all others
+ * hang. The listener keeps it open; without one it is opened for a question and closed when nobody asks any more. It never
+ * holds a statement that waits, so that closing it ends it in the server too.
+ */
+export class ControlConnection implements FreshRunner {
+  readonly #options: ControlConnectionOptions;
+  readonly #Client: ReturnType<typeof clientClass>;
+  #user: ControlUser | null = null;
+  #opening: Promise<Opened> | null = null;
+  #opened: Opened | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #againMs = againMsMin;
+  #isClosed = false;
+
+  constructor(options: ControlConnectionOptions) {
+    this.#options = options;
+    this.#Client = clientClass(options.driver, { places: new ServerPlaces(1) });
+    options.incarnations.watch(() => {
+      if (this.#opened !== null && this.#opened.incarnation !== options.incarnations.current) this.renew();
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#opened !== null;
+  }
+
+  /** Opens it, and again whenever it is lost. */
+  keepOpen(user: ControlUser): void {
+    this.#user = user;
+    this.renew();
+  }
+
+  /** Closes it, and opens another one at once where somebody wants it open. */
+  renew(): void {
+    if (this.#opened !== null) this.#leave(this.#opened.client);
+    if (this.#user !== null) this.#openSoon(0);
+  }
+
+  /** The same for one that leads nowhere: nobody would hear a goodbye. */
+  abandon(): void {
+    this.#opened?.client.connection.stream.destroy();
+    this.#opened = null;
+    this.renew();
+  }
+
+  /** Over a connection that is not older than some seconds. */
+  async rows<Row extends readonly unknown[]>(
+    sql: string,
+    values: readonly Value[] = [],
+  ): Promise<readonly Row[]> {
+    if (this.#opened !== null && performance.now() - this.#opened.atMs > freshMs)
+      this.#leave(this.#opened.client);
+    const { client } = await this.#open();
+    try {
+      const answer = client.query<unknown[]>({ text: sql, values: [...values], rowMode: "array" });
+      return (await answer).rows as unknown as readonly Row[];
+    } catch (error) {
+      this.#gone(client);
+      throw error;
+    } finally {
+      if (this.#user === null) this.#leave(client);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    const opened = this.#opened;
+    this.#opened = null;
+    await opened?.client.end().catch(() => undefined);
+  }
+
+  #open(): Promise<Opened> {
+    if (this.#isClosed) return Promise.reject(new StoreUnavailableError("the store is closed"));
+    if (this.#opened !== null) return Promise.resolve(this.#opened);
+    this.#opening ??= this.#connect().finally(() => {
+      this.#opening = null;
+    });
+    return this.#opening;
+  }
+
+  async #connect(): Promise<Opened> {
+    const { url, connectTimeoutMs, incarnations } = this.#options;
+    const client = new this.#Client({
+      connectionString: url,
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: answerMsMax,
+      keepAlive: true,
+      application_name: "posthorn listener",
+      types: columnTypes,
+    });
+    client.on("error", () => this.#gone(client));
+    client.on("end", () => this.#gone(client));
+    try {
+      await client.connect();
+      const greeting = await greet(client, null);
+      await this.#user?.opened(client);
+      if (this.#isClosed) throw new StoreUnavailableError("the store is closed");
+      this.#againMs = againMsMin;
+      const incarnation = incarnations.met(greeting.identity);
+      const opened = { client, incarnation, atMs: performance.now() };
+      this.#opened = opened;
+      return opened;
+    } catch (error) {
+      client.connection.stream.destroy();
+      if (this.#user !== null) this.#openLater();
+      throw error;
+    }
+  }
+
+  /** Says goodbye to one that works. The next one waits until the server has closed it. */
+  #leave(client: pg.Client): void {
+    if (this.#opened?.client !== client) return;
+    this.#opened = null;
+    void client.end().catch(() => undefined);
+  }
+
+  #gone(client: pg.Client): void {
+    client.connection.stream.destroy();
+    if (this.#opened?.client !== client) return;
+    this.#opened = null;
+    if (this.#user !== null) this.#openLater();
+  }
+
+  #openLater(): void {
+    const againMs = this.#againMs;
+    this.#againMs = Math.min(againMsMax, againMs * 2);
+    this.#openSoon(againMs);
+  }
+
+  #openSoon(delayMs: number): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => void this.#open().catch(() => undefined), delayMs);
+    this.#timer.unref();
+  }
+}

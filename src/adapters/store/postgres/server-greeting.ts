@@ -1,0 +1,83 @@
+import type pg from "pg";
+import { StandbyError } from "./errors.ts";
+import { identityOf } from "./incarnations.ts";
+
+/** What the server does by itself to a session that waits for too long. */
+export interface ServerBounds {
+  readonly statementMs: number;
+  readonly lockMs: number;
+}
+
+/** What a new connection reached. */
+export interface Greeting {
+  /** Of the run of the server (incarnations.ts). */
+  readonly identity: string;
+  /** Of the server process behind the connection. */
+  readonly pid: number;
+  /** By the server's clock. Another process that gets the same number later started after it. */
+  readonly greetedAt: string;
+  /** False behind a pooler in transaction mode, where each transaction may run in another server process. */
+  readonly isDirect: boolean;
+  /** Whether the session has the bounds that the startup asked for; a pooler may drop them. */
+  readonly isBounded: boolean;
+}
+
+type GreetingRow = [
+  isStandby: boolean,
+  identity: string,
+  pid: number,
+  greetedAt: string,
+  statement: boolean,
+  lock: boolean,
+];
+
+const greetingSql = `SELECT pg_is_in_recovery(), ${identityOf}, pg_backend_pid(),
+  clock_timestamp()::text, current_setting('statement_timeout')::interval = $1::interval,
+  current_setting('lock_timeout')::interval = $2::interval`;
+
+/** Asks a new connection what it reached. Throws StandbyError where nothing can be written. */
+export async function greet(client: pg.ClientBase, bounds: ServerBounds | null): Promise<Greeting> {
+  const { rows } = await client.query<GreetingRow>({
+    text: greetingSql,
+    values: [`${bounds?.statementMs ?? 0}ms`, `${bounds?.lockMs ?? 0}ms`],
+    rowMode: "array",
+  });
+  const [isStandby, identity, pid, greetedAt, statement, lock] = rows[0] ?? noRow;
+  if (isStandby) throw new StandbyError();
+  const { processID } = client as { readonly processID?: number | null };
+  return { identity, pid, greetedAt, isDirect: processID === pid, isBounded: statement && lock };
+}
+
+const noRow: GreetingRow = [true, "", 0, "", false, false];
+
+/** Ends a session whose transaction was forgotten, as when its client vanished without a word. */
+const idleInTransactionMs = 10_000;
+
+/** Startup parameters that bound every wait of the session in the server. */
+export function startupBounds(bounds: ServerBounds | null): Partial<pg.ClientConfig> {
+  if (bounds === null) return {};
+  return {
+    statement_timeout: bounds.statementMs,
+    lock_timeout: bounds.lockMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+  };
+}
+
+/** Begins a transaction with bounds of its own, in one round trip, which works through any pooler. */
+export function beginWith(bounds: ServerBounds | null): string {
+  if (bounds === null) return "BEGIN";
+  return (
+    `BEGIN; SET LOCAL statement_timeout = ${bounds.statementMs}; SET LOCAL lock_timeout = ${bounds.lockMs}; ` +
+    `SET LOCAL idle_in_transaction_session_timeout = ${idleInTransactionMs}`
+  );
+}
+
+/** A pooler, or a server of another make, that does not take the startup parameters. */
+export function refusesStartupBounds(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    "code" in error &&
+    ["08P01", "22023", "42704", "0A000"].includes(String(error.code)) &&
+    /parameter/i.test(error.message)
+  );
+}

@@ -1,0 +1,125 @@
+import type { Runner } from "./database.ts";
+import { numbers, texts } from "./columns.ts";
+import { isConnectionRefused } from "./errors.ts";
+import { identityOf } from "./incarnations.ts";
+import type { Greeting } from "./server-greeting.ts";
+
+/**
+ * Asks over a connection that was opened not long ago, so that it leads to where the address leads now, and that is not
+ * one of those that are counted here.
+ */
+export interface FreshRunner extends Runner {
+  /** The connection that is open may lead elsewhere: the next question needs another one. */
+  renew(): void;
+}
+
+interface Held {
+  readonly greeting: Greeting;
+  readonly free: () => void;
+}
+
+type FoundRow = [identity: string, pid: number | null, waitsForStandby: boolean | null];
+
+const askMsMin = 250;
+const askMsMax = 2_000;
+
+/** Which of these server processes are still those that were greeted then. */
+const findSql = `SELECT ${identityOf}, a.pid, coalesce(a.wait_event = 'SyncRep', false)
+  FROM (SELECT 1) AS always LEFT JOIN (
+    SELECT a.pid, a.wait_event FROM pg_stat_activity a
+    JOIN unnest($1::int[], $2::text[]) AS g (pid, greeted_at) ON g.pid = a.pid AND a.backend_start <= g.greeted_at::timestamptz)
+  AS a ON true`;
+
+const endSql = "SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid";
+
+/**
+ * Connections whose last statement was not answered. Closing them would not end what the server does for them: a commit that
+ * waits for a synchronous standby waits for ever, and each connection opened in its place would be one more. So each counts
+ * as used until the server has no process for it any more, or the address leads to another server.
+ *
+ * What should have ended by its bounds in the server is ended with `pg_terminate_backend`. A commit that waits for its
+ * standby is left alone: ending the wait would show others what only one server has.
+ */
+export class UnansweredConnections {
+  readonly #fresh: FreshRunner;
+  readonly #held = new Set<Held>();
+  #timer: NodeJS.Timeout | null = null;
+  #askMs = askMsMin;
+  #isAsking = false;
+  #isClosed = false;
+  #waitsForStandby = false;
+
+  constructor(fresh: FreshRunner) {
+    this.#fresh = fresh;
+  }
+
+  /** Whether commits are known to wait for a synchronous standby. */
+  get waitsForStandby(): boolean {
+    return this.#held.size > 0 && this.#waitsForStandby;
+  }
+
+  /** Calls `free` once, when the server has ended it. The result does the same at once, for who knows it otherwise. */
+  hold(greeting: Greeting, free: () => void): () => void {
+    const held: Held = { greeting, free };
+    const release = (): void => this.#release(held);
+    if (this.#isClosed) {
+      free();
+      return () => undefined;
+    }
+    if (this.#held.size === 0) this.#fresh.renew();
+    this.#held.add(held);
+    this.#askMs = askMsMin;
+    this.#later(0);
+    return release;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    for (const held of this.#held) this.#release(held);
+  }
+
+  #release(held: Held): void {
+    if (this.#held.delete(held)) held.free();
+  }
+
+  #later(delayMs: number): void {
+    if (this.#isClosed || this.#isAsking) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#ask(), delayMs);
+  }
+
+  async #ask(): Promise<void> {
+    if (this.#isAsking || this.#held.size === 0) return;
+    this.#isAsking = true;
+    const asked = [...this.#held];
+    try {
+      await this.#look(asked);
+    } catch (error) {
+      // Nobody listens there, or a server that has just begun: no process of before is left.
+      if (isConnectionRefused(error)) for (const held of asked) this.#release(held);
+    }
+    this.#isAsking = false;
+    if (this.#held.size === 0) return;
+    this.#later(this.#askMs);
+    this.#askMs = Math.min(askMsMax, this.#askMs * 2);
+  }
+
+  async #look(asked: readonly Held[]): Promise<void> {
+    const found = await this.#fresh.rows<FoundRow>(findSql, [
+      numbers(asked.map(({ greeting }) => greeting.pid)),
+      texts(asked.map(({ greeting }) => greeting.greetedAt)),
+    ]);
+    const identity = found[0]?.[0] ?? "";
+    const left = new Map(found.map(([, pid, waits]) => [pid, waits === true]));
+    const overdue: number[] = [];
+    for (const held of asked) {
+      const { greeting } = held;
+      const waits = greeting.identity === identity ? left.get(greeting.pid) : undefined;
+      if (waits === undefined) this.#release(held);
+      else if (!waits) overdue.push(greeting.pid);
+    }
+    this.#waitsForStandby = [...left.values()].includes(true);
+    if (overdue.length > 0) await this.#fresh.rows(endSql, [numbers(overdue)]);
+  }
+}

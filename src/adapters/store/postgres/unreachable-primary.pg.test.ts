@@ -1,0 +1,116 @@
+/** A server that answers and cannot be written to, or whose answers do not arrive. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, suite, test } from "node:test";
+import { publish, start } from "../../../../test/conformance/store/scene.ts";
+import { eventually } from "../../../../test/scenarios/eventually.ts";
+import { CuttingProxy } from "../../../../test/services/cutting-proxy.fixture.ts";
+import { PostgresServer } from "../../../../test/services/postgres-server.fixture.ts";
+import type { Store } from "../../../ports/store.ts";
+import { openPostgresStore } from "./open.ts";
+
+const masterKeyIds = { current: "key", previous: [] };
+const connectionsMax = 6;
+
+suite("a primary that cannot be reached", () => {
+  const stack = new AsyncDisposableStack();
+  let server: PostgresServer;
+  let proxy: CuttingProxy;
+  let store: Store;
+
+  before(async () => {
+    server = await PostgresServer.start();
+    stack.defer(() => server.remove());
+    proxy = await CuttingProxy.to(server.port);
+    stack.defer(() => proxy.close());
+  });
+
+  beforeEach(async () => {
+    const url = proxy.addressOf(server.url);
+    const limits = { connectionsMax, statementTimeoutMs: 1_000, connectTimeoutMs: 1_000 };
+    store = await openPostgresStore({ url, now: start, masterKeyIds, ...limits });
+  });
+
+  afterEach(() => store.close());
+
+  after(() => stack.disposeAsync());
+
+  const publishes = (): Promise<boolean> =>
+    publish(store).then(
+      () => true,
+      () => false,
+    );
+
+  test("without its synchronous standby it holds no more connections than a process may have, and says why", async () => {
+    await publish(store);
+    store.changes?.subscribe(() => undefined);
+    await server.loseStandby();
+    const counts: number[] = [];
+    const count = async (): Promise<void> => {
+      const [row] = await server.query(
+        "SELECT count(*)::int AS held FROM pg_stat_activity WHERE application_name LIKE 'posthorn%'",
+      );
+      counts.push(Number(row?.["held"]));
+    };
+    // More than there are connections for, each given up by its caller.
+    const refused: Promise<unknown>[] = [];
+    for (let round = 0; round < 3 * connectionsMax; round += 1) {
+      refused.push(assert.rejects(publish(store), { name: "StoreUnavailableError" }));
+      await count();
+      if (round % connectionsMax === 0) await refused[round];
+    }
+    await Promise.all(refused);
+    await count();
+    const known = { name: "StoreUnavailableError", message: /synchronous standby/ };
+    await eventually("it says what commits wait for", {
+      ask: () =>
+        assert.rejects(store.ping(), known).then(
+          () => true,
+          () => false,
+        ),
+      holds: Boolean,
+    });
+    await server.needNoStandby();
+    await eventually("publishing works again", { ask: publishes, holds: Boolean, withinMs: 30_000 });
+    await store.ping();
+    await count();
+    assert.ok(Math.max(...counts) <= connectionsMax, `there were ${counts.join()} connections`);
+  });
+
+  test("whoever listens where nothing arrives any more listens anew", async () => {
+    let told = Promise.withResolvers<undefined>();
+    store.changes?.subscribe(({ kind }) => {
+      if (kind === "unknown") told.resolve(undefined);
+    });
+    await told.promise;
+    told = Promise.withResolvers();
+    proxy.strand();
+    // How soon is proved by notifications.test.ts, where no machine is busy.
+    await told.promise;
+    await eventually("publishing works again", { ask: publishes, holds: Boolean, withinMs: 30_000 });
+  });
+
+  test("a standby is told from it, until it is promoted", async () => {
+    const standby = { name: "StoreUnavailableError", message: /standby/ };
+    await publish(store);
+    await server.stop();
+    server.becomeStandby();
+    await server.start();
+    await eventually("the standby is known", {
+      ask: () =>
+        assert.rejects(store.ping(), standby).then(
+          () => true,
+          () => false,
+        ),
+      holds: Boolean,
+    });
+    await assert.rejects(publish(store), standby);
+    await assert.rejects(openPostgresStore({ url: server.url, now: start, masterKeyIds }), {
+      name: "DatabaseSetupError",
+      problem: "read_only",
+      message: /standby/,
+    });
+    await server.query("SELECT pg_promote()");
+    await eventually("publishing works again", { ask: publishes, holds: Boolean });
+    await store.ping();
+  });
+});

@@ -1,0 +1,22 @@
+/**
+ * The queue position is the place of a waiting delivery in its lane, one number so that one index serves all lanes
+ * (column `rank`). Ordered lanes go by publish order, whatever the priority or due time. Others go by priority, then
+ * due time.
+ */
+export const tierSpan = 2 ** 48;
+export const queuePositionMax = 3 * tierSpan - 1;
+
+export interface Place {
+  readonly seq: number;
+  readonly priority: number;
+  readonly dueAt: number;
+}
+
+export function queuePositionIn(lane: { readonly ordered: boolean }, place: Place): number {
+  return lane.ordered ? place.seq : place.priority * tierSpan + withinTier(place.dueAt);
+}
+
+/** A time as an offset within its tier; absurd ones must not leak into the tier of another priority. */
+export function withinTier(timeMs: number): number {
+  return Math.min(Math.max(timeMs, 0), tierSpan - 1);
+}

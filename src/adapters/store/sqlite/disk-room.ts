@@ -1,0 +1,48 @@
+import { statfsSync } from "node:fs";
+import { dirname } from "node:path";
+import { StoreUnavailableError } from "../../../ports/store.ts";
+
+/** Enough for some groups of commits: with less, small ones would be written and large ones refused by turns. */
+const roomBytesMin = 4 << 20;
+
+/** Space on the disk of the database, which matters from the moment when there was none until there is some again. */
+export class DiskRoom {
+  readonly #folder: string | null;
+  #wasFull = false;
+
+  /** `file` is null for a database in memory. */
+  constructor(file: string | null) {
+    this.#folder = file === null ? null : dirname(file);
+  }
+
+  /** A write met the end of the disk. */
+  ranOut(): void {
+    this.#wasFull = true;
+  }
+
+  /** Throws while the disk is as good as full since a write was refused for it. */
+  check(): void {
+    if (!this.#wasFull) return;
+    if (this.#folder !== null && freeBytes(this.#folder) < roomBytesMin) throw diskFull();
+    this.#wasFull = false;
+  }
+}
+
+/** Whether there is no space at all. SQLite names that in writes alone; elsewhere it is an I/O error like any other. */
+export function isDiskFull(folder: string): boolean {
+  return freeBytes(folder) === 0;
+}
+
+export function diskFull(cause?: unknown): StoreUnavailableError {
+  return new StoreUnavailableError("the disk is full", { trouble: "disk_full", cause });
+}
+
+/** What this user may still write; without an answer, plenty: a write will tell. */
+function freeBytes(folder: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}

@@ -1,0 +1,170 @@
+import type { Clock, Timer } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import { StoreUnavailableError } from "../ports/store.ts";
+import type { ClaimedKey, IdempotencyState, IdempotencyStore } from "../ports/store/idempotency.ts";
+import type { Logger } from "../ports/telemetry.ts";
+
+/** How long a finished answer is kept. Published in /docs/idempotency (IDK-7, IDK-13). */
+export const answerKeptMs = 24 * 3_600_000;
+/** A claim is renewed while its call runs; after this long without, its process has died and the key is free. */
+export const claimKeptMs = 10_000;
+const renewMs = 3_000;
+/** How often what the store did not take is tried again. */
+const settleMs = 500;
+/** Beyond, the oldest are left to run out: an outage may meet many calls. */
+const unsettledMax = 10_000;
+
+/** What became of a call: its answer, or null when it had no effect. */
+type End = { readonly status: number; readonly body: string } | null;
+
+/** What the store does not know yet. */
+interface Unsettled {
+  readonly claim: ClaimedKey;
+  readonly end: End;
+}
+
+/**
+ * The claims of this process's calls: renewed while a call runs, and told to the store until it knows what became of
+ * them. So a key is blocked for as long as somebody is at work on it, and neither an outage nor a crash leaves it blocked.
+ */
+export class IdempotencyClaims {
+  readonly #store: IdempotencyStore;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #process: string;
+  #calls = 0;
+  /** When each began. */
+  readonly #running = new Map<ClaimedKey, number>();
+  readonly #unsettled = new Set<Unsettled>();
+  #settling: Promise<void> | null = null;
+  #timer: Timer | null = null;
+  #closed = false;
+
+  constructor(parts: {
+    readonly store: IdempotencyStore;
+    readonly clock: Clock;
+    readonly random: Pick<Random, "bytes">;
+    readonly log: Logger;
+  }) {
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.#log = parts.log;
+    this.#process = Buffer.from(parts.random.bytes(holderBytes)).toString("base64url");
+  }
+
+  /** Claims the key for a call, which has to `end` what it was given; or says what became of the key. */
+  async begin(call: {
+    readonly scope: string;
+    readonly key: string;
+    readonly fingerprint: string;
+  }): Promise<ClaimedKey | Exclude<IdempotencyState, { kind: "claimed" }>> {
+    // A repeat of what an outage left open: the store has to hear of that first.
+    if (this.#isUnsettled(call)) await this.#settle();
+    const { scope, key, fingerprint } = call;
+    const claim = { scope, key, holder: `${this.#process}.${++this.#calls}` };
+    const now = this.#clock.now();
+    let state: IdempotencyState;
+    try {
+      state = await this.#store.begin({
+        ...{ ...claim, fingerprint, now },
+        ...{ claimUntil: now + claimKeptMs, expiresAt: now + answerKeptMs },
+      });
+    } catch (error) {
+      // Perhaps it was written and only the answer was lost.
+      this.#leave({ claim, end: null });
+      throw error;
+    }
+    if (state.kind !== "claimed") return state;
+    this.#running.set(claim, this.#clock.monotonicMs());
+    this.#wake();
+    return claim;
+  }
+
+  /** Never rejects: the operation is done, and its answer is worth more than the record of it. */
+  async end(claim: ClaimedKey, end: End): Promise<void> {
+    this.#running.delete(claim);
+    const unsettled = { claim, end };
+    try {
+      await this.#write(unsettled);
+    } catch (error) {
+      this.#log.warn(
+        { scope: claim.scope, err: String(error) },
+        "the answer of an idempotent request could not be kept; trying again",
+      );
+      this.#leave(unsettled);
+    }
+  }
+
+  /** Tries once more to tell the store; what it does not take runs out by itself. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await this.#settle().catch(() => undefined);
+  }
+
+  #isUnsettled({ scope, key }: Pick<ClaimedKey, "scope" | "key">): boolean {
+    for (const { claim } of this.#unsettled) if (claim.key === key && claim.scope === scope) return true;
+    return false;
+  }
+
+  #leave(unsettled: Unsettled): void {
+    this.#unsettled.add(unsettled);
+    const [oldest] = this.#unsettled;
+    if (this.#unsettled.size > unsettledMax && oldest !== undefined) this.#unsettled.delete(oldest);
+    this.#wake();
+  }
+
+  #write({ claim, end }: Unsettled): Promise<void> {
+    return end === null ? this.#store.abandon(claim) : this.#store.finish({ ...claim, ...end });
+  }
+
+  /** One after the other, all callers together. Rejects when the store cannot write. */
+  #settle(): Promise<void> {
+    this.#settling ??= this.#settleAll().finally(() => {
+      this.#settling = null;
+    });
+    return this.#settling;
+  }
+
+  async #settleAll(): Promise<void> {
+    for (const unsettled of this.#unsettled) {
+      try {
+        await this.#write(unsettled);
+      } catch (error) {
+        if (error instanceof StoreUnavailableError) throw error;
+        this.#log.error({ err: String(error) }, "the store refuses the answer of an idempotent request");
+      }
+      this.#unsettled.delete(unsettled);
+    }
+  }
+
+  #wake(): void {
+    if (this.#timer !== null || this.#closed) return;
+    if (this.#running.size + this.#unsettled.size === 0) return;
+    const delayMs = this.#unsettled.size > 0 ? settleMs : renewMs;
+    this.#timer = this.#clock.schedule(delayMs, () => {
+      void this.#round().finally(() => {
+        this.#timer = null;
+        this.#wake();
+      });
+    });
+  }
+
+  async #round(): Promise<void> {
+    try {
+      await this.#settle();
+      await this.#renew();
+    } catch (error) {
+      this.#log.debug({ err: String(error) }, "claims of idempotent requests could not be renewed");
+    }
+  }
+
+  /** Those that are young still have most of their time; nearly all calls end within it. */
+  async #renew(): Promise<void> {
+    const since = this.#clock.monotonicMs() - renewMs / 2;
+    const claims = [...this.#running].filter(([, begun]) => begun <= since).map(([claim]) => claim);
+    if (claims.length > 0) await this.#store.renew(claims, this.#clock.now() + claimKeptMs);
+  }
+}
+
+const holderBytes = 12;

@@ -1,0 +1,18 @@
+import type { RequestPace } from "../engine/request-pace.ts";
+
+/** Objects of some megabytes as JSON, with turns for others between their members. The same text as `JSON.stringify`. */
+export async function jsonInTurns(value: unknown, pace: RequestPace, depth = 0): Promise<string> {
+  if (depth === depthMax || typeof value !== "object" || value === null || Array.isArray(value)) {
+    await pace.worked();
+    return JSON.stringify(value) ?? "null";
+  }
+  const members: string[] = [];
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    members.push(`${JSON.stringify(name)}:${await jsonInTurns(member, pace, depth + 1)}`);
+  }
+  return `{${members.join(",")}}`;
+}
+
+/** `components`, `schemas`, one of them: each of those is bounded. */
+const depthMax = 3;

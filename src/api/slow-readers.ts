@@ -1,0 +1,61 @@
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock, Timer } from "../ports/clock.ts";
+
+export interface SlowReadersOptions {
+  readonly clock: Clock;
+  /** How long what was answered may wait until the client has taken it. */
+  readonly answerTimeoutMs: number;
+  readonly checkIntervalMs: number;
+}
+
+/** Watches the connections of a server for as long as it lives. */
+export function endSlowReaders(server: Server, options: SlowReadersOptions): void {
+  const slowReaders = new SlowReaders(options);
+  server.on("connection", (socket) => slowReaders.opened(socket));
+}
+
+/**
+ * Ends connections whose clients do not read what they asked for. Node's own limits end with the request, and its limit on
+ * idle connections begins anew with every byte: a client that reads a byte now and then would hold an answer for ever.
+ */
+class SlowReaders {
+  readonly #options: SlowReadersOptions;
+  readonly #sockets = new Set<Socket>();
+  /** Since when a part of an answer waits (monotonic ms). */
+  readonly #waitingSince = new Map<Socket, number>();
+  #timer: Timer | null = null;
+
+  constructor(options: SlowReadersOptions) {
+    this.#options = options;
+  }
+
+  opened(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#closed(socket));
+    this.#timer ??= this.#checkLater();
+  }
+
+  #closed(socket: Socket): void {
+    this.#sockets.delete(socket);
+    this.#waitingSince.delete(socket);
+    if (this.#sockets.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+
+  #checkLater(): Timer {
+    return this.#options.clock.schedule(this.#options.checkIntervalMs, () => {
+      for (const socket of this.#sockets) this.#check(socket);
+      this.#timer = this.#sockets.size > 0 ? this.#checkLater() : null;
+    });
+  }
+
+  #check(socket: Socket): void {
+    const now = this.#options.clock.monotonicMs();
+    const since = this.#waitingSince.get(socket);
+    if (socket.writableLength === 0) this.#waitingSince.delete(socket);
+    else if (since === undefined) this.#waitingSince.set(socket, now);
+    else if (now - since >= this.#options.answerTimeoutMs) socket.destroy();
+  }
+}

@@ -1,0 +1,46 @@
+/** Times as people write and read them. */
+import { UsageError } from "./failures.ts";
+
+const unitMs: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  min: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 7 * 86_400_000,
+};
+
+/**
+ * `90m`, `1h` and `7d` as a time so long before `now`, or after it where `direction` says so; RFC 3339 times and dates
+ * stay what they are, for the server to judge.
+ */
+export function timeOf(
+  text: string,
+  context: { readonly flag: string; readonly now: number; readonly direction: "ago" | "ahead" },
+): string {
+  const [, count = "", unit = ""] = /^(\d{1,6})\s*([a-z]+)$/i.exec(text) ?? [];
+  if (count === "") return text;
+  const spanMs = Number(count) * (unitMs[unit.toLowerCase()] ?? Number.NaN);
+  const time = new Date(context.now + (context.direction === "ago" ? -spanMs : spanMs));
+  if (Number.isNaN(time.getTime()))
+    throw new UsageError(`${context.flag} takes a time such as 2026-01-31, or a span such as 90m, 1h or 7d`);
+  return time.toISOString();
+}
+
+/** `3 min ago`, `in 40 s`, `now`; empty for what is no time. */
+export function relativeTime(instant: unknown, now: number): string {
+  const at = typeof instant === "string" ? Date.parse(instant) : Number.NaN;
+  if (Number.isNaN(at)) return "";
+  const span = spanText(Math.abs(at - now));
+  if (span === "") return "now";
+  return at > now ? `in ${span}` : `${span} ago`;
+}
+
+function spanText(spanMs: number): string {
+  const seconds = Math.round(spanMs / 1_000);
+  if (seconds < 1) return "";
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}

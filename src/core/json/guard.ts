@@ -1,0 +1,210 @@
+/**
+ * One pass over the raw bytes of a JSON text before `JSON.parse` sees them. Parsing is linear in bytes, but what it
+ * allocates is not: sixteen megabytes of `{},` become millions of objects, and deep nesting overflows the stack of
+ * whatever walks the result later. Both are refused here at about a nanosecond a byte.
+ */
+import { type Buffer, isUtf8 } from "node:buffer";
+import { InvalidRequestError, PosthornError } from "../errors.ts";
+import { countNames, repeatedName } from "./repeated-name.ts";
+
+export interface JsonBounds {
+  readonly depthMax: number;
+  /** Counts commas and opening brackets, which is the number of values or a few more. */
+  readonly valuesMax: number;
+  /**
+   * `kept`: the text itself is used, so that numbers may be larger than a double holds. Otherwise such a number would
+   * become null in everything that is written from the value.
+   */
+  readonly hugeNumbers?: "kept";
+}
+
+export const defaultBounds: JsonBounds = { depthMax: 64, valuesMax: 10_000 };
+
+/** How errors name a text, and the field that it is the value of. */
+export interface JsonName {
+  readonly what: string;
+  readonly field: string;
+}
+
+const body: JsonName = { what: "The body", field: "" };
+
+/** The text as a value. Throws `malformed_json`, `payload_too_large` or `invalid_request`. */
+export function parseJson(raw: Buffer, bounds: JsonBounds, name: JsonName = body): unknown {
+  const { what, field } = name;
+  const scan = scanJson(raw, bounds);
+  if (scan.finding === "too_deep")
+    throw new InvalidRequestError(`${what} is nested too deeply.`, [{ field, message: tooDeep(bounds) }]);
+  if (scan.finding === "too_many") {
+    throw new PosthornError("payload_too_large", `${what} has more than ${bounds.valuesMax} values.`);
+  }
+  // Decoding would silently replace what is not UTF-8.
+  if (!isUtf8(raw)) throw new PosthornError("malformed_json", `${what} is not valid UTF-8.`);
+  const value = parse(raw, what);
+  if (countNames(value) !== scan.names) refuseRepeated(raw, name);
+  if (scan.finding === "look_closer") {
+    refuseHarmful(value, { path: field, what, hugeNumbersAllowed: bounds.hugeNumbers === "kept" });
+  }
+  return value;
+}
+
+/** Which of two members a reader takes is not defined (RFC 8259, 4): rules could look at one and the receiver at the other. */
+function refuseRepeated(raw: Uint8Array, { what, field }: JsonName): never {
+  const path = repeatedName(raw);
+  throw new InvalidRequestError(`${what} has a name twice in one object.`, [
+    {
+      field: (field === "" ? path : `${field}.${path}`).slice(0, fieldLengthMax),
+      message: "stands twice in its object",
+    },
+  ]);
+}
+
+function tooDeep({ depthMax }: JsonBounds): string {
+  return `must not be nested more than ${depthMax} levels deep`;
+}
+
+function parse(raw: Buffer, what: string): unknown {
+  try {
+    return JSON.parse(raw.toString("utf8"));
+  } catch (error) {
+    throw new PosthornError("malformed_json", `${what} is not valid JSON${describeSyntaxError(error)}`);
+  }
+}
+
+/** Only the position: the engine's message quotes the text, which may hold secrets. */
+function describeSyntaxError(error: unknown): string {
+  const position = /at position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
+  return position === undefined
+    ? ": it ends too early or has something unexpected."
+    : ` at character ${position}.`;
+}
+
+const quote = 0x22;
+const plus = 0x2b;
+const colon = 0x3a;
+const comma = 0x2c;
+const minus = 0x2d;
+const dot = 0x2e;
+const digitZero = 0x30;
+const digitNine = 0x39;
+const openSquare = 0x5b;
+const backslash = 0x5c;
+const closeSquare = 0x5d;
+const underscore = 0x5f;
+const capitalE = 0x45;
+const letterC = 0x63;
+const letterE = 0x65;
+const letterU = 0x75;
+const openCurly = 0x7b;
+const closeCurly = 0x7d;
+
+/** Without an exponent a number needs 309 digits to be infinite. */
+const plainNumberLengthMax = 300;
+
+const protoLength = "__proto__".length;
+const constructorLength = "constructor".length;
+
+export interface JsonScan {
+  /**
+   * `look_closer`: some string may spell a name that poisons prototypes, or some number may be infinite. Says nothing
+   * about validity.
+   */
+  readonly finding: "fine" | "look_closer" | "too_deep" | "too_many";
+  /** How many members the objects of a valid text have, counting names that stand twice. */
+  readonly names: number;
+}
+
+export function scanJson(raw: Uint8Array, bounds: JsonBounds): JsonScan {
+  let depth = 0;
+  let values = 1;
+  let names = 0;
+  let suspicious = false;
+  for (let index = 0; index < raw.length; index++) {
+    const byte = raw[index] as number;
+    if (byte === quote) {
+      const end = endOfString(raw, index + 1);
+      if (end < 0 || maySpellAttack(end - index - 1, raw[index + 1])) suspicious = true;
+      index = Math.abs(end);
+    } else if (byte === comma) {
+      values++;
+    } else if (byte === colon) {
+      names++;
+    } else if (byte >= digitZero && byte <= digitNine) {
+      const end = endOfNumber(raw, index);
+      if (end < 0) suspicious = true;
+      index = Math.abs(end) - 1;
+    } else if (byte === openCurly || byte === openSquare) {
+      values++;
+      if (++depth > bounds.depthMax) return { finding: "too_deep", names };
+      if (values > bounds.valuesMax) return { finding: "too_many", names };
+    } else if (byte === closeCurly || byte === closeSquare) {
+      depth--;
+    }
+  }
+  if (values > bounds.valuesMax) return { finding: "too_many", names };
+  return { finding: suspicious ? "look_closer" : "fine", names };
+}
+
+function maySpellAttack(length: number, initial: number | undefined): boolean {
+  if (length === protoLength) return initial === underscore;
+  return length === constructorLength && initial === letterC;
+}
+
+/** Index after the number, negated when it may be infinite. */
+function endOfNumber(raw: Uint8Array, start: number): number {
+  let hasExponent = false;
+  let index = start;
+  for (; index < raw.length; index++) {
+    const byte = raw[index] as number;
+    if (byte === letterE || byte === capitalE) hasExponent = true;
+    else if (!(byte >= digitZero && byte <= digitNine) && byte !== dot && byte !== plus && byte !== minus)
+      break;
+  }
+  return hasExponent || index - start > plainNumberLengthMax ? -index : index;
+}
+
+/** Index of the closing quote, negated when the string has a `\u` escape, which could spell anything. */
+function endOfString(raw: Uint8Array, start: number): number {
+  let escaped = false;
+  let index = start;
+  for (; index < raw.length; index++) {
+    const byte = raw[index];
+    if (byte === quote) break;
+    if (byte === backslash && raw[++index] === letterU) escaped = true;
+  }
+  return escaped ? -index : index;
+}
+
+interface Place {
+  readonly path: string;
+  readonly what: string;
+  readonly hugeNumbersAllowed: boolean;
+}
+
+/** Depth is bounded by the scan. `constructor` alone is an ordinary name; with a `prototype` inside it is an attack. */
+function refuseHarmful(value: unknown, place: Place): void {
+  const { path, what } = place;
+  if (!place.hugeNumbersAllowed && (value === Infinity || value === -Infinity)) {
+    throw new InvalidRequestError(`${what} has a number that is too large.`, [
+      { field: path.slice(0, fieldLengthMax), message: "is too large a number" },
+    ]);
+  }
+  if (typeof value !== "object" || value === null) return;
+  const isList = Array.isArray(value);
+  const prefix = path === "" ? "" : `${path}.`;
+  for (const [name, child] of Object.entries(value)) {
+    const field = isList ? `${path}[${name}]` : `${prefix}${name}`;
+    const isAttack = name === "__proto__" || (name === "constructor" && hasPrototype(child));
+    if (isAttack) {
+      throw new InvalidRequestError(`${what} has a name that is not allowed.`, [
+        { field: field.slice(0, fieldLengthMax), message: "is a reserved name" },
+      ]);
+    }
+    refuseHarmful(child, { ...place, path: field });
+  }
+}
+
+const fieldLengthMax = 200;
+
+function hasPrototype(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, "prototype");
+}

@@ -1,0 +1,224 @@
+import type { OwnershipStore, RuntimeOrder } from "../../ports/store/ownership.ts";
+import type { StoredWebhook } from "../../ports/store/webhooks.ts";
+import type { Directory } from "../directory.ts";
+import type { Dispatcher } from "../dispatcher.ts";
+import type { Endpoint } from "../endpoint.ts";
+import type { EngineOptions } from "../engine-options.ts";
+import type { EndpointNotes } from "./endpoint-notes.ts";
+import type { Wakeups } from "../wakeups.ts";
+import { ConfigSync } from "./config-sync.ts";
+import { Leaderships } from "./leaderships.ts";
+import { EndpointReporter } from "./endpoint-reporter.ts";
+import { followOrder, type OrderEffects } from "./endpoint-orders.ts";
+import { OwnedEndpoints } from "./owned-endpoints.ts";
+import { type Ownership, soleOwner } from "./ownership.ts";
+import { QueuedWork } from "./queued-work.ts";
+import { ClusterMember } from "./cluster-member.ts";
+import { StalledLanes } from "./stalled-lanes.ts";
+import { StoreListener } from "./store-listener.ts";
+import { Reannouncer } from "./reannouncer.ts";
+
+export interface OwnershipParts extends OrderEffects {
+  readonly options: EngineOptions;
+  readonly directory: Directory;
+  readonly dispatcher: Dispatcher;
+  readonly wakeups: Wakeups;
+  /** Notes of an owner for the next one, beside the store. */
+  readonly notes: EndpointNotes | null;
+  readonly apply: (stored: StoredWebhook) => void;
+  readonly remove: (webhookId: string) => void;
+  /** Resolves once the states that changed are stored. */
+  readonly written: () => Promise<void>;
+  /** Makes the name under which this process asks for leaderships. */
+  readonly nextId: () => string;
+  /** Deliveries on their way, by endpoint. */
+  readonly flying: () => ReadonlyMap<Endpoint, readonly string[]>;
+}
+
+/**
+ * Sole owner of a store that is not shared; else a worker among others, or a process that delivers nothing.
+ *
+ *   member        stays alive, acquires webhooks and releases them; `owned` is what it owns
+ *   listener      receives hints from other processes, and looks for work of owned webhooks
+ *   stalled       finds what is due for long and was not claimed, whatever this process remembers of it
+ *   sync          reads configuration that others changed
+ *   reporter      reports to others what only the owner sees
+ *   leaderships   what one process does at a time: upkeep, announcing lost work again
+ *   queued        the worker's end of the queue, with one
+ *   reannouncer   announces again what nobody serves, with a queue
+ *
+ * A process that delivers nothing has the parts and starts those that read configuration. With `schedules` it announces
+ * lost work again too.
+ */
+export function createOwnership(parts: OwnershipParts): Ownership {
+  const { ownership } = parts.options.store;
+  return ownership === undefined ? soleOwner : createShared(parts, ownership);
+}
+
+function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
+  const { delivers, schedules = delivers } = parts.options;
+  const built = buildParts(parts, store);
+  const { owned, sync, member, listener, reporter, stalled, queued, reannouncer, isLeader, resign } = built;
+  const { workQueue } = parts.options;
+  const unwatch = parts.options.store.watchRestarts?.(() => {
+    const { log, metrics } = parts.options.telemetry;
+    log.warn({}, "the database was restarted or replaced: all that was known of it is read again");
+    metrics.alarmed("store_restarted");
+    member.rejoin();
+    void sync.reloadFromScratch();
+  });
+  return {
+    holds: () => member.holds(),
+    owned: () => owned.size,
+    start: async () => {
+      if (delivers) {
+        await member.start();
+        reporter.start();
+        stalled.start();
+      }
+      listener.start();
+      sync.start();
+      if (delivers) queued?.start();
+      if (schedules) reannouncer?.start();
+    },
+    wanted: (webhookId) => {
+      if (!delivers) return;
+      member.workAdded(webhookId);
+      // Every worker receives the hint of this work, and this process may be the one.
+      if (workQueue?.isConnected !== true) void member.wanted(webhookId);
+    },
+    order: async (endpoint, order) => {
+      if (endpoint.owned) return;
+      await store.order({ webhookId: endpoint.webhook.id, order: JSON.stringify(order) });
+    },
+    refresh: (webhookIds) => sync.load(webhookIds),
+    isLeader,
+    pause: async () => {
+      unwatch?.();
+      listener.stop();
+      sync.stop();
+      member.pause();
+      await Promise.all([reporter.stop(), stalled.stop(), reannouncer?.stop(), workQueue?.stopConsuming()]);
+    },
+    retire: () => {
+      if (delivers) member.retire();
+    },
+    leave: async () => {
+      await Promise.all([resign(), delivers ? member.leave() : undefined]);
+    },
+  };
+}
+
+/** Ties the parts together, mostly by functions, so that each can be tested alone. */
+function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
+  const { options, directory, dispatcher, wakeups } = parts;
+  const { clock, random, telemetry, delivers, workQueue: queue, pool = defaultPool } = options;
+  const common = { clock, random, telemetry };
+  const isBrought = (): boolean => queue?.isConnected === true;
+  const owned = new OwnedEndpoints({ clock, dispatcher, notes: parts.notes });
+  const { apply, remove } = parts;
+  const { webhooks, changes } = options.store;
+  const news = options.sharedState?.news;
+  const hears = changes !== undefined || news !== undefined;
+  const sync = new ConfigSync({ ...common, webhooks, ownership: store, directory, hears, apply, remove });
+  const endpoint = (id: string): Endpoint | undefined => directory.get(id);
+  const member: ClusterMember = new ClusterMember({
+    ...{ ...common, store, owned, pool, isBrought, endpoint },
+    endpoints: () => directory.all(),
+    load: (ids) => sync.load(ids),
+    acquired: (each) => dispatcher.considerEndpoint(each),
+    follow: (orders) => follow(parts, { store, orders, worker: member.worker }),
+    resumed: () => dispatcher.schedulePump(),
+    workers: (count) => directory.shareTenantLimits(count),
+    poolOf: ({ webhook }) => options.poolOf?.(webhook.tenantId) ?? defaultPool,
+    renamed: (number) => {
+      queue?.listenAs(number);
+      // A hint sent to the new number before the queue listens for it is lost.
+      if (queue !== undefined && number !== null) listener.lookSoon();
+    },
+  });
+  const listener: StoreListener = new StoreListener({
+    ...{ ...common, store: options.store, directory, sync, delivers, wakeups, isBrought },
+    hasQueue: queue !== undefined,
+    ...(news !== undefined && { news }),
+    consider: (lane) => dispatcher.consider(lane),
+    wanted: (id) => member.wanted(id),
+    ordered: () => member.ordered(),
+  });
+  const leaderships = new Leaderships(store, parts.nextId());
+  const isLeader: Ownership["isLeader"] = (leadership) => leaderships.acquire(leadership);
+  const reporter = new EndpointReporter({ store, clock, owned: () => owned.all(), flying: parts.flying });
+  const stalled = new StalledLanes({
+    ...{ ...common, store, owned, endpoint },
+    worker: () => (member.holds() ? member.worker : null),
+    reread: (lane) => dispatcher.reread(lane),
+    releaseUnowned: () => member.releaseUnowned(),
+  });
+  const resign = (): Promise<void> => leaderships.resign();
+  const shared = { owned, sync, member, listener, reporter, stalled, isLeader, resign };
+  if (queue === undefined) return { ...shared, queued: null, reannouncer: null };
+  const queued = new QueuedWork({
+    ...{ queue, store, pool, endpoint },
+    worker: () => member.worker,
+    lookInto: (lane) => listener.lookInto(lane),
+    acquire: (webhookId) => member.wanted(webhookId),
+    isUnservable: (webhookId) => member.isUnservable(webhookId),
+    missed: () => {
+      member.lookNow();
+      void listener.lookEverywhere();
+    },
+  });
+  const reannouncer = new Reannouncer({
+    ...common,
+    queue,
+    store,
+    isLeader: () => isLeader(reannounceLeadership),
+  });
+  return { ...shared, queued, reannouncer };
+}
+
+/** Follows orders once each. They are forgotten when their effect is stored; until then a repeat changes nothing. */
+function follow(
+  parts: OwnershipParts,
+  given: {
+    readonly store: OwnershipStore;
+    readonly orders: readonly RuntimeOrder[];
+    readonly worker: number | null;
+  },
+): void {
+  const { store, orders, worker } = given;
+  const refs: number[] = [];
+  for (const order of orders) {
+    const endpoint: Endpoint | undefined = parts.directory.get(order.webhookId);
+    if (endpoint?.owned !== true) continue;
+    followOrder(endpoint, order, parts);
+    parts.dispatcher.considerEndpoint(endpoint);
+    refs.push(order.ref);
+  }
+  if (refs.length === 0 || worker === null) return;
+  parts
+    .written()
+    .then(() => store.followed({ worker, refs }))
+    .catch((error: unknown) => {
+      parts.options.telemetry.log.warn({ err: String(error) }, "orders that were followed are still stored");
+    });
+}
+
+interface WorkerParts extends Pick<Ownership, "isLeader"> {
+  readonly owned: OwnedEndpoints;
+  readonly sync: ConfigSync;
+  readonly member: ClusterMember;
+  readonly listener: StoreListener;
+  readonly reporter: EndpointReporter;
+  readonly stalled: StalledLanes;
+  /** Leaves the leaderships of this process to others. */
+  readonly resign: () => Promise<void>;
+  /** Only with a queue. */
+  readonly queued: QueuedWork | null;
+  readonly reannouncer: Reannouncer | null;
+}
+
+/** The pool of workers and tenants without another one. */
+const defaultPool = "default";
+/** Longer than a pause between two rounds, so that one process leads for as long as it lives. */
+const reannounceLeadership = { name: "sweep", forMs: 15_000 };

@@ -1,0 +1,210 @@
+import type { RollingWindow } from "../../core/rolling-window.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import {
+  type EndpointNote,
+  type EndpointRecollection,
+  type SharedState,
+  SharedStateUnavailableError,
+} from "../../ports/shared-state.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { within } from "./deadline.ts";
+
+export interface EndpointNotesOptions {
+  readonly state: Pick<SharedState, "endpoints" | "isAvailable">;
+  readonly clock: Clock;
+  readonly telemetry: Pick<Telemetry, "log">;
+}
+
+/**
+ * Results of an endpoint that were not sent to the shared state yet. The circuit's window is emptied or replaced in
+ * several places that know nothing of notes; comparing the window and its count of clearings finds that out afterwards.
+ */
+interface Unsent {
+  /** The window that was counted, and how often it had been emptied then. */
+  window: RollingWindow;
+  clearings: number;
+  cleared: boolean;
+  counts: { readonly slice: number; successes: number; failures: number }[];
+}
+
+/**
+ * What the owner of an endpoint knows and the store does not: the window of its circuit and how much of its rate limit is
+ * used up. Noted for the next owner, so that a circuit near its threshold opens in time and a limit holds (WDS-36).
+ *
+ * Notes of all endpoints are gathered for a moment and sent together. A note that cannot be sent is dropped, except
+ * that a window was emptied: counts may be lost, and may not come back.
+ */
+export class EndpointNotes {
+  readonly #options: EndpointNotesOptions;
+  readonly #unsent = new WeakMap<Endpoint, Unsent>();
+  #due = new Set<Endpoint>();
+  #timer: Timer | null = null;
+  #sending: Promise<void> | null = null;
+  #overdue = false;
+  #stopped = false;
+
+  constructor(options: EndpointNotesOptions) {
+    this.#options = options;
+  }
+
+  /** A result was counted in the window of the endpoint's circuit. */
+  counted(endpoint: Endpoint, accepted: boolean): void {
+    const unsent = this.#compare(endpoint);
+    const { window } = unsent;
+    // The result itself may have emptied the window.
+    if (window.successes + window.failures > 0) count(unsent, accepted);
+    this.#dueSoon(endpoint);
+  }
+
+  /** The endpoint's circuit may have been changed, by a result or by a person. */
+  changed(endpoint: Endpoint): void {
+    if (this.#compare(endpoint).cleared) this.#dueSoon(endpoint);
+  }
+
+  /** A token of the endpoint's own rate limit was used. */
+  rateUsed(endpoint: Endpoint): void {
+    this.#compare(endpoint);
+    this.#dueSoon(endpoint);
+  }
+
+  /** The endpoint was taken: what its circuit and bucket hold now is known to others. */
+  acquired(endpoint: Endpoint): void {
+    const { window } = endpoint.circuit;
+    this.#unsent.set(endpoint, { window, clearings: window.clearings, cleared: false, counts: [] });
+    this.#due.delete(endpoint);
+  }
+
+  /** What the last owners noted, where it is known in time. Never rejects. */
+  async recall(endpoints: readonly Endpoint[]): Promise<ReadonlyMap<Endpoint, EndpointRecollection>> {
+    const { state, clock } = this.#options;
+    if (endpoints.length === 0 || !state.isAvailable) return new Map();
+    const queries = endpoints.map(({ webhook, policy }) => ({
+      webhookId: webhook.id,
+      windowMs: policy.circuitBreaker.windowSizeMs,
+    }));
+    try {
+      const found = await within({ clock, ms: recallMsMax }, state.endpoints.recall(queries));
+      return new Map((found ?? []).map((each, index) => [endpoints[index] as Endpoint, each]));
+    } catch (error) {
+      this.#failed(error);
+      return new Map();
+    }
+  }
+
+  /** Sends what is due at once: somebody else will soon want to know. */
+  hurry(): void {
+    if (this.#due.size > 0) this.#schedule(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#sending;
+    await this.#send();
+  }
+
+  /** Notices a window that was emptied, or replaced with the whole circuit. */
+  #compare(endpoint: Endpoint): Unsent {
+    const { window } = endpoint.circuit;
+    let unsent = this.#unsent.get(endpoint);
+    if (unsent === undefined) {
+      unsent = { window, clearings: 0, cleared: false, counts: [] };
+      this.#unsent.set(endpoint, unsent);
+    }
+    if (unsent.window !== window || unsent.clearings !== window.clearings) {
+      unsent.window = window;
+      unsent.clearings = window.clearings;
+      unsent.cleared = true;
+      unsent.counts = [];
+    }
+    return unsent;
+  }
+
+  #dueSoon(endpoint: Endpoint): void {
+    // Another worker owns it, and what this one still sees of it is not for that one to inherit.
+    if (!endpoint.owned && endpoint.ownerEpoch === null) return;
+    this.#due.add(endpoint);
+    this.#schedule(endpoint.owned ? gatherMs : 0);
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#stopped) return;
+    if (this.#timer !== null) {
+      if (delayMs > 0) return;
+      this.#timer.cancel();
+    }
+    this.#timer = this.#options.clock.schedule(delayMs, () => {
+      this.#timer = null;
+      // There is never more than one call under way.
+      this.#overdue = this.#sending !== null;
+      this.#sending ??= this.#send().finally(() => this.#sent());
+    });
+  }
+
+  #sent(): void {
+    this.#sending = null;
+    if (!this.#overdue) return;
+    this.#overdue = false;
+    this.#schedule(0);
+  }
+
+  async #send(): Promise<void> {
+    const due = this.#due;
+    if (due.size === 0) return;
+    this.#due = new Set();
+    const notes: EndpointNote[] = [];
+    const cleared: Unsent[] = [];
+    for (const endpoint of due) {
+      const unsent = this.#compare(endpoint);
+      if (unsent.cleared) cleared.push(unsent);
+      notes.push(noteOf(endpoint, unsent));
+      unsent.cleared = false;
+      unsent.counts = [];
+    }
+    try {
+      if (!this.#options.state.isAvailable) throw new SharedStateUnavailableError("the shared state is away");
+      await this.#options.state.endpoints.note(notes);
+    } catch (error) {
+      for (const unsent of cleared) unsent.cleared = true;
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof SharedStateUnavailableError) return;
+    this.#options.telemetry.log.warn(
+      { err: String(error) },
+      "what is known of webhooks could not be shared with other workers",
+    );
+  }
+}
+
+function count(unsent: Unsent, accepted: boolean): void {
+  const slice = unsent.window.head;
+  let last = unsent.counts.at(-1);
+  if (last?.slice !== slice) {
+    last = { slice, successes: 0, failures: 0 };
+    unsent.counts.push(last);
+    if (unsent.counts.length > slicesMax) unsent.counts.shift();
+  }
+  if (accepted) last.successes += 1;
+  else last.failures += 1;
+}
+
+function noteOf(endpoint: Endpoint, { window, cleared, counts }: Unsent): EndpointNote {
+  return {
+    webhookId: endpoint.webhook.id,
+    windowMs: window.sizeMs,
+    cleared,
+    counts,
+    rateFullAt: endpoint.bucket?.fullAt ?? null,
+  };
+}
+
+/** So old is what a dead owner leaves; more often would be more calls for each busy endpoint. */
+const gatherMs = 250;
+/** Whoever takes an endpoint waits no longer than this for what others know of it. */
+const recallMsMax = 250;
+/** A window has no more. */
+const slicesMax = 60;

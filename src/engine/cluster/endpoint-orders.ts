@@ -1,0 +1,54 @@
+import { circuitFromJson, circuitToJson } from "../../core/circuit-json.ts";
+import type { CircuitJson } from "../../core/circuit-json.ts";
+import type { CircuitTransition } from "../../core/circuit-breaker.ts";
+import type { RuntimeOrder } from "../../ports/store/ownership.ts";
+import type { Endpoint } from "../endpoint.ts";
+
+/**
+ * A person's order to a running endpoint: another circuit, no pause any more, or a fresh start after it was enabled.
+ */
+export type EndpointOrder =
+  | { readonly kind: "circuit"; readonly circuit: CircuitJson }
+  | { readonly kind: "resumed" }
+  | { readonly kind: "reenabled" };
+
+export function circuitOrder(endpoint: Endpoint): EndpointOrder {
+  return { kind: "circuit", circuit: circuitToJson(endpoint.circuit) };
+}
+
+/** What happens when an order is followed. */
+export interface OrderEffects {
+  readonly circuitMoved: (endpoint: Endpoint, move: CircuitTransition) => void;
+  readonly resumed: (endpoint: Endpoint) => void;
+  readonly reenabled: (endpoint: Endpoint) => void;
+}
+
+/** Follows a stored order. One that cannot be read comes from a newer version, and is passed over. */
+export function followOrder(endpoint: Endpoint, { order }: RuntimeOrder, effects: OrderEffects): void {
+  const given = parse(order);
+  if (given?.kind === "reenabled") return effects.reenabled(endpoint);
+  if (given?.kind === "resumed") return effects.resumed(endpoint);
+  if (given?.kind !== "circuit") return;
+  const circuit = circuitFromJson(given.circuit);
+  if (circuit === null) return;
+  const from = endpoint.circuit.phase;
+  endpoint.circuit = circuit;
+  effects.circuitMoved(endpoint, { from, to: circuit.phase });
+}
+
+/** The view of a process that only looks: what the owner will see, without any effect beside it. */
+export function foresee(endpoint: Endpoint, order: RuntimeOrder): void {
+  followOrder(endpoint, order, {
+    circuitMoved: () => undefined,
+    resumed: () => endpoint.resume(),
+    reenabled: () => endpoint.resume(),
+  });
+}
+
+function parse(order: string): Partial<EndpointOrder> | null {
+  try {
+    return JSON.parse(order) as Partial<EndpointOrder> | null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,74 @@
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { reportOf } from "./endpoint-reports.ts";
+
+export interface EndpointReporterOptions {
+  readonly store: Pick<OwnershipStore, "report">;
+  readonly clock: Clock;
+  readonly owned: () => readonly Endpoint[];
+  /** Deliveries on their way, by endpoint. */
+  readonly flying: () => ReadonlyMap<Endpoint, readonly string[]>;
+}
+
+/**
+ * Reports what only this worker sees of its endpoints: twice a second, only changes, all with one statement. A report
+ * that cannot be written is no loss: the next one says the same.
+ */
+export class EndpointReporter {
+  readonly #options: EndpointReporterOptions;
+  /** The last report of each, without an entry for none. */
+  readonly #reported = new WeakMap<Endpoint, string>();
+  #timer: Timer | null = null;
+  #running: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(options: EndpointReporterOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = this.#options.clock.schedule(reportMs, () => {
+      this.#running = this.#report().finally(() => {
+        if (!this.#stopped) this.start();
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#running;
+  }
+
+  async #report(): Promise<void> {
+    const { store, owned, flying, clock } = this.#options;
+    const now = clock.now();
+    const onTheirWay = flying();
+    const rows: EndpointReportRow[] = [];
+    const changed: Endpoint[] = [];
+    for (const endpoint of owned()) {
+      const report = reportOf(endpoint, { now, deliveries: onTheirWay.get(endpoint) ?? [] });
+      const { ownerEpoch } = endpoint;
+      // Reported again under each owner epoch: a report of another epoch counts no more.
+      const document = report === null ? "" : JSON.stringify(report);
+      const current = `${ownerEpoch} ${document}`;
+      if (ownerEpoch === null || (this.#reported.get(endpoint) ?? `${ownerEpoch} `) === current) continue;
+      this.#reported.set(endpoint, current);
+      changed.push(endpoint);
+      rows.push({ webhookId: endpoint.webhook.id, ownerEpoch, document });
+    }
+    if (rows.length === 0) return;
+    try {
+      await store.report(rows);
+    } catch {
+      // Keeps an entry, because no entry would mean an empty report: the store still holds the report before.
+      for (const endpoint of changed) this.#reported.set(endpoint, unwritten);
+    }
+  }
+}
+
+/** Differs from every report. */
+const unwritten = "";
+/** People who look at an endpoint see it this old at most; more often would be writes that nobody reads. */
+const reportMs = 500;

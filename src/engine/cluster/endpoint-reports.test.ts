@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { createCircuit, recordResult } from "../../core/circuit-breaker.ts";
+import { standard } from "../../core/profiles/standard.ts";
+import { createBucket, tryTake } from "../../core/rate-limit.ts";
+import type { LaneKey } from "../../core/webhook.ts";
+import type { StoredDelivery } from "../../ports/store/history.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { explain } from "../explain.ts";
+import { Lane, laneId } from "../lane.ts";
+import { TenantQueue } from "../tenant-queue.ts";
+import { applyReport, parseReport, reportOf } from "./endpoint-reports.ts";
+
+const now = 1_800_000_000_000;
+const key = (eventType: string): LaneKey => ({ webhookId: "w", ordering: "per_event_type", eventType });
+
+/** Only what reports and explanations look at. */
+function bareEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
+  return {
+    ...{ webhook: { id: "w", status: "active" }, circuit: createCircuit(now), bucket: null },
+    policy: { rateLimit: null, circuitBreaker: standard.circuitBreaker },
+    tenantQueue: new TenantQueue("t", () => undefined),
+    ...{ inFlight: 0, owned: false, ownerEpoch: null, report: null, pausedUntil: null },
+    lanes: new Map<string, Lane>(),
+    ...fields,
+  } as unknown as Endpoint;
+}
+
+function addLane(endpoint: Endpoint, { eventType, ...state }: { eventType: string } & Partial<Lane>): Lane {
+  const lane = Object.assign(new Lane(key(eventType), endpoint), state);
+  endpoint.lanes.set(laneId(lane.key), lane);
+  return lane;
+}
+
+function count(endpoint: Endpoint, results: string): void {
+  for (const result of results) {
+    recordResult(endpoint.circuit, endpoint.policy.circuitBreaker, {
+      ...{ now, accepted: result === "+", lease: null },
+    });
+  }
+}
+
+/** What another process makes of the report of an owner, as it travels. */
+function reported(owner: Endpoint, deliveries: readonly string[] = []): Endpoint {
+  const other = bareEndpoint({ bucket: owner.bucket === null ? null : createBucket(limit) });
+  const report = reportOf(owner, { now, deliveries });
+  applyReport(other, report === null ? null : parseReport(JSON.stringify(report)), now);
+  return other;
+}
+
+const limit = { requestsPerMinute: 60, burst: 1 };
+
+function waiting(fields: { id?: string; eventType?: string; dueAt?: number } = {}): StoredDelivery {
+  const { id = "d", eventType = "a", dueAt = now } = fields;
+  return { id, lane: key(eventType), progress: { state: "pending", dueAt } } as unknown as StoredDelivery;
+}
+
+const reasonFor = (endpoint: Endpoint, delivery = waiting()) => {
+  const { waitingFor, waitingUntil } = explain({ delivery, endpoint, inFlight: false, now });
+  return [waitingFor, waitingUntil];
+};
+
+suite("an owner's report on an endpoint", () => {
+  test("nothing when the store says as much", () => {
+    assert.equal(reportOf(bareEndpoint(), { now, deliveries: [] }), null);
+    const idle = bareEndpoint();
+    addLane(idle, { eventType: "a", wakeAt: now - 1 });
+    assert.equal(reportOf(idle, { now, deliveries: [] }), null, "a head that was due waits for nothing");
+    const old = bareEndpoint();
+    count(old, "+-");
+    assert.equal(reportOf(old, { now: now + 10 * 60_000, deliveries: [] }), null, "results of long ago");
+  });
+
+  test("which deliveries are on their way, a hundred at most", () => {
+    const owner = bareEndpoint({ inFlight: 150 });
+    const ids = Array.from({ length: 150 }, (_, index) => `d${index}`);
+    const report = reportOf(owner, { now, deliveries: ids });
+    assert.equal(report?.inFlight, 150);
+    assert.deepEqual(report?.deliveries, ids.slice(0, 100));
+  });
+
+  test("what ordered lanes wait for, and until when", () => {
+    const owner = bareEndpoint({ inFlight: 1 });
+    addLane(owner, { eventType: "sleeps", wakeAt: now + 5_000 });
+    addLane(owner, { eventType: "flies", inFlight: 1 });
+    addLane(owner, { eventType: "idle" });
+    assert.deepEqual(reportOf(owner, { now, deliveries: [] })?.heads, [
+      ["t:sleeps", now + 5_000],
+      ["t:flies", null],
+    ]);
+  });
+
+  test("how the circuit counts, and a limit that is used up", () => {
+    const owner = bareEndpoint({ bucket: createBucket(limit) });
+    count(owner, "++-");
+    assert.ok(owner.bucket !== null);
+    tryTake(owner.bucket, now);
+    const report = reportOf(owner, { now, deliveries: [] });
+    assert.deepEqual([report?.successes, report?.failures], [2, 1]);
+    assert.equal(report?.rateFullAt, now + 1_000);
+  });
+
+  test("a report of a version that wrote something else is none", () => {
+    for (const document of ["", "{", "null", "[]", "{}", '{"deliveries":[],"heads":[]}', '{"heads":1}'])
+      assert.equal(parseReport(document), null, document);
+  });
+});
+
+suite("what a process that does not own an endpoint makes of it", () => {
+  test("the delivery on its way, its lane behind it, and nothing else", () => {
+    const owner = bareEndpoint({ inFlight: 1 });
+    addLane(owner, { eventType: "a", inFlight: 1 });
+    const other = reported(owner, ["d1"]);
+    assert.deepEqual(reasonFor(other, waiting({ id: "d1" })), ["in_flight", null]);
+    assert.deepEqual(reasonFor(other, waiting({ id: "d2" })), ["order", null]);
+    assert.deepEqual(reasonFor(other, waiting({ id: "d3", eventType: "b" })), ["capacity", null]);
+  });
+
+  test("the limits of webhook and tenant until they let something through", () => {
+    const limited = bareEndpoint({ bucket: createBucket(limit) });
+    assert.ok(limited.bucket !== null);
+    tryTake(limited.bucket, now);
+    assert.deepEqual(reasonFor(reported(limited)), ["rate_limit", now + 1_000]);
+    const ofTenant = bareEndpoint();
+    ofTenant.tenantQueue.limit(limit);
+    ofTenant.tenantQueue.takeRate(now);
+    assert.deepEqual(reasonFor(reported(ofTenant)), ["tenant_rate_limit", now + 1_000]);
+  });
+
+  test("counts of the circuit once, however often somebody looks", () => {
+    const owner = bareEndpoint();
+    count(owner, "+++--");
+    const report = reportOf(owner, { now, deliveries: [] });
+    const other = bareEndpoint();
+    for (let look = 0; look < 3; look += 1) applyReport(other, report, now);
+    const { window } = other.circuit;
+    assert.deepEqual([window.successes, window.failures], [3, 2]);
+    applyReport(other, null, now);
+    assert.deepEqual([window.successes, window.failures], [0, 0], "the owner has nothing to tell any more");
+  });
+
+  test("nothing of what it saw itself while it was the owner", () => {
+    const former = bareEndpoint({ owned: true, ownerEpoch: 7 });
+    addLane(former, { eventType: "a", wakeAt: now + 3_600_000 });
+    assert.deepEqual(reasonFor(former), ["order", now + 3_600_000]);
+    former.owned = false;
+    assert.deepEqual(reasonFor(former), ["order", now + 3_600_000], "until it has given it back");
+    former.ownerEpoch = null;
+    assert.deepEqual(reasonFor(former), ["capacity", null]);
+  });
+});

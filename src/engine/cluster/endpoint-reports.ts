@@ -1,0 +1,89 @@
+import { addResults, advanceWindow, clearWindow, resizeWindow } from "../../core/rolling-window.ts";
+import type { ProbeLease } from "../../core/circuit-breaker.ts";
+import type { Endpoint } from "../endpoint.ts";
+
+/**
+ * What only the owner of an endpoint sees, for the processes that answer people: why something waits, and how the circuit
+ * counts. A moment old, and never a reason to act. Times are Unix ms.
+ */
+export interface EndpointReport {
+  readonly inFlight: number;
+  /** On their way, as far as there is room. */
+  readonly deliveries: readonly string[];
+  readonly rateFullAt: number | null;
+  /** The limit of its tenant lets nothing through before. */
+  readonly tenantLimitUntil: number | null;
+  /** Ordered lanes that wait for their head, by `laneId`, and until when; null while it is on its way. */
+  readonly heads: readonly (readonly [laneId: string, until: number | null])[];
+  readonly successes: number;
+  readonly failures: number;
+  readonly probeResults: number;
+  readonly probeSuccesses: number;
+  readonly probes: readonly ProbeLease[];
+}
+
+/** The report on an owned endpoint; null when the store says the same already. */
+export function reportOf(
+  endpoint: Endpoint,
+  seen: { readonly now: number; readonly deliveries: readonly string[] },
+): EndpointReport | null {
+  const { now, deliveries } = seen;
+  const { circuit, bucket, tenantQueue } = endpoint;
+  advanceWindow(circuit.window, now);
+  const { successes, failures } = circuit.window;
+  const heads = headsOf(endpoint, now);
+  const tenantWaitMs = tenantQueue.rateWaitMs(now);
+  const rateFullAt = bucket !== null && bucket.fullAt > now ? bucket.fullAt : null;
+  const isQuiet = endpoint.inFlight === 0 && heads.length === 0 && successes + failures === 0;
+  if (isQuiet && rateFullAt === null && tenantWaitMs === 0 && circuit.phase === "closed") return null;
+  return {
+    inFlight: endpoint.inFlight,
+    deliveries: deliveries.slice(0, listMax),
+    rateFullAt,
+    tenantLimitUntil: tenantWaitMs > 0 ? now + tenantWaitMs : null,
+    ...{ heads, successes, failures },
+    probeResults: circuit.probeResults,
+    probeSuccesses: circuit.probeSuccesses,
+    probes: circuit.probes,
+  };
+}
+
+function headsOf(endpoint: Endpoint, now: number): EndpointReport["heads"] {
+  const heads: [string, number | null][] = [];
+  for (const [id, lane] of endpoint.lanes) {
+    if (!lane.ordered || heads.length >= listMax) continue;
+    if (lane.wakeAt !== null && lane.wakeAt > now) heads.push([id, lane.wakeAt]);
+    else if (lane.inFlight > 0) heads.push([id, null]);
+  }
+  return heads;
+}
+
+/** Makes an endpoint that another process owns look as its owner sees it. Null: the owner reports nothing. */
+export function applyReport(endpoint: Endpoint, report: EndpointReport | null, now: number): void {
+  endpoint.report = report;
+  const { circuit, bucket } = endpoint;
+  resizeWindow(circuit.window, endpoint.policy.circuitBreaker.windowSizeMs);
+  // The last report replaces the one before; adding it would count results twice.
+  clearWindow(circuit.window);
+  if (report === null) return;
+  const { successes, failures, probeResults, probeSuccesses, probes } = report;
+  advanceWindow(circuit.window, now);
+  addResults(circuit.window, [{ slice: circuit.window.head, successes, failures }], now);
+  Object.assign(circuit, { probeResults, probeSuccesses, probes });
+  if (bucket !== null && report.rateFullAt !== null) bucket.fullAt = report.rateFullAt;
+}
+
+/** Null when it was written by a version that wrote something else. */
+export function parseReport(document: string): EndpointReport | null {
+  try {
+    const report = JSON.parse(document) as Partial<EndpointReport> | null;
+    const isOurs =
+      Array.isArray(report?.deliveries) && Array.isArray(report.heads) && Array.isArray(report.probes);
+    return isOurs ? (report as EndpointReport) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Of deliveries and of lanes: enough for a person, and a bound on what is written twice a second. */
+const listMax = 100;

@@ -1,0 +1,104 @@
+import type { Clock } from "../../ports/clock.ts";
+import {
+  type PublishEntry,
+  type PublishKey,
+  type RememberedPublish,
+  type SharedState,
+  SharedStateUnavailableError,
+} from "../../ports/shared-state.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { within } from "./deadline.ts";
+
+export interface KnownPublishesOptions {
+  readonly state: Pick<SharedState, "publishes" | "isAvailable">;
+  readonly clock: Clock;
+  readonly telemetry: Pick<Telemetry, "log">;
+}
+
+interface Question {
+  readonly key: PublishKey;
+  readonly answer: (publish: RememberedPublish | null) => void;
+}
+
+/**
+ * What was published by key in any process a while ago, so that a repeat costs the store nothing (WDS-174). The store
+ * stays the judge of keys that are not found here. All questions of one turn of the event loop are one call.
+ */
+export class KnownPublishes {
+  readonly #options: KnownPublishesOptions;
+  #asked: Question[] = [];
+  #committed: PublishEntry[] = [];
+  readonly #running = new Set<Promise<void>>();
+  readonly #waiting = new Set<readonly Question[]>();
+  #isPaused = false;
+
+  constructor(options: KnownPublishesOptions) {
+    this.#options = options;
+  }
+
+  /** What was published with the key; null when that is not known here, or not in time. Never rejects. */
+  recall(key: PublishKey): Promise<RememberedPublish | null> {
+    if (this.#isPaused || !this.#options.state.isAvailable) return Promise.resolve(null);
+    return new Promise((answer) => {
+      this.#asked.push({ key, answer });
+      if (this.#asked.length === 1) this.#options.clock.defer(() => void this.#ask());
+    });
+  }
+
+  /** Once it is committed. An entry that cannot be sent is forgotten. */
+  remember(entry: PublishEntry): void {
+    if (!this.#options.state.isAvailable) return;
+    this.#committed.push(entry);
+    if (this.#committed.length === 1) this.#options.clock.defer(() => this.#remember());
+  }
+
+  /** Callers that wait go to the store. */
+  pause(): void {
+    this.#isPaused = true;
+    for (const asked of [this.#asked, ...this.#waiting]) for (const { answer } of asked) answer(null);
+  }
+
+  async stop(): Promise<void> {
+    this.pause();
+    this.#remember();
+    await Promise.all(this.#running);
+  }
+
+  async #ask(): Promise<void> {
+    const asked = this.#asked;
+    this.#asked = [];
+    this.#waiting.add(asked);
+    const { state, clock } = this.#options;
+    let found: readonly (RememberedPublish | null)[] | null = null;
+    try {
+      const work = state.publishes.recall(asked.map(({ key }) => key));
+      found = await within({ clock, ms: recallMsMax }, work);
+    } catch (error) {
+      this.#failed(error);
+    }
+    this.#waiting.delete(asked);
+    for (const [index, { answer }] of asked.entries()) answer(found?.[index] ?? null);
+  }
+
+  #remember(): void {
+    const entries = this.#committed;
+    this.#committed = [];
+    if (entries.length === 0) return;
+    const work = this.#options.state.publishes
+      .remember(entries)
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => this.#running.delete(work));
+    this.#running.add(work);
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof SharedStateUnavailableError) return;
+    this.#options.telemetry.log.warn(
+      { err: String(error) },
+      "what was published by key could not be shared with other processes",
+    );
+  }
+}
+
+/** A publisher waits no longer than this for what the store knows as well. */
+const recallMsMax = 50;

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Leaderships } from "./leaderships.ts";
+
+test("a process that ends leaves its leaderships to others at once", async () => {
+  const asked: string[] = [];
+  const ledElsewhere = new Set(["other"]);
+  const leaderships = new Leaderships(
+    {
+      acquireLeadership: async ({ name, holder, forMs }) => {
+        asked.push(`${holder} ${name} ${forMs}`);
+        return !ledElsewhere.has(name);
+      },
+    },
+    "me",
+  );
+  assert.equal(await leaderships.acquire({ name: "sweep", forMs: 5 }), true);
+  assert.equal(await leaderships.acquire({ name: "upkeep", forMs: 5 }), true);
+  assert.equal(await leaderships.acquire({ name: "other", forMs: 5 }), false);
+  ledElsewhere.add("sweep");
+  assert.equal(await leaderships.acquire({ name: "sweep", forMs: 5 }), false);
+  asked.length = 0;
+  await leaderships.resign();
+  assert.deepEqual(asked, ["me upkeep 0"]);
+});
+
+test("that the store is away keeps nobody from ending", async () => {
+  let isAway = false;
+  const acquireLeadership = async (): Promise<boolean> => (isAway ? Promise.reject(new Error("away")) : true);
+  const leaderships = new Leaderships({ acquireLeadership }, "me");
+  await leaderships.acquire({ name: "sweep", forMs: 5 });
+  isAway = true;
+  await assert.doesNotReject(leaderships.resign());
+});

@@ -1,0 +1,200 @@
+import { createCircuit } from "../../core/circuit-breaker.ts";
+import { standard } from "../../core/profiles/standard.ts";
+import type { LaneKey } from "../../core/webhook.ts";
+import type {
+  AcquiredWebhook,
+  AcquireRequest,
+  Acquisition,
+  EndpointReportRow,
+  Heartbeat,
+  PendingLane,
+  PendingLanePage,
+  OverdueQuery,
+  OwnershipStore,
+  RuntimeOrder,
+} from "../../ports/store/ownership.ts";
+import type { LanePage } from "../../ports/store/deliveries.ts";
+import type { Logger } from "../../ports/telemetry.ts";
+import type { Endpoint } from "../endpoint.ts";
+import type { ManualClock } from "../manual-clock.fixture.ts";
+import { OwnedEndpoints } from "./owned-endpoints.ts";
+import { ClusterMember } from "./cluster-member.ts";
+
+/** A store of ownership that answers what a test says, and remembers what it was asked. */
+export class ScriptedOwnershipStore implements OwnershipStore {
+  readonly calls: string[] = [];
+  readonly requests: AcquireRequest[] = [];
+  readonly released: string[] = [];
+  /** What this worker owns as far as the store knows. */
+  readonly given = new Set<string>();
+  /** Free webhooks; taken ones are removed. */
+  readonly free: string[] = [];
+  /** Lanes of its own webhooks that nobody claims. */
+  overdueLanes: () => readonly LaneKey[] = () => [];
+  pendingOrders: RuntimeOrder[] = [];
+  heartbeatAnswer: () => Promise<Heartbeat | null> = async () => ({ workers: 1, owned: 0 });
+  /** Held back until the test lets go. */
+  acquireGate: () => Promise<void> = async () => undefined;
+  releaseGate: () => Promise<void> = async () => undefined;
+  ordersGate: () => Promise<void> = async () => undefined;
+  #joined = 0;
+
+  async join(): Promise<number> {
+    this.calls.push("join");
+    this.#joined += 1;
+    return this.#joined;
+  }
+
+  async heartbeat({ worker }: { readonly worker: number }): Promise<Heartbeat | null> {
+    this.calls.push(`heartbeat ${worker}`);
+    return this.heartbeatAnswer();
+  }
+
+  async acquire(request: AcquireRequest): Promise<Acquisition> {
+    this.requests.push(request);
+    const { from } = request;
+    const wanted = this.free.filter((id) =>
+      from.kind === "webhooks" ? from.ids.includes(id) : !from.except.includes(id),
+    );
+    const acquired = wanted.slice(0, request.limit);
+    for (const id of acquired) this.free.splice(this.free.indexOf(id), 1);
+    for (const id of acquired) this.given.add(id);
+    await this.acquireGate();
+    return { webhooks: acquired.map(acquiredWebhook), next: null };
+  }
+
+  async pendingLanes(): Promise<readonly PendingLane[]> {
+    return [];
+  }
+
+  async unownedLanes(): Promise<PendingLanePage> {
+    return { lanes: [], next: null };
+  }
+
+  async overdue(_query: OverdueQuery): Promise<LanePage> {
+    return { lanes: this.overdueLanes(), next: null };
+  }
+
+  async report(): Promise<void> {}
+
+  async reports(): Promise<readonly EndpointReportRow[]> {
+    return [];
+  }
+
+  async release(command: Parameters<OwnershipStore["release"]>[0]): Promise<void> {
+    const ids = command.webhooks.map(({ state }) => state.webhookId);
+    this.released.push(...ids);
+    for (const id of ids) this.given.delete(id);
+    await this.releaseGate();
+  }
+
+  async keepOnly({ webhookIds }: Parameters<OwnershipStore["keepOnly"]>[0]): Promise<void> {
+    for (const id of this.given) {
+      if (webhookIds.includes(id)) continue;
+      this.given.delete(id);
+      this.free.push(id);
+    }
+  }
+
+  async retire(worker: number): Promise<void> {
+    this.calls.push(`retire ${worker}`);
+  }
+
+  async pools(): Promise<ReadonlyMap<string, number>> {
+    return new Map([["default", 1]]);
+  }
+
+  async leave(worker: number): Promise<void> {
+    this.calls.push(`leave ${worker}`);
+  }
+
+  async order(): Promise<void> {}
+
+  async orders(): Promise<readonly RuntimeOrder[]> {
+    await this.ordersGate();
+    return this.pendingOrders;
+  }
+
+  async followed(): Promise<void> {}
+
+  async acquireLeadership(): Promise<boolean> {
+    return true;
+  }
+}
+
+function acquiredWebhook(webhookId: string): AcquiredWebhook {
+  return { webhookId, ownerEpoch: 7, runtime: null, rate: { kind: "unused" }, lanes: [] };
+}
+
+/** Only what ownership looks at. */
+function bareEndpoint(id: string): Endpoint {
+  return {
+    webhook: { id },
+    policy: { rateLimit: null, circuitBreaker: standard.circuitBreaker },
+    circuit: createCircuit(0),
+    ...{ owned: false, ownerEpoch: null, inFlight: 0, lastSuccessAt: null, bucket: null, pausedUntil: null },
+    lanes: new Map(),
+    unlistLanes: () => undefined,
+  } as unknown as Endpoint;
+}
+
+/** One worker over a scripted store; `events` tells in which order things happened. */
+export class MemberScene {
+  readonly store = new ScriptedOwnershipStore();
+  readonly endpoints = new Map<string, Endpoint>();
+  readonly events: string[] = [];
+  readonly warnings: string[] = [];
+  /** Under which it was known, in order. */
+  readonly numbers: (number | null)[] = [];
+  isBrought = false;
+  load: (ids: readonly string[]) => Promise<void> = async () => undefined;
+  readonly member: ClusterMember;
+  readonly #clock: ManualClock;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+    const log: Logger = {
+      debug: () => undefined,
+      info: () => undefined,
+      warn: (_, message) => void this.warnings.push(message),
+      error: () => undefined,
+    };
+    const owned = new OwnedEndpoints({ clock, dispatcher: { giveBack: () => undefined }, notes: null });
+    this.member = new ClusterMember({
+      ...{ store: this.store, clock, owned },
+      random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
+      telemetry: { log, metrics: {} as never },
+      endpoint: (id) => this.endpoints.get(id),
+      endpoints: () => this.endpoints.values(),
+      load: (ids) => this.load(ids),
+      acquired: (endpoint) => void this.events.push(`taken ${endpoint.webhook.id}`),
+      follow: (orders) => void this.events.push(`follow ${orders.map(({ order }) => order).join()}`),
+      resumed: () => void this.events.push("resumed"),
+      workers: () => undefined,
+      ...{ pool: "default", poolOf: () => "default", isBrought: () => this.isBrought },
+      renamed: (worker) => void this.numbers.push(worker),
+    });
+  }
+
+  /** An endpoint that nobody owns and that has work. */
+  add(id: string): Endpoint {
+    const endpoint = bareEndpoint(id);
+    this.endpoints.set(id, endpoint);
+    this.store.free.push(id);
+    return endpoint;
+  }
+
+  bare(id: string): Endpoint {
+    return bareEndpoint(id);
+  }
+
+  /** Lets time pass in small steps, with everything that follows from each. */
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= stepMs) {
+      this.#clock.advance(Math.min(left, stepMs));
+      for (let turn = 0; turn < 3; turn += 1) await this.#clock.turn();
+    }
+  }
+}
+
+const stepMs = 100;

@@ -1,0 +1,193 @@
+import { createCircuit } from "../../core/circuit-breaker.ts";
+import { createHealth } from "../../core/endpoint-health.ts";
+import { createBucket } from "../../core/rate-limit.ts";
+import { addResults, resizeWindow } from "../../core/rolling-window.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EndpointRecollection } from "../../ports/shared-state.ts";
+import type { AcquiredWebhook, Handover, RateHandover } from "../../ports/store/ownership.ts";
+import type { Dispatcher } from "../dispatcher.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { restoreRuntimeState, runtimeStateOf } from "../runtime-state.ts";
+import type { EndpointNotes } from "./endpoint-notes.ts";
+
+/** An endpoint that this process owns, and since when nothing has happened there. */
+interface Owned {
+  idleSinceMs: number | null;
+  lastSuccessAt: number | null;
+}
+
+export interface OwnedEndpointsOptions {
+  readonly clock: Clock;
+  readonly dispatcher: Pick<Dispatcher, "giveBack">;
+  /** Notes of an owner for the next one, beside the store; null where there are none. */
+  readonly notes: EndpointNotes | null;
+}
+
+/**
+ * The endpoints that a worker owns, and those that it is about to release. A leaving endpoint sends nothing new, and is
+ * released as soon as its last request is settled. The states are drawn in docs/state-machine.md, "Endpoint at a
+ * worker":
+ *
+ *               elsewhere ──acquire──▶ owned ──drop──▶ leaving ──released──▶ elsewhere
+ *   owned       false                  true            false                 false
+ *   ownerEpoch  null                   n               n                     null
+ *
+ * The owner epoch stays while an endpoint leaves, because its last requests are settled and written under it.
+ */
+export class OwnedEndpoints {
+  readonly #options: OwnedEndpointsOptions;
+  readonly #owned = new Map<Endpoint, Owned>();
+  readonly leaving = new Set<Endpoint>();
+
+  constructor(options: OwnedEndpointsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#owned.size;
+  }
+
+  /** Notes of the last owners about endpoints to acquire. Soon, and never rejects. */
+  recall(endpoints: readonly (Endpoint | undefined)[]): Promise<Recollections> {
+    const known = endpoints.filter((endpoint) => endpoint !== undefined);
+    return this.#options.notes?.recall(known) ?? nothingKnown;
+  }
+
+  /** Brings an endpoint into service with the state of its last owner. It must be quiet. */
+  acquire(endpoint: Endpoint, acquired: AcquiredWebhook, recollections: Recollections): void {
+    this.#inherit(endpoint, acquired, recollections.get(endpoint));
+    this.#options.notes?.acquired(endpoint);
+    // The memory of its lanes is from an earlier ownership.
+    for (const lane of endpoint.lanes.values()) lane.renew();
+    endpoint.wakeAt = null;
+    endpoint.owned = true;
+    endpoint.report = null;
+    // The store had freed it already, and only the answer was lost.
+    this.leaving.delete(endpoint);
+    this.#owned.set(endpoint, { idleSinceMs: null, lastSuccessAt: endpoint.lastSuccessAt });
+    for (const key of acquired.lanes) endpoint.lane(key).markAllMore();
+  }
+
+  /** Sends nothing more for the endpoint and releases its buffered deliveries. */
+  drop(endpoint: Endpoint): void {
+    if (!this.#owned.delete(endpoint)) return;
+    endpoint.owned = false;
+    for (const lane of endpoint.lanes.values()) {
+      this.#options.dispatcher.giveBack(lane);
+      // Acquiring the webhook frees every lease in it, so nobody needs to wait here until one runs out.
+      lane.forgetLost();
+    }
+    endpoint.unlistLanes();
+    this.leaving.add(endpoint);
+    this.#options.notes?.hurry();
+  }
+
+  /** Other processes may own them all by now, so there is nothing to release. */
+  loseAll(): void {
+    for (const endpoint of [...this.#owned.keys()]) this.drop(endpoint);
+    for (const endpoint of this.leaving) endpoint.ownerEpoch = null;
+    this.leaving.clear();
+  }
+
+  /** Those about to leave that may go. */
+  readyToLeave(): readonly Endpoint[] {
+    return [...this.leaving].filter(isQuiet);
+  }
+
+  all(): readonly Endpoint[] {
+    return [...this.#owned.keys()];
+  }
+
+  /** Webhooks that this worker owns in the store, as far as is known here. */
+  ids(): readonly string[] {
+    return [...this.#owned.keys(), ...this.leaving].map(({ webhook }) => webhook.id);
+  }
+
+  /** Endpoints where nothing waits and nothing has happened for so long. Looks at each, so not to be asked too often. */
+  idleFor(idleMs: number): readonly Endpoint[] {
+    const now = this.#options.clock.monotonicMs();
+    const idle: Endpoint[] = [];
+    for (const [endpoint, activity] of this.#owned) {
+      const isBusy = endpoint.lastSuccessAt !== activity.lastSuccessAt || !isIdle(endpoint);
+      activity.lastSuccessAt = endpoint.lastSuccessAt;
+      activity.idleSinceMs = isBusy ? null : (activity.idleSinceMs ?? now);
+      if (activity.idleSinceMs !== null && now - activity.idleSinceMs >= idleMs) idle.push(endpoint);
+    }
+    return idle;
+  }
+
+  /** Endpoints to release for others, the least disturbed ones first. */
+  toGiveUp(count: number): readonly Endpoint[] {
+    const disturbance = (endpoint: Endpoint): number => {
+      if (isIdle(endpoint)) return 0;
+      return isQuiet(endpoint) ? 1 : 2;
+    };
+    return [...this.#owned.keys()]
+      .toSorted((left, right) => disturbance(left) - disturbance(right))
+      .slice(0, count);
+  }
+
+  #inherit(endpoint: Endpoint, acquired: AcquiredWebhook, recollection?: EndpointRecollection): void {
+    const { ownerEpoch, runtime } = acquired;
+    const now = this.#options.clock.now();
+    endpoint.ownerEpoch = ownerEpoch;
+    endpoint.circuit = createCircuit(now);
+    endpoint.health = createHealth();
+    endpoint.pausedUntil = null;
+    endpoint.pauseReason = null;
+    endpoint.pace = "unknown";
+    endpoint.gateLog = null;
+    if (runtime !== null) restoreRuntimeState(endpoint, runtime);
+    const { rateLimit, circuitBreaker } = endpoint.policy;
+    const { window } = endpoint.circuit;
+    resizeWindow(window, circuitBreaker.windowSizeMs);
+    if (recollection !== undefined) addResults(window, recollection.counts, now);
+    if (rateLimit === null) return;
+    const bucket = createBucket(rateLimit);
+    // When a bucket is full again whose burst was used up just now: the tolerance is all of it but one token.
+    const emptyFullAt = now + bucket.toleranceMs + bucket.intervalMs;
+    bucket.fullAt = inheritedFullAt(acquired.rate, {
+      notedFullAt: recollection?.rateFullAt ?? null,
+      emptyFullAt,
+    });
+    endpoint.bucket = bucket;
+  }
+}
+
+type Recollections = ReadonlyMap<Endpoint, EndpointRecollection>;
+
+const nothingKnown: Promise<Recollections> = Promise.resolve(new Map());
+
+/**
+ * When a bucket is full again, the later of what the store and the notes say. One that a dead owner may have emptied and
+ * of which nothing was noted begins empty: the limit holds, and a burst comes a little later.
+ */
+function inheritedFullAt(
+  rate: RateHandover,
+  known: { readonly notedFullAt: number | null; readonly emptyFullAt: number },
+): number {
+  if (rate.kind === "unknown") return known.notedFullAt ?? known.emptyFullAt;
+  return Math.max(rate.kind === "full_at" ? rate.fullAt : 0, known.notedFullAt ?? 0);
+}
+
+/** The state for the next owner. */
+export function handoverOf(endpoint: Endpoint): Handover {
+  return { state: runtimeStateOf(endpoint), rateFullAt: endpoint.bucket?.fullAt ?? null };
+}
+
+/** No request, no lease and no write of the endpoint is under way in this process. */
+export function isQuiet(endpoint: Endpoint): boolean {
+  if (endpoint.inFlight > 0) return false;
+  for (const lane of endpoint.lanes.values()) {
+    if (lane.inFlight > 0 || lane.settling > 0 || lane.buffered > 0 || lane.reserved > 0) return false;
+    if (lane.claiming || lane.releasing > 0) return false;
+  }
+  return true;
+}
+
+/** Quiet, and as far as is known nothing waits in the store: neither now nor for later. */
+function isIdle(endpoint: Endpoint): boolean {
+  if (!isQuiet(endpoint)) return false;
+  for (const lane of endpoint.lanes.values()) if (lane.hasMore() || lane.wakeAt !== null) return false;
+  return true;
+}

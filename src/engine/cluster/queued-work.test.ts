@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { Broker } from "../../../test/conformance/queue/in-process-queue.fixture.ts";
+import type { LaneKey } from "../../core/webhook.ts";
+import type { PendingLane } from "../../ports/store/ownership.ts";
+import { StoreUnavailableError } from "../../ports/store.ts";
+import type { WorkQueue } from "../../ports/work-queue.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { ManualClock } from "../manual-clock.fixture.ts";
+import { QueuedWork } from "./queued-work.ts";
+
+const key = (webhookId: string): LaneKey => ({ webhookId, ordering: "none", eventType: null });
+const hint = (webhookId: string) => ({ lane: key(webhookId), pool: "default", priority: "normal" }) as const;
+
+/** Workers at one broker, over a store that says what a test wants. */
+class Scene {
+  readonly clock = new ManualClock();
+  readonly broker = new Broker({ clock: this.clock });
+  readonly sender = this.broker.open();
+  /** What happened, in order, by worker. */
+  readonly events: string[] = [];
+  readonly unservable = new Set<string>();
+  pending: (lane: LaneKey) => Promise<readonly PendingLane[]> = async () => [];
+
+  /** A worker that gets those webhooks that it tries to take. */
+  worker(number: number, gets: readonly string[] = []): { owned: Set<string>; queue: WorkQueue } {
+    const queue = this.broker.open();
+    const owned = new Set<string>();
+    queue.listenAs(number);
+    new QueuedWork({
+      queue,
+      pool: "default",
+      worker: () => number,
+      store: { pendingLanes: async ([lane]) => (lane === undefined ? [] : this.pending(lane)) },
+      endpoint: (id) =>
+        ({ owned: owned.has(id), lane: (lane: LaneKey) => ({ key: lane }) }) as unknown as Endpoint,
+      lookInto: (lane) => void this.events.push(`${number} looks into ${lane.key.webhookId}`),
+      acquire: async (id) => {
+        this.events.push(`${number} tries ${id}`);
+        if (gets.includes(id)) owned.add(id);
+      },
+      isUnservable: (id) => this.unservable.has(id),
+      missed: () => void this.events.push(`${number} missed something`),
+    }).start();
+    return { owned, queue };
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let step = 0; step < 10; step += 1) {
+      this.clock.advance(ms / 10);
+      await this.clock.turn();
+    }
+  }
+}
+
+suite("work that a queue brings", () => {
+  test("a worker acquires the webhook of a hint and looks into its lane", async () => {
+    const scene = new Scene();
+    scene.worker(1, ["a"]);
+    scene.sender.send([hint("a")]);
+    await scene.pass(10);
+    assert.deepEqual(scene.events, ["1 tries a", "1 looks into a"]);
+    assert.deepEqual(scene.broker.waiting, []);
+  });
+
+  test("what it owns already it only looks into", async () => {
+    const scene = new Scene();
+    const { owned } = scene.worker(1);
+    owned.add("a");
+    scene.sender.send([hint("a")]);
+    await scene.pass(10);
+    assert.deepEqual(scene.events, ["1 looks into a"]);
+  });
+
+  test("the owner is notified when another worker got the hint", async () => {
+    const scene = new Scene();
+    scene.pending = async (lane) => [{ lane, worker: 2, pool: "default", priority: "high" }];
+    scene.worker(1);
+    scene.sender.send([hint("a")]);
+    await scene.pass(10);
+    assert.deepEqual(scene.events, ["1 tries a"]);
+    const { owned } = scene.worker(2);
+    owned.add("a");
+    scene.sender.notify({ worker: 2, lanes: [key("a")] });
+    await scene.pass(10);
+    assert.deepEqual(scene.events, ["1 tries a", "2 looks into a"]);
+  });
+
+  test("a lane without work is done with", async () => {
+    const scene = new Scene();
+    scene.worker(1);
+    scene.sender.send([hint("a")]);
+    await scene.pass(1_000);
+    assert.deepEqual(scene.events, ["1 tries a"]);
+    assert.deepEqual(scene.broker.waiting, []);
+  });
+
+  test("a worker that has its share leaves the hint to another one", async () => {
+    const scene = new Scene();
+    scene.pending = async (lane) => [{ lane, worker: null, pool: "default", priority: "normal" }];
+    scene.worker(1);
+    scene.sender.send([hint("a")]);
+    await scene.pass(10);
+    scene.worker(2, ["a"]);
+    await scene.pass(1_000);
+    assert.equal(scene.events.at(-1), "2 looks into a");
+  });
+
+  test("a hint of a deleted webhook does not go round until upkeep has cancelled what waits", async () => {
+    const scene = new Scene();
+    scene.pending = async (lane) => [{ lane, worker: null, pool: "default", priority: "normal" }];
+    scene.unservable.add("a");
+    scene.worker(1);
+    scene.sender.send([hint("a")]);
+    await scene.pass(1_000);
+    assert.deepEqual(scene.events, ["1 tries a"]);
+    assert.deepEqual(scene.broker.waiting, []);
+  });
+
+  test("a word about what this worker is about to give back does not go round until it has", async () => {
+    const scene = new Scene();
+    // Also when its tenant has moved to another pool.
+    for (const pool of ["default", "big"]) {
+      scene.events.length = 0;
+      scene.pending = async (lane) => [{ lane, worker: 1, pool, priority: "normal" }];
+      scene.worker(1);
+      scene.sender.notify({ worker: 1, lanes: [key("a")] });
+      await scene.pass(1_000);
+      assert.ok(scene.events.every((event) => event === "1 tries a"));
+      assert.ok(scene.events.length <= 2, scene.events.join());
+      assert.deepEqual(scene.broker.waiting, []);
+    }
+  });
+
+  test("what belongs to another pool by now is sent there", async () => {
+    const scene = new Scene();
+    scene.pending = async (lane) => [{ lane, worker: null, pool: "big", priority: "low" }];
+    scene.worker(1);
+    scene.sender.send([hint("a")]);
+    await scene.pass(1_000);
+    assert.deepEqual(scene.broker.waiting, [{ lane: key("a"), pool: "big", priority: "low" }]);
+  });
+
+  test("WDS-194 WDS-204 while the store is away hints go round and none is lost", async () => {
+    const scene = new Scene();
+    scene.pending = async () => Promise.reject(new StoreUnavailableError("away"));
+    const { owned } = scene.worker(1);
+    scene.sender.send([hint("a")]);
+    await scene.pass(1_000);
+    assert.ok(scene.events.length > 1);
+    owned.add("a");
+    await scene.pass(1_000);
+    assert.equal(scene.events.at(-1), "1 looks into a");
+  });
+
+  test("a notification about a webhook that the worker does not own any more goes on as a hint", async () => {
+    const scene = new Scene();
+    scene.pending = async (lane) => [{ lane, worker: null, pool: "default", priority: "normal" }];
+    const { queue } = scene.worker(1);
+    scene.sender.notify({ worker: 1, lanes: [key("a")] });
+    await scene.pass(1);
+    const stopped = queue.stopConsuming();
+    await scene.pass(1_000);
+    await stopped;
+    scene.worker(2, ["a"]);
+    await scene.pass(1_000);
+    assert.equal(scene.events.at(-1), "2 looks into a");
+  });
+});

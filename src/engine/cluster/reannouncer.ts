@@ -1,0 +1,99 @@
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { PendingLane, OwnershipStore } from "../../ports/store/ownership.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { WorkQueue } from "../../ports/work-queue.ts";
+import { routeWork } from "./work-routing.ts";
+
+export interface ReannouncerOptions {
+  readonly queue: WorkQueue;
+  readonly store: Pick<OwnershipStore, "unownedLanes">;
+  /** One of several schedulers announces at a time. */
+  readonly isLeader: () => Promise<boolean>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Announces again the lanes that nobody serves: those whose hints the queue lost, and those of dead workers. The
+ * database says which they are.
+ *
+ * Where hints wait in the queue, workers are busy or missing, and more hints would only pile up. So the lanes of a pool
+ * are announced again when its queue is empty, and else once in a while, because the waiting hints may be other ones.
+ */
+export class Reannouncer {
+  readonly #options: ReannouncerOptions;
+  #timer: Timer | null = null;
+  #running: Promise<void> | null = null;
+  /** When the lanes of all pools were last announced again, also of those in whose queues hints wait. */
+  #wholeAtMs = Number.NEGATIVE_INFINITY;
+  #stopped = false;
+
+  constructor(options: ReannouncerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#later(roundMs);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#running;
+  }
+
+  #later(delayMs: number): void {
+    if (this.#stopped) return;
+    const { clock, random } = this.#options;
+    this.#timer = clock.schedule(delayMs * (0.75 + random.uniform() / 2), () => {
+      const startedMs = clock.monotonicMs();
+      this.#running = this.#round().finally(() => {
+        this.#later(Math.max(roundMs, restFactor * (clock.monotonicMs() - startedMs)));
+      });
+    });
+  }
+
+  async #round(): Promise<void> {
+    const { queue, isLeader, telemetry } = this.#options;
+    // While the queue is away, workers look by themselves.
+    if (!queue.isConnected) return;
+    try {
+      if (await isLeader()) await this.#reannounce();
+    } catch (error) {
+      telemetry.log.warn({ err: String(error) }, "work that nobody serves was not looked for; trying again");
+    }
+  }
+
+  async #reannounce(): Promise<void> {
+    const { queue, store, clock, telemetry } = this.#options;
+    const { waiting } = await queue.depth();
+    const isWhole = clock.monotonicMs() - this.#wholeAtMs >= wholeMs;
+    if (isWhole) this.#wholeAtMs = clock.monotonicMs();
+    const full = new Set(waiting.filter(({ hints }) => hints > 0).map(({ pool }) => pool));
+    const isDue = ({ pool }: PendingLane): boolean => isWhole || !full.has(pool);
+    let announced = 0;
+    for (let after: string | null = null; !this.#stopped; ) {
+      const page = await store.unownedLanes({ after, limit: pageLanes });
+      const pending = page.lanes.filter(isDue);
+      // Perhaps only the queue of one pool refuses; the next round tries again.
+      if (routeWork(queue, pending)) announced += pending.length;
+      else if (!queue.isConnected) break;
+      if (page.next === null) break;
+      after = page.next;
+    }
+    if (announced > 0) telemetry.log.debug({ lanes: announced }, "announced work again that nobody served");
+  }
+}
+
+/**
+ * How late work is whose hint the queue lost. Each round is a statement over names of lanes, and one process does it.
+ */
+const roundMs = 2_000;
+/** A queue that is never empty may belong to busy workers, who must not wait for long for a notice that was lost. */
+const wholeMs = 60_000;
+/** Looking over very many lanes must not become all that the store does: about a fifth of the time. */
+const restFactor = 4;
+/** So that no statement is long: deliveries need the same connections. */
+const pageLanes = 500;

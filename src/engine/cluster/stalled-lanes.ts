@@ -1,0 +1,167 @@
+import type { LaneKey } from "../../core/webhook.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { OwnershipStore } from "../../ports/store/ownership.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { closedGate } from "../gates.ts";
+import { type Lane, laneId } from "../lane.ts";
+import type { OwnedEndpoints } from "./owned-endpoints.ts";
+
+export interface StalledLanesOptions {
+  readonly store: Pick<OwnershipStore, "overdue">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  readonly owned: Pick<OwnedEndpoints, "leaving">;
+  /** The number under which this process owns webhooks; null while it cannot prove that it does. */
+  readonly worker: () => number | null;
+  readonly endpoint: (webhookId: string) => Endpoint | undefined;
+  /** Forgets the memory of a lane, and claims from the store again. */
+  readonly reread: (lane: Lane) => void;
+  /** Frees webhooks that the store counts as this worker's and that it does not serve. */
+  readonly releaseUnowned: () => void;
+}
+
+/**
+ * The net below all others: deliveries that have been due for long and are free, in lanes of webhooks that this worker
+ * owns, while no gate holds them back. Either the memory differs from the store, as after a failover that lost commits,
+ * or there is a mistake in the engine. Other looks trust the memory; this one trusts the store.
+ *
+ * A lane counts once two looks in a row have found it. Otherwise a lane that was served between the store's answer and
+ * the look into memory would count. It is counted and logged once for as long as it is found, and repaired each time.
+ */
+export class StalledLanes {
+  readonly #options: StalledLanesOptions;
+  /** The lanes that the last look found, by name, and whether they were logged. */
+  #found: ReadonlyMap<string, { readonly isReported: boolean }> = new Map();
+  #timer: Timer | null = null;
+  #looking: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(options: StalledLanesOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#later(this.#periodMs());
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    await this.#looking;
+  }
+
+  #later(delayMs: number): void {
+    if (this.#stopped) return;
+    const { clock } = this.#options;
+    this.#timer = clock.schedule(delayMs, () => {
+      const startedMs = clock.monotonicMs();
+      this.#looking = this.#look().then(() => {
+        const isNew = [...this.#found.values()].some(({ isReported }) => !isReported);
+        const restMs = restFactor * (clock.monotonicMs() - startedMs);
+        this.#later(Math.max(isNew ? againMs : this.#periodMs(), restMs));
+      });
+    });
+  }
+
+  #periodMs(): number {
+    return periodMs + this.#options.random.uniform() * jitterMs;
+  }
+
+  async #look(): Promise<void> {
+    const { worker, telemetry } = this.#options;
+    const number = worker();
+    let still: readonly LaneKey[] = [];
+    try {
+      if (number !== null) still = await this.#standingStill(number);
+    } catch (error) {
+      telemetry.log.warn({ err: String(error) }, "lanes that stand still were not looked for; trying again");
+    }
+    // Another worker owns what this one did.
+    if (worker() !== number) still = [];
+    const found = new Map<string, { readonly isReported: boolean }>();
+    for (const key of still) {
+      const name = nameOf(key);
+      const before = this.#found.get(name);
+      if (before !== undefined) this.#repair(key, before.isReported);
+      found.set(name, { isReported: before !== undefined });
+    }
+    this.#found = found;
+  }
+
+  async #standingStill(worker: number): Promise<readonly LaneKey[]> {
+    const { store, clock } = this.#options;
+    const before = clock.now() - overdueMs;
+    const still: LaneKey[] = [];
+    for (let after: string | null = null; !this.#stopped; ) {
+      const page = await store.overdue({ worker, before, after, limit: pageLanes });
+      still.push(...page.lanes.filter((key) => this.#standsStill(key)));
+      if (page.next === null || still.length >= repairedMax) break;
+      after = page.next;
+    }
+    return still.filter((key) => this.#standsStill(key));
+  }
+
+  #standsStill(key: LaneKey): boolean {
+    const { endpoint: find, owned, clock } = this.#options;
+    const endpoint = find(key.webhookId);
+    // Upkeep cancels the deliveries of a deleted webhook.
+    if (endpoint === undefined || endpoint.webhook.status !== "active") return false;
+    if (!endpoint.owned) return !owned.leaving.has(endpoint);
+    const now = clock.now();
+    if (endpoint.wakeAt !== null || closedGate(endpoint, now) !== null) return false;
+    const lane = endpoint.lanes.get(laneId(key));
+    return lane === undefined || (!isUnderWay(lane, now) && !isInLine(lane));
+  }
+
+  #repair(key: LaneKey, isReported: boolean): void {
+    const { telemetry, endpoint: find, reread, releaseUnowned } = this.#options;
+    const endpoint = find(key.webhookId);
+    if (endpoint === undefined) return;
+    if (!isReported) {
+      telemetry.metrics.alarmed("lane_stalled");
+      telemetry.log.warn(
+        { webhookId: key.webhookId, lane: laneId(key), isServed: endpoint.owned },
+        "deliveries were due for long and nobody had claimed them: the lane is read anew",
+      );
+    }
+    if (endpoint.owned) reread(endpoint.lane(key));
+    else releaseUnowned();
+  }
+}
+
+/**
+ * Something of the lane happens now, or will in a moment. Lost deliveries wait for a lease that the store does not
+ * have.
+ */
+function isUnderWay(lane: Lane, now: number): boolean {
+  if (lane.inFlight > lane.lost || lane.settling > 0 || lane.reserved > 0) return true;
+  if (lane.claiming || lane.releasing > 0) return true;
+  return lane.wakeAt !== null && Math.abs(lane.wakeAt - now) <= soonMs;
+}
+
+/** It waits for its turn, or for a place that others use. */
+function isInLine({ readyTier, endpoint }: Lane): boolean {
+  if (readyTier === -1) return false;
+  return endpoint.readyTier !== -1 || endpoint.inLine || endpoint.waitsAt !== null || endpoint.inFlight > 0;
+}
+
+const nameOf = (key: LaneKey): string => `${key.webhookId}\n${laneId(key)}`;
+
+/** Longer than any other look needs to find a lane, so that a lane found here was missed there. */
+const overdueMs = 30_000;
+/** From 10 to 15 s: workers do not all ask at once. */
+const periodMs = 10_000;
+const jitterMs = 5_000;
+/** Between the look that finds a lane and the one that confirms it. */
+const againMs = 2_000;
+/** An ordered lane whose head may have changed looks within this time. */
+const soonMs = 1_000;
+/** About a fifth of the time is spent looking at most. */
+const restFactor = 4;
+/** So that no statement is long: deliveries need the same connections. */
+const pageLanes = 500;
+/** Repaired in one look; the next look finds the others. */
+const repairedMax = 100;

@@ -1,0 +1,203 @@
+import type { LaneKey } from "../../core/webhook.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
+import type { ConfigChange } from "../../ports/store/config-changes.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Directory } from "../directory.ts";
+import type { Lane } from "../lane.ts";
+import type { Wakeups } from "../wakeups.ts";
+import type { ConfigSync } from "./config-sync.ts";
+
+export interface StoreListenerOptions {
+  readonly store: Pick<Store, "changes" | "deliveries">;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly directory: Directory;
+  readonly wakeups: Wakeups;
+  readonly sync: ConfigSync;
+  /** Whether this process delivers; others only care for configuration. */
+  readonly delivers: boolean;
+  /** Another source of changes beside the store's own: of configuration alone, not of work. */
+  readonly news?: StoreChanges;
+  /** Whether a queue brings hints of work now, so that looking for it is only a precaution. */
+  readonly isBrought: () => boolean;
+  /** Whether a queue brings hints at other times: while it is away here, others may go on to send to it. */
+  readonly hasQueue: boolean;
+  readonly consider: (lane: Lane) => void;
+  /** Resolves once this worker has tried to acquire the webhook. */
+  readonly wanted: (webhookId: string) => Promise<void>;
+  readonly ordered: () => void;
+}
+
+/**
+ * Receives hints of work from other processes, and looks by itself from time to time: rarely where hints arrive, often
+ * where a pooler carries none, and while the queue that would bring them is away.
+ *
+ * It looks for work of the webhooks that this worker owns already. WebhookAcquirer looks for work of webhooks without
+ * an owner, with a statement that acquires them in the same moment.
+ */
+export class StoreListener {
+  readonly #options: StoreListenerOptions;
+  readonly #unsubscribe: (() => void)[] = [];
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #tookMs = 0;
+  /** An extra look, beside those from time to time. */
+  #dueAtMs = Number.POSITIVE_INFINITY;
+  #timer: Timer | null = null;
+  #looking: Promise<void> | null = null;
+  #isLookDue = false;
+  #stopped = false;
+
+  constructor(options: StoreListenerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { store, news } = this.#options;
+    this.#listen(store.changes, () => this.#missed());
+    this.#listen(news, () => void this.#options.sync.reloadAll());
+    this.#lookLater();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const end of this.#unsubscribe) end();
+    this.#timer?.cancel();
+  }
+
+  /** `missed` is called when something of the source may have been missed. */
+  #listen(source: StoreChanges | undefined, missed: () => void): void {
+    if (source !== undefined)
+      this.#unsubscribe.push(source.subscribe((change) => this.#heard(change, missed)));
+  }
+
+  #heard(change: StoreChange, missed: () => void): void {
+    if (change.kind === "lanes") this.#lanes(change.lanes);
+    else if (change.kind === "config") this.#config(change.change);
+    else missed();
+  }
+
+  #missed(): void {
+    void this.#options.sync.reloadAll();
+    void this.lookEverywhere();
+  }
+
+  #lanes(keys: readonly LaneKey[]): void {
+    const { delivers, wanted } = this.#options;
+    if (!delivers) return;
+    for (const key of keys) {
+      // A webhook that is not known here was made a moment ago; its owner reads it. A worker may have acquired it while
+      // this work was being stored, and then the owner has not seen the work.
+      if (!this.#look(key)) void wanted(key.webhookId).then(() => this.#look(key));
+    }
+  }
+
+  /** False when the webhook is not served here. */
+  #look(key: LaneKey): boolean {
+    const endpoint = this.#options.directory.get(key.webhookId);
+    if (endpoint?.owned !== true) return false;
+    this.lookInto(endpoint.lane(key));
+    return true;
+  }
+
+  /** A sleeping ordered lane has perhaps another head now. Asked at most once a second, however much is published. */
+  lookInto(lane: Lane): void {
+    const { clock, consider, wakeups } = this.#options;
+    lane.markAllMore();
+    if (lane.ordered && lane.wakeAt !== null) wakeups.at(lane, clock.now() + headLookMs);
+    else consider(lane);
+  }
+
+  #config(change: ConfigChange): void {
+    const { sync, ordered } = this.#options;
+    if (change.kind === "webhooks") this.#guard(sync.load(change.webhookIds));
+    if (change.kind === "tenant_keys") this.#guard(sync.loadTenantKeys(change.tenantIds));
+    if (change.kind === "orders") ordered();
+  }
+
+  #guard(work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      this.#options.telemetry.log.warn(
+        { err: String(error) },
+        "a change of another process could not be read; the next reload finds it",
+      );
+    });
+  }
+
+  #lookLater(): void {
+    const { clock, delivers } = this.#options;
+    if (!delivers || this.#stopped) return;
+    this.#timer = clock.schedule(lookOftenMs, () => {
+      void this.#lookIfDue().then(() => this.#lookLater());
+    });
+  }
+
+  /** Looks in a moment, when work whose hint is lost now can be found. */
+  lookSoon(): void {
+    this.#dueAtMs = this.#options.clock.monotonicMs() + lookSoonMs;
+  }
+
+  async #lookIfDue(): Promise<void> {
+    const nowMs = this.#options.clock.monotonicMs();
+    // Looking over very many lanes must not become all that the store does.
+    const periodMs = Math.max(this.#periodMs(), restFactor * this.#tookMs);
+    if (nowMs >= this.#dueAtMs || nowMs - this.#lookedAtMs >= periodMs) await this.lookEverywhere();
+  }
+
+  #periodMs(): number {
+    const { store, isBrought, hasQueue } = this.#options;
+    const isNotified = hasQueue ? isBrought() : store.changes !== undefined;
+    return isNotified ? lookRarelyMs : lookOftenMs;
+  }
+
+  /**
+   * Every lane with work of the endpoints that are served here. Names of lanes, not deliveries. Never rejects. All
+   * callers that ask meanwhile share one more round after this one.
+   */
+  lookEverywhere(): Promise<void> {
+    if (!this.#options.delivers) return Promise.resolve();
+    this.#isLookDue = true;
+    this.#looking ??= this.#lookWhileDue();
+    return this.#looking;
+  }
+
+  async #lookWhileDue(): Promise<void> {
+    while (this.#isLookDue && !this.#stopped) {
+      this.#isLookDue = false;
+      await this.#lookIntoAll();
+    }
+    // Not a moment later: a caller in between would wait for a round that nobody begins.
+    this.#looking = null;
+  }
+
+  async #lookIntoAll(): Promise<void> {
+    const { store, telemetry, clock } = this.#options;
+    this.#lookedAtMs = clock.monotonicMs();
+    this.#dueAtMs = Number.POSITIVE_INFINITY;
+    try {
+      for (let after: string | null = null; !this.#stopped; ) {
+        const page = await store.deliveries.lanesWithWork({ after, limit: lanesPage });
+        for (const key of page.lanes) this.#look(key);
+        if (page.next === null) break;
+        after = page.next;
+      }
+    } catch (error) {
+      telemetry.log.warn({ err: String(error) }, "lanes with work could not be read; trying again later");
+    }
+    this.#tookMs = clock.monotonicMs() - this.#lookedAtMs;
+  }
+}
+
+/** An ordered lane sleeps until its head is due; what is published behind it needs no claim each time. */
+const headLookMs = 1_000;
+/** Without hints, this is how late work of others is found. */
+const lookOftenMs = 1_000;
+/** With hints, only work whose hint was lost waits so long. */
+const lookRarelyMs = 30_000;
+/** Until the queue of a new number is declared and bound, hints to it are lost; that takes a moment. */
+const lookSoonMs = 2_000;
+/** At most a quarter of the time is spent looking. */
+const restFactor = 4;
+/** So that no statement is long: deliveries need the same connections. */
+const lanesPage = 500;

@@ -1,0 +1,161 @@
+import type { RateLimitConfig } from "../../core/profile.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import { type SharedState, SharedStateUnavailableError, type TokenGrant } from "../../ports/shared-state.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { TenantQueue } from "../tenant-queue.ts";
+import { TenantAllowance } from "./tenant-allowance.ts";
+
+export interface TenantAllowancesOptions {
+  readonly state: Pick<SharedState, "limits" | "isAvailable" | "watch">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Pick<Telemetry, "log">;
+  /** The gates of a tenant queue may have opened, or it is known now how long they are closed. */
+  readonly woke: (tenantQueue: TenantQueue) => void;
+}
+
+/**
+ * Limits of tenants, exact over all workers (C-34): draws tokens for the tenant queues that ran out of them, all that
+ * ask in one turn of the event loop with one call, and gives back what was not used for about a second, so that no
+ * worker sits on what another one could send. While the shared state is away, each tenant queue keeps to its part of
+ * the limit (C-35).
+ */
+export class TenantAllowances {
+  readonly #options: TenantAllowancesOptions;
+  readonly #all = new Set<TenantAllowance>();
+  /** Those that may hold tokens. */
+  readonly #holders = new Set<TenantAllowance>();
+  readonly #unwatch: () => void;
+  #asking: TenantAllowance[] = [];
+  readonly #running = new Set<Promise<void>>();
+  #usableFromMs = Number.NEGATIVE_INFINITY;
+  #timer: Timer | null = null;
+  #stopped = false;
+
+  constructor(options: TenantAllowancesOptions) {
+    this.#options = options;
+    this.#unwatch = options.state.watch((isAvailable) => {
+      if (isAvailable) this.#back();
+    });
+  }
+
+  /** Puts a tenant's limit over all workers in force; null is no limit, and nothing is asked then. */
+  limit(tenantQueue: TenantQueue, limit: RateLimitConfig | null): void {
+    const { allowance } = tenantQueue;
+    if (limit !== null && allowance !== null) return allowance.change(limit);
+    if (allowance !== null) this.#all.delete(allowance);
+    tenantQueue.allowance = limit === null ? null : this.#newAllowance(tenantQueue, limit);
+  }
+
+  /** Gives everything back. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#unwatch();
+    this.#timer?.cancel();
+    await Promise.all(this.#running);
+    await this.#giveBack([...this.#holders]);
+  }
+
+  #newAllowance(tenantQueue: TenantQueue, limit: RateLimitConfig): TenantAllowance {
+    const { clock } = this.#options;
+    const allowance = new TenantAllowance({
+      ...{ tenantQueue, limit, clock },
+      isUsable: () => this.#options.state.isAvailable && clock.monotonicMs() >= this.#usableFromMs,
+      ask: (asking) => this.#ask(asking),
+    });
+    this.#all.add(allowance);
+    return allowance;
+  }
+
+  // ---- drawing ------------------------------------------------------------------------------------------------
+
+  #ask(allowance: TenantAllowance): void {
+    this.#asking.push(allowance);
+    if (this.#asking.length > 1) return;
+    this.#options.clock.defer(() => {
+      const asking = this.#asking;
+      this.#asking = [];
+      if (!this.#stopped) this.#track(this.#draw(asking));
+    });
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+  }
+
+  async #draw(asking: readonly TenantAllowance[]): Promise<void> {
+    const { state, clock, random } = this.#options;
+    const draws = asking.map((allowance) => allowance.draw());
+    const sentAtMs = clock.monotonicMs();
+    let grants: readonly TokenGrant[] = [];
+    try {
+      grants = await state.limits.draw(draws);
+    } catch (error) {
+      this.#failed(error);
+    }
+    for (const [index, draw] of draws.entries()) {
+      const allowance = asking[index] as TenantAllowance;
+      allowance.answered(grants[index] ?? null, { draw, sentAtMs, jitter: random.uniform() });
+      if (allowance.tokens > 0) this.#holders.add(allowance);
+      this.#options.woke(allowance.tenantQueue);
+    }
+    this.#lookLater();
+  }
+
+  /**
+   * Callers that wait go on without an answer. The state may be available again at once, so the next draw waits a
+   * moment.
+   */
+  #failed(error: unknown): void {
+    const { clock, telemetry } = this.#options;
+    this.#usableFromMs = clock.monotonicMs() + pauseMs;
+    if (error instanceof SharedStateUnavailableError) return;
+    telemetry.log.warn({ err: String(error) }, "limits of tenants could not be read from the shared state");
+  }
+
+  #back(): void {
+    this.#usableFromMs = Number.NEGATIVE_INFINITY;
+    // Those that sleep until their own part of the limit lets them go may go earlier.
+    for (const { tenantQueue } of this.#all) if (tenantQueue.wakeAt !== null) this.#options.woke(tenantQueue);
+  }
+
+  // ---- giving back --------------------------------------------------------------------------------------------
+
+  #lookLater(): void {
+    if (this.#timer !== null || this.#holders.size === 0 || this.#stopped) return;
+    this.#timer = this.#options.clock.schedule(lookMs, () => {
+      this.#timer = null;
+      const unusedSinceMs = this.#options.clock.monotonicMs() - keepMs;
+      const idle: TenantAllowance[] = [];
+      for (const allowance of this.#holders) {
+        if (allowance.tokens === 0) this.#holders.delete(allowance);
+        else if (allowance.drawnAtMs <= unusedSinceMs) idle.push(allowance);
+      }
+      this.#track(this.#giveBack(idle));
+      this.#lookLater();
+    });
+  }
+
+  /** What cannot be given back is lost: the bucket fills up by itself. */
+  async #giveBack(holders: readonly TenantAllowance[]): Promise<void> {
+    const draws = holders.map((holder) => holder.surrender()).filter(({ tokens }) => tokens > 0);
+    for (const holder of holders) this.#holders.delete(holder);
+    const { state, telemetry } = this.#options;
+    if (draws.length === 0 || !state.isAvailable) return;
+    try {
+      await state.limits.giveBack(draws);
+    } catch (error) {
+      if (error instanceof SharedStateUnavailableError) return;
+      telemetry.log.warn({ err: String(error) }, "what was drawn of tenants' limits could not be given back");
+    }
+  }
+}
+
+/** After a call that failed: meanwhile the worker's own part of the limit decides, and nobody waits for the next failure. */
+const pauseMs = 1_000;
+/** With `keepMs`, what is not used goes back within about a second. */
+const lookMs = 500;
+/** Drawn and not used for this long. */
+const keepMs = 750;

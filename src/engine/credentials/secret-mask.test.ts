@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import fc from "fast-check";
+import { processorMs } from "../../../test/services/processor-time.ts";
+import { maskSecrets } from "./secret-mask.ts";
+
+const secret = `Tok"en/<of>&this+te'st==`;
+
+const spellings: Readonly<Record<string, (text: string) => string>> = {
+  "as it is": (text) => text,
+  "percent-encoded": encodeURIComponent,
+  "percent-encoded in lower case": (text) =>
+    encodeURIComponent(text).replaceAll(/%../g, (escape) => escape.toLowerCase()),
+  "percent-encoded, every character": (text) => each(text, (code) => `%${hex(code, 2)}`),
+  "a JSON string": (text) => JSON.stringify(text).slice(1, -1),
+  "a JSON string with escaped slashes": (text) =>
+    JSON.stringify(text).slice(1, -1).replaceAll("/", String.raw`\/`),
+  "JSON escapes": (text) => each(text, (code) => String.raw`\u${hex(code, 4)}`),
+  "HTML entities by name": (text) =>
+    text
+      .replaceAll("&", "&amp;")
+      .replaceAll("<", "&lt;")
+      .replaceAll(">", "&gt;")
+      .replaceAll('"', "&quot;")
+      .replaceAll("'", "&apos;"),
+  "HTML entities by number": (text) => each(text, (code) => `&#${code};`),
+  "HTML entities by hexadecimal number": (text) => each(text, (code) => `&#x${hex(code, 1)};`),
+};
+
+function each(text: string, spell: (code: number) => string): string {
+  return Array.from(text, (character) => spell(character.charCodeAt(0))).join("");
+}
+
+function hex(code: number, digits: number): string {
+  return code.toString(16).padStart(digits, "0");
+}
+
+const whole = { secrets: [secret], wasCut: false };
+const cut = { secrets: [secret], wasCut: true };
+
+suite("secrets in what a receiver sent back", () => {
+  for (const [name, spell] of Object.entries(spellings)) {
+    test(`a secret is hidden that stands there as ${name}`, () => {
+      assert.equal(maskSecrets(`you sent ${spell(secret)}.`, whole), "you sent ***.");
+    });
+
+    for (const [outer, wrap] of Object.entries(spellings)) {
+      test(`and in ${name} within ${outer}`, () => {
+        const before = wrap("you sent ");
+        assert.equal(maskSecrets(`${before}${wrap(spell(secret))}.`, whole), `${before}***.`);
+      });
+    }
+
+    test(`as ${name}, a secret is hidden wherever the answer was cut`, () => {
+      const spelt = spell(secret);
+      // A part of its first character says nothing yet.
+      for (let length = spell(secret.charAt(0)).length; length <= spelt.length; length += 1) {
+        assert.equal(maskSecrets(`you sent ${spelt.slice(0, length)}`, cut), "you sent ***", `at ${length}`);
+      }
+    });
+  }
+
+  test("an answer that was not cut keeps an end that only looks like the beginning of a secret", () => {
+    assert.equal(maskSecrets("you sent T", whole), "you sent T");
+  });
+
+  test("several secrets are hidden where they overlap", () => {
+    const secrets = ["abcdefghij", "ghijklmnop", "mnopqrstuv"];
+    assert.equal(maskSecrets("<abcdefghijklmnopqrstuv>", { secrets, wasCut: false }), "<***>");
+  });
+
+  test("what is too short to be a secret stays", () => {
+    assert.equal(maskSecrets("no key", { secrets: ["key"], wasCut: true }), "no key");
+  });
+
+  test("property: nothing but stars and what was there is shown, and no secret", () => {
+    const encoded = fc.constantFrom(...Object.values(spellings));
+    const text = fc.string({ maxLength: 20 }).map((drawn) => drawn.replaceAll("*", "-"));
+    const parts = fc.array(fc.oneof(text, fc.constant(secret)), { maxLength: 6 });
+    fc.assert(
+      fc.property(parts, encoded, fc.nat({ max: 400 }), (given, spell, length) => {
+        const text = given
+          .map((part) => spell(part))
+          .join("")
+          .slice(0, length);
+        const masked = maskSecrets(text, { secrets: [secret], wasCut: length === text.length });
+        assert.ok(!masked.includes(secret) && !masked.includes(spell(secret)), masked);
+        for (const rest of masked.split("***")) assert.ok(text.includes(rest), rest);
+      }),
+    );
+  });
+
+  test("a hostile answer of many escapes costs little", () => {
+    const hostile = "a".repeat(2_000);
+    const text = "%5c%26%25".repeat(113);
+    const begunMs = processorMs();
+    maskSecrets(text, { secrets: [hostile, `${hostile}b`], wasCut: true });
+    maskSecrets("a".repeat(1_024), { secrets: [`${hostile}b`], wasCut: true });
+    const usedMs = processorMs() - begunMs;
+    assert.ok(usedMs < 1_000, `${usedMs} ms of processor time`);
+  });
+});

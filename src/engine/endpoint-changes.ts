@@ -1,0 +1,99 @@
+import type { CircuitTransition } from "../core/circuit-breaker.ts";
+import type { Webhook } from "../core/webhook.ts";
+import type { StoredSecret } from "../ports/store/webhooks.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { CommitGroup } from "./commit-group.ts";
+import type { Directory } from "./directory.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { EndpointStates } from "./endpoint-states.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { circuitOrder } from "./cluster/endpoint-orders.ts";
+import type { Ownership } from "./cluster/ownership.ts";
+
+export interface EndpointChangesOptions {
+  readonly telemetry: Pick<Telemetry, "log">;
+  readonly directory: Directory;
+  readonly states: EndpointStates;
+  readonly dispatcher: Dispatcher;
+  readonly ownership: Ownership;
+  readonly commits: CommitGroup;
+}
+
+interface WebhookChange {
+  readonly webhook: Webhook;
+  readonly secrets: readonly StoredSecret[];
+}
+
+/** What people change about running endpoints, here or in another process. */
+export class EndpointChanges {
+  readonly #options: EndpointChangesOptions;
+
+  constructor(options: EndpointChangesOptions) {
+    this.#options = options;
+  }
+
+  /** A change that was made in this process: its owner gets an order for what does not stand in the webhook itself. */
+  made(change: WebhookChange): void {
+    const before = this.#options.directory.get(change.webhook.id)?.webhook;
+    const endpoint = this.apply(change);
+    const kind = before === undefined ? null : beginsAnew(before, change.webhook);
+    if (kind === null) return;
+    this.#options.ownership.order(endpoint, { kind }).catch((error: unknown) => {
+      this.#options.telemetry.log.warn({ err: String(error) }, "the owner of a webhook was not told");
+    });
+  }
+
+  /** Puts a webhook into service as it is now, after a change by any process. */
+  apply(change: WebhookChange): Endpoint {
+    const { directory, states, dispatcher } = this.#options;
+    const before = directory.get(change.webhook.id)?.webhook;
+    const endpoint = directory.apply(change);
+    if (before !== undefined) {
+      if (before.url !== change.webhook.url) states.moved(endpoint);
+      if (beginsAnew(before, change.webhook) === "reenabled") states.reenabled(endpoint);
+    }
+    dispatcher.considerEndpoint(endpoint);
+    return endpoint;
+  }
+
+  remove(id: string): void {
+    const { directory, states, dispatcher } = this.#options;
+    const endpoint = directory.remove(id);
+    if (endpoint === undefined) return;
+    states.forget(endpoint);
+    for (const lane of endpoint.lanes.values()) dispatcher.giveBack(lane);
+    endpoint.reconfigure({ ...endpoint.config, webhook: { ...endpoint.webhook, status: "disabled" } });
+  }
+
+  async circuitChanged(webhookId: string, transition: CircuitTransition | null): Promise<void> {
+    const { directory, states, ownership } = this.#options;
+    const endpoint = directory.get(webhookId);
+    if (endpoint === undefined) return;
+    if (!endpoint.owned) return ownership.order(endpoint, circuitOrder(endpoint));
+    if (transition !== null) states.circuitMoved(endpoint, transition);
+    states.changed(endpoint);
+    await this.#looked(endpoint);
+  }
+
+  /** Ends a pause. */
+  async resume(webhookId: string): Promise<void> {
+    const { directory, states, ownership } = this.#options;
+    const endpoint = directory.get(webhookId);
+    if (endpoint === undefined) return;
+    states.resumed(endpoint);
+    if (!endpoint.owned) return ownership.order(endpoint, { kind: "resumed" });
+    await this.#looked(endpoint);
+  }
+
+  /** Its deliveries are looked at again, and the change is stored. */
+  async #looked(endpoint: Endpoint): Promise<void> {
+    this.#options.dispatcher.considerEndpoint(endpoint);
+    await this.#options.commits.written();
+  }
+}
+
+/** What of a change is no part of the webhook, and concerns what its owner knows of the endpoint. */
+function beginsAnew(before: Webhook, now: Webhook): "reenabled" | "resumed" | null {
+  if (before.status !== "active" && now.status === "active") return "reenabled";
+  return before.url === now.url ? null : "resumed";
+}

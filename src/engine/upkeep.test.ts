@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { UpkeepStore } from "../ports/store/upkeep.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Directory } from "./directory.ts";
+import { ManualClock } from "./manual-clock.fixture.ts";
+import { Upkeep } from "./upkeep.ts";
+
+const nothing = { changed: 0, more: false };
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+
+interface Step {
+  readonly limit: number;
+  readonly startedAt: number;
+}
+
+/** A round over a store with so many rows that are too old, each of which takes `rowMs`. */
+async function round(rows: number, rowMs: (step: number) => number): Promise<readonly Step[]> {
+  const clock = new ManualClock();
+  const steps: Step[] = [];
+  let left = rows;
+  const store: UpkeepStore = {
+    expire: async () => nothing,
+    cancelWebhook: async () => nothing,
+    forgetPayloads: async () => nothing,
+    forgetKeys: async () => nothing,
+    async forgetHistory({ limit }) {
+      const changed = Math.min(limit, left);
+      steps.push({ limit, startedAt: clock.time });
+      left -= changed;
+      clock.time += changed * rowMs(steps.length);
+      return { changed, more: left > 0 };
+    },
+  };
+  const upkeep = new Upkeep({
+    store,
+    clock,
+    telemetry: { log, metrics: {} as Telemetry["metrics"] },
+    directory: { all: () => [] } as unknown as Directory,
+    deletedWebhooks: async () => [],
+    retention: { payloadMs: 1, historyMs: 1 },
+    ageMsDefault: 1,
+    suspensionElapsed: () => undefined,
+    writeStates: () => undefined,
+    isLeader: async () => true,
+    schedules: true,
+    expired: () => undefined,
+  });
+  let isDone = false;
+  const done = upkeep.round().finally(() => (isDone = true));
+  while (!isDone) {
+    clock.advance(1);
+    await clock.turn();
+  }
+  await done;
+  return steps;
+}
+
+test("a step of retention takes what fits into some milliseconds, and rests for several times as long", async () => {
+  const rowMs = 0.1;
+  const steps = await round(3_000, () => rowMs);
+  const [first] = steps;
+  assert.ok(first !== undefined && first.limit <= 50, "it begins carefully");
+  assert.ok(Math.max(...steps.map(({ limit }) => limit)) * rowMs <= 8);
+  for (const [index, step] of steps.entries()) {
+    const next = steps[index + 1];
+    if (next === undefined) break;
+    const restedMs = next.startedAt - step.startedAt - step.limit * rowMs;
+    assert.ok(restedMs >= 4 * step.limit * rowMs - 1, `rested ${restedMs} ms after ${step.limit} rows`);
+  }
+});
+
+test("retention hurries where rows cost little, and slows down at once when they cost more", async () => {
+  const quick = await round(10_000, () => 0.001);
+  assert.equal(quick.at(-1)?.limit, 500);
+  const slow = await round(3_000, (step) => (step < 6 ? 0.001 : 1));
+  assert.equal(slow[5]?.limit, 500);
+  assert.equal(slow[6]?.limit, 10);
+});

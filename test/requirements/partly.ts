@@ -1,0 +1,72 @@
+/** A row of which tests prove a part. */
+export interface PartOfRow {
+  readonly ids: readonly string[];
+  /** What holds, and what is missing. Markdown; links are relative to docs/. */
+  readonly missing: string;
+}
+
+/** Owners hear of their webhooks through events, which only another webhook of their tenant can receive. */
+const ownEvents =
+  "the owner is told by a `posthorn.webhook.*` event, which reaches other webhooks of the same tenant that subscribe to it; an owner with a single webhook hears nothing. Mail and other channels do not exist.";
+
+export const partly: readonly PartOfRow[] = [
+  {
+    ids: ["TS16-93"],
+    missing: `404 is counted and reported as the row asks; ${ownEvents}`,
+  },
+  {
+    ids: ["TS16-112"],
+    missing: `after the last attempt the webhook is disabled until it is enabled; ${ownEvents}`,
+  },
+  {
+    ids: ["TS16-113"],
+    missing:
+      "the API has a field for each item but one: how much data an event carries is the publisher's choice, not the subscriber's.",
+  },
+  {
+    ids: ["WDS-22"],
+    missing: `a webhook that is disabled is reported; ${ownEvents} A single dead letter is reported to nobody.`,
+  },
+  {
+    ids: ["WDS-23"],
+    missing: "batch retries keep a rate, and are started by a call; there is no schedule for them.",
+  },
+  {
+    ids: ["WDS-127"],
+    missing:
+      "every such failure is retried; of the document's four kinds the reason tells two apart, `retryable_network_dns_failure` and `retryable_network_connection_failed`.",
+  },
+  {
+    ids: ["WDS-128"],
+    missing:
+      "three attempts and no more, with the reason `ssl_error`; the last one is `permanent_ssl_error_retry_limit`, because all final reasons begin with `permanent_`.",
+  },
+  {
+    ids: ["WDS-146", "WDS-148"],
+    missing: "times, counts and metrics are there; the owner is not told.",
+  },
+  {
+    ids: ["WDS-195"],
+    missing:
+      "the exception is an error in the log and the delivery is retried; there is no alert beside the log.",
+  },
+  {
+    ids: ["WDS-205"],
+    missing:
+      "each failure is an error in the log with its number in the row; there is no alert beside the log.",
+  },
+  {
+    ids: ["WDS-209"],
+    missing: "the log, `/readyz` and a metric say so; there is no alert beside them.",
+  },
+  {
+    ids: ["WDS-212"],
+    missing:
+      "the third failed attempt is an error in the log, to be alerted by; there is no alert beside the log.",
+  },
+  {
+    ids: ["WDS-236", "WDS-237"],
+    missing:
+      "`webhook_circuit_breaker_transitions_total` and `webhook_circuit_breaker_state` tell it to whoever watches metrics; there is no rule and no alert.",
+  },
+];

@@ -1,0 +1,14 @@
+import { test } from "node:test";
+import { FailoverRig } from "../failover-rig.ts";
+import { failovers } from "../failovers.ts";
+
+/** Of each kind; with six kinds that is 42. */
+const times = Number(process.env["POSTHORN_TEST_FAILOVERS"] ?? 7);
+
+test("failovers to a synchronous standby lose nothing", async (t) => {
+  const rig = await FailoverRig.open(t);
+  for (let round = 1; round <= times; round += 1) {
+    for (const [kind, failover] of Object.entries(failovers))
+      await t.test(`${round}: ${kind}`, (t) => rig.lossless(t, failover));
+  }
+});

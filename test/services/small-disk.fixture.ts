@@ -1,0 +1,76 @@
+import { closeSync, openSync, rmSync, statfsSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { OwnProcess, ownFolder } from "./own-process.ts";
+
+/**
+ * A disk so small that a test can fill it: a tmpfs in a mount namespace of its own, which needs no right of root, is
+ * seen by nobody else, and is gone with the process that holds it.
+ */
+export class SmallDisk {
+  /** As processes started with `command` see it. */
+  readonly folder: string;
+  /** As everybody else does. */
+  readonly path: string;
+  readonly #holder: OwnProcess;
+  readonly #pid: string;
+
+  private constructor(parts: {
+    readonly folder: string;
+    readonly holder: OwnProcess;
+    readonly pid: string;
+  }) {
+    this.folder = parts.folder;
+    this.#holder = parts.holder;
+    this.#pid = parts.pid;
+    this.path = `/proc/${parts.pid}/root${parts.folder}`;
+  }
+
+  /** Null, with the reason, where this system lets nobody have one. */
+  static async make({ bytes }: { readonly bytes: number }): Promise<SmallDisk | string> {
+    const folder = ownFolder("small-disk", null);
+    const script = 'mount -t tmpfs -o "size=$2" tmpfs "$1" && echo "mounted by $$" && exec sleep 100000';
+    const holder = new OwnProcess([
+      ...["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"],
+      ...[folder, String(bytes)],
+    ]);
+    const mounted = /mounted by (\d+)/;
+    try {
+      await holder.until(() => mounted.test(holder.output), { what: "a small disk", withinMs: 10_000 });
+    } catch {
+      await holder.end("SIGKILL");
+      return `needs user and mount namespaces: ${holder.output.trim() || "there is no unshare"}`;
+    }
+    return new SmallDisk({ folder, holder, pid: mounted.exec(holder.output)?.[1] ?? "" });
+  }
+
+  /** The command as one that sees the disk. */
+  command(command: readonly string[]): readonly string[] {
+    return ["nsenter", "--target", this.#pid, "--user", "--mount", "--preserve-credentials", ...command];
+  }
+
+  get freeBytes(): number {
+    const { bavail, bsize } = statfsSync(this.path);
+    return bavail * bsize;
+  }
+
+  /** Takes all space but `leaveBytes`, under a name of the test's own. */
+  occupy({ leaveBytes = 0 }: { readonly leaveBytes?: number } = {}): void {
+    const block = Buffer.alloc(4096);
+    const file = openSync(join(this.path, "filler"), "a");
+    try {
+      while (this.freeBytes > leaveBytes) writeSync(file, block);
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  free(): void {
+    rmSync(join(this.path, "filler"), { force: true });
+  }
+
+  async remove(): Promise<void> {
+    await this.#holder.end("SIGKILL");
+  }
+}
