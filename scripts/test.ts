@@ -307,6 +307,10 @@ function record(result: RunResult): void {
     durationMs: result.durationMs,
     note: counts.join(", "),
   });
+  // Once more at the end, with everything there is to know; whoever reads along need not wait for it.
+  for (const { name, report } of result.failures) {
+    process.stdout.write(`       ${name}\n         ${report.split("\n", 1)[0]}\n`);
+  }
 }
 
 /** Colour is for terminals; a log is for searching. */

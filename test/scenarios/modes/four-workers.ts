@@ -59,10 +59,11 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
         const receiver = await scene.receiver(t);
         const rate = { requests_per_minute: 100, burst: 10 };
         await cluster.addWebhook(api, { url: receiver.url("/"), events: ["rated.*"], rate_limit: rate });
+        const sinceMs = performance.now();
         await cluster.publish(api, "rated.paid", numbered(50));
         await receiver.waitForRequests(41);
-        assertNeverExceeded(receiver.requests.slice(0, 41), rate);
-        assertReached(t, { requests: receiver.requests.slice(rate.burst, 41), rate, shareMin: 0.95 });
+        assertNeverExceeded(receiver.requests.slice(0, 41), rate, sinceMs);
+        assertReached(receiver.requests.slice(rate.burst, 41), 0.95 * rate.requests_per_minute);
       });
 
       // The last, because it limits the tenant of all.
@@ -76,20 +77,23 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
           const webhook = { url: receiver.url(`/${index}`), events: ["order.*"] };
           webhooks.push(await cluster.addWebhook(api, webhook));
         }
-        await eventually("every worker has heard of the others", {
-          ask: () => cluster.count("SELECT count(*) FROM posthorn.workers"),
-          holds: (workers) => workers === 4,
-        });
-        // One beat later each knows how many share the limit.
-        await new Promise((resolve) => setTimeout(resolve, 3_500));
+        await scene.everyWorkerHeard(4);
+        const sinceMs = performance.now();
         await cluster.publish(api, "order.paid", numbered(10));
         await receiver.waitForRequests(110);
-        const requests = receiver.requests.slice(0, 110);
-        assertNeverExceeded(requests, rate);
+        assertNeverExceeded(receiver.requests, rate, sinceMs);
         assert.ok((await scene.countOwners(webhooks)) >= 2, "one worker did everything");
-        // Workers draw what they need for the next moment, and give back nothing of it.
-        if (sharesTenantLimit)
-          assertReached(t, { requests: requests.slice(rate.burst), rate, shareMin: 0.9 });
+        if (!sharesTenantLimit) return;
+
+        // Of parts, the one worker that has work would have a quarter. How exactly the limit is reached is shown where no
+        // machine is busy, in shared-state/tenant-limits.test.ts.
+        await receiver.waitForRequests(120);
+        await cluster.addWebhook(api, { url: receiver.url("/alone"), events: ["alone.*"] });
+        await cluster.publish(api, "alone.paid", numbered(40));
+        await receiver.waitForRequests(160);
+        assertNeverExceeded(receiver.requests, rate, sinceMs);
+        const alone = receiver.requests.filter(({ path }) => path === "/alone").slice(rate.burst);
+        assertReached(alone, 0.5 * rate.requests_per_minute);
       });
     });
 
@@ -136,13 +140,14 @@ export function fourWorkers({ mode, open, sharesTenantLimit }: FourWorkersOption
         const rate = { requests_per_minute: 100, burst: 20 };
         const limited = { url: receiver.url("/"), events: ["limited.*"], rate_limit: rate };
         const id = await cluster.addWebhook(api, limited);
+        const sinceMs = performance.now();
         await cluster.publish(api, "limited.paid", numbered(100));
         await receiver.waitForRequests(20);
         assert.equal(await scene.endOwner(id, "SIGTERM"), 0);
         await receiver.waitForRequests(24);
         await scene.endOwner(id, "SIGKILL");
         await receiver.waitForRequests(40);
-        assertNeverExceeded(receiver.requests, rate);
+        assertNeverExceeded(receiver.requests, rate, sinceMs);
       });
     });
   });
@@ -192,6 +197,20 @@ class Scene {
     return owner.end(signal);
   }
 
+  /** Once each of so many has had a heartbeat from now on, and with it knows how many share a limit. */
+  async everyWorkerHeard(count: number): Promise<void> {
+    const [now] = await this.cluster.database.query(
+      "SELECT max(alive_until)::text AS latest FROM posthorn.workers",
+    );
+    await eventually("every worker has had a heartbeat", {
+      ask: () =>
+        this.cluster.count(
+          `SELECT count(*) FROM posthorn.workers WHERE alive_until > '${String(now?.["latest"])}'`,
+        ),
+      holds: (workers) => workers === count,
+    });
+  }
+
   countOwners(webhookIds: readonly string[]): Promise<number> {
     const words = webhookIds.map((id) => `'${id}'`).join();
     return this.cluster.count(
@@ -201,13 +220,11 @@ class Scene {
   }
 }
 
-/** What a bucket would have let through. */
-function assertNeverExceeded(requests: readonly ReceivedRequest[], rate: RateLimit): void {
-  const startedAtMs = requests[0]?.arrivedAtMs ?? 0;
+/** What a bucket that was full at that time would have let through: no request can have been sent before. */
+function assertNeverExceeded(requests: readonly ReceivedRequest[], rate: RateLimit, sinceMs: number): void {
   for (const [index, { arrivedAtMs }] of requests.entries()) {
-    // The clock of the receiver starts with the first request, a moment after the bucket gave its token.
-    const allowed = rate.burst + ((arrivedAtMs - startedAtMs + 250) * rate.requests_per_minute) / 60_000;
-    assert.ok(index < allowed + 1, `request ${index} after ${Math.round(arrivedAtMs - startedAtMs)} ms`);
+    const allowed = rate.burst + ((arrivedAtMs - sinceMs) * rate.requests_per_minute) / 60_000;
+    assert.ok(index < allowed, `request ${index + 1} after ${Math.round(arrivedAtMs - sinceMs)} ms`);
   }
 }
 
@@ -215,23 +232,14 @@ function assertNeverExceeded(requests: readonly ReceivedRequest[], rate: RateLim
  * Of requests that wait for nothing but the rate, some stretch comes as fast as the rate allows. A machine that is busy
  * delays some of them, and the limiter makes up for no token that it wasted.
  */
-function assertReached(
-  t: TestContext,
-  reached: {
-    readonly requests: readonly ReceivedRequest[];
-    readonly rate: RateLimit;
-    readonly shareMin: number;
-  },
-): void {
-  const { requests, rate, shareMin } = reached;
+function assertReached(requests: readonly ReceivedRequest[], requestsPerMinuteMin: number): void {
   const stretch = Math.ceil(requests.length / 2);
   const rates = requests.slice(stretch).map(({ arrivedAtMs }, index) => {
     const lastedMs = arrivedAtMs - (requests[index]?.arrivedAtMs ?? 0);
     return (stretch * 60_000) / lastedMs;
   });
   const best = Math.max(...rates);
-  t.diagnostic(`${best.toFixed(1)} requests a minute, of ${rate.requests_per_minute} allowed`);
-  assert.ok(best >= shareMin * rate.requests_per_minute, `at most ${best.toFixed(1)} requests a minute`);
+  assert.ok(best >= requestsPerMinuteMin, `at most ${best.toFixed(1)} requests a minute`);
 }
 
 function idsOf(requests: readonly ReceivedRequest[]): string[] {
