@@ -5,7 +5,7 @@ import { projectRoot } from "../source-files.ts";
 import { cewMutations } from "./cew.ts";
 import { edsMutations } from "./eds.ts";
 import { idkMutations } from "./idk.ts";
-import type { Mutation } from "./mutation.ts";
+import { aroundMutation, type Mutation } from "./mutation.ts";
 import { ts16Mutations } from "./ts16.ts";
 import { wdsMutations } from "./wds.ts";
 
@@ -19,11 +19,13 @@ export const allMutations: readonly Mutation[] = [
 
 /** Whether each can still be made: a change of the code may take away what it replaces. */
 export function checkMutations(): CheckResult {
-  const problems = allMutations.flatMap(({ ids, file, find }) => {
-    const count = readFileSync(join(projectRoot, file), "utf8").split(find).length - 1;
-    return count === 1
-      ? []
-      : [`${ids}: ${file} has the text to be replaced ${count} times, not once: ${find}`];
-  });
+  const problems: string[] = [];
+  for (const mutation of allMutations) {
+    try {
+      aroundMutation(mutation, readFileSync(join(projectRoot, mutation.file), "utf8"));
+    } catch (error) {
+      problems.push(error instanceof Error ? error.message : String(error));
+    }
+  }
   return { problems, note: `${allMutations.length} mutations` };
 }

@@ -14,3 +14,11 @@ export interface Mutation {
   /** A part of the names of the tests that are run; it matches nothing else. */
   readonly name: string;
 }
+
+/** What of a file stands before and after the text to be replaced. Throws when that does not occur exactly once. */
+export function aroundMutation({ ids, file, find }: Mutation, text: string): readonly [string, string] {
+  const [before = "", after, ...more] = text.split(find);
+  if (after !== undefined && more.length === 0) return [before, after];
+  const count = text.split(find).length - 1;
+  throw new Error(`${ids}: ${file} has the text to be replaced ${count} times, not once: ${find}`);
+}

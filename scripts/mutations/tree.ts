@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projectFiles, projectRoot } from "../source-files.ts";
-import type { Mutation } from "./mutation.ts";
+import { aroundMutation, type Mutation } from "./mutation.ts";
 
 export class ScratchTree {
   readonly root = mkdtempSync(join(tmpdir(), "posthorn-mutations-"));
@@ -15,13 +15,10 @@ export class ScratchTree {
   }
 
   /** Breaks one file while `work` runs. Throws when the text to be replaced does not occur exactly once. */
-  async whileBroken<T>({ file, find, replace }: Mutation, work: () => Promise<T>): Promise<T> {
-    const path = join(this.root, file);
+  async whileBroken<T>(mutation: Mutation, work: () => Promise<T>): Promise<T> {
+    const path = join(this.root, mutation.file);
     const text = readFileSync(path, "utf8");
-    const parts = text.split(find);
-    if (parts.length !== 2)
-      throw new Error(`${file}: the text to be replaced occurs ${parts.length - 1} times, not once`);
-    writeFileSync(path, parts.join(replace));
+    writeFileSync(path, aroundMutation(mutation, text).join(mutation.replace));
     try {
       return await work();
     } finally {

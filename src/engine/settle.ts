@@ -134,14 +134,12 @@ export class Settler {
     if (flight.probe !== null) releaseProbe(endpoint.circuit, flight.probe);
     dispatcher().answered(flight, endpoint.pace);
     if (addressee === "unclear") return dispatcher().lost(flight);
-    const progress = this.#move(delivery, {
-      ...{ endpoint, now: this.#options.clock.now() },
-      event: { kind: "foreign_webhook" },
-    });
+    const now = this.#options.clock.now();
+    const progress = this.#move(delivery, { endpoint, now, event: { kind: "foreign_webhook" } });
     this.#logDeadLetter(delivery, progress);
     lane.settling += 1;
     this.#options.commits.settle({
-      settlement: { lease: delivery.lease, progress, attempt: null, settledAt: this.#options.clock.now() },
+      settlement: { lease: delivery.lease, progress, attempt: null, settledAt: now },
       done: (written) => {
         lane.settling -= 1;
         if (written) dispatcher().settled(flight, null);

@@ -111,7 +111,10 @@ suite("what deploy/Dockerfile builds", () => {
   test("says on an older Node which one it needs, as a program and as a library", (t) => {
     const node = node20For(t);
     if (node === null) return;
-    const sentence = /Posthorn needs Node 24\.15 or later, and this is Node 20\.[^]*: install a newer one/;
+    const needed = manifest.engines.node.replace(">=", "").replace(".", "\\.");
+    const sentence = new RegExp(
+      `Posthorn needs Node ${needed} or later, and this is Node 20\\.[^]*: install a newer one`,
+    );
     const program = spawnSync(node, [join(image.app, "dist/cli/main.js"), "serve"], { encoding: "utf8" });
     assert.deepEqual([program.status, program.stdout], [1, ""]);
     assert.match(program.stderr, sentence);

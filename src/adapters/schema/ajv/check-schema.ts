@@ -43,10 +43,8 @@ export function checkSchema(schema: Record<string, unknown>): CheckedSchema {
 
 function generated(schema: Record<string, unknown>, isEndless: boolean): CheckedSchema {
   try {
-    const { first, listing } = generateCode(schema);
-    const code = { first: readyCode(first, trialValues), listing: readyCode(listing, trialValues) };
-    if (code.first === null || code.listing === null) return refusal([isEndless ? endless : hopeless]);
-    return { kind: "generated", code: { first: code.first, listing: code.listing } };
+    const code = readyCode(generateCode(schema), trialValues);
+    return code === null ? refusal([isEndless ? endless : hopeless]) : { kind: "generated", code };
   } catch (error) {
     if (error instanceof RangeError) return refusal([tooComplex]);
     const reason = error instanceof Error ? error.message.slice(0, reasonLengthMax) : "unknown";

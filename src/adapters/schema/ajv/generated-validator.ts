@@ -69,15 +69,27 @@ function bytesOf({ text, compiled }: ReadyCode): number {
   return text.length + compiled.length;
 }
 
-/** Compiles code and tries it on values. Null when one of them cannot be judged. */
-export function readyCode(text: string, values: readonly unknown[]): ReadyCode | null {
+/** Compiles code and tries it on values. Null when ending at the first problem is too costly for one of them. */
+export function readyCode(
+  { first, listing }: { readonly first: string; readonly listing: string },
+  values: readonly unknown[],
+): GeneratedCode | null {
+  const readyFirst = tried(first, { values, unitsMax: validationUnitsMax });
+  if (!readyFirst.isAffordable) return null;
+  // A listing that is too costly is done without.
+  const readyListing = tried(listing, { values, unitsMax: listingUnitsMax });
+  return { first: readyFirst.code, listing: readyListing.code };
+}
+
+function tried(
+  text: string,
+  { values, unitsMax }: { readonly values: readonly unknown[]; readonly unitsMax: number },
+): { readonly code: ReadyCode; readonly isAffordable: boolean } {
   const script = new Script(wrapped(text));
   const validate = load(script);
-  for (const data of values) {
-    if (run(validate, { data, unitsMax: validationUnitsMax }).kind === "too_costly") return null;
-  }
+  const isAffordable = values.every((data) => run(validate, { data, unitsMax }).kind === "judged");
   // Only what has run is in it.
-  return { text, compiled: script.createCachedData() };
+  return { code: { text, compiled: script.createCachedData() }, isAffordable };
 }
 
 function charged(

@@ -288,6 +288,16 @@ test("a schema is refused for what is wrong with it: too many steps are not an e
   assert.deepEqual(inRow.validate({ a: 1 }), []);
 });
 
+test("a schema that is quick to say no is accepted, however long all its problems would take to list", async () => {
+  const $defs: Record<string, unknown> = { d20: { required: ["id"] } };
+  for (let index = 0; index < 20; index += 1) {
+    const next = { $ref: `#/$defs/d${index + 1}` };
+    $defs[`d${index}`] = { allOf: [next, next] };
+  }
+  const validator = await compiled({ type: "object", allOf: [{ $ref: "#/$defs/d0" }], $defs });
+  assert.deepEqual(validator.validate({}), [{ field: "data.id", message: "is required" }]);
+});
+
 test("dependentRequired holds for thousands of names", async () => {
   const names = Array.from({ length: 2_000 }, (_, index) => `n${index}`);
   const validator = await compiled({
