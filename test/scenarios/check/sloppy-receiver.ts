@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import type { ReceiverAnswer } from "../../../src/receiver/receiver-answer.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import type { Receiver } from "../../../src/receiver/receiver.ts";
@@ -37,6 +38,11 @@ export interface SloppyReceiver {
 
 /** Long enough that two requests at once meet in the handler. */
 const handlerMs = 25;
+/**
+ * Turns of the event loop after that: requests come from this process, and when it stood still its timers are served before
+ * its sockets.
+ */
+const handlerTurns = 20;
 const bodyBytesMax = 1024 * 1024;
 
 /** A correct receiver behind a fault; `readsAll` takes bodies of any size before anything else looks at them. */
@@ -51,6 +57,7 @@ export async function startSloppyReceiver(options: {
   const receiver = kitReceiver(options.profile, {
     handler: async (received) => {
       await new Promise((resolve) => setTimeout(resolve, handlerMs));
+      for (let turn = 0; turn < handlerTurns; turn += 1) await setImmediate();
       received.json();
       handled += 1;
     },
