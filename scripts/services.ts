@@ -18,7 +18,10 @@ export interface Service {
   readonly variable: string;
   /** What to do to have it. */
   readonly remedy: string;
+  /** Starts one where it may. */
   readonly find: () => Promise<Found>;
+  /** Starts none. */
+  readonly findRunning: () => Promise<Found>;
 }
 
 /** A server that was started for this run of the tests alone, and is gone after it. */
@@ -71,6 +74,7 @@ export const services: readonly Service[] = [
     variable: "POSTHORN_TEST_CHROMIUM",
     remedy: "install Chromium, such as apt-get install chromium",
     find: findChromium,
+    findRunning: findChromium,
   },
 ];
 
@@ -80,7 +84,7 @@ export function servicesOf(path: string): readonly Service[] {
   return services.filter(({ mark }) => marks.includes(mark));
 }
 
-interface ServerOptions extends Omit<Service, "find"> {
+interface ServerOptions extends Omit<Service, "find" | "findRunning"> {
   readonly fallback: string;
   readonly start: () => Promise<Throwaway>;
   /** Whether one of the run's own is better than one that is there anyway. */
@@ -95,17 +99,22 @@ export async function removeThrowaways(): Promise<void> {
 }
 
 export function server({ fallback, start, isStartedFirst = false, ...service }: ServerOptions): Service {
+  const findRunning = async (): Promise<Found> => {
+    const at = process.env[service.variable] ?? fallback;
+    if (await answers(new URL(at))) return { at, isReachable: true };
+    return { at, isReachable: false, problem: `nothing answers at ${withoutUser(at)}` };
+  };
   return {
     ...service,
+    findRunning,
     async find() {
-      const given = process.env[service.variable];
-      const at = given ?? fallback;
+      const at = process.env[service.variable] ?? fallback;
       // Who names a server means that one.
-      if (given !== undefined) {
-        if (await answers(new URL(at))) return { at, isReachable: true };
-        return { at, isReachable: false, problem: `nothing answers at ${withoutUser(at)}` };
+      const isNamed = process.env[service.variable] !== undefined;
+      if (isNamed || !isStartedFirst) {
+        const running = await findRunning();
+        if (isNamed || running.isReachable) return running;
       }
-      if (!isStartedFirst && (await answers(new URL(at)))) return { at, isReachable: true };
       try {
         const throwaway = await start();
         throwaways.push(throwaway);
@@ -113,8 +122,8 @@ export function server({ fallback, start, isStartedFirst = false, ...service }: 
           process.stdout.write(`${service.name} is not running; one was started for this run\n`);
         return { at: throwaway.url, isReachable: true };
       } catch (error) {
-        if (isStartedFirst && (await answers(new URL(at)))) return { at, isReachable: true };
-        return { at, isReachable: false, problem: problemOf(error) };
+        const running = await findRunning();
+        return running.isReachable ? running : { at, isReachable: false, problem: problemOf(error) };
       }
     },
   };

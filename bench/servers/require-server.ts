@@ -4,11 +4,11 @@ import { RowSkippedError } from "../row.ts";
 /** As in the names of test files. */
 export type ServerMark = "pg" | "rabbit" | "redis";
 
-/** The address of a server, the same that tests use. Skips the row where nothing answers there. */
+/** The address of a server that runs: what is measured is what people have. Skips the row where nothing answers there. */
 export async function requireServer(mark: ServerMark): Promise<string> {
   const service = services.find((each) => each.mark === mark);
   if (service === undefined) throw new Error(`no service is marked ${mark}`);
-  const { at, isReachable } = await service.find();
+  const { at, isReachable } = await service.findRunning();
   // Host and port alone: an address may hold a password.
   if (!isReachable) {
     throw new RowSkippedError(
