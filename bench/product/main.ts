@@ -87,7 +87,7 @@ async function publishAll(
   engine: Product["engine"],
   batch: { readonly types: readonly string[]; readonly tenantId: string | null },
 ): Promise<void> {
-  const entries = await engine.publishMany(
+  const entries = await engine.publisher.publishMany(
     { tenantId: batch.tenantId },
     batch.types.map((eventType) => ({ eventType, data: eventData })),
   );
@@ -128,7 +128,7 @@ async function publishOne(
   { tenantId, eventType }: { readonly tenantId: string | null; readonly eventType: string },
 ): Promise<PacedEvent> {
   const publishedAt = machineMs();
-  const { id } = await engine.publish({ tenantId }, { eventType, data: eventData });
+  const { id } = await engine.publisher.publish({ tenantId }, { eventType, data: eventData });
   return { id, eventType, publishedAt, acceptedAt: machineMs() };
 }
 

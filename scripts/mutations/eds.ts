@@ -110,7 +110,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-9.2.4-3 EDS-9.4-7",
     change: "a permanent redirect is stored and not followed by the next attempt",
-    file: "src/engine/webhook-lifecycle.ts",
+    file: "src/engine/endpoint/webhook-lifecycle.ts",
     find: "this.#rememberMove(id);\n    this.#options.apply(webhook);",
     replace: "this.#rememberMove(id);",
     test: "test/scenarios/permanent-redirects.test.ts",

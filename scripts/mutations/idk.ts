@@ -17,7 +17,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-3",
     change: "another event under a used key counts as the same one",
-    file: "src/engine/event-gate.ts",
+    file: "src/engine/publish/event-gate.ts",
     find: ".update(isRaw ? payload.body : minified(payload.dataJson))",
     replace: "",
     test: api,

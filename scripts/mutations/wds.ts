@@ -99,7 +99,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-184",
     change: "rate limits are not asked",
-    file: "src/engine/gates.ts",
+    file: "src/engine/endpoint/gates.ts",
     find: "const own = endpoint.bucket === null ? 0 : peekWaitMs(endpoint.bucket, now);",
     replace: "const own = 0;",
     test: "test/scenarios/waiting-is-explained.test.ts",
@@ -108,7 +108,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-177 WDS-11 WDS-87",
     change: "low priority goes before high",
-    file: "src/engine/lane.ts",
+    file: "src/engine/endpoint/lane.ts",
     find: 'return priority === "high" ? 0 : 2;',
     replace: 'return priority === "high" ? 2 : 0;',
     test: modes,
@@ -117,7 +117,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-180 WDS-45",
     change: "an inactive webhook gets what waits",
-    file: "src/engine/gates.ts",
+    file: "src/engine/endpoint/gates.ts",
     find: 'if (endpoint.webhook.status !== "active") return inactive;',
     replace: "",
     test: modes,
@@ -126,7 +126,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-198 WDS-61",
     change: "order per event type holds up other types",
-    file: "src/engine/endpoint.ts",
+    file: "src/engine/endpoint/endpoint.ts",
     find: 'eventType: webhook.ordering === "per_event_type" ? eventType : null,',
     replace: "eventType: null,",
     test: modes,
@@ -135,7 +135,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-116 WDS-200 WDS-201",
     change: "a payload one byte too large is taken",
-    file: "src/engine/event-gate.ts",
+    file: "src/engine/publish/event-gate.ts",
     find: "if (bytes > bytesMax) return new",
     replace: "if (bytes > bytesMax + 1) return new",
     test: "test/scenarios/api/embedded.test.ts",
@@ -144,7 +144,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-115 WDS-174",
     change: "a publisher's key is forgotten after an hour",
-    file: "src/engine/publish-answers.ts",
+    file: "src/engine/publish/publish-answers.ts",
     find: "export const dedupMs = 86_400_000;",
     replace: "export const dedupMs = 3_600_000;",
     test: "test/management/publish-deduplication.test.ts",
@@ -153,7 +153,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-79",
     change: "the history does not say when the next attempt is due",
-    file: "src/engine/settle.ts",
+    file: "src/engine/attempt/settle.ts",
     find: 'nextRetryAt: progress.state === "failed" ? progress.dueAt : null,',
     replace: "nextRetryAt: null,",
     test: modes,
@@ -162,7 +162,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-20",
     change: "dead letters are not logged",
-    file: "src/engine/settle.ts",
+    file: "src/engine/attempt/settle.ts",
     find: 'if (progress.state === "exhausted") this.#logDeadLetter(flight.delivery, progress);',
     replace: "",
     test: "test/scenarios/semantics-of-attempts.test.ts",

@@ -8,8 +8,7 @@ import type { AddressPolicy } from "../core/egress/address-policy.ts";
 import { Engine } from "../engine/engine.ts";
 import { hashApiKey } from "../engine/management/api-key-service.ts";
 import { createServices } from "../engine/management/create-services.ts";
-import { createFreshServices } from "../engine/management/fresh-services.ts";
-import type { ManagementServices } from "../engine/management/create-services.ts";
+import type { ManagementLifecycle } from "../engine/management/create-services.ts";
 import { SchemaRegistry } from "../engine/management/schema-registry.ts";
 import { loadTenantDirectory } from "../engine/management/tenant-directory.ts";
 import type { Services } from "../engine/services.ts";
@@ -28,7 +27,7 @@ import { version } from "./version.ts";
 export interface AssembledEngine {
   readonly engine: Engine;
   readonly services: Services;
-  readonly lifecycle: ManagementServices["lifecycle"];
+  readonly lifecycle: ManagementLifecycle;
   readonly transport: Transport;
 }
 
@@ -99,8 +98,9 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     tenantExists: (tenantId) => tenants.has(tenantId),
     schemas,
   });
-  const { lifecycle, ...management } = createServices({
+  const { lifecycle, ...services } = createServices({
     access: engine,
+    publisher: engine.publisher,
     store,
     ...(sharedState !== null && { news: sharedState.news }),
     secretBox: keys.secretBox,
@@ -122,13 +122,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
       publicUrl: settings.publicUrl,
     },
   });
-  const all = { ...management, events: publishingEvents(engine, management.events) };
-  return {
-    engine,
-    services: store.ownership === undefined ? all : createFreshServices(all, engine),
-    lifecycle,
-    transport,
-  };
+  return { engine, services, lifecycle, transport };
 }
 
 function openTransport(
@@ -151,17 +145,5 @@ function limitsOf(settings: Settings) {
   return {
     ...{ concurrency, webhookConcurrency, hostConcurrency },
     ...{ payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs },
-  };
-}
-
-/** Publishing is the engine's own; reading and replaying belong to management. */
-function publishingEvents(engine: Engine, management: ManagementServices["events"]): Services["events"] {
-  return {
-    publish: (scope, input) => engine.publish(scope, input),
-    publishMany: (scope, inputs) => engine.publishMany(scope, inputs),
-    get: (scope, id) => management.get(scope, id),
-    list: (scope, query) => management.list(scope, query),
-    deliveries: (scope, query) => management.deliveries(scope, query),
-    replay: (scope, command) => management.replay(scope, command),
   };
 }

@@ -2,11 +2,11 @@ import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { CommitGroup } from "./commit-group.ts";
-import type { Directory } from "./directory.ts";
-import type { Dispatcher } from "./dispatcher.ts";
-import type { EndpointStates } from "./endpoint-states.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { CommitGroup } from "./publish/commit-group.ts";
+import type { Directory } from "./endpoint/directory.ts";
+import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { EndpointStates } from "./endpoint/endpoint-states.ts";
+import type { Endpoint } from "./endpoint/endpoint.ts";
 import { circuitOrder } from "./cluster/endpoint-orders.ts";
 import type { Ownership } from "./cluster/ownership.ts";
 

@@ -5,7 +5,7 @@ import type { Webhook } from "../core/webhook.ts";
 import type { NewDelivery, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
-import type { DeliveryView, PublishInput, PublishReceipt, Scope } from "./services.ts";
+import type { DeliveryView } from "./services.ts";
 
 /**
  * What management may ask of the running engine. Management changes configuration; the engine owns what moves:
@@ -28,7 +28,6 @@ export interface EngineAccess {
     readonly rateLimit: { readonly requestsPerMinute: number; readonly burst: number } | null;
   }): void;
 
-  publish(scope: Scope, input: PublishInput): Promise<PublishReceipt>;
   /** A `posthorn.*` event of the system itself, to its subscribers or to the one webhook named. */
   publishSystemEvent(
     event: SystemEvent,

@@ -7,7 +7,7 @@ import type { Store, StoreTrouble } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Shortage, Transport } from "../ports/transport.ts";
 import type { WorkQueue } from "../ports/work-queue.ts";
-import type { EventSchemas } from "./event-gate.ts";
+import type { EventSchemas } from "./publish/event-gate.ts";
 import type { RetentionOptions } from "./upkeep.ts";
 
 export interface EngineOptions {

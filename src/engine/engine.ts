@@ -1,36 +1,34 @@
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import { standard } from "../core/profiles/standard.ts";
-import { UnavailableError } from "../core/errors.ts";
 import { createUuidV7Source } from "../core/uuid.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
-import { OwnerAlerts } from "./owner-alerts.ts";
-import { CommitGroup } from "./commit-group.ts";
+import { OwnerAlerts } from "./attempt/owner-alerts.ts";
+import { CommitGroup } from "./publish/commit-group.ts";
 import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
-import { createDeliver } from "./deliver.ts";
-import { Directory } from "./directory.ts";
-import { Dispatcher } from "./dispatcher.ts";
+import { Attempts } from "./attempt/attempts.ts";
+import { Directory } from "./endpoint/directory.ts";
+import { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { EngineAccess, LiveWebhook, SystemEvent } from "./engine-access.ts";
-import { placeOf } from "./endpoint.ts";
+import { placeOf } from "./endpoint/endpoint.ts";
 import { EndpointChanges } from "./endpoint-changes.ts";
-import { EndpointStates } from "./endpoint-states.ts";
+import { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
-import { explain } from "./explain.ts";
-import { Flights } from "./flights.ts";
+import { explain } from "./endpoint/explain.ts";
+import { Flights } from "./attempt/flights.ts";
 import { createOwnership } from "./cluster/create-ownership.ts";
 import type { Ownership } from "./cluster/ownership.ts";
-import { Publisher } from "./publish.ts";
-import { BacklogReader, loadWebhooks } from "./recovery.ts";
-import { requeued } from "./requeued.ts";
-import type { DeliveryView, PublishEntry, PublishInput, PublishReceipt, Scope } from "./services.ts";
-import { Settler } from "./settle.ts";
-import { Shortages } from "./shortages.ts";
+import { Publisher } from "./publish/publish.ts";
+import { BacklogReader, loadWebhooks } from "./dispatch/recovery.ts";
+import type { DeliveryView } from "./services.ts";
+import { Settler } from "./attempt/settle.ts";
+import { Shortages } from "./attempt/shortages.ts";
 import { createSharedParts, type SharedParts, stopSharedParts } from "./cluster/shared-parts.ts";
-import { Upkeep, upkeepLeadership } from "./upkeep.ts";
-import { Wakeups } from "./wakeups.ts";
-import { WebhookLifecycle } from "./webhook-lifecycle.ts";
+import { Upkeep } from "./upkeep.ts";
+import { Wakeups } from "./endpoint/wakeups.ts";
+import { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
 
 /**
  * The running system: publish, dispatch, deliver, settle, upkeep, wired to one store and one transport.
@@ -44,7 +42,7 @@ export class Engine implements EngineAccess {
   readonly #directory: Directory;
   readonly #commits: CommitGroup;
   readonly #dispatcher: Dispatcher;
-  readonly #publisher: Publisher;
+  readonly publisher: Publisher;
   readonly #lifecycle: WebhookLifecycle;
   readonly #upkeep: Upkeep;
   readonly #backlog: BacklogReader;
@@ -79,15 +77,15 @@ export class Engine implements EngineAccess {
     this.#ownerAlerts = new OwnerAlerts({ ...this.#common(), announce: (event) => this.#announce(event) });
     this.#lifecycle = this.#makeLifecycle();
     this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
-    this.#publisher = this.#makePublisher();
+    this.publisher = this.#makePublisher();
     this.#backlog = new BacklogReader({
       ...this.#common(),
       store: options.store.deliveries,
       directory: this.#directory,
-      consider: (lane) => this.#dispatcher.consider(lane),
+      dispatcher: this.#dispatcher,
     });
-    this.#upkeep = this.#makeUpkeep();
     this.#ownership = this.#makeOwnership();
+    this.#upkeep = this.#makeUpkeep();
     this.#changes = new EndpointChanges({
       ...{ telemetry: options.telemetry, directory: this.#directory, states: this.#states },
       ...{ dispatcher: this.#dispatcher, ownership: this.#ownership, commits: this.#commits },
@@ -150,11 +148,9 @@ export class Engine implements EngineAccess {
       commits: this.#commits,
       dispatcher: () => this.#dispatcher,
       nextId: this.nextId,
-      circuitMoved: (endpoint, move) => this.#states.circuitMoved(endpoint, move),
-      healthDecided: (endpoint, decision) => this.#lifecycle.decided(endpoint, decision),
-      failed: (endpoint) => this.#states.changed(endpoint),
-      notable: (endpoint, attempt) => this.#ownerAlerts.report(endpoint, attempt),
-      movedPermanently: (endpoint, redirect) => this.#lifecycle.movedPermanently(endpoint, redirect),
+      states: this.#states,
+      lifecycle: this.#lifecycle,
+      ownerAlerts: this.#ownerAlerts,
     });
   }
 
@@ -166,18 +162,16 @@ export class Engine implements EngineAccess {
       severalTenants: () => this.#directory.hasSeveralTenants,
       store: store.deliveries,
       wakeups: this.#wakeups,
-      send: createDeliver({
+      attempts: new Attempts({
         ...{ ...this.#common(), transport, settler },
         ...{ flights: this.#flights, shortages: this.#shortages },
       }),
-      expire: (delivery, lane) => settler.withoutAttempt(delivery, lane, { kind: "expired" }),
-      unsendable: (delivery, lane, why) => settler.withoutAttempt(delivery, lane, why),
-      circuitMoved: (endpoint, move) => this.#states.circuitMoved(endpoint, move),
-      congested: () =>
-        this.#commits.backlog > uncommittedMax || this.#commits.trouble !== null || this.#shortages.pausing,
-      backlogKnown: () => this.#backlog.finished || this.#ownership.owned() !== null,
-      holds: () => this.#ownership.holds(),
-      wanted: (webhookId) => this.#ownership.wanted(webhookId),
+      settler,
+      states: this.#states,
+      commits: this.#commits,
+      shortages: this.#shortages,
+      ownership: () => this.#ownership,
+      backlog: () => this.#backlog,
     });
   }
 
@@ -186,7 +180,7 @@ export class Engine implements EngineAccess {
     return new Publisher({
       ...this.#common(),
       commits: this.#commits,
-      dispatcher: () => this.#dispatcher,
+      dispatcher: this.#dispatcher,
       subscriptions: this.#directory.subscriptions,
       tenantExists,
       schemas,
@@ -201,17 +195,15 @@ export class Engine implements EngineAccess {
     return new Upkeep({
       ...this.#common(),
       store: store.upkeep,
-      deletedWebhooks: () => store.webhooks.deletedWithWork(),
+      webhooks: store.webhooks,
       directory: this.#directory,
+      dispatcher: this.#dispatcher,
+      lifecycle: this.#lifecycle,
+      states: this.#states,
+      ownership: this.#ownership,
       retention,
       ageMsDefault: standard.ageMsMax,
-      suspensionElapsed: (endpoint) => this.#lifecycle.suspensionElapsed(endpoint),
-      writeStates: () => this.#states.write(),
-      isLeader: () => this.#ownership.isLeader(upkeepLeadership),
       schedules: this.#options.schedules ?? this.#options.delivers,
-      expired: () => {
-        for (const endpoint of this.#directory.all()) this.#dispatcher.headsChanged(endpoint);
-      },
     });
   }
 
@@ -253,6 +245,7 @@ export class Engine implements EngineAccess {
   }
 
   async #stop(graceMs: number): Promise<void> {
+    this.publisher.stop();
     this.#shared.knownPublishes?.pause();
     await this.#ownership.pause();
     await this.#dispatcher.stop(this.#directory.all());
@@ -299,18 +292,9 @@ export class Engine implements EngineAccess {
     this.#dispatcher.considerTenantQueue(this.#directory.tenantQueue(change.tenantId));
   }
 
-  publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
-    if (this.#stopping !== null) return Promise.reject(new UnavailableError("the server is shutting down"));
-    return this.#publisher.publish(scope, input);
-  }
-
-  publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]> {
-    return this.#publisher.publishMany(scope, inputs);
-  }
-
   publishSystemEvent(event: SystemEvent): ReturnType<EngineAccess["publishSystemEvent"]> {
     const only = event.onlyWebhookId === null ? undefined : this.#directory.get(event.onlyWebhookId);
-    return this.#publisher.publishSystem(event, only);
+    return this.publisher.publishSystem(event, only);
   }
 
   async requeue(command: RequeueCommand): Promise<RequeueResult> {
@@ -320,9 +304,21 @@ export class Engine implements EngineAccess {
         done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
       });
     });
-    const [directory, dispatcher] = [this.#directory, this.#dispatcher];
-    if (result.kind === "accepted") requeued(command, { directory, dispatcher });
+    if (result.kind === "accepted") this.#requeued(command);
     return result;
+  }
+
+  /** Deliveries of an old event were stored: their lanes have something to send. */
+  #requeued({ deliveries, supersedes }: RequeueCommand): void {
+    for (const delivery of deliveries) {
+      const endpoint = this.#directory.get(delivery.lane.webhookId);
+      if (endpoint === undefined) continue;
+      // It may have been the head that a lane waited for, also of a lane from before the ordering was changed.
+      if (supersedes !== null) this.#dispatcher.headsChanged(endpoint);
+      if (delivery.state !== "pending") continue;
+      const lane = endpoint.lane(delivery.lane);
+      this.#dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
+    }
   }
 
   explain(delivery: StoredDelivery): DeliveryView {
@@ -369,6 +365,3 @@ export class Engine implements EngineAccess {
     if (endpoint !== undefined) this.#changes.apply({ webhook, secrets: endpoint.secrets });
   }
 }
-
-/** Settlements that may wait for a commit before nothing more is sent; reached only when the store stands still. */
-const uncommittedMax = 5_000;

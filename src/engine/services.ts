@@ -13,7 +13,7 @@ import type { FailureCategory } from "../core/outcome.ts";
 import type { RetrySchedule } from "../core/profile.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
-import type { DeadLetterQuery, StoredDelivery, StoredEvent } from "../ports/store/history.ts";
+import type { DeadLetterQuery, StoredDelivery } from "../ports/store/history.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
 import type {
   ApiKey,
@@ -23,6 +23,7 @@ import type {
   EventTypePage,
   Tenant,
 } from "../ports/store/registry.ts";
+import type { Events } from "./management/event-service.ts";
 import type { WebhookInput } from "./webhook-inputs.ts";
 import type {
   WebhookHealthView,
@@ -94,23 +95,8 @@ export type PublishEntry =
   | { readonly kind: "published"; readonly receipt: PublishReceipt }
   | { readonly kind: "refused"; readonly error: PosthornError };
 
-export interface EventService {
-  /** Resolves after the commit. A repeat with the same key and payload resolves with `duplicate: true`. */
-  publish(scope: Scope, input: PublishInput): Promise<PublishReceipt>;
-  /** Never rejects for one bad event; entries are in the order of the inputs. */
-  publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]>;
-  get(scope: Scope, id: string): Promise<StoredEvent>;
-  list(scope: Scope, query: EventListQuery): Promise<Page<StoredEvent>>;
-  deliveries(
-    scope: Scope,
-    query: { readonly eventId: string; readonly page: PageRequest },
-  ): Promise<Page<DeliveryView>>;
-  /** New deliveries of a stored event, to the named webhooks or to all that now subscribe to its type. */
-  replay(
-    scope: Scope,
-    command: { readonly eventId: string; readonly webhookIds: readonly string[] | null },
-  ): Promise<readonly DeliveryHandle[]>;
-}
+/** In management/event-service.ts. */
+export type EventService = Pick<Events, keyof Events>;
 
 export interface EventListQuery {
   readonly eventType: string | null;

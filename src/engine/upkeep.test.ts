@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { UpkeepStore } from "../ports/store/upkeep.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { Directory } from "./directory.ts";
+import type { Directory } from "./endpoint/directory.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
 import { Upkeep } from "./upkeep.ts";
 
@@ -37,14 +37,14 @@ async function round(rows: number, rowMs: (step: number) => number): Promise<rea
     clock,
     telemetry: { log, metrics: {} as Telemetry["metrics"] },
     directory: { all: () => [] } as unknown as Directory,
-    deletedWebhooks: async () => [],
+    webhooks: { deletedWithWork: async () => [] },
+    dispatcher: { headsChanged() {} },
+    lifecycle: { suspensionElapsed() {} },
+    states: { write() {} },
+    ownership: { isLeader: async () => true },
     retention: { payloadMs: 1, historyMs: 1 },
     ageMsDefault: 1,
-    suspensionElapsed: () => undefined,
-    writeStates: () => undefined,
-    isLeader: async () => true,
     schedules: true,
-    expired: () => undefined,
   });
   let isDone = false;
   const done = upkeep.round().finally(() => (isDone = true));

@@ -1,8 +1,12 @@
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { StepResult, UpkeepStore } from "../ports/store/upkeep.ts";
+import type { WebhookStore } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
-import type { Directory } from "./directory.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Directory } from "./endpoint/directory.ts";
+import type { EndpointStates } from "./endpoint/endpoint-states.ts";
+import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
+import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { Ownership } from "./cluster/ownership.ts";
 
 export interface RetentionOptions {
   /** Bodies are removed after this (TS16-119): 30 days. */
@@ -13,22 +17,19 @@ export interface RetentionOptions {
 
 export interface UpkeepOptions {
   readonly store: UpkeepStore;
-  readonly deletedWebhooks: () => Promise<readonly string[]>;
+  readonly webhooks: Pick<WebhookStore, "deletedWithWork">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
   readonly directory: Directory;
   readonly retention: RetentionOptions;
   readonly ageMsDefault: number;
-  /** A suspended webhook that nobody re-enabled in time (C-7). */
-  readonly suspensionElapsed: (endpoint: Endpoint) => void;
-  /** Writes what is known of endpoints and changes too often to be written each time. */
-  readonly writeStates: () => void;
+  readonly dispatcher: Pick<Dispatcher, "headsChanged">;
+  readonly lifecycle: Pick<WebhookLifecycle, "suspensionElapsed">;
+  readonly states: Pick<EndpointStates, "write">;
   /** Of several processes one does the work of the store at a time; asked before each step. */
-  readonly isLeader: () => Promise<boolean>;
+  readonly ownership: Pick<Ownership, "isLeader">;
   /** False in a process that only writes what it knows of its own endpoints. */
   readonly schedules: boolean;
-  /** Deliveries expired in the store: lanes may be waiting for one of them. */
-  readonly expired: () => void;
 }
 
 /**
@@ -59,16 +60,16 @@ export class Upkeep {
   /** One round of everything. Public so that tests and `posthorn` commands can run it at once. */
   async round(): Promise<void> {
     const { store, clock, directory } = this.#options;
-    this.#options.writeStates();
-    if (!this.#options.schedules || !(await this.#options.isLeader())) return;
+    this.#options.states.write();
+    if (!this.#options.schedules || !(await this.#isLeader())) return;
     this.#checkSuspensions();
     const ageMsByWebhook = horizons(directory);
     const { ageMsDefault } = this.#options;
     const expired = await this.#repeat("expire", (limit) =>
       store.expire({ now: clock.now(), limit, ageMsByWebhook, ageMsDefault }),
     );
-    if (expired > 0) this.#options.expired();
-    for (const webhookId of await this.#options.deletedWebhooks()) {
+    if (expired > 0) this.#headsChanged();
+    for (const webhookId of await this.#options.webhooks.deletedWithWork()) {
       await this.#repeat("cancel", (limit) => store.cancelWebhook({ webhookId, now: clock.now(), limit }));
     }
     const { payloadMs, historyMs } = this.#options.retention;
@@ -105,7 +106,7 @@ export class Upkeep {
     const { clock } = this.#options;
     let changed = 0;
     let limit = stepRowsFirst;
-    while (!this.#stopped && (await this.#options.isLeader())) {
+    while (!this.#stopped && (await this.#isLeader())) {
       const startedAt = clock.monotonicMs();
       const result = await step(limit);
       const tookMs = clock.monotonicMs() - startedAt;
@@ -131,8 +132,17 @@ export class Upkeep {
       const { status, statusChangedAt } = endpoint.webhook;
       if (status !== "suspended") continue;
       if (now - statusChangedAt >= endpoint.policy.disable.suspendedToDisabledMs)
-        this.#options.suspensionElapsed(endpoint);
+        this.#options.lifecycle.suspensionElapsed(endpoint);
     }
+  }
+
+  /** Deliveries expired in the store: lanes may be waiting for one of them. */
+  #headsChanged(): void {
+    for (const endpoint of this.#options.directory.all()) this.#options.dispatcher.headsChanged(endpoint);
+  }
+
+  #isLeader(): Promise<boolean> {
+    return this.#options.ownership.isLeader(leadership);
   }
 }
 
@@ -160,4 +170,4 @@ const restShare = 4;
 const firstRoundMs = 5_000;
 const roundMs = 60_000;
 /** Longer than a pause of upkeep, so that it stays with one process while that one lives. */
-export const upkeepLeadership = { name: "upkeep", forMs: 90_000 };
+const leadership = { name: "upkeep", forMs: 90_000 };

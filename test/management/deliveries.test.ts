@@ -168,7 +168,10 @@ test("WDS-226 WDS-112 a batch retry delivers what it selects, at its rate, and n
 test("a publish counts the delivery that it makes for a webhook that is not active", async (t) => {
   const world = await openWorld(t);
   const { webhook } = await world.createWebhook({ active: false });
-  const { deliveries } = await world.engine.publish(admin, { eventType: "order.created", data: { id: 1 } });
+  const { deliveries } = await world.engine.publisher.publish(admin, {
+    eventType: "order.created",
+    data: { id: 1 },
+  });
   assert.equal(deliveries, 1);
   await withStatus(world, { webhookId: webhook.id, status: "skipped", count: 1 });
 });

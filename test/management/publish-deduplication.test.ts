@@ -12,14 +12,14 @@ test("WDS-174 EDS-7.2-7 WDS-8 WDS-115 a publisher's key names one event for 24 h
   const world = await openWorld(t);
   await world.createWebhook();
   const event = { eventType: "order.created", data: { id: 1 }, idempotencyKey: "order 1" };
-  const first = await world.engine.publish(admin, event);
+  const first = await world.engine.publisher.publish(admin, event);
   world.skipTime(24 * hourMs - minuteMs);
   await world.restart();
-  const repeated = await world.engine.publish(admin, event);
+  const repeated = await world.engine.publisher.publish(admin, event);
   assert.deepEqual([repeated.id, repeated.duplicate], [first.id, true]);
-  await assert.rejects(world.engine.publish(admin, { ...event, data: { id: 2 } }), /already|used/i);
+  await assert.rejects(world.engine.publisher.publish(admin, { ...event, data: { id: 2 } }), /already|used/i);
   world.skipTime(2 * minuteMs);
-  const later = await world.engine.publish(admin, { ...event, data: { id: 2 } });
+  const later = await world.engine.publisher.publish(admin, { ...event, data: { id: 2 } });
   assert.equal(later.duplicate, false);
   await world.until(() => world.requests.length === 2);
 });
@@ -52,12 +52,12 @@ test("when the store does not say whether it wrote, a publish is no success and 
     error instanceof PosthornError &&
     error.status === 503 &&
     /did not say whether the event was written.*same idempotency key/.test(error.message);
-  await assert.rejects(world.engine.publish(admin, event), nobodyKnows);
-  const [entry] = await world.engine.publishMany(admin, [{ ...event, idempotencyKey: "order 2" }]);
+  await assert.rejects(world.engine.publisher.publish(admin, event), nobodyKnows);
+  const [entry] = await world.engine.publisher.publishMany(admin, [{ ...event, idempotencyKey: "order 2" }]);
   assert.ok(entry?.kind === "refused" && nobodyKnows(entry.error));
   lost.mock.restore();
   for (const idempotencyKey of ["order 1", "order 2"]) {
-    const { duplicate } = await world.engine.publish(admin, { ...event, idempotencyKey });
+    const { duplicate } = await world.engine.publisher.publish(admin, { ...event, idempotencyKey });
     assert.equal(duplicate, true);
   }
 });

@@ -124,7 +124,7 @@ test("all events of one request share one budget for checking schemas, and the n
   const data = { items: Array.from({ length: 20_000 }, (_, index) => index % 10) };
   const event = { eventType: "order.created", data };
   for (let request = 0; request < 2; request += 1) {
-    const entries = await world.engine.publishMany(
+    const entries = await world.engine.publisher.publishMany(
       admin,
       Array.from({ length: 12 }, () => event),
     );

@@ -14,7 +14,7 @@ import { createKeyRing, createSecretBox } from "../../src/adapters/system/secret
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { hashApiKey } from "../../src/engine/management/api-key-service.ts";
-import { createServices, type ManagementServices } from "../../src/engine/management/create-services.ts";
+import { createServices, type ManagedServices } from "../../src/engine/management/create-services.ts";
 import { SchemaRegistry } from "../../src/engine/management/schema-registry.ts";
 import { loadTenantDirectory } from "../../src/engine/management/tenant-directory.ts";
 import type { PublishInput, Scope, WebhookInput, WebhookView } from "../../src/engine/services.ts";
@@ -30,7 +30,7 @@ export const adminKey = "the-admin-key-of-this-test";
 
 export interface World {
   readonly dataDir: string;
-  readonly services: ManagementServices;
+  readonly services: ManagedServices;
   readonly engine: Engine;
   readonly store: Store;
   readonly requests: OutboundRequest[];
@@ -103,6 +103,7 @@ export async function openWorld(
     });
     const services = createServices({
       access: engine,
+      publisher: engine.publisher,
       store,
       secretBox,
       schemaCompiler,
@@ -164,8 +165,13 @@ export async function openWorld(
       return (await running.services.webhooks.create(admin, given)).view;
     },
     async publish(input = {}) {
-      return (await running.engine.publish(admin, { eventType: "order.created", data: { id: 1 }, ...input }))
-        .id;
+      return (
+        await running.engine.publisher.publish(admin, {
+          eventType: "order.created",
+          data: { id: 1 },
+          ...input,
+        })
+      ).id;
     },
     async until(check) {
       for (const deadline = performance.now() + 5_000; performance.now() < deadline; ) {

@@ -129,11 +129,11 @@ export async function openEngineWorld(options: WorldOptions = {}): Promise<Engin
       return Buffer.from(found.ciphertext).toString();
     },
     async publish(tenantId, input) {
-      return (await running.engine.publish({ tenantId }, input)).id;
+      return (await running.engine.publisher.publish({ tenantId }, input)).id;
     },
     async publishMany(tenantId, inputs) {
       for (let from = 0; from < inputs.length; from += 1_000) {
-        await running.engine.publishMany({ tenantId }, inputs.slice(from, from + 1_000));
+        await running.engine.publisher.publishMany({ tenantId }, inputs.slice(from, from + 1_000));
       }
     },
     async reopen(again = {}) {

@@ -30,13 +30,13 @@ test("a large batch for many webhooks is written a transaction at a time, and ot
     return commit(batch);
   });
 
-  const batch = world.engine.publishMany(
+  const batch = world.engine.publisher.publishMany(
     { tenantId: "default" },
     Array.from({ length: events }, (_, index) => ({ eventType: "order.paid", data: { index } })),
   );
   await begun.promise;
   let other: number | null = null;
-  const single = world.engine
+  const single = world.engine.publisher
     .publish({ tenantId: "other" }, { eventType: "order.paid", data: { mine: true } })
     .then(() => (other = commits.length));
   const entries = await batch;

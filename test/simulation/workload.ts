@@ -104,7 +104,7 @@ export class Workload {
     const tenantId = this.#tenant();
     const inputs = Array.from({ length: count }, () => this.#event(count));
     for (const input of inputs) {
-      const answered = engine
+      const answered = engine.publisher
         .publish({ tenantId }, input)
         .then((receipt) => invariants.published(tenantId, input, receipt));
       this.#guard(answered, "publish");

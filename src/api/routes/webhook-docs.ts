@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { RequestPace } from "../../engine/request-pace.ts";
+import { RequestPace } from "../../engine/publish/request-pace.ts";
 import type { EventTypeService, Scope } from "../../engine/services.ts";
 import type { EventType, EventTypeKey, EventTypePage } from "../../ports/store/registry.ts";
 import type { ApiOptions } from "../context.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { StoreUnavailableError } from "../../ports/store.ts";
-import type { Endpoint } from "../endpoint.ts";
-import { Lane } from "../lane.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { Lane } from "../endpoint/lane.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { MemberScene } from "./member-scene.fixture.ts";
 

@@ -5,7 +5,7 @@ import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
-import type { Directory } from "../directory.ts";
+import type { Directory } from "../endpoint/directory.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { ConfigSync } from "./config-sync.ts";
 

@@ -4,9 +4,9 @@ import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Directory } from "../directory.ts";
-import type { Endpoint } from "../endpoint.ts";
-import { restoreRuntimeState } from "../runtime-state.ts";
+import type { Directory } from "../endpoint/directory.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { restoreRuntimeState } from "../endpoint/runtime-state.ts";
 import { foresee } from "./endpoint-orders.ts";
 import { applyReport, parseReport } from "./endpoint-reports.ts";
 

@@ -1,11 +1,11 @@
 import type { OwnershipStore, RuntimeOrder } from "../../ports/store/ownership.ts";
 import type { StoredWebhook } from "../../ports/store/webhooks.ts";
-import type { Directory } from "../directory.ts";
-import type { Dispatcher } from "../dispatcher.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Directory } from "../endpoint/directory.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EngineOptions } from "../engine-options.ts";
 import type { EndpointNotes } from "./endpoint-notes.ts";
-import type { Wakeups } from "../wakeups.ts";
+import type { Wakeups } from "../endpoint/wakeups.ts";
 import { ConfigSync } from "./config-sync.ts";
 import { Leaderships } from "./leaderships.ts";
 import { EndpointReporter } from "./endpoint-reporter.ts";

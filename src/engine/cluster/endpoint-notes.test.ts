@@ -5,7 +5,7 @@ import { createCircuit, recordResult, resetCircuit } from "../../core/circuit-br
 import { standard } from "../../core/profiles/standard.ts";
 import { createBucket, tryTake } from "../../core/rate-limit.ts";
 import type { EndpointNote, SharedState } from "../../ports/shared-state.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { EndpointNotes } from "./endpoint-notes.ts";
 

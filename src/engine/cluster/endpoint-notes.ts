@@ -7,7 +7,7 @@ import {
   SharedStateUnavailableError,
 } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import { within } from "./deadline.ts";
 
 export interface EndpointNotesOptions {

@@ -2,7 +2,7 @@ import { circuitFromJson, circuitToJson } from "../../core/circuit-json.ts";
 import type { CircuitJson } from "../../core/circuit-json.ts";
 import type { CircuitTransition } from "../../core/circuit-breaker.ts";
 import type { RuntimeOrder } from "../../ports/store/ownership.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 
 /**
  * A person's order to a running endpoint: another circuit, no pause any more, or a fresh start after it was enabled.

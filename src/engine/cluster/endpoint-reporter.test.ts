@@ -3,9 +3,9 @@ import { suite, test } from "node:test";
 import { createCircuit } from "../../core/circuit-breaker.ts";
 import type { EndpointReportRow } from "../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
-import { TenantQueue } from "../tenant-queue.ts";
+import { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { EndpointReporter } from "./endpoint-reporter.ts";
 
 class Scene {

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import { reportOf } from "./endpoint-reports.ts";
 
 export interface EndpointReporterOptions {

@@ -5,10 +5,10 @@ import { standard } from "../../core/profiles/standard.ts";
 import { createBucket, tryTake } from "../../core/rate-limit.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
-import type { Endpoint } from "../endpoint.ts";
-import { explain } from "../explain.ts";
-import { Lane, laneId } from "../lane.ts";
-import { TenantQueue } from "../tenant-queue.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { explain } from "../endpoint/explain.ts";
+import { Lane, laneId } from "../endpoint/lane.ts";
+import { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { applyReport, parseReport, reportOf } from "./endpoint-reports.ts";
 
 const now = 1_800_000_000_000;

@@ -1,6 +1,6 @@
 import { addResults, advanceWindow, clearWindow, resizeWindow } from "../../core/rolling-window.ts";
 import type { ProbeLease } from "../../core/circuit-breaker.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 
 /**
  * What only the owner of an endpoint sees, for the processes that answer people: why something waits, and how the circuit

@@ -15,7 +15,7 @@ import type {
 } from "../../ports/store/ownership.ts";
 import type { LanePage } from "../../ports/store/deliveries.ts";
 import type { Logger } from "../../ports/telemetry.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { ManualClock } from "../manual-clock.fixture.ts";
 import { OwnedEndpoints } from "./owned-endpoints.ts";
 import { ClusterMember } from "./cluster-member.ts";

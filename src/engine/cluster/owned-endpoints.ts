@@ -5,9 +5,9 @@ import { addResults, resizeWindow } from "../../core/rolling-window.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EndpointRecollection } from "../../ports/shared-state.ts";
 import type { AcquiredWebhook, Handover, RateHandover } from "../../ports/store/ownership.ts";
-import type { Dispatcher } from "../dispatcher.ts";
-import type { Endpoint } from "../endpoint.ts";
-import { restoreRuntimeState, runtimeStateOf } from "../runtime-state.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { restoreRuntimeState, runtimeStateOf } from "../endpoint/runtime-state.ts";
 import type { EndpointNotes } from "./endpoint-notes.ts";
 
 /** An endpoint that this process owns, and since when nothing has happened there. */

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointOrder } from "./endpoint-orders.ts";
 
 /**

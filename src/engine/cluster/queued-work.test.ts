@@ -5,7 +5,7 @@ import type { LaneKey } from "../../core/webhook.ts";
 import type { PendingLane } from "../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import type { WorkQueue } from "../../ports/work-queue.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { QueuedWork } from "./queued-work.ts";
 

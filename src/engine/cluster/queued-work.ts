@@ -1,8 +1,8 @@
 import type { LaneKey } from "../../core/webhook.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { WorkHint, WorkQueue } from "../../ports/work-queue.ts";
-import type { Endpoint } from "../endpoint.ts";
-import type { Lane } from "../lane.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import type { Lane } from "../endpoint/lane.ts";
 import { routeWork } from "./work-routing.ts";
 
 export interface QueuedWorkOptions {

@@ -3,9 +3,9 @@ import { suite, test } from "node:test";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { ClaimResult } from "../../ports/store/deliveries.ts";
 import type { Alarm, Metrics } from "../../ports/telemetry.ts";
-import { DispatchScene, type EndpointDraft } from "../dispatch-scene.fixture.ts";
-import type { Endpoint } from "../endpoint.ts";
-import type { Lane } from "../lane.ts";
+import { DispatchScene, type EndpointDraft } from "../dispatch/dispatch-scene.fixture.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import type { Lane } from "../endpoint/lane.ts";
 import { ScriptedOwnershipStore } from "./member-scene.fixture.ts";
 import { StalledLanes } from "./stalled-lanes.ts";
 

@@ -3,9 +3,9 @@ import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Endpoint } from "../endpoint.ts";
-import { closedGate } from "../gates.ts";
-import { type Lane, laneId } from "../lane.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { closedGate } from "../endpoint/gates.ts";
+import { type Lane, laneId } from "../endpoint/lane.ts";
 import type { OwnedEndpoints } from "./owned-endpoints.ts";
 
 export interface StalledLanesOptions {

@@ -4,11 +4,11 @@ import type { LaneKey } from "../../core/webhook.ts";
 import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
-import type { Directory } from "../directory.ts";
-import type { Endpoint } from "../endpoint.ts";
-import { Lane } from "../lane.ts";
+import type { Directory } from "../endpoint/directory.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { Lane } from "../endpoint/lane.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
-import { Wakeups } from "../wakeups.ts";
+import { Wakeups } from "../endpoint/wakeups.ts";
 import type { ConfigSync } from "./config-sync.ts";
 import { StoreListener } from "./store-listener.ts";
 

@@ -4,9 +4,9 @@ import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
 import type { ConfigChange } from "../../ports/store/config-changes.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Directory } from "../directory.ts";
-import type { Lane } from "../lane.ts";
-import type { Wakeups } from "../wakeups.ts";
+import type { Directory } from "../endpoint/directory.ts";
+import type { Lane } from "../endpoint/lane.ts";
+import type { Wakeups } from "../endpoint/wakeups.ts";
 import type { ConfigSync } from "./config-sync.ts";
 
 export interface StoreListenerOptions {

@@ -3,7 +3,7 @@ import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { type SharedState, SharedStateUnavailableError, type TokenGrant } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { TenantQueue } from "../tenant-queue.ts";
+import type { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { TenantAllowance } from "./tenant-allowance.ts";
 
 export interface TenantAllowancesOptions {

@@ -8,7 +8,7 @@ import type {
 } from "../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { Endpoint } from "../endpoint.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
 import { type OwnedEndpoints, isQuiet } from "./owned-endpoints.ts";
 import type { SerialWork } from "./serial-work.ts";
 

@@ -7,7 +7,8 @@ import type { StoreChanges } from "../../ports/store/changes.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { EngineAccess } from "../engine-access.ts";
-import type { EventService, Services } from "../services.ts";
+import type { Publisher } from "../publish/publish.ts";
+import type { Services } from "../services.ts";
 import { ApiKeys } from "./api-key-service.ts";
 import { BatchOperations } from "./batch-operations.ts";
 import { DeadLetters } from "./dead-letter-service.ts";
@@ -29,6 +30,7 @@ import { Webhooks } from "./webhook-service.ts";
 
 export interface ServicesOptions {
   readonly access: EngineAccess;
+  readonly publisher: Publisher;
   readonly store: Store;
   /** Another source of changes beside the store's own. */
   readonly news?: StoreChanges;
@@ -48,11 +50,9 @@ export interface ServicesOptions {
   readonly verification: VerificationMeans;
 }
 
-/** Everything but publishing, which is the engine's own. */
-export type ManagementServices = Omit<Services, "events"> & {
-  readonly events: Omit<EventService, "publish" | "publishMany">;
+export interface ManagedServices extends Services {
   readonly lifecycle: ManagementLifecycle;
-};
+}
 
 /** Starts once; stopping twice is safe, and stop waits until nothing of it runs any more. */
 export interface ManagementLifecycle {
@@ -62,8 +62,8 @@ export interface ManagementLifecycle {
   stop(): Promise<void>;
 }
 
-/** The management side of a running engine. */
-export function createServices(options: ServicesOptions): ManagementServices {
+/** What a running engine offers. */
+export function createServices(options: ServicesOptions): ManagedServices {
   const { access, store, clock, random, secretBox, tenants, schemas, telemetry } = options;
   const { history, registry } = store;
   const shared = store.ownership === undefined ? null : { resumes: options.schedules };
@@ -94,7 +94,7 @@ export function createServices(options: ServicesOptions): ManagementServices {
   const { webhooksPerTenantMax } = options.limits;
   const { urlRules } = options;
   return {
-    events: new Events({ access, history, clock }),
+    events: new Events({ publisher: options.publisher, access, history, clock }),
     webhooks: new Webhooks({
       access,
       store,

@@ -23,7 +23,7 @@ import { newRedelivery, requireAccepted } from "./redelivery.ts";
 import { requireWebhook } from "./scope.ts";
 
 export interface DeliveryServiceOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "explain" | "requeue" | "placeOf" | "nextId">;
+  readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh" | "requeue" | "placeOf" | "nextId">;
   readonly history: HistoryStore;
   readonly clock: Clock;
 }
@@ -43,14 +43,12 @@ export class Deliveries implements DeliveryService {
     scope: Scope,
     id: string,
   ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }> {
-    const delivery = await this.#require(scope, id);
-    return {
-      view: this.#options.access.explain(delivery),
-      attempts: await this.#options.history.listAttempts(id),
-    };
+    const view = await this.#explain(scope, id);
+    return { view, attempts: await this.#options.history.listAttempts(id) };
   }
 
   async list(scope: Scope, query: DeliveryListQuery): Promise<Page<DeliveryView>> {
+    await this.#options.access.refresh([query.webhookId]);
     const { webhook } = requireWebhook(this.#options.access, { scope, id: query.webhookId });
     const states = statesOf(query.status);
     const read = (page: DeliveryListQuery["page"]) =>
@@ -69,6 +67,7 @@ export class Deliveries implements DeliveryService {
 
   async retry(scope: Scope, command: Parameters<DeliveryService["retry"]>[1]): Promise<DeliveryHandle> {
     const { access, clock } = this.#options;
+    await access.refresh([command.webhookId]);
     const { webhook } = requireWebhook(access, { scope, id: command.webhookId });
     const delivery = await this.#require(scope, command.deliveryId);
     if (delivery.webhookId !== webhook.id) throw new NotFoundError("the delivery");
@@ -89,6 +88,15 @@ export class Deliveries implements DeliveryService {
     const supersedes = delivery.progress.state === "success" ? null : delivery.id;
     requireAccepted(await access.requeue({ eventId, deliveries: [made], supersedes }));
     return { deliveryId: made.id, webhookId: webhook.id };
+  }
+
+  /** What it waits for only the owner of its webhook knows: that is read first, and with it the delivery again. */
+  async #explain(scope: Scope, id: string): Promise<DeliveryView> {
+    const { access } = this.#options;
+    const view = access.explain(await this.#require(scope, id));
+    if (view.waitingFor === null) return view;
+    await access.refresh(waitingWebhooks([view]));
+    return access.explain(await this.#require(scope, id));
   }
 
   async #require(scope: Scope, id: string): Promise<StoredDelivery> {
@@ -123,6 +131,12 @@ export class Deliveries implements DeliveryService {
     }
     return { rows, next: before };
   }
+}
+
+/** Webhooks whose endpoints decide what these deliveries wait for. */
+export function waitingWebhooks(views: readonly DeliveryView[]): readonly string[] {
+  const waiting = views.filter(({ waitingFor }) => waitingFor !== null);
+  return [...new Set(waiting.map(({ delivery }) => delivery.webhookId))];
 }
 
 /** Statuses whose rows depend on the circuit of the webhook. */

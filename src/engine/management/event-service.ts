@@ -3,14 +3,25 @@ import { matches } from "../../core/event-type.ts";
 import type { Webhook } from "../../core/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredEvent } from "../../ports/store/history.ts";
-import type { Page } from "../../ports/store.ts";
+import type { Page, PageRequest } from "../../ports/store.ts";
 import type { EngineAccess } from "../engine-access.ts";
-import type { DeliveryHandle, DeliveryView, EventListQuery, EventService, Scope } from "../services.ts";
+import type { Publisher } from "../publish/publish.ts";
+import type {
+  DeliveryHandle,
+  DeliveryView,
+  EventListQuery,
+  PublishEntry,
+  PublishInput,
+  PublishReceipt,
+  Scope,
+} from "../services.ts";
+import { waitingWebhooks } from "./delivery-service.ts";
 import { newRedelivery, requireAccepted } from "./redelivery.ts";
 import { tenantFilter } from "./scope.ts";
 
 export interface EventServiceOptions {
-  readonly access: Pick<EngineAccess, "webhooks" | "explain" | "requeue" | "placeOf" | "nextId">;
+  readonly publisher: Pick<Publisher, "publish" | "publishMany">;
+  readonly access: Pick<EngineAccess, "webhooks" | "explain" | "refresh" | "requeue" | "placeOf" | "nextId">;
   readonly history: HistoryStore;
   readonly clock: Clock;
 }
@@ -20,12 +31,22 @@ const requeueSizeMax = 200;
 /** Webhooks that a replay may name. */
 const webhookIdsMax = 1_000;
 
-/** Events that were published; publishing itself is the engine's. */
-export class Events implements Omit<EventService, "publish" | "publishMany"> {
+/** Events: publishing them, reading what is stored of them, and delivering them again. */
+export class Events {
   readonly #options: EventServiceOptions;
 
   constructor(options: EventServiceOptions) {
     this.#options = options;
+  }
+
+  /** Resolves after the commit. A repeat with the same key and payload resolves with `duplicate: true`. */
+  publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
+    return this.#options.publisher.publish(scope, input);
+  }
+
+  /** Never rejects for one bad event; entries are in the order of the inputs. */
+  publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]> {
+    return this.#options.publisher.publishMany(scope, inputs);
   }
 
   async get(scope: Scope, id: string): Promise<StoredEvent> {
@@ -43,25 +64,38 @@ export class Events implements Omit<EventService, "publish" | "publishMany"> {
 
   async deliveries(
     scope: Scope,
-    query: Parameters<EventService["deliveries"]>[1],
+    query: { readonly eventId: string; readonly page: PageRequest },
   ): Promise<Page<DeliveryView>> {
     const event = await this.get(scope, query.eventId);
-    const page = await this.#options.history.listDeliveries({
+    const page = await this.#explained(event, query.page);
+    const webhookIds = waitingWebhooks(page.rows);
+    if (webhookIds.length === 0) return page;
+    // What they wait for only the owners of their webhooks know: that is read first, and with it the deliveries again.
+    await this.#options.access.refresh(webhookIds);
+    return this.#explained(event, query.page);
+  }
+
+  async #explained(event: StoredEvent, page: PageRequest): Promise<Page<DeliveryView>> {
+    const { access, history } = this.#options;
+    const { rows, next } = await history.listDeliveries({
       tenantId: event.tenantId,
       webhookId: null,
       eventId: event.id,
       states: null,
       from: null,
       to: null,
-      page: query.page,
+      page,
     });
-    return { rows: page.rows.map((row) => this.#options.access.explain(row)), next: page.next };
+    return { rows: rows.map((row) => access.explain(row)), next };
   }
 
-  /** Replays keep the event's id, so that receivers who have it already recognise it (C-21). */
+  /**
+   * New deliveries of a stored event, to the named webhooks or to all that now subscribe to its type. They keep the event's
+   * id, so that receivers who have it already recognise it (C-21).
+   */
   async replay(
     scope: Scope,
-    command: Parameters<EventService["replay"]>[1],
+    command: { readonly eventId: string; readonly webhookIds: readonly string[] | null },
   ): Promise<readonly DeliveryHandle[]> {
     const event = await this.get(scope, command.eventId);
     if (event.body === null)

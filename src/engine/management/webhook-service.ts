@@ -96,7 +96,7 @@ export class Webhooks implements WebhookService {
   }
 
   async get(scope: Scope, id: string): Promise<WebhookView> {
-    return this.#view(this.#require(scope, id));
+    return this.#view(await this.#fresh(scope, id));
   }
 
   async list(
@@ -123,7 +123,7 @@ export class Webhooks implements WebhookService {
     command: { readonly id: string; readonly input: WebhookInput },
   ): Promise<WebhookView> {
     const { id, input } = command;
-    const before = this.#require(scope, id);
+    const before = await this.#fresh(scope, id);
     // Asked before anything changes, and outside the line of changes: it may take as long as the receiver likes.
     const { webhook: proven } = await this.#proven(this.#merged(before, input), before.webhook);
     let last: Webhook | null = null;
@@ -153,7 +153,7 @@ export class Webhooks implements WebhookService {
   }
 
   async delete(scope: Scope, id: string): Promise<void> {
-    this.#require(scope, id);
+    await this.#fresh(scope, id);
     await this.#changes.run(id, async () => {
       this.#require(scope, id);
       await this.#options.store.webhooks.delete({ id, deletedAt: this.#options.clock.now() });
@@ -163,13 +163,13 @@ export class Webhooks implements WebhookService {
 
   /** What was skipped meanwhile stays skipped until `recover` asks for it (C-46). */
   async enable(scope: Scope, id: string): Promise<WebhookView> {
-    const before = this.#require(scope, id).webhook.status;
+    const before = (await this.#fresh(scope, id)).webhook.status;
     const view = await this.#setActive(scope, { id, active: true });
     return before === "active" ? this.resume(scope, id) : view;
   }
 
   async resume(scope: Scope, id: string): Promise<WebhookView> {
-    this.#require(scope, id);
+    await this.#fresh(scope, id);
     await this.#options.access.resume(id);
     return this.#view(this.#require(scope, id));
   }
@@ -179,13 +179,14 @@ export class Webhooks implements WebhookService {
   }
 
   async verify(scope: Scope, id: string): Promise<WebhookView> {
-    this.#require(scope, id);
+    await this.#fresh(scope, id);
     return this.#view(await this.#options.verifications.ask(id, this.#alter));
   }
 
   async confirmVerification(
     command: Parameters<WebhookService["confirmVerification"]>[0],
   ): ReturnType<WebhookService["confirmVerification"]> {
+    await this.#options.access.refresh([command.id]);
     return this.#options.verifications.confirm(command, this.#alter);
   }
 
@@ -193,11 +194,11 @@ export class Webhooks implements WebhookService {
     scope: Scope,
     command: Parameters<WebhookService["reportIncident"]>[1],
   ): ReturnType<WebhookService["reportIncident"]> {
-    return this.#options.incidents.report(this.#require(scope, command.id), command);
+    return this.#options.incidents.report(await this.#fresh(scope, command.id), command);
   }
 
   async health(scope: Scope, id: string): ReturnType<WebhookService["health"]> {
-    return webhookHealth(this.#require(scope, id), {
+    return webhookHealth(await this.#fresh(scope, id), {
       history: this.#options.store.history,
       clock: this.#options.clock,
     });
@@ -207,16 +208,16 @@ export class Webhooks implements WebhookService {
     scope: Scope,
     command: Parameters<WebhookService["circuit"]>[1],
   ): ReturnType<WebhookService["circuit"]> {
-    return changeCircuit(this.#require(scope, command.id), command, this.#options);
+    return changeCircuit(await this.#fresh(scope, command.id), command, this.#options);
   }
 
   async secret(scope: Scope, id: string): ReturnType<WebhookService["secret"]> {
-    return this.#options.secrets.view(this.#require(scope, id));
+    return this.#options.secrets.view(await this.#fresh(scope, id));
   }
 
   async rotateSecret(scope: Scope, command: RotateSecretCommand): ReturnType<WebhookService["rotateSecret"]> {
     const { secrets } = this.#options;
-    this.#require(scope, command.id);
+    await this.#fresh(scope, command.id);
     const rotate = () =>
       this.#changes.run(command.id, async () => {
         const live = this.#require(scope, command.id);
@@ -227,14 +228,14 @@ export class Webhooks implements WebhookService {
   }
 
   async publicKey(scope: Scope, id: string): ReturnType<WebhookService["publicKey"]> {
-    return this.#options.secrets.publicKey(this.#require(scope, id));
+    return this.#options.secrets.publicKey(await this.#fresh(scope, id));
   }
 
   async test(
     scope: Scope,
     command: Parameters<WebhookService["test"]>[1],
   ): ReturnType<WebhookService["test"]> {
-    return sendTestEvent(this.#require(scope, command.id), {
+    return sendTestEvent(await this.#fresh(scope, command.id), {
       ...this.#options,
       eventType: command.eventType,
     });
@@ -244,7 +245,7 @@ export class Webhooks implements WebhookService {
     scope: Scope,
     command: Parameters<WebhookService["recover"]>[1],
   ): ReturnType<WebhookService["recover"]> {
-    return this.#options.recovery.recover(this.#require(scope, command.id), command);
+    return this.#options.recovery.recover(await this.#fresh(scope, command.id), command);
   }
 
   // ---- inside -------------------------------------------------------------------------------------------------
@@ -268,7 +269,7 @@ export class Webhooks implements WebhookService {
     id: string,
     work: (live: LiveWebhook) => Promise<LiveWebhook>,
   ): Promise<WebhookView> {
-    this.#require(scope, id);
+    await this.#fresh(scope, id);
     return this.#changes.run(id, async () => this.#view(await work(this.#require(scope, id))));
   }
 
@@ -317,6 +318,12 @@ export class Webhooks implements WebhookService {
     for (const { webhook } of access.webhooks()) if (webhook.tenantId === tenantId) count += 1;
     if (count < limit) return;
     throw new PosthornError("limit_reached", `the tenant has ${count} webhooks; its limit is ${limit}`);
+  }
+
+  /** As it is now, also where another process changed it a moment ago. */
+  async #fresh(scope: Scope, id: string): Promise<LiveWebhook> {
+    await this.#options.access.refresh([id]);
+    return this.#require(scope, id);
   }
 
   #require(scope: Scope, id: string): LiveWebhook {

@@ -5,9 +5,9 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { eventually } from "../eventually.ts";
-import { type Accepted, type Address, SteadyPublisher } from "../outages/publisher.ts";
-import { OutageReceiver } from "../outages/receiver.ts";
-import { standstills } from "../outages/standstills.ts";
+import { type Accepted, type Address, SteadyPublisher } from "./publisher.ts";
+import { OutageReceiver } from "./receiver.ts";
+import { standstills } from "./standstills.ts";
 import type { Cluster, ClusterProcess } from "../postgres/cluster.ts";
 import { Balancer } from "./balancer.ts";
 

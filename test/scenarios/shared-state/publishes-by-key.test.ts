@@ -11,18 +11,18 @@ async function two() {
   const several = await SeveralEngines.start({ seed: 1, engines: 2 });
   const [first, second] = several.engines;
   assert.ok(first !== undefined && second !== undefined);
-  const original = await several.until(first.publish(acme, event));
+  const original = await several.until(first.publisher.publish(acme, event));
   await several.pass(100);
   return { several, first, second, original };
 }
 
 test("WDS-174 a repeat of what another process published is answered without the store", async () => {
   const { several, second, original } = await two();
-  const repeated = await several.until(second.publish(acme, event));
+  const repeated = await several.until(second.publisher.publish(acme, event));
   assert.deepEqual(repeated, { ...original, duplicate: true });
   const other = { ...event, data: { id: 2 } };
-  await assert.rejects(several.until(second.publish(acme, other)), { code: "event_key_reused" });
-  const foreign = await several.until(second.publish({ tenantId: "other" }, other));
+  await assert.rejects(several.until(second.publisher.publish(acme, other)), { code: "event_key_reused" });
+  const foreign = await several.until(second.publisher.publish({ tenantId: "other" }, other));
   assert.equal(foreign.duplicate, false, "keys are those of one tenant");
   await several.stop();
 });
@@ -30,9 +30,9 @@ test("WDS-174 a repeat of what another process published is answered without the
 test("WDS-174 the memory forgets a key when the store does", async () => {
   const { several, second } = await two();
   await several.pass(dayMs - 1_000);
-  assert.equal((await several.until(second.publish(acme, event))).duplicate, true);
+  assert.equal((await several.until(second.publisher.publish(acme, event))).duplicate, true);
   await several.pass(2_000);
-  assert.equal((await several.until(second.publish(acme, event))).duplicate, false);
+  assert.equal((await several.until(second.publisher.publish(acme, event))).duplicate, false);
   await several.stop();
 });
 
@@ -40,21 +40,24 @@ test("what the store knew is remembered, for as long as the store knows it", asy
   const { several, first, second } = await two();
   several.memory.forget();
   await several.pass(dayMs / 2);
-  assert.equal((await several.until(first.publish(acme, event))).duplicate, true);
+  assert.equal((await several.until(first.publisher.publish(acme, event))).duplicate, true);
   await several.pass(100);
-  assert.equal((await several.until(second.publish(acme, event))).duplicate, true);
+  assert.equal((await several.until(second.publisher.publish(acme, event))).duplicate, true);
   await several.pass(dayMs / 2);
   assert.equal(several.memory.publishes.size, 1);
-  assert.equal((await several.until(second.publish(acme, event))).duplicate, false);
+  assert.equal((await several.until(second.publisher.publish(acme, event))).duplicate, false);
   await several.stop();
 });
 
 test("a flushed or absent memory changes nothing: the store judges", async () => {
   const { several, first, original } = await two();
   several.memory.forget();
-  assert.equal((await several.until(first.publish(acme, event))).id, original.id);
+  assert.equal((await several.until(first.publisher.publish(acme, event))).id, original.id);
   several.memory.disconnect();
-  assert.deepEqual(await several.until(first.publish(acme, event)), { ...original, duplicate: true });
+  assert.deepEqual(await several.until(first.publisher.publish(acme, event)), {
+    ...original,
+    duplicate: true,
+  });
   await several.stop();
 });
 
@@ -62,7 +65,7 @@ test("the keys of a batch are asked for together, and events without a key not a
   const { several, second } = await two();
   several.calls.length = 0;
   const inputs = Array.from({ length: 50 }, (_, n) => ({ ...event, idempotencyKey: `order ${n + 1}` }));
-  const entries = await several.until(second.publishMany(acme, inputs));
+  const entries = await several.until(second.publisher.publishMany(acme, inputs));
   assert.ok(entries.every(({ kind }) => kind === "published"));
   await several.pass(10);
   assert.deepEqual(several.calls, [
@@ -70,7 +73,7 @@ test("the keys of a batch are asked for together, and events without a key not a
     { name: "remember", entries: 49 },
   ]);
   const { idempotencyKey: _, ...unkeyed } = event;
-  await several.until(second.publish(acme, unkeyed));
+  await several.until(second.publisher.publish(acme, unkeyed));
   assert.equal(several.calls.length, 2);
   await several.stop();
 });
@@ -78,7 +81,9 @@ test("the keys of a batch are asked for together, and events without a key not a
 test("two at once with one key are one event, here as ever", async () => {
   const { several, second } = await two();
   const fresh = { ...event, idempotencyKey: "order 2" };
-  const both = several.until(Promise.allSettled([second.publish(acme, fresh), second.publish(acme, fresh)]));
+  const both = several.until(
+    Promise.allSettled([second.publisher.publish(acme, fresh), second.publisher.publish(acme, fresh)]),
+  );
   const [one, other] = await both;
   assert.equal(one.status, "fulfilled");
   assert.equal(other.status === "rejected" && other.reason.code, "event_in_progress");

@@ -98,7 +98,7 @@ export class SeveralEngines {
     const { eventType, count } = events;
     const inputs = Array.from({ length: count }, (_, n) => ({ eventType, data: { n } }));
     await this.until(
-      this.engines[engine]?.publishMany({ tenantId: "default" }, inputs) ?? Promise.resolve([]),
+      this.engines[engine]?.publisher.publishMany({ tenantId: "default" }, inputs) ?? Promise.resolve([]),
     );
   }
 

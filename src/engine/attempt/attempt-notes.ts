@@ -1,0 +1,49 @@
+import type { AttemptNotes, DeliveryProgress, DeliveryWait, RetryAfterNote } from "../../core/delivery.ts";
+import type { RetryAfter } from "../../core/retry-after.ts";
+import type { Flight } from "../dispatch/flight.ts";
+
+export interface NotedAnswer {
+  /** As it was received, and what it means; undefined where the answer had none. */
+  readonly retryAfter: { readonly value: string; readonly means: RetryAfter } | undefined;
+  /** Where the delivery stands after it. */
+  readonly progress: DeliveryProgress;
+  /** From when `Retry-After` counts. */
+  readonly now: number;
+}
+
+/** Notes on an attempt besides its result; null for most, which costs the path of an event nothing. */
+export function attemptNotes(flight: Flight, answer: NotedAnswer): AttemptNotes | null {
+  const waits = waitsOf(flight);
+  if (answer.retryAfter === undefined && waits.length === 0) return null;
+  return { retryAfter: retryAfterNote(answer), waits };
+}
+
+function retryAfterNote({ retryAfter, progress, now }: NotedAnswer): RetryAfterNote | null {
+  if (retryAfter === undefined) return null;
+  const { value, means } = retryAfter;
+  const shown = value.slice(0, valueLengthMax);
+  if (means.kind !== "delay")
+    return { value: shown, effect: means.kind === "unparsable" ? "unparsable" : "none" };
+  if (progress.reason === "retry_after_beyond_horizon") return { value: shown, effect: "beyond_horizon" };
+  const decided = progress.state === "failed" && progress.dueAt === now + means.delayMs;
+  return { value: shown, effect: decided ? "lower_bound" : "none" };
+}
+
+/** The gates that held the delivery after it was due. The rest of the time it waited for a place, or for its turn. */
+function waitsOf({ delivery, endpoint, lane, startedAt }: Flight): readonly DeliveryWait[] {
+  const { dueAt, createdAt } = delivery.progress;
+  const since = Math.max(dueAt, createdAt);
+  if (startedAt - since < waitMsMin) return noWaits;
+  const isBehind = lane.ordered && lane.freedAt > since;
+  const { gateLog, tenantQueue } = endpoint;
+  if (gateLog === null && tenantQueue.gateLog === null && !isBehind) return noWaits;
+  const time = { from: since, until: startedAt };
+  const waits = [...(gateLog?.within(time) ?? []), ...(tenantQueue.gateLog?.within(time) ?? [])];
+  if (isBehind) waits.push({ reason: "order", from: since, until: Math.min(lane.freedAt, startedAt) });
+  return waits.toSorted((left, right) => left.from - right.from);
+}
+
+const noWaits: readonly DeliveryWait[] = [];
+/** Shorter than this nobody asks. */
+const waitMsMin = 1_000;
+const valueLengthMax = 100;

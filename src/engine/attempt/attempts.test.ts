@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Transport, TransportResult } from "../../ports/transport.ts";
+import { Attempts } from "./attempts.ts";
+import type { Flight } from "../dispatch/flight.ts";
+import { ManualClock } from "../manual-clock.fixture.ts";
+
+const nothing = (): void => {};
+
+/** What is settled, and what the log says of level error, of one attempt. */
+async function attempted(parts: {
+  readonly compose: () => object;
+  readonly send: () => Promise<TransportResult>;
+  readonly delivery?: object;
+}): Promise<{
+  readonly settled: readonly TransportResult[];
+  readonly stopped: readonly string[];
+  readonly short: readonly string[];
+  readonly errors: readonly object[];
+}> {
+  const clock = new ManualClock();
+  const settled: TransportResult[] = [];
+  const stopped: string[] = [];
+  const short: string[] = [];
+  const errors: object[] = [];
+  const log = {
+    debug: nothing,
+    info: nothing,
+    warn: nothing,
+    error: (fields: object) => void errors.push(fields),
+  };
+  const attempts = new Attempts({
+    clock,
+    transport: { send: parts.send } as unknown as Transport,
+    telemetry: { log } as unknown as Telemetry,
+    flights: { add: nothing, end: () => true, settled: nothing },
+    settler: {
+      attempted: (_, result) => void settled.push(result),
+      stopped: (_, addressee) => void stopped.push(addressee),
+    },
+    shortages: { met: (_, shortage) => void short.push(shortage) },
+  });
+  const policy = { timeoutMs: 1_000, timeoutGrowthFactor: 1 };
+  const webhook = { id: "webhook-1", tenantId: "amber" };
+  const addressed = {
+    webhookId: "webhook-1",
+    webhookTenantId: "amber",
+    tenantId: "amber",
+    ...parts.delivery,
+  };
+  const flight = {
+    delivery: { id: "delivery-1", progress: { attemptCount: 0 }, ...addressed },
+    endpoint: { tokens: null, config: { webhook, compose: parts.compose, policy } },
+    accessToken: null,
+  } as unknown as Flight;
+  attempts.start(flight);
+  await clock.turn();
+  return { settled, stopped, short, errors };
+}
+
+test("WDS-195 a bug in making an attempt is an error in the log and a failure of the kind that is retried", async () => {
+  const bug = new TypeError("cannot read properties of undefined");
+  const composed = (): object => ({ headers: [], body: null });
+  const never = () => assert.fail("it is not sent");
+  const cases = [
+    { compose: () => assert.fail(bug), send: never },
+    { compose: composed, send: () => Promise.reject(bug) },
+  ];
+  for (const parts of cases) {
+    const { settled, errors } = await attempted(parts);
+    assert.deepEqual(errors, [{ err: String(bug), deliveryId: "delivery-1" }]);
+    assert.deepEqual(
+      settled.map(({ observation }) => observation),
+      [{ kind: "failure", category: "network", requestSent: false }],
+    );
+  }
+});
+
+test("no request is composed when the tenants of delivery, event and webhook are not one", async () => {
+  const never = () => assert.fail("nothing is composed or sent");
+  const cases = [
+    { delivery: { tenantId: "birch" }, ending: "foreign" },
+    { delivery: { webhookTenantId: "birch" }, ending: "foreign" },
+    { delivery: { tenantId: "birch", webhookTenantId: "birch" }, ending: "unclear" },
+    { delivery: { webhookId: "webhook-2" }, ending: "unclear" },
+    { delivery: { webhookId: "webhook-2", tenantId: "birch", webhookTenantId: "birch" }, ending: "unclear" },
+    { delivery: { webhookTenantId: null }, ending: "unclear" },
+  ];
+  for (const { delivery, ending } of cases) {
+    const { settled, stopped, errors } = await attempted({ delivery, compose: never, send: never });
+    assert.deepEqual({ settled, stopped, errors }, { settled: [], stopped: [ending], errors: [] });
+  }
+});
+
+test("what this machine could not send is no attempt", async () => {
+  const unsent: TransportResult = {
+    observation: { kind: "failure", category: "network", requestSent: false },
+    ...{ responseSample: null, fields: {}, errorMessage: "connect EMFILE", durationMs: 0 },
+    shortage: "descriptors",
+  };
+  const composed = (): object => ({ headers: [], body: null });
+  const outcome = await attempted({ compose: composed, send: async () => unsent });
+  assert.deepEqual(outcome, { settled: [], stopped: [], short: ["descriptors"], errors: [] });
+});

@@ -1,0 +1,106 @@
+import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { noResponseFields } from "../../ports/transport.ts";
+import type { OutboundRequest, Shortage, Transport, TransportResult } from "../../ports/transport.ts";
+import type { Flight } from "../dispatch/flight.ts";
+import type { Flights } from "./flights.ts";
+import { type Addressee, addresseeOf } from "../message/addressee.ts";
+import type { Settler } from "./settle.ts";
+import type { Shortages } from "./shortages.ts";
+
+export interface AttemptsOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly flights: Pick<Flights, "add" | "end" | "settled">;
+  readonly settler: Pick<Settler, "attempted" | "stopped">;
+  readonly shortages: Pick<Shortages, "met">;
+}
+
+/** What became of a request, or why none was made. */
+type Ending = TransportResult | Exclude<Addressee, "right">;
+
+/**
+ * One attempt, from a leased delivery to its settlement: get the access token where there is one, build the request, send
+ * it, settle what came back. No database work happens here.
+ *
+ * This is the only way on which an event leaves, so this is where nobody else's event gets through.
+ */
+export class Attempts {
+  readonly #options: AttemptsOptions;
+
+  constructor(options: AttemptsOptions) {
+    this.#options = options;
+  }
+
+  /** Never calls the dispatcher back before it returned. */
+  start(flight: Flight): void {
+    this.#options.flights.add(flight);
+    this.#send(flight)
+      .then((ending) => this.#settle(flight, ending))
+      .catch((error: unknown) => {
+        const fields = { err: String(error), deliveryId: flight.delivery.id };
+        this.#options.telemetry.log.error(fields, "an attempt could not be made");
+        this.#settle(flight, notSent("the request could not be built"));
+      });
+  }
+
+  async #send(flight: Flight): Promise<Ending> {
+    const { transport, clock } = this.#options;
+    const { tokens } = flight.endpoint;
+    if (tokens !== null) {
+      const token = await tokens.token();
+      if (token.kind === "failed") return { ...notSent(token.detail), ...shortageIn(token) };
+      flight.accessToken = token.accessToken;
+    }
+    const request = buildRequest(flight, clock.now());
+    return typeof request === "string" ? request : transport.send(request);
+  }
+
+  #settle(flight: Flight, ending: Ending): void {
+    const { flights, settler, shortages } = this.#options;
+    if (!flights.end(flight)) return;
+    if (typeof ending === "string") settler.stopped(flight, ending);
+    else if (ending.shortage !== undefined) shortages.met(flight, ending.shortage);
+    else settler.attempted(flight, ending);
+    flights.settled();
+  }
+}
+
+/** The keys are those in force now, so a revoked key never signs a retry (TS16-69). */
+function buildRequest(
+  { delivery, endpoint, accessToken }: Flight,
+  now: number,
+): OutboundRequest | Exclude<Addressee, "right"> {
+  const { config } = endpoint;
+  const addressee = addresseeOf(delivery, config.webhook);
+  if (addressee !== "right") return addressee;
+  const { headers, body } = config.compose(delivery, now);
+  if (accessToken !== null) headers.push("Authorization", `Bearer ${accessToken}`);
+  return {
+    method: "POST",
+    origin: config.origin,
+    path: config.path,
+    headers,
+    body,
+    timeoutMs: attemptTimeoutMs(config.policy, delivery.progress.attemptCount + 1),
+    http2: config.http2,
+    clientCertificate: config.clientCertificate,
+  };
+}
+
+function shortageIn({ shortage }: { readonly shortage?: Shortage }): Pick<TransportResult, "shortage"> {
+  return shortage === undefined ? {} : { shortage };
+}
+
+/** No request left: counts as a failed attempt, so that it ends some day. */
+function notSent(errorMessage: string): TransportResult {
+  return {
+    observation: { kind: "failure", category: "network", requestSent: false },
+    responseSample: null,
+    fields: noResponseFields,
+    errorMessage,
+    durationMs: 0,
+  };
+}

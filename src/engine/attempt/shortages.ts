@@ -1,0 +1,81 @@
+import { releaseProbe } from "../../core/circuit-breaker.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { type Shortage, shortageTexts } from "../../ports/transport.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Flight } from "../dispatch/flight.ts";
+
+export interface ShortagesOptions {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly dispatcher: () => Pick<Dispatcher, "postponed" | "schedulePump">;
+}
+
+/**
+ * Requests that this machine could not make. Receivers have no part in it: the delivery goes back as it was, without an
+ * attempt, and is sent a little later. Whoever runs the machine hears of it.
+ */
+export class Shortages {
+  readonly #options: ShortagesOptions;
+  #last: { readonly shortage: Shortage; readonly atMs: number } | null = null;
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #untold = 0;
+  #pause: Timer | null = null;
+
+  constructor(options: ShortagesOptions) {
+    this.#options = options;
+  }
+
+  /** Nothing is sent for a moment, because any request would meet the same. */
+  get pausing(): boolean {
+    return this.#pause !== null;
+  }
+
+  /** What this machine was short of a moment ago; null when it was short of nothing. */
+  get current(): Shortage | null {
+    if (this.#last === null || this.#options.clock.monotonicMs() - this.#last.atMs > shownMs) return null;
+    return this.#last.shortage;
+  }
+
+  /** The request of a flight could not be made. */
+  met(flight: Flight, shortage: Shortage): void {
+    const { clock, telemetry, dispatcher } = this.#options;
+    this.#last = { shortage, atMs: clock.monotonicMs() };
+    telemetry.metrics.alarmed("local_shortage");
+    this.#tell(shortage);
+    // Local ports run out towards one receiver; the others have theirs.
+    if (shortage !== "ports") this.#pauseAll();
+    if (flight.probe !== null) releaseProbe(flight.endpoint.circuit, flight.probe);
+    dispatcher().postponed(flight, clock.now() + pauseMs);
+  }
+
+  stop(): void {
+    this.#pause?.cancel();
+    this.#pause = null;
+  }
+
+  #pauseAll(): void {
+    const { clock, dispatcher } = this.#options;
+    this.#pause ??= clock.schedule(pauseMs, () => {
+      this.#pause = null;
+      dispatcher().schedulePump();
+    });
+  }
+
+  #tell(shortage: Shortage): void {
+    const { clock, telemetry } = this.#options;
+    this.#untold += 1;
+    if (clock.monotonicMs() - this.#toldAtMs < tellAgainMs) return;
+    telemetry.log.error(
+      { shortage, postponed: this.#untold },
+      `requests could not be made and are postponed: ${shortageTexts[shortage]}`,
+    );
+    this.#toldAtMs = clock.monotonicMs();
+    this.#untold = 0;
+  }
+}
+
+const pauseMs = 250;
+const tellAgainMs = 10_000;
+/** How long after the last one a shortage is reported: longer than a scrape or a probe takes to come round. */
+const shownMs = 60_000;

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import type { Priority } from "../../core/delivery.ts";
+import { standard } from "../../core/profiles/standard.ts";
+import type { LaneKey } from "../../core/webhook.ts";
+import type { ClaimedDelivery, ClaimResult, DeliveryStore } from "../../ports/store/deliveries.ts";
+import type { Metrics } from "../../ports/telemetry.ts";
+import { soleOwner } from "../cluster/ownership.ts";
+import type { CapacityLimits } from "./capacity.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import type { Flight } from "./flight.ts";
+import type { EndpointConfig } from "../endpoint/endpoint-config.ts";
+import { Endpoint } from "../endpoint/endpoint.ts";
+import { ManualClock } from "../manual-clock.fixture.ts";
+import type { Pace } from "../endpoint/pace.ts";
+import { TenantQueue } from "../endpoint/tenant-queue.ts";
+import { Wakeups } from "../endpoint/wakeups.ts";
+
+export interface EndpointDraft {
+  readonly host?: string;
+  readonly tenant?: string;
+  readonly ordering?: LaneKey["ordering"];
+  /** Quick unless said otherwise. */
+  readonly pace?: Pace;
+}
+
+/** A dispatcher whose lanes are filled by the test, and whose requests end when the test says so. */
+export class DispatchScene {
+  readonly clock = new ManualClock();
+  readonly dispatcher: Dispatcher;
+  /** Requests on their way, in the order in which they left. */
+  readonly flights: Flight[] = [];
+  /** The name of the endpoint of each request that ever left. */
+  readonly sent: string[] = [];
+  /** What a claim from one lane brings. */
+  claim: (key: LaneKey) => ClaimResult = () => assert.fail("nothing is claimed here");
+  readonly #tenantQueues = new Map<string, TenantQueue>();
+  #published = 0;
+
+  constructor(limits: Partial<CapacityLimits>) {
+    const { clock } = this;
+    this.dispatcher = new Dispatcher({
+      ...{ concurrency: 100, webhookConcurrency: 5, hostConcurrency: null, ...limits },
+      severalTenants: () => this.#tenantQueues.size > 1,
+      ...{ clock, wakeups: new Wakeups(clock), leaseMs, bufferBytesMax: 1_000_000 },
+      store: {
+        claim: async (requests: Parameters<DeliveryStore["claim"]>[0]) =>
+          requests.map(({ lane }) => this.claim(lane)),
+      } as Partial<DeliveryStore> as DeliveryStore,
+      telemetry: {
+        log: { debug() {}, info() {}, warn() {}, error() {} },
+        metrics: { rateLimited() {} } as unknown as Metrics,
+      },
+      attempts: {
+        start: (flight) => {
+          this.flights.push(flight);
+          this.sent.push(flight.endpoint.webhook.id);
+        },
+      },
+      settler: { withoutAttempt: () => assert.fail("every delivery has its body, and none expires") },
+      ...{ states: { circuitMoved() {} }, notes: null },
+      commits: { backlog: 0, trouble: null },
+      shortages: { pausing: false },
+      ownership: () => soleOwner,
+      backlog: () => ({ finished: true }),
+    });
+    this.dispatcher.start();
+  }
+
+  endpoint(name: string, draft: EndpointDraft = {}): Endpoint {
+    const config = configOf(name, draft.host ?? "one.example:443");
+    const endpoint = new Endpoint(config, {
+      tenantQueue: this.tenantQueue(draft.tenant ?? "default"),
+      now: this.clock.now(),
+      owned: true,
+      wakes: {
+        endpointWoke: (woken) => this.dispatcher.considerEndpoint(woken),
+        laneWoke: (woken) => this.dispatcher.consider(woken),
+        tenantQueueWoke: (woken) => this.dispatcher.considerTenantQueue(woken),
+      },
+    });
+    endpoint.pace = draft.pace ?? "quick";
+    endpoint.lane({ webhookId: name, ordering: draft.ordering ?? "none", eventType: null });
+    return endpoint;
+  }
+
+  tenantQueue(tenantId: string): TenantQueue {
+    const known = this.#tenantQueues.get(tenantId);
+    if (known !== undefined) return known;
+    const tenantQueue = new TenantQueue(tenantId, (woken) => this.dispatcher.considerTenantQueue(woken));
+    this.#tenantQueues.set(tenantId, tenantQueue);
+    return tenantQueue;
+  }
+
+  /** Puts deliveries into the lane of an endpoint and lets the dispatcher send what may go. */
+  async publish(endpoint: Endpoint, count = 1): Promise<void> {
+    const [lane] = endpoint.lanes.values();
+    assert.ok(lane !== undefined);
+    for (let n = 0; n < count; n += 1) lane.push(this.delivery("normal"), this.clock.now() + leaseMs);
+    this.dispatcher.consider(lane);
+    await this.clock.turn();
+  }
+
+  /** The oldest request to the endpoint is answered, and what is settled is committed. */
+  async answer(endpoint: Endpoint, pace: Pace = "quick"): Promise<void> {
+    const index = this.flights.findIndex((flight) => flight.endpoint === endpoint);
+    const [flight] = this.flights.splice(index, 1);
+    assert.ok(index !== -1 && flight !== undefined, `no request to ${endpoint.webhook.id} is on its way`);
+    this.dispatcher.answered(flight, pace);
+    this.dispatcher.settled(flight, null);
+    await this.clock.turn();
+  }
+
+  /** As a change of the webhook does. */
+  async change(
+    endpoint: Endpoint,
+    to: { readonly host?: string; readonly status?: "active" | "disabled" },
+  ): Promise<void> {
+    const { config } = endpoint;
+    const webhook = { ...config.webhook, status: to.status ?? config.webhook.status };
+    endpoint.reconfigure({ ...config, host: to.host ?? config.host, webhook });
+    this.dispatcher.considerEndpoint(endpoint);
+    await this.clock.turn();
+  }
+
+  /** Names of the endpoints to which requests are on their way, in alphabetical order. */
+  inFlight(): string[] {
+    return this.flights.map(({ endpoint }) => endpoint.webhook.id).toSorted((a, b) => a.localeCompare(b));
+  }
+
+  /** Only what the dispatcher looks at. */
+  delivery(priority: Priority = "normal"): ClaimedDelivery {
+    this.#published += 1;
+    return {
+      ...{
+        lease: { ref: this.#published, deliveryId: "", leaseToken: 1 },
+        priority,
+        body: Buffer.from("{}"),
+      },
+      progress: { createdAt: this.clock.now(), dueAt: this.clock.now() },
+    } as unknown as ClaimedDelivery;
+  }
+}
+
+/** Only what the dispatcher looks at. */
+function configOf(name: string, host: string): EndpointConfig {
+  const { ageMsMax, circuitBreaker } = standard;
+  return {
+    ...{ host, webhook: { id: name, status: "active", url: `https://${host}/` } },
+    policy: { ageMsMax, circuitBreaker, rateLimit: null },
+  } as unknown as EndpointConfig;
+}
+
+const leaseMs = 300_000;

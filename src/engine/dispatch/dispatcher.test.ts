@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Priority } from "../../core/delivery.ts";
+import type { ClaimedDelivery, DeliveryStore, Lease } from "../../ports/store/deliveries.ts";
+import type { Metrics } from "../../ports/telemetry.ts";
+import { soleOwner } from "../cluster/ownership.ts";
+import { DispatchScene } from "./dispatch-scene.fixture.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { Lane } from "../endpoint/lane.ts";
+import { ManualClock } from "../manual-clock.fixture.ts";
+import { TenantQueue } from "../endpoint/tenant-queue.ts";
+import { Wakeups } from "../endpoint/wakeups.ts";
+
+const leaseMs = 300_000;
+const hourMs = 3_600_000;
+
+/** A dispatcher over a store that only takes leases back, for what happens between a lane and its leases. */
+function newDispatcher(clock: ManualClock, released: Lease[] = []) {
+  const store = {
+    release: async (leases: readonly Lease[]) => void released.push(...leases),
+    claim: async () => assert.fail("nothing is claimed here"),
+  } as unknown as DeliveryStore;
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  return new Dispatcher({
+    ...{ store, clock, wakeups: new Wakeups(clock), leaseMs },
+    telemetry: { log, metrics: {} as Metrics },
+    severalTenants: () => false,
+    ...{ concurrency: 10, webhookConcurrency: 5, hostConcurrency: null, bufferBytesMax: 1_000_000 },
+    attempts: { start: () => assert.fail("nothing is sent here") },
+    settler: { withoutAttempt: () => assert.fail("every delivery has its body, and none expires") },
+    ...{ states: { circuitMoved() {} }, notes: null },
+    commits: { backlog: 0, trouble: null },
+    shortages: { pausing: false },
+    ownership: () => soleOwner,
+    backlog: () => ({ finished: true }),
+  });
+}
+
+/** Only what a lane asks of its endpoint. */
+function newLane(ordering: "none" | "strict", woken: Lane[] = []): Lane {
+  const endpoint = { owned: true, laneWoke: (lane: Lane) => woken.push(lane) } as unknown as Endpoint;
+  return new Lane({ webhookId: "webhook-1", ordering, eventType: null }, endpoint);
+}
+
+/** Only what a lane looks at. */
+function delivery(priority: Priority = "normal"): ClaimedDelivery {
+  return {
+    ...{ lease: { ref: 1, leaseToken: 1 }, priority, body: Buffer.from("{}") },
+    progress: { createdAt: 0 },
+  } as unknown as ClaimedDelivery;
+}
+
+test("I-18 a lane whose lease was lost is looked at when the lease ends, also when the clock was set back", () => {
+  const clock = new ManualClock();
+  const dispatcher = newDispatcher(clock);
+  const woken: Lane[] = [];
+  const lane = newLane("none", woken);
+  dispatcher.lost({ lane });
+  clock.wallOffsetMs = -hourMs;
+  clock.advance(hourMs);
+  assert.deepEqual(woken, [], "the lease is a wall-clock time and still runs");
+  clock.advance(leaseMs);
+  assert.deepEqual(woken, [lane]);
+});
+
+test("I-20 a delivery that is committed after the stop gives its lease back, and the stop waits for it", async () => {
+  const clock = new ManualClock();
+  const released: Lease[] = [];
+  const dispatcher = newDispatcher(clock, released);
+  const lane = newLane("none");
+  lane.reserved = 1;
+  await dispatcher.stop([]);
+  const late = delivery();
+  dispatcher.reservations.accept(lane, late);
+  await dispatcher.released();
+  assert.deepEqual(released, [late.lease]);
+  assert.equal(lane.releasing, 0);
+});
+
+test("an ordered lane takes its turn at the priority of its head, and as a normal one while that is not known", () => {
+  const lane = newLane("strict");
+  assert.equal(lane.headTier(), -1);
+  lane.markAllMore();
+  assert.equal(lane.headTier(), 1, "what waits in the store may have any priority");
+  lane.push(delivery("high"), leaseMs);
+  assert.equal(lane.headTier(), 0);
+  lane.take();
+  lane.push(delivery("low"), leaseMs);
+  assert.equal(lane.headTier(), 2);
+});
+
+test("a flood of high priority goes first, and lower ones get a turn among every eight", () => {
+  const tenantQueue = new TenantQueue("default", () => {});
+  const endpoint = (name: string): Endpoint => ({ name, readyTier: -1 }) as unknown as Endpoint;
+  const high = [endpoint("a"), endpoint("b")];
+  const normal = endpoint("normal");
+  const low = endpoint("low");
+  const tiers = new Map([
+    [high[0] as Endpoint, 0],
+    [high[1] as Endpoint, 0],
+    [normal, 1],
+    [low, 2],
+  ]);
+  for (const [one, tier] of tiers) tenantQueue.enqueue(one, tier);
+  const served: unknown[] = [];
+  for (let turn = 0; turn < 16; turn += 1) {
+    const next = tenantQueue.next() as Endpoint;
+    served.push(high.includes(next) ? "high" : (next as unknown as { name: string }).name);
+    tenantQueue.enqueue(next, tiers.get(next) ?? 0);
+  }
+  assert.equal(served.filter((name) => name === "high").length, 12);
+  assert.equal(served.filter((name) => name === "normal").length, 2);
+  assert.equal(served.filter((name) => name === "low").length, 2);
+});
+
+test("slow endpoints with a backlog do not keep the places that they share from one that waits", async () => {
+  for (const tenants of [
+    ["t", "t", "t"],
+    ["t", "u", "v"],
+  ]) {
+    const scene = new DispatchScene({ concurrency: 4 });
+    const [a, b, waiting] = ["a", "b", "waiting"].map((name, index) =>
+      scene.endpoint(name, { pace: "unknown", tenant: tenants[index] ?? "" }),
+    );
+    assert.ok(a !== undefined && b !== undefined && waiting !== undefined);
+    for (const endpoint of [a, b]) await scene.publish(endpoint, 20);
+    for (let n = 0; n < 5; n += 1) await scene.publish(waiting);
+    for (let n = 0; n < 12; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), "slow");
+    const turns = scene.sent.filter((name) => name === "waiting").length;
+    assert.ok(turns >= 3, scene.sent.join(" "));
+  }
+});
+
+test("an endpoint that waits for a shared place stands in line once, however much is published for it", async () => {
+  const scene = new DispatchScene({ concurrency: 4 });
+  const [a, b, busy, late] = ["a", "b", "busy", "late"].map((name) =>
+    scene.endpoint(name, { pace: "unknown", tenant: name }),
+  );
+  assert.ok(a !== undefined && b !== undefined && busy !== undefined && late !== undefined);
+  for (const endpoint of [a, b]) await scene.publish(endpoint, 20);
+  for (let n = 0; n < 30; n += 1) await scene.publish(busy);
+  await scene.publish(late);
+  for (let n = 0; n < 6; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), "slow");
+  assert.ok(scene.sent.includes("late"), scene.sent.join(" "));
+});
+
+test("an endpoint that waits for a shared place keeps its turn when a place ends that is not one of them", async () => {
+  const scene = new DispatchScene({ concurrency: 5 });
+  const [a, b, first, second] = ["a", "b", "first", "second"].map((name) =>
+    scene.endpoint(name, { pace: "unknown" }),
+  );
+  assert.ok(a !== undefined && b !== undefined && first !== undefined && second !== undefined);
+  const quick = scene.endpoint("quick");
+  await scene.publish(a, 2);
+  for (const endpoint of [b, first, second, quick, quick]) await scene.publish(endpoint);
+  for (let n = 0; n < 2; n += 1) await scene.answer(quick);
+  await scene.answer(a, "slow");
+  assert.deepEqual(scene.inFlight(), ["a", "b", "first"]);
+});

@@ -1,0 +1,400 @@
+import { attemptTimeoutMsMax } from "../../core/delivery-policy.ts";
+import type { DeliveryEvent } from "../../core/delivery-state.ts";
+import type { Lease } from "../../ports/store/deliveries.ts";
+import { Capacity } from "./capacity.ts";
+import type { DispatcherOptions } from "./dispatcher-options.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { Fifo } from "../endpoint/fifo.ts";
+import type { Flight } from "./flight.ts";
+import { closedGate } from "../endpoint/gates.ts";
+import type { ClosedGate } from "../endpoint/gates.ts";
+import { LaneBuffers } from "./lane-buffers.ts";
+import type { Lane } from "../endpoint/lane.ts";
+import { type SendPermit, SendPermits, type SendPermitsOptions } from "./send-permits.ts";
+import type { Pace } from "../endpoint/pace.ts";
+import { Reservations } from "./reservations.ts";
+import type { TenantQueue } from "../endpoint/tenant-queue.ts";
+import { type Unsendable, unsendable } from "./unsendable.ts";
+import type { Sleeper } from "../endpoint/wakeups.ts";
+
+/**
+ * Decides what is sent next.
+ *
+ * It works on lanes, never on a flat list: tenants take turns, a tenant's endpoints take turns (high priority first),
+ * an endpoint's lanes take turns. A closed lane is in no list and costs nothing, however much waits in it; it comes
+ * back by a wake-up, an answer or a change of its webhook. Memory holds a few deliveries per open lane, the store the
+ * rest.
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #round = new Fifo<TenantQueue>();
+  readonly #capacity: Capacity;
+  readonly #buffers: LaneBuffers;
+  readonly #permits: SendPermits;
+  /** What is published goes straight into memory where it may. */
+  readonly reservations: Reservations;
+  #pumpScheduled = false;
+  #running = false;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#capacity = new Capacity({
+      ...options,
+      recall: (endpoint) => this.#enlist(endpoint),
+      resume: (tenantQueue) => this.#enqueueTenantQueue(tenantQueue),
+    });
+    const close: SendPermitsOptions["close"] = (endpoint, gate, now) => this.#close(endpoint, gate, now);
+    this.#permits = new SendPermits({ ...options, close });
+    this.#buffers = new LaneBuffers({ ...options, dispatcher: this });
+    this.reservations = new Reservations({
+      ...{ clock: options.clock, buffers: this.#buffers, dispatcher: this },
+      ...{ ownership: options.ownership, backlog: options.backlog },
+    });
+  }
+
+  /** Requests on their way. */
+  get inFlight(): number {
+    return this.#capacity.inFlight;
+  }
+
+  get running(): boolean {
+    return this.#running;
+  }
+
+  start(): void {
+    this.#running = true;
+    this.schedulePump();
+  }
+
+  /** Sends nothing new from now on and gives buffered deliveries back. */
+  async stop(endpoints: Iterable<Endpoint>): Promise<void> {
+    this.#running = false;
+    await this.#buffers.giveBackAll(endpoints);
+  }
+
+  /** Gives up requests that are still on their way at the end. */
+  letGo(leases: readonly Lease[]): Promise<void> {
+    return this.#buffers.letGo(leases);
+  }
+
+  /** Resolves once everything that was given back is in the store. */
+  released(): Promise<void> {
+    return this.#buffers.released();
+  }
+
+  // ---- what others say ----------------------------------------------------------------------------------------
+
+  /** The lane may have something to send: list it unless a gate is closed. */
+  consider(lane: Lane): void {
+    if (!this.#running || !lane.endpoint.owned) return;
+    const tier = lane.headTier();
+    if (tier === -1 || (lane.ordered && this.#headWaits(lane))) return;
+    lane.endpoint.list(lane, tier);
+    this.#enlist(lane.endpoint);
+  }
+
+  /** A claim brought something for the lane, or what it gave back is in the store. */
+  refilled(lane: Lane): void {
+    if (this.#running && lane.endpoint.owned) this.consider(lane);
+    else this.giveBack(lane);
+  }
+
+  /** The rate limit of a tenant lets something through again, or was changed. */
+  considerTenantQueue(tenantQueue: TenantQueue): void {
+    tenantQueue.wakeAt = null;
+    this.#enqueueTenantQueue(tenantQueue);
+    this.schedulePump();
+  }
+
+  /** Gates of the endpoint may have opened: look at it now, whatever it was waiting for. */
+  considerEndpoint(endpoint: Endpoint): void {
+    endpoint.wakeAt = null;
+    for (const lane of endpoint.lanes.values()) this.consider(lane);
+  }
+
+  /** A delivery of the lane was committed and not leased: the store holds it, due at `dueAt`. */
+  stored(lane: Lane, due: { readonly tier: number; readonly dueAt: number }): void {
+    if (!lane.endpoint.owned) {
+      if (this.#running) this.#options.ownership().wanted(lane.key.webhookId);
+      return;
+    }
+    if (due.dueAt > this.#options.clock.now()) {
+      this.#options.wakeups.at(lane, due.dueAt);
+      return;
+    }
+    lane.markMore(due.tier);
+    this.consider(lane);
+  }
+
+  /** The request of a flight has ended; its place is free. Called before settling. */
+  answered(flight: Flight, pace: Pace): void {
+    const { endpoint } = flight;
+    endpoint.pace = pace;
+    this.#capacity.end(flight);
+    if (!flight.lane.ordered) flight.lane.inFlight -= 1;
+    // Before the one that had a place until now, or those with a backlog would keep the shared places among them.
+    this.#capacity.recallNext();
+    if (flight.probe === null) this.#enlist(endpoint);
+    else this.considerEndpoint(endpoint);
+    this.schedulePump();
+  }
+
+  /** The settlement is committed (or the lease was lost): an ordered lane may go on; a retry waits in the store. */
+  settled(flight: Flight, retryAt: number | null): void {
+    const { lane } = flight;
+    if (lane.ordered) {
+      lane.inFlight -= 1;
+      lane.freedAt = this.#options.clock.now();
+      if (retryAt !== null) this.giveBack(lane);
+    }
+    if (retryAt !== null) this.stored(lane, { tier: lane.tier(flight.delivery.priority), dueAt: retryAt });
+    else if (lane.ordered) this.consider(lane);
+    this.schedulePump();
+  }
+
+  /**
+   * The settlement was not written: the holder of the lease decides, and without a holder the lease runs out. Until
+   * then an ordered lane stands still, because its head is neither here nor free.
+   */
+  lost({ lane }: Pick<Flight, "lane">): void {
+    const { wakeups, clock, leaseMs, ownership } = this.#options;
+    // Another process owns the endpoint and everything in its lanes.
+    if (!lane.endpoint.owned || !ownership().holds()) {
+      if (lane.ordered) lane.inFlight -= 1;
+      return;
+    }
+    const leaseEndsAt = clock.now() + leaseMs;
+    const { lostForgotten } = lane;
+    if (lane.ordered) lane.lost += 1;
+    // Not the lane itself, which would forget this for an earlier wake-up.
+    const sleeper: Sleeper = {
+      wakeAt: null,
+      wake: (now) => {
+        // The clock was set back: the lease, whose end is a wall-clock time, still runs.
+        if (now < leaseEndsAt) return wakeups.at(sleeper, leaseEndsAt);
+        if (lane.ordered && lane.lostForgotten === lostForgotten) {
+          lane.inFlight -= 1;
+          lane.lost -= 1;
+        }
+        lane.wake();
+      },
+    };
+    wakeups.at(sleeper, leaseEndsAt);
+    this.schedulePump();
+  }
+
+  /** The memory of the lane does not fit the store: it is forgotten, and the lane is claimed again. */
+  reread(lane: Lane): void {
+    lane.forgetLost();
+    this.giveBack(lane);
+    lane.renew();
+    lane.markAllMore();
+    this.consider(lane);
+  }
+
+  /** No request was made, and nobody is to blame: the delivery goes back, and its endpoint rests until then. */
+  postponed(flight: Flight, until: number): void {
+    const { endpoint, lane } = flight;
+    this.answered(flight, endpoint.pace);
+    if (lane.ordered) lane.inFlight -= 1;
+    this.#options.wakeups.at(endpoint, until);
+    this.#buffers.putBack(lane, flight.delivery.lease);
+  }
+
+  /** Ordered lanes that sleep until their head is due look for another head. */
+  headsChanged(endpoint: Endpoint): void {
+    for (const lane of endpoint.lanes.values()) {
+      if (!lane.ordered || lane.wakeAt === null) continue;
+      lane.wakeAt = null;
+      lane.markAllMore();
+      this.consider(lane);
+    }
+  }
+
+  /** Gives the buffered deliveries of a lane back to the store. */
+  giveBack(lane: Lane): void {
+    this.#buffers.giveBack(lane);
+  }
+
+  schedulePump(): void {
+    if (this.#pumpScheduled || !this.#running) return;
+    this.#pumpScheduled = true;
+    queueMicrotask(this.#pump);
+  }
+
+  // ---- the round ----------------------------------------------------------------------------------------------
+
+  readonly #pump = (): void => {
+    this.#pumpScheduled = false;
+    if (!this.#running || !this.#options.ownership().holds()) return;
+    const now = this.#options.clock.now();
+    while (!this.#capacity.isExhausted && !this.#buffers.busy) {
+      if (this.#isCongested()) break;
+      const tenantQueue = this.#round.shift();
+      if (tenantQueue === undefined) {
+        if (this.#capacity.recallNext()) continue;
+        break;
+      }
+      tenantQueue.queued = false;
+      if (tenantQueue.wakeAt !== null) {
+        this.#capacity.tenantSleeps(tenantQueue);
+        continue;
+      }
+      if (this.#capacity.isUsedUp(tenantQueue)) {
+        this.#capacity.park(tenantQueue);
+        continue;
+      }
+      const endpoint = tenantQueue.next();
+      if (endpoint === undefined) continue;
+      this.#enqueueTenantQueue(tenantQueue);
+      const { waitsAt } = endpoint;
+      this.#serve(endpoint, now);
+      if (waitsAt !== null) this.#capacity.served(endpoint, waitsAt);
+    }
+    this.#buffers.claim();
+  };
+
+  /** Too much waits to be committed, or this machine lacks something: nothing more is sent for now. */
+  #isCongested(): boolean {
+    const { commits, shortages } = this.#options;
+    return commits.backlog > uncommittedMax || commits.trouble !== null || shortages.pausing;
+  }
+
+  /** Takes up to `quantum` deliveries of one endpoint. */
+  #serve(endpoint: Endpoint, now: number): void {
+    const gate = closedGate(endpoint, now);
+    if (gate !== null) {
+      this.#close(endpoint, gate, now);
+      return;
+    }
+    endpoint.gateLog?.opened(now);
+    const inFlightBefore = endpoint.inFlight;
+    for (let taken = 0; taken < quantum; taken += 1) {
+      if (this.#capacity.isUsedUp(endpoint.tenantQueue)) break;
+      if (this.#capacity.refuses(endpoint)) return;
+      const lane = endpoint.nextLane();
+      if (lane === undefined) return;
+      if (this.#serveLane(lane, now)) continue;
+      if (endpoint.tenantQueue.wakeAt !== null) this.#putBack(lane, endpoint.inFlight > inFlightBefore);
+      return;
+    }
+    this.#enlist(endpoint);
+  }
+
+  /** The tenant's limit is used up: lanes and endpoints keep their places in line, or some would never be served. */
+  #putBack(lane: Lane, wasServed: boolean): void {
+    const { endpoint } = lane;
+    endpoint.putBack(lane, lane.headTier());
+    if (wasServed) this.#enlist(endpoint);
+    else endpoint.tenantQueue.putBack(endpoint, endpoint.listedTier());
+  }
+
+  /** Sends one delivery of the lane. False when the endpoint must stop for now. */
+  #serveLane(lane: Lane, now: number): boolean {
+    if (lane.claimsFirst()) {
+      this.#buffers.request(lane);
+      // Buffered deliveries do not wait for the answer: a steady stream of publishes would otherwise starve them.
+      if (lane.buffered === 0) return true;
+    }
+    const head = lane.peek();
+    if (head === undefined) return true;
+    if (now > lane.leasedUntil - leaseReserveMs) {
+      this.giveBack(lane);
+      this.consider(lane);
+      return true;
+    }
+    if (lane.ordered && head.progress.dueAt > now) {
+      this.giveBack(lane);
+      lane.more[0] = false;
+      // A wake-up that the clock jumped over has not come yet; the lane would look again and again until it does.
+      lane.wakeAt = null;
+      this.#options.wakeups.at(lane, head.progress.dueAt);
+      return true;
+    }
+    const { endpoint } = lane;
+    if (now - head.progress.createdAt > endpoint.policy.ageMsMax)
+      return this.#drop(lane, { kind: "expired" });
+    const why = unsendable(head, endpoint.policy);
+    if (why !== null) return this.#drop(lane, why);
+    const permit = this.#permits.ask(endpoint, now);
+    if (permit === undefined) {
+      if (endpoint.tenantQueue.wakeAt === null) this.consider(lane);
+      return false;
+    }
+    this.#start(lane, permit, now);
+    return true;
+  }
+
+  #start(lane: Lane, { probe }: SendPermit, now: number): void {
+    const delivery = this.#buffers.take(lane);
+    if (delivery === undefined) return;
+    const { endpoint } = lane;
+    const place = this.#capacity.begin(endpoint);
+    lane.inFlight += 1;
+    if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
+    this.consider(lane);
+    const { url } = endpoint.webhook;
+    const flight = { delivery, lane, endpoint, startedAt: now, url, probe, place, accessToken: null };
+    this.#options.attempts.start(flight);
+  }
+
+  #drop(lane: Lane, why: DeliveryEvent<"expired"> | Unsendable): boolean {
+    const delivery = this.#buffers.take(lane);
+    if (delivery !== undefined) {
+      lane.inFlight += 1;
+      this.#options.settler.withoutAttempt(delivery, lane, why);
+    }
+    this.consider(lane);
+    // Ending it may have disabled the webhook: its gates are looked at again before its other lanes are.
+    this.#enlist(lane.endpoint);
+    return false;
+  }
+
+  /** A delivery that was settled without a request. */
+  dropped(lane: Lane): void {
+    lane.inFlight -= 1;
+    this.consider(lane);
+  }
+
+  /** False when the endpoint will not be looked at soon. */
+  #enlist(endpoint: Endpoint): boolean {
+    if (!this.#running || endpoint.wakeAt !== null || this.#capacity.isFull(endpoint)) return false;
+    const { tenantQueue } = endpoint;
+    const tier = endpoint.listedTier();
+    if (tier === -1) return false;
+    tenantQueue.enqueue(endpoint, tier);
+    this.#enqueueTenantQueue(tenantQueue);
+    this.schedulePump();
+    return tenantQueue.wakeAt === null && !tenantQueue.parked;
+  }
+
+  /** An ordered lane has a delivery on its way, or its head waits for a retry: nothing may overtake it. */
+  #headWaits(lane: Lane): boolean {
+    return lane.inFlight > 0 || (lane.wakeAt !== null && lane.wakeAt > this.#options.clock.now());
+  }
+
+  #enqueueTenantQueue(tenantQueue: TenantQueue): void {
+    if (tenantQueue.queued || tenantQueue.parked || tenantQueue.wakeAt !== null) return;
+    tenantQueue.queued = true;
+    this.#round.push(tenantQueue);
+  }
+
+  /** Closes an endpoint until a time. When that is far, its lanes give back what they hold. */
+  #close(endpoint: Endpoint, gate: ClosedGate, now: number): void {
+    endpoint.noteClosed(gate, now);
+    if (gate.until !== null) this.#options.wakeups.at(endpoint, gate.until);
+    if (gate.until !== null && gate.until - now < keepBufferMs) return;
+    for (const lane of endpoint.lanes.values()) this.giveBack(lane);
+    endpoint.unlistLanes();
+  }
+}
+
+/** A delivery is sent only while its lease outlasts the longest request. */
+const leaseReserveMs = attemptTimeoutMsMax + 10_000;
+/** Deliveries taken from one endpoint before the next tenant's turn. */
+const quantum = 4;
+const laneRefillBelow = 8;
+/** Settlements that may wait for a commit before nothing more is sent; reached only when the store stands still. */
+const uncommittedMax = 5_000;
+/** A gate that opens within this time does not empty its lanes. */
+const keepBufferMs = 1_000;

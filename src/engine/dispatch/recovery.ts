@@ -1,0 +1,92 @@
+import type { LaneKey } from "../../core/webhook.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { DeliveryStore } from "../../ports/store/deliveries.ts";
+import type { WebhookStore } from "../../ports/store/webhooks.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Directory } from "../endpoint/directory.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { restoreRuntimeState } from "../endpoint/runtime-state.ts";
+
+/** Puts every stored webhook into service, with the keys of its tenant and what was known of its endpoint. */
+export async function loadWebhooks(store: WebhookStore, directory: Directory): Promise<void> {
+  const tenantsSeen = new Set<string>();
+  for (let after: string | null = null; ; ) {
+    const page = await store.page({ after, limit: webhooksPage });
+    for (const { webhook, secrets, runtime } of page) {
+      const { tenantId } = webhook;
+      if (!tenantsSeen.has(tenantId)) {
+        tenantsSeen.add(tenantId);
+        directory.applyTenantKeys({ tenantId, keys: await store.tenantKeys(tenantId) });
+      }
+      const endpoint = directory.apply({ webhook, secrets });
+      if (runtime !== null) restoreRuntimeState(endpoint, runtime);
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < webhooksPage) return;
+    after = last.webhook.id;
+  }
+}
+
+export interface BacklogReaderOptions {
+  readonly store: DeliveryStore;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly directory: Directory;
+  readonly dispatcher: Pick<Dispatcher, "consider">;
+}
+
+/**
+ * Finds, after a start, the lanes that have work: names of lanes, a page at a time, beside new work. What is in them is
+ * read when their turn comes, so that a million waiting deliveries neither fill memory nor hold up the first one.
+ */
+export class BacklogReader {
+  readonly #options: BacklogReaderOptions;
+  #reading: Promise<void> = Promise.resolve();
+  #retry: Timer | null = null;
+  #stopped = false;
+  /** Every lane with work is known: until then a lane that seems empty may hold older deliveries in the store. */
+  finished = false;
+
+  constructor(options: BacklogReaderOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#reading = this.#read();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#retry?.cancel();
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const { store, clock, telemetry } = this.#options;
+    try {
+      for (let after: string | null = null; !this.#stopped; ) {
+        const page = await store.lanesWithWork({ after, limit: lanesPage });
+        for (const key of page.lanes) this.#lookInto(key);
+        if (page.next === null) {
+          this.finished = true;
+          return;
+        }
+        after = page.next;
+      }
+    } catch (error) {
+      telemetry.log.error({ err: String(error) }, "reading the backlog failed; trying again");
+      if (!this.#stopped) this.#retry = clock.schedule(retryMs, () => this.start());
+    }
+  }
+
+  #lookInto(key: LaneKey): void {
+    const lane = this.#options.directory.get(key.webhookId)?.lane(key);
+    if (lane === undefined) return;
+    lane.markAllMore();
+    this.#options.dispatcher.consider(lane);
+  }
+}
+
+const webhooksPage = 1_000;
+const lanesPage = 500;
+const retryMs = 1_000;

@@ -1,0 +1,83 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
+import { closedGate } from "../endpoint/gates.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { LaneBuffers } from "./lane-buffers.ts";
+import type { BacklogReader } from "./recovery.ts";
+import type { Ownership } from "../cluster/ownership.ts";
+import type { Lane } from "../endpoint/lane.ts";
+
+export interface ReservationsOptions {
+  readonly clock: Clock;
+  readonly buffers: LaneBuffers;
+  readonly dispatcher: Pick<Dispatcher, "running" | "consider">;
+  readonly ownership: () => Pick<Ownership, "holds" | "owned">;
+  readonly backlog: () => Pick<BacklogReader, "finished">;
+}
+
+/**
+ * The short way of a new delivery: leased by the transaction that stores it, and sent from memory without being read
+ * back. A place is reserved right before the commit and taken, or returned, right after it.
+ */
+export class Reservations {
+  readonly #options: ReservationsOptions;
+
+  constructor(options: ReservationsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * May a delivery that is about to be committed be leased and kept in memory? Only when nothing older of the lane is
+   * left in the store, so that order and priority hold, and while there is room.
+   */
+  reserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
+    if (this.#mayReserve(lane, delivery)) {
+      lane.reserved += 1;
+      return true;
+    }
+    // The store will hold this one, so nothing later of the same commit may be kept in memory and overtake it.
+    if (lane.ordered) lane.markMore(0);
+    return false;
+  }
+
+  #mayReserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
+    const { buffers, clock } = this.#options;
+    if (!lane.endpoint.owned || !this.#isRunning() || lane.claiming || lane.releasing > 0) return false;
+    for (let tier = lane.ordered ? 0 : delivery.tier; tier <= delivery.tier; tier += 1) {
+      if (lane.more[tier as 0 | 1 | 2]) return false;
+    }
+    if (lane.ordered && (lane.wakeAt !== null || !this.#isBacklogKnown())) return false;
+    if (lane.buffered + lane.reserved >= laneBufferMax) return false;
+    if (!buffers.hasRoom(delivery.bytes)) return false;
+    return closedGate(lane.endpoint, clock.now()) === null;
+  }
+
+  #isRunning(): boolean {
+    const { dispatcher, ownership } = this.#options;
+    return dispatcher.running && ownership().holds();
+  }
+
+  /** Every lane that had work when the process started is known. With several processes an endpoint brings its lanes along. */
+  #isBacklogKnown(): boolean {
+    const { backlog, ownership } = this.#options;
+    return backlog().finished || ownership().owned() !== null;
+  }
+
+  /** The reserved delivery was committed. */
+  accept(lane: Lane, delivery: ClaimedDelivery): void {
+    const { buffers, dispatcher } = this.#options;
+    const isLate = lane.unreserve();
+    buffers.push(lane, delivery);
+    // A commit may end after the engine was told to stop and gave everything else back.
+    if (isLate || !lane.endpoint.owned || !this.#isRunning()) buffers.giveBack(lane);
+    dispatcher.consider(lane);
+  }
+
+  /** The reserved delivery was not committed. */
+  cancel(lane: Lane): void {
+    lane.unreserve();
+    this.#options.dispatcher.consider(lane);
+  }
+}
+
+const laneBufferMax = 256;

@@ -1,0 +1,197 @@
+import { findProfile } from "../../core/profiles/index.ts";
+import type { RateLimitConfig } from "../../core/profile.ts";
+import type { Webhook } from "../../core/webhook.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { SecretBox } from "../../ports/secret-box.ts";
+import type { StoredSecret } from "../../ports/store/webhooks.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { AccessTokens } from "../credentials/access-tokens.ts";
+import type { OAuth2Credentials } from "../credentials/stored-credentials.ts";
+import { buildEndpointConfig } from "./endpoint-config.ts";
+import type { EndpointConfig } from "./endpoint-config.ts";
+import { Endpoint } from "./endpoint.ts";
+import type { EndpointWakes } from "./endpoint.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import type { TenantAllowances } from "../cluster/tenant-allowances.ts";
+import { TenantQueue } from "./tenant-queue.ts";
+import type { Sleeper, Wakeups } from "./wakeups.ts";
+
+export interface DirectoryOptions {
+  readonly clock: Clock;
+  readonly secretBox: SecretBox;
+  readonly telemetry: Telemetry;
+  readonly wakeups: Wakeups;
+  readonly userAgent: string;
+  readonly requestOrigin: string;
+  readonly accessTokens: (credentials: OAuth2Credentials) => AccessTokens;
+  readonly wakes: EndpointWakes;
+  /** New endpoints are served by this process (ownership/). */
+  readonly ownsAll: boolean;
+  /** Null where a tenant's limit is divided among the workers. */
+  readonly allowances: TenantAllowances | null;
+}
+
+/** Every webhook that is not deleted, as a running endpoint, with the tenants they belong to. */
+export class Directory {
+  readonly #options: DirectoryOptions;
+  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #tenantQueues = new Map<string, TenantQueue>();
+  /** How many webhooks each tenant has that has any. */
+  readonly #webhooksOf = new Map<string, number>();
+  readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
+  readonly #tenantLimits = new Map<string, RateLimitConfig>();
+  #workers = 1;
+  readonly #rotations = new Map<string, Sleeper>();
+  readonly subscriptions = new Subscriptions();
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options;
+  }
+
+  get(id: string): Endpoint | undefined {
+    return this.#endpoints.get(id);
+  }
+
+  all(): IterableIterator<Endpoint> {
+    return this.#endpoints.values();
+  }
+
+  get size(): number {
+    return this.#endpoints.size;
+  }
+
+  /** More than one tenant has webhooks. */
+  get hasSeveralTenants(): boolean {
+    return this.#webhooksOf.size > 1;
+  }
+
+  /** Puts a new or changed webhook into service. */
+  apply(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): Endpoint {
+    const config = this.#build(change.webhook, change.secrets);
+    const existing = this.#endpoints.get(change.webhook.id);
+    if (existing !== undefined) {
+      this.subscriptions.remove(existing);
+      this.#reconfigure(existing, config);
+      this.subscriptions.add(existing);
+      return existing;
+    }
+    const endpoint = new Endpoint(config, {
+      tenantQueue: this.tenantQueue(change.webhook.tenantId),
+      now: this.#options.clock.now(),
+      wakes: this.#options.wakes,
+      owned: this.#options.ownsAll,
+    });
+    this.#reconfigure(endpoint, config);
+    this.#endpoints.set(change.webhook.id, endpoint);
+    this.#countWebhooks(change.webhook.tenantId, 1);
+    this.subscriptions.add(endpoint);
+    return endpoint;
+  }
+
+  remove(id: string): Endpoint | undefined {
+    const endpoint = this.#endpoints.get(id);
+    if (endpoint === undefined) return undefined;
+    this.#endpoints.delete(id);
+    this.#countWebhooks(endpoint.webhook.tenantId, -1);
+    this.subscriptions.remove(endpoint);
+    return endpoint;
+  }
+
+  applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
+    this.#tenantKeys.set(change.tenantId, change.keys);
+    for (const endpoint of this.subscriptions.endpoints(change.tenantId)) this.#rebuild(endpoint);
+  }
+
+  applyTenantLimit(change: { readonly tenantId: string; readonly rateLimit: RateLimitConfig | null }): void {
+    const { tenantId, rateLimit } = change;
+    if (rateLimit === null) this.#tenantLimits.delete(tenantId);
+    else this.#tenantLimits.set(tenantId, rateLimit);
+    const tenantQueue = this.tenantQueue(tenantId);
+    tenantQueue.limit(rateLimit === null ? null : partOf(rateLimit, this.#workers));
+    this.#options.allowances?.limit(tenantQueue, rateLimit);
+  }
+
+  /**
+   * So many workers serve webhooks of each tenant. Its limit is over all of them, so each one has an equal part: together
+   * they never exceed it, and fall short of it while they have unequal work. With a shared state it is what they keep to
+   * while that is away.
+   */
+  shareTenantLimits(workers: number): void {
+    if (workers === this.#workers) return;
+    this.#workers = workers;
+    for (const [tenantId, limit] of this.#tenantLimits)
+      this.tenantQueue(tenantId).limit(partOf(limit, workers));
+  }
+
+  tenantQueue(tenantId: string): TenantQueue {
+    let tenantQueue = this.#tenantQueues.get(tenantId);
+    if (tenantQueue === undefined) {
+      tenantQueue = new TenantQueue(tenantId, this.#options.wakes.tenantQueueWoke);
+      this.#tenantQueues.set(tenantId, tenantQueue);
+    }
+    return tenantQueue;
+  }
+
+  #countWebhooks(tenantId: string, by: 1 | -1): void {
+    const count = (this.#webhooksOf.get(tenantId) ?? 0) + by;
+    if (count > 0) this.#webhooksOf.set(tenantId, count);
+    else this.#webhooksOf.delete(tenantId);
+  }
+
+  #rebuild(endpoint: Endpoint): void {
+    this.#reconfigure(endpoint, this.#build(endpoint.webhook, endpoint.secrets));
+  }
+
+  /** Access tokens are kept as long as the client they were made for. */
+  #reconfigure(endpoint: Endpoint, config: EndpointConfig): void {
+    const { oauth2 } = config;
+    if (oauth2 === null) endpoint.tokens = null;
+    else if (endpoint.tokens === null || !isSameClient(endpoint.config.oauth2, oauth2))
+      endpoint.tokens = this.#options.accessTokens(oauth2);
+    endpoint.reconfigure(config);
+  }
+
+  #build(webhook: Webhook, secrets: readonly StoredSecret[]): EndpointConfig {
+    const profile = findProfile(webhook.profile);
+    if (profile === undefined)
+      throw new Error(`webhook ${webhook.id} has the unknown profile ${webhook.profile}`);
+    const { clock, secretBox, userAgent, requestOrigin } = this.#options;
+    const config = buildEndpointConfig({
+      webhook,
+      profile,
+      secrets,
+      tenantKeys: this.#tenantKeys.get(webhook.tenantId) ?? [],
+      secretBox,
+      userAgent,
+      requestOrigin,
+      now: clock.now(),
+    });
+    if (config.keysExpireAt !== null) this.#rebuildAt(webhook.id, config.keysExpireAt);
+    return config;
+  }
+
+  /** The overlap of a rotation ends by itself: from then on only the new key signs (TS16-68). */
+  #rebuildAt(webhookId: string, at: number): void {
+    let sleeper = this.#rotations.get(webhookId);
+    if (sleeper === undefined) {
+      sleeper = {
+        wakeAt: null,
+        wake: () => {
+          this.#rotations.delete(webhookId);
+          const endpoint = this.#endpoints.get(webhookId);
+          if (endpoint !== undefined) this.#rebuild(endpoint);
+        },
+      };
+      this.#rotations.set(webhookId, sleeper);
+    }
+    this.#options.wakeups.at(sleeper, at);
+  }
+}
+
+function partOf({ requestsPerMinute, burst }: RateLimitConfig, workers: number): RateLimitConfig {
+  return { requestsPerMinute: requestsPerMinute / workers, burst: Math.max(1, Math.floor(burst / workers)) };
+}
+
+function isSameClient(before: OAuth2Credentials | null, now: OAuth2Credentials): boolean {
+  return JSON.stringify(before) === JSON.stringify(now);
+}

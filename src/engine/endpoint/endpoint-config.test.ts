@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { eventDelivery } from "../../core/profiles/event-delivery.ts";
+import { type Webhook, webhookDefaults } from "../../core/webhook.ts";
+import type { SecretBox } from "../../ports/secret-box.ts";
+import { buildEndpointConfig } from "./endpoint-config.ts";
+
+test("the host of a webhook is the name and port of its URL, however that is written", () => {
+  assert.equal(hostOf("https://Hooks.Example.com/a"), "hooks.example.com:443");
+  assert.equal(hostOf("https://hooks.example.com:443/b?c"), "hooks.example.com:443");
+  assert.equal(hostOf("https://hooks.example.com./b"), "hooks.example.com:443");
+  assert.equal(hostOf("https://hooks.example.com:8443/"), "hooks.example.com:8443");
+  assert.equal(hostOf("http://hooks.example.com/"), "hooks.example.com:80");
+  assert.equal(hostOf("https://[2001:db8::0:1]/"), "[2001:db8::1]:443");
+});
+
+function hostOf(url: string): string {
+  const webhook: Webhook = {
+    ...{ id: "w", tenantId: "default", ownerId: null, url, events: ["*"], description: "" },
+    ...{ status: "active", statusReason: null, statusChangedAt: 0, profile: "event-delivery", schemes: [] },
+    ...webhookDefaults,
+    retry: { schedule: null, ageMsMax: null, timeoutMs: null, timeoutGrowthFactor: null },
+    ...{ circuitBreaker: {}, rateLimit: null, ordering: "none", headers: {}, metadata: {} },
+    ...{ createdAt: 0, updatedAt: 0 },
+  };
+  const secretBox = { open: () => assert.fail("there is no secret") } as unknown as SecretBox;
+  return buildEndpointConfig({
+    ...{ webhook, profile: eventDelivery, secrets: [], tenantKeys: [], secretBox },
+    ...{ userAgent: "test", requestOrigin: "posthorn.test", now: 0 },
+  }).host;
+}

@@ -1,0 +1,137 @@
+import { resolvePolicy } from "../../core/delivery-policy.ts";
+import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
+import type { Profile } from "../../core/profile.ts";
+import { needsKey } from "../../core/signing/schemes.ts";
+import { parseSecret } from "../../core/signing/signing-key.ts";
+import type { Webhook } from "../../core/webhook.ts";
+import type { SecretBox } from "../../ports/secret-box.ts";
+import type { StoredSecret } from "../../ports/store/webhooks.ts";
+import type { ClientCertificate } from "../../ports/transport.ts";
+import { StoredCredentials } from "../credentials/stored-credentials.ts";
+import type { OAuth2Credentials } from "../credentials/stored-credentials.ts";
+import { prepareComposer } from "../message/compose.ts";
+import type { MessageComposer } from "../message/compose.ts";
+import { prepareSigners } from "../message/signers.ts";
+import type { SigningKeys } from "../message/signers.ts";
+
+/** What changes when a webhook is edited or its keys are rotated: everything an attempt needs besides the delivery. */
+export interface EndpointConfig {
+  readonly webhook: Webhook;
+  readonly policy: DeliveryPolicy;
+  readonly secrets: readonly StoredSecret[];
+  readonly compose: MessageComposer;
+  readonly origin: string;
+  /** Name and port, under which the requests of all webhooks there are counted. */
+  readonly host: string;
+  /** Path and query as requested, with `access_token` where the token goes there. */
+  readonly path: string;
+  readonly http2: boolean;
+  readonly clientCertificate: ClientCertificate | null;
+  readonly oauth2: OAuth2Credentials | null;
+  /** Texts that attempts show to the receiver and history must not show to anybody. */
+  readonly shownSecrets: readonly string[];
+  /** When one of the keys stops being used; the configuration must be built again then. */
+  readonly keysExpireAt: number | null;
+}
+
+export interface EndpointConfigInput {
+  readonly webhook: Webhook;
+  readonly profile: Profile;
+  /** The webhook's own keys. */
+  readonly secrets: readonly StoredSecret[];
+  /** The tenant's asymmetric keys, for webhooks that bring none of their own (TS16-73). */
+  readonly tenantKeys: readonly StoredSecret[];
+  readonly secretBox: SecretBox;
+  readonly userAgent: string;
+  readonly requestOrigin: string;
+  readonly now: number;
+}
+
+/** Decrypts the keys and prepares what every attempt needs. Throws `SecretUnreadableError`. */
+export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig {
+  const { webhook, secrets, now, userAgent, requestOrigin } = input;
+  const policy = resolvePolicy(webhook, input.profile);
+  const own = secrets.filter((secret) => inForce(secret, now));
+  const tenantKeys = input.tenantKeys.filter((secret) => inForce(secret, now));
+  const credentials = new StoredCredentials(webhook, { secrets: own, secretBox: input.secretBox });
+  const keys = signingKeys(input, { policy, own, tenantKeys });
+  const url = new URL(webhook.url);
+  const path = credentials.pathOf(url);
+  return {
+    webhook,
+    policy,
+    secrets,
+    compose: prepareComposer(policy.headers, {
+      signers: prepareSigners(policy.signatureSchemes, { id: webhook.id, keys }),
+      userAgent,
+      requestOrigin,
+      targetUri: url.origin + path,
+      fixedHeaders: credentials.headers(),
+    }),
+    origin: url.origin,
+    host: hostOf(url),
+    path,
+    http2: webhook.http2,
+    clientCertificate: credentials.clientCertificate(),
+    oauth2: credentials.oauth2(),
+    shownSecrets: credentials.shownSecrets(),
+    keysExpireAt: earliestExpiry([...own, ...tenantKeys]),
+  };
+}
+
+function hostOf({ hostname, port, protocol }: URL): string {
+  const implied = protocol === "http:" ? "80" : "443";
+  return `${hostname.replace(/\.$/, "")}:${port === "" ? implied : port}`;
+}
+
+function inForce(secret: StoredSecret, now: number): boolean {
+  return secret.expiresAt === null || secret.expiresAt > now;
+}
+
+function signingKeys(
+  { webhook, secretBox }: EndpointConfigInput,
+  from: {
+    readonly policy: DeliveryPolicy;
+    readonly own: readonly StoredSecret[];
+    readonly tenantKeys: readonly StoredSecret[];
+  },
+): SigningKeys {
+  const { signatureSchemes } = from.policy;
+  const ownPairs = from.own.filter((secret) => secret.kind === "ed25519");
+  const pairs = ownPairs.length > 0 ? ownPairs : from.tenantKeys;
+  const context = ownPairs.length > 0 ? webhook.id : webhook.tenantId;
+  const symmetric = from.own.filter((secret) => secret.kind === "symmetric");
+  return {
+    ed25519: needsKey(signatureSchemes, "ed25519")
+      ? openKeys(pairs, { context, secretBox }).flatMap(({ key }) => (key.kind === "asymmetric" ? [key] : []))
+      : [],
+    symmetric: needsKey(signatureSchemes, "symmetric")
+      ? openKeys(symmetric, { context: webhook.id, secretBox }).flatMap(({ key, text }) =>
+          key.kind === "symmetric" ? [{ key, text }] : [],
+        )
+      : [],
+  };
+}
+
+/** Newest first, so that the current key's signature stands before the old one's during a rotation. */
+function openKeys(
+  secrets: readonly StoredSecret[],
+  how: { readonly context: string; readonly secretBox: SecretBox },
+) {
+  return secrets
+    .toSorted((a, b) => b.createdAt - a.createdAt)
+    .map((secret) => {
+      const text = how.secretBox.open({ ciphertext: secret.ciphertext, context: how.context });
+      const key = parseSecret(text);
+      if (key.kind === "invalid") throw new Error(`a stored signing key is not usable: ${key.reason}`);
+      return { key, text };
+    });
+}
+
+function earliestExpiry(secrets: readonly StoredSecret[]): number | null {
+  let earliest: number | null = null;
+  for (const { expiresAt } of secrets) {
+    if (expiresAt !== null && (earliest === null || expiresAt < earliest)) earliest = expiresAt;
+  }
+  return earliest;
+}

@@ -1,0 +1,76 @@
+import type { CircuitTransition } from "../../core/circuit-breaker.ts";
+import { healthReenabled } from "../../core/endpoint-health.ts";
+import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { Directory } from "./directory.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { EndpointNotes } from "../cluster/endpoint-notes.ts";
+import { markUnwrittenSuccesses, takeChangedStates } from "./runtime-state.ts";
+
+export interface EndpointStatesOptions {
+  readonly telemetry: Telemetry;
+  readonly directory: Directory;
+  /** Notes on endpoints for other processes; null without them. */
+  readonly notes: EndpointNotes | null;
+  /** There are states to write, though nothing else may come. */
+  readonly touch: () => void;
+}
+
+/** What is remembered of endpoints: notes what changed until the next commit takes it along. */
+export class EndpointStates {
+  readonly #options: EndpointStatesOptions;
+  readonly #dirty = new Set<Endpoint>();
+
+  constructor(options: EndpointStatesOptions) {
+    this.#options = options;
+  }
+
+  changed(endpoint: Endpoint): void {
+    this.#dirty.add(endpoint);
+    this.#options.notes?.changed(endpoint);
+  }
+
+  forget(endpoint: Endpoint): void {
+    this.#dirty.delete(endpoint);
+  }
+
+  /** For a commit that is being composed. */
+  take(): readonly WebhookRuntimeState[] {
+    return takeChangedStates(this.#dirty);
+  }
+
+  circuitMoved(endpoint: Endpoint, move: CircuitTransition): void {
+    const { log, metrics } = this.#options.telemetry;
+    const { id: webhookId, tenantId } = endpoint.webhook;
+    metrics.circuitMoved({ webhookId, from: move.from, to: move.to });
+    log.warn({ webhookId, tenantId, from: move.from, to: move.to }, "circuit breaker moved");
+    this.changed(endpoint);
+  }
+
+  /** Somebody does not want to wait as long as the receiver asked, or the receiver is another one. */
+  resumed(endpoint: Endpoint): void {
+    endpoint.resume();
+    this.#dirty.add(endpoint);
+    this.#options.touch();
+  }
+
+  /** The webhook has another URL: what is known of the old receiver says nothing of the new one. */
+  moved(endpoint: Endpoint): void {
+    // One that was quick stays so until it shows otherwise: what is still on its way to the old URL must not hold it up.
+    if (endpoint.pace !== "quick") endpoint.pace = "unknown";
+    this.resumed(endpoint);
+  }
+
+  /** Somebody switched the webhook on again: what made it stop is forgotten. */
+  reenabled(endpoint: Endpoint): void {
+    this.resumed(endpoint);
+    healthReenabled(endpoint.health);
+    for (const lane of endpoint.lanes.values()) lane.markAllMore();
+  }
+
+  /** Writes what changes too often to be written each time. */
+  write(): void {
+    markUnwrittenSuccesses(this.#options.directory, this.#dirty);
+    if (this.#dirty.size > 0) this.#options.touch();
+  }
+}

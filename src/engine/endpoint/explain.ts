@@ -1,0 +1,96 @@
+import type { DeliveryWait } from "../../core/delivery.ts";
+import type { StoredDelivery } from "../../ports/store/history.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { closedByRate, closedGate } from "./gates.ts";
+import { laneId } from "./lane.ts";
+import type { EndpointReport } from "../cluster/endpoint-reports.ts";
+import type { DeliveryView, WaitingFor } from "../services.ts";
+
+export interface ExplainInput {
+  readonly delivery: StoredDelivery;
+  /** Undefined when its webhook was deleted. */
+  readonly endpoint: Endpoint | undefined;
+  /** A request of this delivery is on its way. */
+  readonly inFlight: boolean;
+  readonly now: number;
+}
+
+/** Status as the API shows it, what a waiting delivery waits for, and until when. Pure but for reading the endpoint. */
+export function explain(input: ExplainInput): DeliveryView {
+  const { delivery, endpoint, now } = input;
+  const { state, dueAt } = delivery.progress;
+  if (state !== "pending" && state !== "failed") return idle(delivery);
+  const wait = waitOf(input);
+  const blocked = wait.waitingFor === "circuit_open" && dueAt <= now;
+  const until =
+    wait.until === null && wait.waitingFor !== "schedule" ? null : Math.max(wait.until ?? 0, dueAt);
+  return {
+    delivery,
+    status: blocked ? "circuit_blocked" : state,
+    waitingFor: wait.waitingFor,
+    waitingUntil: endpoint === undefined ? null : until,
+    nextAttemptAt: until === null ? null : Math.max(until, now),
+    waits: endpoint === undefined ? [] : gatesSince(endpoint, { dueAt, now }),
+  };
+}
+
+interface Wait {
+  readonly waitingFor: WaitingFor;
+  readonly until: number | null;
+}
+
+/** The strictest reason wins: what only a person can open, then whatever opens last. */
+function waitOf(input: ExplainInput): Wait {
+  const { delivery, endpoint, now } = input;
+  if (endpoint === undefined) return { waitingFor: "inactive", until: null };
+  const { report } = endpoint;
+  if (input.inFlight || report?.deliveries.includes(delivery.id) === true)
+    return { waitingFor: "in_flight", until: null };
+  const { dueAt } = delivery.progress;
+  const gate = closedGate(endpoint, now);
+  if (gate !== null && (gate.until === null || gate.until > dueAt)) return gate;
+  if (dueAt > now) return { waitingFor: delivery.retryAfterHolds ? "retry_after" : "schedule", until: dueAt };
+  const order = report === null ? orderWait(input, endpoint) : reportedOrderWait(input, report);
+  return order ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
+}
+
+function rateWait(endpoint: Endpoint, now: number): Wait | null {
+  const until = endpoint.report?.tenantLimitUntil ?? 0;
+  return closedByRate(endpoint, now) ?? (until > now ? { waitingFor: "tenant_rate_limit", until } : null);
+}
+
+/** As `orderWait`, where another process owns the endpoint. */
+function reportedOrderWait({ delivery }: ExplainInput, { heads }: EndpointReport): Wait | null {
+  const head = heads.find(([id]) => id === laneId(delivery.lane));
+  return head === undefined ? null : { waitingFor: "order", until: head[1] };
+}
+
+/** In an ordered lane everything but the head waits for the head. */
+function orderWait(input: ExplainInput, endpoint: Endpoint): Wait | null {
+  // What is left here of an earlier ownership says nothing.
+  if (!endpoint.owned && endpoint.ownerEpoch === null) return null;
+  const lane = endpoint.lanes.get(laneId(input.delivery.lane));
+  if (lane === undefined || !lane.ordered) return null;
+  const headWaits = lane.wakeAt !== null && lane.wakeAt > input.now;
+  if (headWaits) return { waitingFor: "order", until: lane.wakeAt };
+  return lane.inFlight > 0 ? { waitingFor: "order", until: null } : null;
+}
+
+function gatesSince(
+  { gateLog, tenantQueue }: Endpoint,
+  { dueAt, now }: { readonly dueAt: number; readonly now: number },
+): readonly DeliveryWait[] {
+  const time = { from: dueAt, until: now };
+  return [...(gateLog?.within(time) ?? []), ...(tenantQueue.gateLog?.within(time) ?? [])];
+}
+
+function idle(delivery: StoredDelivery): DeliveryView {
+  return {
+    delivery,
+    status: delivery.progress.state,
+    waitingFor: null,
+    waitingUntil: null,
+    nextAttemptAt: null,
+    waits: [],
+  };
+}

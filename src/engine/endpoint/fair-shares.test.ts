@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Pace } from "./pace.ts";
+import { seededNumbers } from "../../../test/services/seeded-numbers.ts";
+
+/** A tenant with so many endpoints, each with five deliveries that are due. */
+async function crowd(
+  scene: DispatchScene,
+  of: { readonly tenant: string; readonly endpoints: number; readonly pace: Pace },
+): Promise<Endpoint[]> {
+  const endpoints = Array.from({ length: of.endpoints }, (_, index) =>
+    scene.endpoint(`${of.tenant}${index}`, { tenant: of.tenant, pace: of.pace }),
+  );
+  for (const endpoint of endpoints) await scene.publish(endpoint, 5);
+  return endpoints;
+}
+
+function countOf(scene: DispatchScene, tenant: string): number {
+  return scene.flights.filter(({ endpoint }) => endpoint.tenantQueue.tenantId === tenant).length;
+}
+
+suite("places by tenant", () => {
+  for (const [pace, most] of [
+    ["quick", 67],
+    ["unknown", 38],
+    ["slow", 38],
+    ["silent", 25],
+  ] as const)
+    test(`300 ${pace} endpoints of one tenant, none of which answers, leave places to every endpoint of another`, async () => {
+      const scene = new DispatchScene({});
+      const small = (["quick", "unknown", "slow", "silent"] as const).map((each) =>
+        scene.endpoint(each, { tenant: "small", pace: each }),
+      );
+      await crowd(scene, { tenant: "crowd", endpoints: 300, pace });
+      assert.equal(countOf(scene, "crowd"), most);
+      for (const endpoint of small) {
+        await scene.publish(endpoint);
+        assert.equal(scene.flights.at(-1)?.endpoint, endpoint, `${endpoint.pace} goes at once`);
+      }
+    });
+
+  test("twenty small tenants find places beside three that take what they can get", async () => {
+    const scene = new DispatchScene({});
+    const small = Array.from({ length: 20 }, (_, index) =>
+      scene.endpoint(`small${index}`, { tenant: `small${index}`, pace: "slow" }),
+    );
+    for (const [tenant, pace] of [
+      ["hangs", "silent"],
+      ["new", "unknown"],
+      ["backlog", "quick"],
+    ] as const)
+      await crowd(scene, { tenant, endpoints: 300, pace });
+    for (const endpoint of small) await scene.publish(endpoint);
+    const waiting = 20 - small.filter(({ inFlight }) => inFlight > 0).length;
+    assert.ok(waiting <= 8, `${waiting} of them wait`);
+    // Each answer to one of the large tenants makes room for a small one.
+    const large = scene.flights.filter(({ endpoint }) => endpoint.tenantQueue.tenantId === "backlog");
+    for (const { endpoint } of large.slice(0, waiting + 1)) await scene.answer(endpoint);
+    assert.equal(small.filter(({ inFlight }) => inFlight > 0).length, 20);
+  });
+
+  test("a tenant that is the only one with webhooks uses every place", async () => {
+    const scene = new DispatchScene({});
+    await crowd(scene, { tenant: "only", endpoints: 60, pace: "quick" });
+    assert.equal(countOf(scene, "only"), 100);
+  });
+
+  test("a tenant that had all places for itself gives them up as soon as there is another", async () => {
+    const scene = new DispatchScene({});
+    const endpoints = await crowd(scene, { tenant: "first", endpoints: 60, pace: "quick" });
+    const second = scene.endpoint("second", { tenant: "second", pace: "unknown" });
+    await scene.publish(second);
+    assert.equal(countOf(scene, "second"), 0, "every place is taken");
+    await scene.answer(endpoints[0] as Endpoint);
+    assert.equal(countOf(scene, "second"), 1);
+    for (let n = 0; n < 60; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail());
+    assert.equal(countOf(scene, "first"), 66, "two thirds, and a place that the second has");
+  });
+
+  test("what becomes free goes to tenants in turn, however many endpoints of each wait", async () => {
+    const scene = new DispatchScene({ concurrency: 8 });
+    await crowd(scene, { tenant: "a", endpoints: 50, pace: "slow" });
+    await crowd(scene, { tenant: "b", endpoints: 2, pace: "slow" });
+    await crowd(scene, { tenant: "c", endpoints: 2, pace: "slow" });
+    const from = scene.sent.length;
+    for (let n = 0; n < 18; n += 1) await scene.answer(scene.flights[0]?.endpoint ?? assert.fail(), "slow");
+    const turns = (tenant: string): number =>
+      scene.sent.slice(from).filter((name) => name.startsWith(tenant)).length;
+    assert.ok(turns("b") >= 5 && turns("c") >= 5, scene.sent.slice(from).join(" "));
+  });
+
+  test("a silent endpoint that answers again is no longer counted among the silent ones", async () => {
+    const scene = new DispatchScene({});
+    scene.endpoint("other", { tenant: "other" });
+    const [first] = await crowd(scene, { tenant: "t", endpoints: 30, pace: "silent" });
+    assert.equal(countOf(scene, "t"), 25);
+    await scene.answer(first as Endpoint, "quick");
+    assert.ok((first as Endpoint).inFlight > 2, "it may have more than two again");
+  });
+
+  test("whatever comes and ends in whatever order, everything is sent and no limit is passed", async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    for (let round = 0; round < 30; round += 1) await randomWorld(seed + round);
+  });
+});
+
+/** Random tenants, endpoints, publishes and answers; at the end all that hangs answers. */
+async function randomWorld(seed: number): Promise<void> {
+  const random = seededNumbers(seed);
+  const pick = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
+  const concurrency = pick([1, 2, 3, 5, 8, 20]);
+  const scene = new DispatchScene({ concurrency, hostConcurrency: pick([null, 1, 3]) });
+  const allPaces = ["quick", "unknown", "slow", "silent"] as const;
+  const endpoints = Array.from({ length: pick([3, 12, 30]) }, (_, index) =>
+    scene.endpoint(`e${index}`, {
+      tenant: `t${Math.floor(random() * 4)}`,
+      host: `h${Math.floor(random() * 6)}`,
+      pace: pick(allPaces),
+      ordering: pick(["none", "strict"]),
+    }),
+  );
+  let published = 0;
+  const answer = async (): Promise<void> => {
+    if (scene.flights.length > 0) await scene.answer(pick(scene.flights).endpoint, pick(allPaces));
+  };
+  for (let step = 0; step < 150; step += 1) {
+    if (random() < 0.6) {
+      const count = 1 + Math.floor(random() * 4);
+      published += count;
+      await scene.publish(pick(endpoints), count);
+    } else await answer();
+    assert.ok(scene.flights.length <= concurrency, `seed ${seed}`);
+  }
+  while (scene.flights.length > 0) await answer();
+  assert.equal(scene.sent.length, published, `seed ${seed}`);
+}

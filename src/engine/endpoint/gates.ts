@@ -1,0 +1,50 @@
+import type { GateName } from "../../core/delivery.ts";
+import type { PauseReason } from "../../core/endpoint-health.ts";
+import { peekWaitMs } from "../../core/rate-limit.ts";
+import type { Endpoint } from "./endpoint.ts";
+
+/** Why an endpoint may not send now. `until` is null when only a person or an answer can open it. */
+export interface ClosedGate {
+  readonly waitingFor: Exclude<GateName, "order">;
+  readonly until: number | null;
+}
+
+/**
+ * The gates that close a whole endpoint for a while, without taking anything: paused by an answer, open circuit, not
+ * active. Returns null when it may send as far as these are concerned.
+ */
+export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
+  if (endpoint.webhook.status !== "active") return inactive;
+  if (endpoint.pausedUntil !== null && endpoint.pausedUntil > now) {
+    return { waitingFor: pausedFor[endpoint.pauseReason ?? "failure"], until: endpoint.pausedUntil };
+  }
+  const { circuit } = endpoint;
+  if (circuit.phase === "open" && now < Math.max(circuit.halfOpenAt, circuit.forcedOpenUntil)) {
+    if (endpoint.policy.circuitBreaker.enabled || circuit.forcedOpenUntil > now) {
+      return { waitingFor: "circuit_open", until: Math.max(circuit.halfOpenAt, circuit.forcedOpenUntil) };
+    }
+  }
+  return null;
+}
+
+/** The rate limits of webhook and tenant, without taking a token (C-34). */
+export function closedByRate(
+  endpoint: Endpoint,
+  now: number,
+): (ClosedGate & { readonly until: number }) | null {
+  const own = endpoint.bucket === null ? 0 : peekWaitMs(endpoint.bucket, now);
+  if (own > 0) return { waitingFor: "rate_limit", until: now + own };
+  const shared = endpoint.tenantQueue.rateWaitMs(now);
+  return shared > 0 ? { waitingFor: "tenant_rate_limit", until: now + shared } : null;
+}
+
+/** Only the first of these is what a receiver asked for. */
+const pausedFor = {
+  retry_after: "retry_after",
+  rate_limit: "rate_limit_pause",
+  timeout: "timeout_pause",
+  throttle: "throttle_pause",
+  failure: "failure_pause",
+} as const satisfies Record<PauseReason, GateName>;
+
+const inactive: ClosedGate = { waitingFor: "inactive", until: null };

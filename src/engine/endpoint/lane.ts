@@ -1,0 +1,208 @@
+import { priorities } from "../../core/delivery.ts";
+import type { Priority } from "../../core/delivery.ts";
+import type { LaneKey } from "../../core/webhook.ts";
+import type { ClaimedDelivery, ClaimResult, Lease } from "../../ports/store/deliveries.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { Fifo } from "./fifo.ts";
+import type { Sleeper } from "./wakeups.ts";
+
+/** Index of a priority in every array by priority: 0 high, 1 normal, 2 low. */
+function tierOf(priority: Priority): number {
+  if (priority === "normal") return 1;
+  return priority === "high" ? 0 : 2;
+}
+
+export function laneId(key: LaneKey): string {
+  if (key.ordering === "none") return "n";
+  return key.ordering === "strict" ? "s" : `t:${key.eventType ?? ""}`;
+}
+
+/**
+ * One line of deliveries of an endpoint: what is leased and in memory, and whether the store holds more.
+ *
+ * Invariants: the buffers hold leased deliveries only, in sending order; `more[tier]` is true whenever the store may
+ * hold a free delivery of that tier which is due; an ordered lane uses tier 0 for everything and has at most one
+ * delivery on its way, from before its request until after its settlement is committed.
+ */
+export class Lane implements Sleeper {
+  readonly key: LaneKey;
+  readonly endpoint: Endpoint;
+  readonly ordered: boolean;
+  readonly more: [boolean, boolean, boolean] = [false, false, false];
+  /** A claim is on its way; what is published meanwhile sets `more` again when it returns. */
+  claiming = false;
+  readonly moreWhileClaiming: [boolean, boolean, boolean] = [false, false, false];
+  /** Releases on their way to the store; nothing is claimed meanwhile. */
+  releasing = 0;
+  /** Publishes that will be appended after the running commit. */
+  reserved = 0;
+  /** How many of the reserved, and whether the running claim, were asked for before the lane was last emptied. */
+  reservedBeforeEmptied = 0;
+  claimedBeforeEmptied = false;
+  inFlight = 0;
+  /** Of those in flight in an ordered lane: ended, and not settled. They wait for the end of a lease. */
+  lost = 0;
+  /** How often lost deliveries were forgotten: a wait for the end of a lease from before then is void. */
+  lostForgotten = 0;
+  /** When the last delivery of an ordered lane was settled, in Unix ms. */
+  freedAt = 0;
+  /** Attempts that have ended and are not committed yet. */
+  settling = 0;
+  /** In which ready list of its endpoint it stands; -1 when in none. */
+  readyTier = -1;
+  wakeAt: number | null = null;
+  buffered = 0;
+  bufferedBytes = 0;
+  /** When the first of the buffered leases ends. */
+  leasedUntil = 0;
+  readonly #buffers: readonly [Fifo<ClaimedDelivery>, Fifo<ClaimedDelivery>, Fifo<ClaimedDelivery>] = [
+    new Fifo(),
+    new Fifo(),
+    new Fifo(),
+  ];
+
+  constructor(key: LaneKey, endpoint: Endpoint) {
+    this.key = key;
+    this.endpoint = endpoint;
+    this.ordered = key.ordering !== "none";
+  }
+
+  /** A due time was reached: look into the store again. */
+  wake(): void {
+    this.markAllMore();
+    this.endpoint.laneWoke(this);
+  }
+
+  tier(priority: Priority): number {
+    return this.ordered ? 0 : tierOf(priority);
+  }
+
+  push(delivery: ClaimedDelivery, leaseUntil: number): void {
+    this.leasedUntil = this.buffered === 0 ? leaseUntil : Math.min(this.leasedUntil, leaseUntil);
+    this.#buffers[this.tier(delivery.priority)]?.push(delivery);
+    this.#count(delivery, 1);
+  }
+
+  /** The delivery that would go next, without taking it. */
+  peek(): ClaimedDelivery | undefined {
+    for (const buffer of this.#buffers) {
+      const head = buffer.peek();
+      if (head !== undefined) return head;
+    }
+    return undefined;
+  }
+
+  take(): ClaimedDelivery | undefined {
+    for (const buffer of this.#buffers) {
+      const head = buffer.shift();
+      if (head === undefined) continue;
+      this.#count(head, -1);
+      return head;
+    }
+    return undefined;
+  }
+
+  /**
+   * The priority at which the lane takes its turn: that of what it would send or claim next; -1 when there is nothing.
+   * An ordered lane whose head is not in memory takes its turn as a normal one, or every ordered webhook would go before
+   * all others.
+   */
+  headTier(): number {
+    if (this.ordered) {
+      const head = this.#buffers[0].peek();
+      if (head !== undefined) return tierOf(head.priority);
+      return this.more[0] ? tierOf("normal") : -1;
+    }
+    for (let tier = 0; tier < priorities.length; tier += 1) {
+      if ((this.#buffers[tier]?.length ?? 0) > 0) return tier;
+      if (this.more[tier] === true) return tier;
+    }
+    return -1;
+  }
+
+  /** True when the store holds something of a higher or the same tier as the head in memory, so a claim goes first. */
+  claimsFirst(): boolean {
+    for (let tier = 0; tier < priorities.length; tier += 1) {
+      if ((this.#buffers[tier]?.length ?? 0) > 0) return false;
+      if (this.more[tier] === true) return true;
+    }
+    return false;
+  }
+
+  hasMore(): boolean {
+    return this.more[0] || this.more[1] || this.more[2];
+  }
+
+  /** The store may hold anything: an ordered lane keeps everything in tier 0. */
+  markAllMore(): void {
+    this.markMore(0);
+    if (this.ordered) return;
+    this.markMore(1);
+    this.markMore(2);
+  }
+
+  markMore(tier: number): void {
+    this.more[tier as 0 | 1 | 2] = true;
+    if (this.claiming) this.moreWhileClaiming[tier as 0 | 1 | 2] = true;
+  }
+
+  /** Takes the answer of a claim. */
+  refill(result: ClaimResult, leaseUntil: number): void {
+    this.more.fill(false);
+    for (const priority of priorities) {
+      if (result.more[priority]) this.more[this.tier(priority) as 0 | 1 | 2] = true;
+    }
+    for (let tier = 0; tier < priorities.length; tier += 1) {
+      const index = tier as 0 | 1 | 2;
+      this.more[index] ||= this.moreWhileClaiming[index];
+      this.moreWhileClaiming[index] = false;
+    }
+    this.claiming = false;
+    for (const delivery of result.deliveries) this.push(delivery, leaseUntil);
+  }
+
+  /** Forgets what it knew of the store; for a lane in which nothing is under way. */
+  renew(): void {
+    this.more.fill(false);
+    this.moreWhileClaiming.fill(false);
+    this.wakeAt = null;
+    this.readyTier = -1;
+    this.reservedBeforeEmptied = 0;
+    this.claimedBeforeEmptied = false;
+  }
+
+  /** Nobody waits any more for leases that were lost: the store says who has them. */
+  forgetLost(): void {
+    this.inFlight -= this.lost;
+    this.lost = 0;
+    this.lostForgotten += 1;
+  }
+
+  /** A reserved publish has ended. True when an ordered lane was emptied since, so that older ones are in the store. */
+  unreserve(): boolean {
+    this.reserved -= 1;
+    if (this.reservedBeforeEmptied === 0) return false;
+    this.reservedBeforeEmptied -= 1;
+    return this.ordered;
+  }
+
+  /** Forgets what is buffered and returns the leases to give back. */
+  empty(): Lease[] {
+    this.reservedBeforeEmptied = this.reserved;
+    this.claimedBeforeEmptied = this.claiming;
+    const leases: Lease[] = [];
+    for (const [tier, buffer] of this.#buffers.entries()) {
+      if (buffer.length > 0) this.markMore(tier);
+      for (const delivery of buffer.drain()) {
+        this.#count(delivery, -1);
+        leases.push(delivery.lease);
+      }
+    }
+    return leases;
+  }
+
+  #count(delivery: ClaimedDelivery, sign: 1 | -1): void {
+    this.buffered += sign;
+    this.bufferedBytes += sign * (delivery.body?.length ?? 0);
+  }
+}

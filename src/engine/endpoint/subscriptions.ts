@@ -1,0 +1,58 @@
+import { matches } from "../../core/event-type.ts";
+import type { Endpoint } from "./endpoint.ts";
+
+/**
+ * Which endpoints asked for an event type, per tenant. Matching a type reads every pattern of the tenant once; the
+ * answer is kept until a webhook of the tenant changes.
+ */
+export class Subscriptions {
+  readonly #tenants = new Map<string, TenantSubscriptions>();
+
+  add(endpoint: Endpoint): void {
+    const tenant = this.#tenant(endpoint.webhook.tenantId);
+    tenant.endpoints.set(endpoint.webhook.id, endpoint);
+    tenant.matches.clear();
+  }
+
+  remove(endpoint: Endpoint): void {
+    const tenant = this.#tenant(endpoint.webhook.tenantId);
+    tenant.endpoints.delete(endpoint.webhook.id);
+    tenant.matches.clear();
+  }
+
+  /** In order of creation. Do not keep or change the array. */
+  of(tenantId: string, event: { readonly type: string }): readonly Endpoint[] {
+    const tenant = this.#tenants.get(tenantId);
+    if (tenant === undefined) return [];
+    const known = tenant.matches.get(event.type);
+    if (known !== undefined) return known;
+    const found = [...tenant.endpoints.values()].filter((endpoint) =>
+      endpoint.webhook.events.some((pattern) => matches({ pattern, type: event.type })),
+    );
+    if (tenant.matches.size >= matchesKeptMax) tenant.matches.clear();
+    tenant.matches.set(event.type, found);
+    return found;
+  }
+
+  /** Every endpoint of a tenant. */
+  endpoints(tenantId: string): readonly Endpoint[] {
+    return [...(this.#tenants.get(tenantId)?.endpoints.values() ?? [])];
+  }
+
+  #tenant(tenantId: string): TenantSubscriptions {
+    let tenant = this.#tenants.get(tenantId);
+    if (tenant === undefined) {
+      tenant = { endpoints: new Map(), matches: new Map() };
+      this.#tenants.set(tenantId, tenant);
+    }
+    return tenant;
+  }
+}
+
+interface TenantSubscriptions {
+  readonly endpoints: Map<string, Endpoint>;
+  readonly matches: Map<string, readonly Endpoint[]>;
+}
+
+/** Event types are chosen by publishers; this bounds what one tenant can make us remember. */
+const matchesKeptMax = 1_000;

@@ -1,0 +1,115 @@
+import type { Clock, Timer } from "../../ports/clock.ts";
+
+/** Something that sleeps until a time. An earlier time replaces a later one; waking clears it. */
+export interface Sleeper {
+  /** Unix milliseconds of the wake-up in force; null when none is. Owned by `Wakeups`. */
+  wakeAt: number | null;
+  wake(now: number): void;
+}
+
+interface Entry {
+  readonly at: number;
+  readonly sleeper: Sleeper;
+}
+
+/**
+ * The timers of all closed lanes, as one binary heap behind one clock timer: a closed lane costs one entry, however
+ * many deliveries wait in it. Replaced entries stay in the heap and are skipped when they surface.
+ */
+export class Wakeups {
+  readonly #clock: Clock;
+  readonly #heap: Entry[] = [];
+  #timer: Timer | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+  /** Wall clock minus monotonic clock: falls when the wall clock is set back. */
+  #wallOffsetMs: number;
+  #stopped = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#wallOffsetMs = clock.now() - clock.monotonicMs();
+  }
+
+  /** Wakes the sleeper at `at`, or earlier when it already has an earlier wake-up. */
+  at(sleeper: Sleeper, at: number): void {
+    if (this.#stopped || (sleeper.wakeAt !== null && sleeper.wakeAt <= at)) return;
+    sleeper.wakeAt = at;
+    this.#push({ at, sleeper });
+    this.#arm();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#heap.length = 0;
+  }
+
+  #arm(): void {
+    const next = this.#heap[0];
+    if (next === undefined || next.at >= this.#timerAt) return;
+    this.#timer?.cancel();
+    this.#timerAt = next.at;
+    const delayMs = Math.min(Math.max(next.at - this.#clock.now(), 0), recheckMs);
+    this.#timer = this.#clock.schedule(delayMs, () => this.#fire());
+  }
+
+  #fire(): void {
+    this.#timer = null;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    const now = this.#clock.now();
+    if (this.#wasSetBack(now)) for (const entry of this.#heap.splice(0)) wake(entry, now);
+    for (let next = this.#heap[0]; next !== undefined && next.at <= now; next = this.#heap[0]) {
+      this.#pop();
+      wake(next, now);
+    }
+    if (!this.#stopped) this.#arm();
+  }
+
+  /** Then nobody may sleep until a time of the old reckoning: everyone looks again how long there is to wait. */
+  #wasSetBack(now: number): boolean {
+    const before = this.#wallOffsetMs;
+    this.#wallOffsetMs = now - this.#clock.monotonicMs();
+    return this.#wallOffsetMs < before - clockStepMs;
+  }
+
+  #push(entry: Entry): void {
+    const heap = this.#heap;
+    let index = heap.push(entry) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      const above = heap[parent] as Entry;
+      if (above.at <= entry.at) break;
+      heap[index] = above;
+      index = parent;
+    }
+    heap[index] = entry;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let index = 0;
+    for (;;) {
+      let child = index * 2 + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && (heap[child + 1] as Entry).at < (heap[child] as Entry).at) child += 1;
+      if ((heap[child] as Entry).at >= last.at) break;
+      heap[index] = heap[child] as Entry;
+      index = child;
+    }
+    heap[index] = last;
+  }
+}
+
+/** A replaced entry wakes nobody. */
+function wake({ at, sleeper }: Entry, now: number): void {
+  if (sleeper.wakeAt !== at) return;
+  sleeper.wakeAt = null;
+  sleeper.wake(now);
+}
+
+/** Due times are wall-clock times; the wall clock may jump forward, so nobody sleeps longer than this unchecked. */
+const recheckMs = 10_000;
+/** Less than this is drift, not a step. */
+const clockStepMs = 1_000;

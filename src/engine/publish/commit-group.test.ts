@@ -1,0 +1,298 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { StoreUnavailableError } from "../../ports/store.ts";
+import type {
+  CommitBatch,
+  CommitResult,
+  DeliveryStore,
+  PublishCommand,
+  Settlement,
+  WebhookRuntimeState,
+} from "../../ports/store/deliveries.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { CommitGroup } from "./commit-group.ts";
+import { ManualClock } from "../manual-clock.fixture.ts";
+
+const nothing = (): void => {};
+const telemetry: Telemetry = {
+  log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+  metrics: {
+    attemptSettled: nothing,
+    circuitMoved: nothing,
+    rateLimited: nothing,
+    largePayload: nothing,
+    alarmed: nothing,
+    apiCallLimited: nothing,
+    eventPublished: nothing,
+    commitWritten: nothing,
+  },
+};
+
+interface World {
+  readonly clock: ManualClock;
+  readonly commits: CommitGroup;
+  readonly batches: CommitBatch[];
+  readonly recovered: () => number;
+  fail: (batch: CommitBatch) => Error | null;
+  /** The store answers no earlier than this. */
+  holdUp: Promise<unknown>;
+}
+
+function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): World {
+  const clock = new ManualClock();
+  const batches: CommitBatch[] = [];
+  let recovered = 0;
+  const store: Pick<DeliveryStore, "commit"> = {
+    async commit(batch): Promise<CommitResult> {
+      await made.holdUp;
+      const failure = made.fail(batch);
+      if (failure !== null) throw failure;
+      batches.push(batch);
+      return {
+        publishes: batch.publishes.map((_, index) => ({
+          kind: "accepted",
+          sequenceNumber: index,
+          leases: [],
+        })),
+        requeues: [],
+        settled: batch.settlements.map(() => true),
+      };
+    },
+  };
+  const commits = new CommitGroup({
+    store: store as DeliveryStore,
+    clock,
+    random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
+    telemetry,
+    changedStates,
+    recovered: () => void (recovered += 1),
+    windowMs: 10,
+    rowsMax: 100,
+  });
+  const made: World = {
+    clock,
+    commits,
+    batches,
+    recovered: () => recovered,
+    fail: () => null,
+    holdUp: Promise.resolve(),
+  };
+  return made;
+}
+
+function publish(commits: CommitGroup, name: string): Promise<unknown> {
+  return new Promise((resolve) => {
+    const size = { rows: 1, bytes: 0 };
+    commits.publish({ size, compose: () => ({ name }) as unknown as PublishCommand, done: resolve });
+  });
+}
+
+/** Writes `rows` rows; `composed` hears when it is drafted. */
+function publishLarge(
+  commits: CommitGroup,
+  given: { readonly name: string; readonly rows: number; readonly composed?: (name: string) => void },
+): Promise<unknown> {
+  const { name, rows, composed } = given;
+  return new Promise((resolve) => {
+    const compose = () => {
+      composed?.(name);
+      return { name } as unknown as PublishCommand;
+    };
+    commits.publish({ size: { rows, bytes: 0 }, compose, done: resolve });
+  });
+}
+
+function settle(commits: CommitGroup, name: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    commits.settle({ settlement: { name } as unknown as Settlement, done: resolve });
+  });
+}
+
+async function turnsUntil(clock: ManualClock, condition: () => boolean): Promise<number> {
+  let turns = 0;
+  while (!condition()) {
+    turns += 1;
+    assert.ok(turns < 1_000, "the condition never became true");
+    await clock.turn();
+  }
+  return turns;
+}
+
+test("a lone publish is written after one turn", async () => {
+  const { clock, commits, batches } = world();
+  const answer = publish(commits, "a");
+  assert.equal(await turnsUntil(clock, () => batches.length === 1), 1);
+  assert.deepEqual(await answer, { kind: "accepted", sequenceNumber: 0, leases: [] });
+});
+
+test("what arrives turn by turn shares one transaction, up to the window", async () => {
+  const { clock, commits, batches } = world();
+  for (let turn = 0; turn < 30; turn += 1) {
+    void publish(commits, `event ${turn}`);
+    void publish(commits, `another ${turn}`);
+    await clock.turn();
+    clock.time += 1;
+  }
+  await turnsUntil(clock, () => commits.backlog === 0);
+  assert.ok(batches.length >= 2 && batches.length <= 4, `${batches.length} transactions for 30 ms of load`);
+  assert.equal(
+    batches.reduce((sum, batch) => sum + batch.publishes.length, 0),
+    60,
+  );
+});
+
+test("a full group does not wait for the window", async () => {
+  const { clock, commits, batches } = world();
+  void publish(commits, "first");
+  await clock.turn();
+  for (let index = 0; index < 150; index += 1) void publish(commits, `event ${index}`);
+  assert.ok((await turnsUntil(clock, () => batches.length >= 1)) <= 2);
+});
+
+test("a transaction takes as many rows as fit, and what is left follows in order, a turn of the loop later", async () => {
+  const { clock, commits, batches } = world();
+  const composed: string[] = [];
+  const answers = ["a", "b", "c", "d"].map((name) =>
+    publishLarge(commits, { name, rows: 40, composed: () => composed.push(name) }),
+  );
+  const huge = publishLarge(commits, { name: "huge", rows: 1_000 });
+  await turnsUntil(clock, () => batches.length === 1);
+  assert.deepEqual(composed, ["a", "b"], "what waits for a later transaction is not drafted yet");
+  await turnsUntil(clock, () => batches.length === 2);
+  await turnsUntil(clock, () => batches.length === 3);
+  await Promise.all([...answers, huge]);
+  assert.deepEqual(
+    batches.map(({ publishes }) => publishes.map((command) => (command as unknown as { name: string }).name)),
+    [["a", "b"], ["c", "d"], ["huge"]],
+  );
+  assert.equal(clock.time, 1_800_000_000_000, "none of them waited for more to come");
+});
+
+test("settlements and webhook states are cut too, and waiting for a write waits for the last of them", async () => {
+  const states = Array.from({ length: 1_500 }, (_, index) => ({ webhookId: `w${index}` }));
+  const { clock, commits, batches } = world(() => states.splice(0) as unknown as WebhookRuntimeState[]);
+  const settled = Array.from({ length: 1_500 }, (_, index) => settle(commits, `s${index}`));
+  let isWritten = false;
+  void commits.written().then(() => (isWritten = true));
+  await turnsUntil(clock, () => isWritten);
+  assert.equal(batches.flatMap(({ webhookStates }) => webhookStates).length, 1_500);
+  await Promise.all(settled);
+  for (const { settlements, webhookStates } of batches)
+    assert.ok(settlements.length <= 1_024 && webhookStates.length <= 1_024);
+});
+
+test("when the store is away, what did not fit into the transaction is refused with it", async () => {
+  const made = world();
+  made.fail = () => new StoreUnavailableError("away");
+  const answers = ["a", "b", "c"].map((name) => publishLarge(made.commits, { name, rows: 80 }));
+  await turnsUntil(made.clock, () => made.commits.trouble !== null);
+  for (const answer of await Promise.all(answers)) assert.ok(answer instanceof StoreUnavailableError);
+});
+
+test("an event that cannot be drafted is refused alone", async () => {
+  const { clock, commits, batches } = world();
+  const composed = (): void => assert.fail("no draft");
+  const bad = publishLarge(commits, { name: "bad", rows: 1, composed });
+  const good = publish(commits, "good");
+  await turnsUntil(clock, () => batches.length === 1);
+  assert.ok((await bad) instanceof assert.AssertionError);
+  assert.equal(((await good) as { kind: string }).kind, "accepted");
+});
+
+test("while a transaction gets no answer, callers are refused and settlements wait", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  const answered = Promise.withResolvers<null>();
+  made.holdUp = answered.promise;
+  const first = publish(commits, "in the transaction");
+  await clock.turn();
+  const waiting = publish(commits, "came while it was written");
+  const settled = settle(commits, "s");
+  clock.advance(4_900);
+  assert.equal(commits.backlog, 2);
+  clock.advance(200);
+  assert.ok((await waiting) instanceof StoreUnavailableError);
+  assert.ok((await publish(commits, "came later")) instanceof StoreUnavailableError);
+  assert.equal(commits.backlog, 1);
+  answered.resolve(null);
+  assert.deepEqual(await first, { kind: "accepted", sequenceNumber: 0, leases: [] });
+  await turnsUntil(clock, () => batches.length === 2);
+  assert.equal(await settled, true);
+  const after = publish(commits, "after");
+  await turnsUntil(clock, () => batches.length === 3);
+  assert.deepEqual(await after, { kind: "accepted", sequenceNumber: 0, leases: [] });
+  assert.equal(clock.timers, 0, "no transaction leaves its timer behind");
+});
+
+test("while the store is down publishes are refused and settlements kept, then written once", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  made.fail = () => new StoreUnavailableError("disk full");
+  const refused = publish(commits, "a");
+  let settled = false;
+  void settle(commits, "s").then((written) => (settled = written));
+  await turnsUntil(clock, () => commits.trouble !== null);
+  assert.ok((await refused) instanceof StoreUnavailableError);
+  assert.equal(settled, false);
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    clock.advance(6_000);
+    await clock.turn();
+    await clock.turn();
+  }
+  assert.equal(batches.length, 0);
+  made.fail = () => null;
+  clock.advance(6_000);
+  await turnsUntil(clock, () => settled);
+  assert.equal(batches.length, 1);
+  assert.equal(made.recovered(), 1);
+  assert.equal(commits.trouble, null);
+});
+
+test("WDS-205 each failure in a row is an error in the log that says how many there were, the fifth included", async (t) => {
+  const errors: unknown[] = [];
+  t.mock.method(telemetry.log, "error", (fields: { readonly failures?: number }) =>
+    errors.push(fields.failures),
+  );
+  const made = world();
+  const { clock, commits } = made;
+  made.fail = () => new StoreUnavailableError("away");
+  const settled = settle(commits, "s");
+  for (let failures = 1; failures <= 6; failures += 1) {
+    await turnsUntil(clock, () => errors.length === failures);
+    clock.advance(6_000);
+  }
+  made.fail = () => null;
+  clock.advance(6_000);
+  await turnsUntil(clock, () => commits.trouble === null);
+  assert.equal(await settled, true);
+  assert.deepEqual(errors.slice(0, 6), [1, 2, 3, 4, 5, 6]);
+  made.fail = () => new StoreUnavailableError("away again");
+  void settle(commits, "s");
+  await turnsUntil(clock, () => commits.trouble !== null);
+  assert.equal(errors.at(-1), 1, "a success in between begins the count anew");
+});
+
+test("one command that cannot be written does not take the others with it", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  const named = (batch: CommitBatch, name: string): boolean =>
+    batch.publishes.some((command) => (command as unknown as { name: string }).name === name);
+  made.fail = (batch) => (named(batch, "poison") ? new TypeError("cannot bind") : null);
+  const good = publish(commits, "good");
+  const bad = publish(commits, "poison");
+  const fact = settle(commits, "s");
+  await turnsUntil(clock, () => commits.backlog === 0 && batches.length === 2);
+  assert.equal(((await good) as { kind: string }).kind, "accepted");
+  assert.ok((await bad) instanceof TypeError);
+  assert.equal(await fact, true);
+});
+
+test("drain resolves when everything is written", async () => {
+  const { clock, commits, batches } = world();
+  const answers = [publish(commits, "a"), settle(commits, "b")];
+  const drained = commits.drain();
+  await turnsUntil(clock, () => batches.length === 1);
+  await drained;
+  await Promise.all(answers);
+  assert.equal(commits.backlog, 0);
+});

@@ -1,0 +1,398 @@
+import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import { StoreUnavailableError } from "../../ports/store.ts";
+import type { StoreTrouble } from "../../ports/store.ts";
+import type {
+  CommitBatch,
+  CommitResult,
+  DeliveryStore,
+  PublishCommand,
+  PublishResult,
+  RequeueCommand,
+  RequeueResult,
+  Settlement,
+  WebhookRuntimeState,
+} from "../../ports/store/deliveries.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { rowsOf, WaitingWrites } from "./waiting-writes.ts";
+import type { WriteSize } from "./waiting-writes.ts";
+
+/**
+ * Grouped commits: what arrives while one transaction is written goes into the next one, so that one fsync serves
+ * hundreds of callers.
+ *
+ * When to write: once a turn of the event loop brought no new caller (all who publish are waiting for this commit), or
+ * nothing new at all when only settlements wait; or after `windowMs`, or at `rowsMax`, whichever comes first. After a
+ * large group the next one gathers for a few milliseconds in any case. So a lone publish is written at once, and under
+ * load groups grow.
+ *
+ * How much: at most `rowsMax` rows, because a store may write on the event loop. What does not fit goes into the next
+ * transaction, a turn of the loop later. Requeues get at most half of it while publishes wait too.
+ *
+ * When the store cannot write: publishes and requeues are rejected at once, nothing of them happened; settlements and
+ * webhook states are facts that happened outside, so they are kept and written again with a growing delay (C-43). The
+ * same holds for those who wait behind a transaction that gets no answer, as when a network swallows packets, and for
+ * those who come while a trouble lasts that only a person ends.
+ */
+export interface CommitGroupOptions {
+  readonly store: DeliveryStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  /** Called when a batch is composed: states of webhooks that changed since they were written. */
+  readonly changedStates: () => readonly WebhookRuntimeState[];
+  /** The store writes again after it could not. */
+  readonly recovered: () => void;
+  readonly windowMs: number;
+  readonly rowsMax: number;
+}
+
+export interface PendingPublish {
+  readonly size: WriteSize;
+  /** Called right before the transaction, so that what waits is not drafted yet and takes no memory. */
+  readonly compose: () => PublishCommand;
+  /** Called once, with the result or the error, right after the transaction. */
+  readonly done: (result: PublishResult | Error) => void;
+}
+
+interface PendingRequeue {
+  readonly command: RequeueCommand;
+  readonly done: (result: RequeueResult | Error) => void;
+}
+
+type SizedRequeue = PendingRequeue & { readonly size: WriteSize };
+
+interface PendingSettlement {
+  readonly settlement: Settlement;
+  readonly done: (written: boolean) => void;
+}
+
+export class CommitGroup {
+  readonly #options: CommitGroupOptions;
+  readonly #publishes = new WaitingWrites<PendingPublish>();
+  readonly #requeues = new WaitingWrites<SizedRequeue>();
+  #settlements: PendingSettlement[] = [];
+  readonly #states = new Map<string, WebhookRuntimeState>();
+  #writing = false;
+  /** The running transaction should have been answered by now. */
+  #unanswered = false;
+  #waiting = false;
+  /** The last group did not take everything that waited. */
+  #cut = false;
+  #firstAt = 0;
+  #seenCallers = 0;
+  #seenLength = 0;
+  #lastWriteAt = 0;
+  #lastWrites = 0;
+  #failures = 0;
+  /** Of the last write; null when it succeeded. */
+  #obstacle: StoreUnavailableError | null = null;
+  #retryTimer: Timer | null = null;
+  readonly #idleWaiters: (() => void)[] = [];
+
+  constructor(options: CommitGroupOptions) {
+    this.#options = options;
+  }
+
+  publish(pending: PendingPublish): void {
+    const refusal = this.#refusal();
+    if (refusal !== null) return pending.done(refusal);
+    this.#publishes.push(pending);
+    this.#wait();
+  }
+
+  requeue(pending: PendingRequeue): void {
+    const refusal = this.#refusal();
+    if (refusal !== null) return pending.done(refusal);
+    this.#requeues.push({ ...pending, size: { rows: pending.command.deliveries.length, bytes: 0 } });
+    this.#wait();
+  }
+
+  settle(pending: PendingSettlement): void {
+    this.#settlements.push(pending);
+    this.#wait();
+  }
+
+  /** There are changed webhook states to write, though nothing else may come. */
+  touch(): void {
+    this.#wait();
+  }
+
+  /** Resolves after the next transaction, which takes changed webhook states along. */
+  async written(): Promise<void> {
+    // A transaction that is being written was composed before the change.
+    if (this.#writing) await this.#nextWrite();
+    await this.#nextWrite();
+  }
+
+  /** Writes that are not committed yet. The dispatcher stops sending when this grows, which happens when the store is down. */
+  get backlog(): number {
+    return this.#publishes.length + this.#requeues.length + this.#settlements.length;
+  }
+
+  /** What keeps the store from writing; null once a write succeeded. */
+  get trouble(): StoreTrouble | null {
+    return this.#obstacle?.trouble ?? null;
+  }
+
+  /** Resolves once nothing waits, or once the store failed again while draining. */
+  async drain(): Promise<void> {
+    const failuresBefore = this.#failures;
+    while ((this.backlog > 0 || this.#writing || this.#waiting) && this.#failures <= failuresBefore + 1) {
+      await this.#nextWrite();
+    }
+    this.#retryTimer?.cancel();
+  }
+
+  /** Why nobody may even wait for the next transaction; null while it is worth it. */
+  #refusal(): StoreUnavailableError | null {
+    if (this.#unanswered) return unanswered();
+    return this.#obstacle !== null && lasting.has(this.#obstacle.trouble) ? this.#obstacle : null;
+  }
+
+  #nextWrite(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idleWaiters.push(resolve);
+      this.#wait();
+    });
+  }
+
+  #wait(): void {
+    if (this.#waiting || this.#writing || this.#retryTimer !== null) return;
+    this.#waiting = true;
+    this.#firstAt = this.#options.clock.monotonicMs();
+    this.#noteSeen();
+    this.#options.clock.defer(this.#look);
+  }
+
+  #noteSeen(): void {
+    this.#seenCallers = this.#publishes.length + this.#requeues.length;
+    this.#seenLength = this.backlog;
+  }
+
+  readonly #look = (): void => {
+    if (this.#worthWaiting()) {
+      this.#noteSeen();
+      this.#options.clock.defer(this.#look);
+      return;
+    }
+    this.#waiting = false;
+    void this.#write();
+  };
+
+  #worthWaiting(): boolean {
+    const { clock, rowsMax, windowMs } = this.#options;
+    const length = this.backlog;
+    const now = clock.monotonicMs();
+    const rows = this.#publishes.rows + this.#requeues.rows + this.#settlements.length;
+    if (this.#cut || rows >= rowsMax || now - this.#firstAt >= windowMs) return false;
+    if (this.#lastWrites >= largeGroupWrites && now - this.#lastWriteAt < gatherMs) return true;
+    const callers = this.#publishes.length + this.#requeues.length;
+    return callers > 0 ? callers > this.#seenCallers : length > this.#seenLength;
+  }
+
+  async #write(): Promise<void> {
+    this.#writing = true;
+    const group = this.#takeGroup();
+    const startedAt = this.#options.clock.monotonicMs();
+    const patience = this.#options.clock.schedule(callerWaitMsMax, this.#refuseCallers);
+    try {
+      const result = await this.#options.store.commit(group.batch);
+      this.#writable();
+      this.#report(group, startedAt);
+      this.#distribute(group, result);
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) this.#postpone(group, error);
+      else await this.#writeOneByOne(group, error);
+    } finally {
+      patience.cancel();
+      this.#writing = false;
+      this.#unanswered = false;
+      if (!this.#cut || this.#obstacle !== null) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+      if (this.backlog > 0 || this.#cut) this.#wait();
+    }
+  }
+
+  readonly #refuseCallers = (): void => {
+    this.#unanswered = true;
+    for (const pending of this.#publishes.takeAll()) pending.done(unanswered());
+    for (const pending of this.#requeues.takeAll()) pending.done(unanswered());
+  };
+
+  #takeGroup(): Group {
+    const { rowsMax } = this.#options;
+    const requeues = this.#requeues.take({ rows: rowsMax / 2, bytes: bodyBytesMax });
+    const taken = this.#publishes.take({ rows: rowsMax - rowsOf(requeues), bytes: bodyBytesMax });
+    const { publishes, commands } = composed(taken);
+    const settlements = this.#settlements.splice(0, settlementsMax);
+    for (const state of this.#options.changedStates()) this.#states.set(state.webhookId, state);
+    const webhookStates = [...this.#states.values()].slice(0, webhookStatesMax);
+    for (const { webhookId } of webhookStates) this.#states.delete(webhookId);
+    this.#cut = this.backlog + this.#states.size > 0;
+    return {
+      publishes,
+      requeues,
+      settlements,
+      batch: {
+        publishes: commands,
+        requeues: requeues.map((pending) => pending.command),
+        settlements: settlements.map((pending) => pending.settlement),
+        webhookStates,
+      },
+    };
+  }
+
+  #distribute(group: Group, result: CommitResult): void {
+    for (let index = 0; index < group.publishes.length; index += 1) {
+      group.publishes[index]?.done(result.publishes[index] as PublishResult);
+    }
+    for (let index = 0; index < group.requeues.length; index += 1) {
+      group.requeues[index]?.done(result.requeues[index] as RequeueResult);
+    }
+    for (let index = 0; index < group.settlements.length; index += 1) {
+      group.settlements[index]?.done(result.settled[index] === true);
+    }
+  }
+
+  #postpone(group: Group, error: StoreUnavailableError): void {
+    this.#failures += 1;
+    this.#obstacle = error;
+    // Those that did not fit came at the same time and would meet the same store.
+    const left = this.#cut ? [...this.#publishes.takeAll(), ...this.#requeues.takeAll()] : [];
+    for (const pending of [...group.publishes, ...group.requeues, ...left]) pending.done(error);
+    this.#settlements = [...group.settlements, ...this.#settlements];
+    for (const state of group.batch.webhookStates) {
+      if (!this.#states.has(state.webhookId)) this.#states.set(state.webhookId, state);
+    }
+    const { clock, random, telemetry } = this.#options;
+    const delayMsMax = error.trouble === "disk_full" ? fullDiskDelayMsMax : retryDelayMsMax;
+    const delayMs =
+      Math.min(delayMsMax, 50 * 2 ** Math.min(this.#failures, 10)) * (0.5 + random.uniform() / 2);
+    telemetry.log.error(
+      {
+        err: error.message,
+        failures: this.#failures,
+        waiting: this.#settlements.length,
+        retryInMs: Math.round(delayMs),
+      },
+      "the store cannot write; settlements are kept and written again",
+    );
+    this.#retryTimer?.cancel();
+    this.#retryTimer = clock.schedule(delayMs, () => {
+      this.#retryTimer = null;
+      this.#wait();
+    });
+  }
+
+  /** A batch failed for another reason than the store's health: find the command that cannot be written, keep the rest. */
+  async #writeOneByOne(group: Group, error: unknown): Promise<void> {
+    this.#options.telemetry.log.error(
+      { err: messageOf(error) },
+      "a grouped commit failed; writing its parts one by one",
+    );
+    for (const part of singles(group)) {
+      try {
+        const result = await this.#options.store.commit(part.batch);
+        this.#writable();
+        this.#distribute(part, result);
+      } catch (partError) {
+        if (partError instanceof StoreUnavailableError) this.#postpone(part, partError);
+        else this.#giveUp(part, partError);
+      }
+    }
+  }
+
+  #giveUp(part: Group, error: unknown): void {
+    const failure = error instanceof Error ? error : new Error(String(error));
+    this.#options.telemetry.log.error(
+      { err: failure.message },
+      "a write was refused by the store and is dropped",
+    );
+    for (const pending of part.publishes) pending.done(failure);
+    for (const pending of part.requeues) pending.done(failure);
+    for (const pending of part.settlements) pending.done(false);
+  }
+
+  #writable(): void {
+    if (this.#failures === 0) return;
+    this.#failures = 0;
+    this.#obstacle = null;
+    this.#options.telemetry.log.info({ waiting: this.backlog }, "the store writes again");
+    this.#options.recovered();
+  }
+
+  #report(group: Group, startedAt: number): void {
+    const writes = group.publishes.length + group.requeues.length + group.settlements.length;
+    this.#lastWriteAt = this.#options.clock.monotonicMs();
+    this.#lastWrites = writes;
+    const durationMs = this.#lastWriteAt - startedAt;
+    this.#options.telemetry.metrics.commitWritten({ writes, durationMs });
+  }
+}
+
+interface Group {
+  readonly publishes: PendingPublish[];
+  readonly requeues: PendingRequeue[];
+  readonly settlements: PendingSettlement[];
+  readonly batch: CommitBatch;
+}
+
+/** The commands of what can be composed; the others hear why not. */
+function composed(taken: readonly PendingPublish[]): {
+  readonly publishes: PendingPublish[];
+  readonly commands: PublishCommand[];
+} {
+  const publishes: PendingPublish[] = [];
+  const commands: PublishCommand[] = [];
+  for (const pending of taken) {
+    try {
+      commands.push(pending.compose());
+      publishes.push(pending);
+    } catch (error) {
+      pending.done(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+  return { publishes, commands };
+}
+
+function* singles(group: Group): Iterable<Group> {
+  const nothing = { publishes: [], requeues: [], settlements: [] };
+  const empty: CommitBatch = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
+  if (group.batch.webhookStates.length > 0) {
+    yield { ...nothing, batch: { ...empty, webhookStates: group.batch.webhookStates } };
+  }
+  for (const [index, pending] of group.publishes.entries()) {
+    const publishes = group.batch.publishes.slice(index, index + 1);
+    yield { ...nothing, publishes: [pending], batch: { ...empty, publishes } };
+  }
+  for (const pending of group.requeues) {
+    yield { ...nothing, requeues: [pending], batch: { ...empty, requeues: [pending.command] } };
+  }
+  for (const pending of group.settlements) {
+    yield { ...nothing, settlements: [pending], batch: { ...empty, settlements: [pending.settlement] } };
+  }
+}
+
+function unanswered(): StoreUnavailableError {
+  return new StoreUnavailableError("the database does not answer");
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** After a group of this many writes there is load, and the next group gathers for a while. */
+const largeGroupWrites = 32;
+const gatherMs = 4;
+/** Writing a megabyte of bodies takes some milliseconds. */
+const bodyBytesMax = 4 * 1024 * 1024;
+const settlementsMax = 1_024;
+const webhookStatesMax = 1_024;
+/** How long a transaction may run before those who wait for the next one are refused instead. */
+const callerWaitMsMax = 5_000;
+/** The longest pause between two attempts to write kept settlements. */
+const retryDelayMsMax = 5_000;
+/** Looking for room costs next to nothing, and publishers wait for it. */
+const fullDiskDelayMsMax = 1_000;
+/** No use waiting a moment for the end of these. */
+const lasting: ReadonlySet<StoreTrouble> = new Set(["disk_full", "damaged"]);

@@ -1,0 +1,271 @@
+import { createHash } from "node:crypto";
+import {
+  InvalidRequestError,
+  PayloadTooLargeError,
+  PosthornError,
+  SchemaViolationError,
+} from "../../core/errors.ts";
+import type { FieldError } from "../../core/errors.ts";
+import { eventFieldProblems, eventJsonBounds, parseTimestamp } from "../../core/event-input.ts";
+import { JsonText, minified, readJsonText } from "../../core/json/json-text.ts";
+import { isEventTypeName, isSystemEventType } from "../../core/event-type.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { FieldProblem, ValidationAllowance } from "../../ports/schema-compiler.ts";
+import type { EventTypeKey } from "../../ports/store/registry.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { PublishInput, RawContent, Scope } from "../services.ts";
+
+export interface EventGateOptions {
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly tenantExists: (tenantId: string) => boolean;
+  readonly schemas: EventSchemas;
+  readonly payloadBytesMax: number;
+}
+
+/** The schemas that tenants registered for their event types. */
+export interface EventSchemas {
+  /** Null when `problems` can answer at once; otherwise resolves when it is worth asking again. */
+  prepare(eventType: EventTypeKey): Promise<void> | null;
+  /** Of data that is published as this type; none without a schema. Without an allowance the bound of one event holds. */
+  problems(
+    event: EventTypeKey & { readonly data: unknown },
+    allowance?: ValidationAllowance,
+  ): readonly FieldProblem[];
+}
+
+/** What is published: JSON as its publisher wrote it, or bytes of any media type (EDS-2-1). */
+export type AcceptedPayload =
+  | { readonly kind: "data"; readonly dataJson: string; readonly metadataJson: string | null }
+  | { readonly kind: "raw"; readonly contentType: string; readonly body: Uint8Array };
+
+/** A publish that may be stored. Times are Unix milliseconds. */
+export interface AcceptedInput {
+  readonly tenantId: string;
+  readonly input: PublishInput;
+  readonly timestamp: number;
+  readonly now: number;
+  readonly payload: AcceptedPayload;
+}
+
+/**
+ * Decides whether an event may be published: fields, tenant, size, and the schema of its type, in this order. Returns
+ * the error instead of throwing it, because a batch goes on after a bad event.
+ */
+export class EventGate {
+  readonly #options: EventGateOptions;
+
+  constructor(options: EventGateOptions) {
+    this.#options = options;
+  }
+
+  /** To be awaited before `accept`, until it is null: the schema of the type may have to be read and compiled. */
+  prepare(scope: Scope, input: PublishInput): Promise<void> | null {
+    const { eventType, raw } = input;
+    const tenantId = tenantOf(scope, input);
+    if (raw !== undefined || typeof eventType !== "string" || !isEventTypeName(eventType)) return null;
+    if (scope.tenantId !== null && tenantId !== scope.tenantId) return null;
+    if (!this.#options.tenantExists(tenantId)) return null;
+    return this.#options.schemas.prepare({ tenantId, name: eventType });
+  }
+
+  accept(scope: Scope, input: PublishInput, allowance?: ValidationAllowance): AcceptedInput | PosthornError {
+    const now = this.#options.clock.now();
+    const tenantId = tenantOf(scope, input);
+    const given = this.#read(input);
+    if (given instanceof PosthornError) return given;
+    const problems = fieldProblems(input, { given, now });
+    if (scope.tenantId !== null && tenantId !== scope.tenantId) {
+      problems.push({ field: "tenant_id", message: "is not the tenant of this API key" });
+    } else if (!this.#options.tenantExists(tenantId)) {
+      problems.push({ field: "tenant_id", message: "does not exist; create it with PUT /v1/tenants/{id}" });
+    }
+    if (problems.length > 0) return new InvalidRequestError(summary(problems), problems);
+    const payload =
+      input.raw === undefined ? this.#json({ tenantId, input, given }, allowance) : this.#raw(input.raw);
+    if (payload instanceof PosthornError) return payload;
+    const timestamp = input.timestamp === undefined ? now : (parseTimestamp(input.timestamp) ?? now);
+    return { tenantId, input, timestamp, now, payload };
+  }
+
+  #read(input: PublishInput): GivenJson | PosthornError {
+    try {
+      const bytesMax = this.#options.payloadBytesMax;
+      return {
+        data: readGiven({ field: "data", value: input.data, text: input.dataJson }, bytesMax),
+        metadata: readGiven(
+          { field: "metadata", value: input.metadata, text: input.metadataJson },
+          envelopeBytesMax,
+        ),
+      };
+    } catch (error) {
+      if (error instanceof PosthornError) return error;
+      throw error;
+    }
+  }
+
+  #json(
+    event: { readonly tenantId: string; readonly input: PublishInput; readonly given: GivenJson },
+    allowance?: ValidationAllowance,
+  ): AcceptedPayload | PosthornError {
+    const { tenantId, input, given } = event;
+    const dataJson = given.data.text ?? jsonOf("data", given.data.value);
+    if (dataJson instanceof PosthornError) return dataJson;
+    // A UTF-16 unit becomes at most three bytes of UTF-8: short texts need no count.
+    const isShort = dataJson.length * 3 <= largePayloadBytes;
+    const tooLarge = this.#tooLarge(isShort ? dataJson.length : Buffer.byteLength(dataJson));
+    if (tooLarge !== null) return tooLarge;
+    const { eventType } = input;
+    const data = given.data.value;
+    const violations = this.#options.schemas.problems({ tenantId, name: eventType, data }, allowance);
+    if (violations.length > 0) {
+      return new SchemaViolationError(`data does not match the schema of ${eventType}`, violations);
+    }
+    const metadataJson = given.metadata.text ?? metadataText(input.metadata);
+    if (metadataJson instanceof PosthornError) return metadataJson;
+    return envelopeTooLarge(input, metadataJson) ?? { kind: "data", dataJson, metadataJson };
+  }
+
+  /** Opaque bytes: their type is the publisher's word, and only their size is ours to judge (EDS-2-1, EDS-9.1-4). */
+  #raw({ contentType, body }: RawContent): AcceptedPayload | PosthornError {
+    return this.#tooLarge(body.byteLength) ?? { kind: "raw", contentType, body };
+  }
+
+  /** The payload is the event's `data` as its publisher wrote it, in UTF-8, or the raw bytes (WDS-116, WDS-200). */
+  #tooLarge(bytes: number): PosthornError | null {
+    const bytesMax = this.#options.payloadBytesMax;
+    if (bytes > bytesMax) return new PayloadTooLargeError({ bytes, bytesMax });
+    if (bytes > largePayloadBytes) this.#options.telemetry.metrics.largePayload(bytes);
+    return null;
+  }
+}
+
+function tenantOf(scope: Scope, input: PublishInput): string {
+  return input.tenantId ?? scope.tenantId ?? "default";
+}
+
+/** What rules look at, and the text where the publisher wrote one; null where it is to be written from the value. */
+interface GivenValue {
+  readonly value: unknown;
+  readonly text: string | null;
+}
+
+interface GivenJson {
+  readonly data: GivenValue;
+  readonly metadata: GivenValue;
+}
+
+function readGiven(
+  { field, value, text }: { readonly field: string; readonly value: unknown; readonly text: unknown },
+  bytesMax: number,
+): GivenValue {
+  if (value instanceof JsonText) return value;
+  if (text === undefined) return { value, text: null };
+  if (value !== undefined)
+    throw notReadable({ field, message: `cannot be given together with ${field}Json` });
+  if (typeof text !== "string")
+    throw notReadable({ field: `${field}Json`, message: "must be a text of JSON" });
+  // Before anything is parsed; a text that is not too long by this measure is measured in bytes later.
+  if (text.length > bytesMax) throw new PayloadTooLargeError({ bytes: Buffer.byteLength(text), bytesMax });
+  return readJsonText(text, eventJsonBounds, { what: `${field}Json`, field });
+}
+
+function notReadable({ field, message }: FieldError): InvalidRequestError {
+  return new InvalidRequestError("the event is not valid", [{ field, message }]);
+}
+
+function fieldProblems(
+  input: PublishInput,
+  { given, now }: { readonly given: GivenJson; readonly now: number },
+): FieldError[] {
+  const problems = eventFieldProblems(
+    {
+      data: given.data.value,
+      raw: input.raw,
+      metadata: given.metadata.value,
+      links: input.links,
+      source: input.source,
+      timestamp: input.timestamp,
+      idempotencyKey: input.idempotencyKey,
+      priority: input.priority,
+    },
+    now,
+  );
+  if (typeof input.eventType !== "string" || !isEventTypeName(input.eventType)) {
+    problems.unshift({
+      field: "event_type",
+      message:
+        "must be words of letters, digits and _ joined by dots, such as user.created (128 characters at most)",
+    });
+  } else if (isSystemEventType(input.eventType)) {
+    problems.unshift({
+      field: "event_type",
+      message: "types that start with posthorn. are the system's own",
+    });
+  }
+  return problems;
+}
+
+function envelopeTooLarge({ links }: PublishInput, metadataJson: string | null): PosthornError | null {
+  if (metadataJson === null && links === undefined) return null;
+  const bytes = Buffer.byteLength(`[${metadataJson ?? "null"},${JSON.stringify(links ?? null)}]`);
+  if (bytes <= envelopeBytesMax) return null;
+  const field = metadataJson === null ? "links" : "metadata";
+  return new InvalidRequestError(
+    `metadata and links together have ${bytes} bytes; the limit is ${envelopeBytesMax}`,
+    [{ field, message: "is too large" }],
+  );
+}
+
+/**
+ * What a repeat must have in common with the original; never the time of the call. JSON counts as it was written but for
+ * the white space between its tokens: numbers that a double cannot tell apart are different events.
+ */
+export function fingerprint(accepted: AcceptedInput): string {
+  const { input, payload } = accepted;
+  const isRaw = payload.kind === "raw";
+  const metadataJson = isRaw ? null : payload.metadataJson;
+  const fields = [
+    input.eventType,
+    input.timestamp ?? null,
+    input.source ?? null,
+    input.priority ?? null,
+    ...(isRaw ? [payload.contentType] : []),
+  ];
+  return createHash("sha256")
+    .update(JSON.stringify(fields))
+    .update(
+      `[${metadataJson === null ? "null" : minified(metadataJson)},${JSON.stringify(input.links ?? null)}]`,
+    )
+    .update(isRaw ? payload.body : minified(payload.dataJson))
+    .digest("base64");
+}
+
+function metadataText(metadata: unknown): string | PosthornError | null {
+  return metadata === undefined ? null : jsonOf("metadata", metadata);
+}
+
+/** The text of a value of the program's; it must still be an object when it is JSON, which a date is not. */
+function jsonOf(field: string, value: unknown): string | PosthornError {
+  let text: unknown;
+  try {
+    text = JSON.stringify(value);
+  } catch {
+    return notReadable({
+      field,
+      message: "must be writable as JSON: no cycles, no BigInt, not nested too deeply",
+    });
+  }
+  return typeof text === "string" && text.startsWith("{")
+    ? text
+    : notReadable({ field, message: "must be an object when written as JSON" });
+}
+
+function summary(problems: readonly FieldError[]): string {
+  const fields = problems.slice(0, 5).map((problem) => problem.field);
+  return `the event is not valid: ${fields.join(", ")}${problems.length > 5 ? ", …" : ""}`;
+}
+
+/** Recommended upper size of a payload (TS16-51, C-49). */
+const largePayloadBytes = 20_000;
+const envelopeBytesMax = 65_536;

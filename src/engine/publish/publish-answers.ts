@@ -1,0 +1,88 @@
+import { DuplicateEventError, PosthornError, UnavailableError } from "../../core/errors.ts";
+import { uuidV7TimeMs } from "../../core/uuid.ts";
+import type { PublishEntry, PublishKey } from "../../ports/shared-state.ts";
+import { StoreUnavailableError, storeTroubles } from "../../ports/store.ts";
+import type { DuplicateOriginal, PublishResult } from "../../ports/store/deliveries.ts";
+import type { Draft } from "./draft.ts";
+import type { PublishReceipt } from "../services.ts";
+
+export function answer(
+  draft: Draft,
+  result: PublishResult,
+  promise: { readonly resolve: (receipt: PublishReceipt) => void; readonly reject: (error: Error) => void },
+): void {
+  const { event } = draft.command;
+  const { id, eventType, tenantId, timestamp } = event;
+  const idempotencyKey = event.idempotencyKey ?? id;
+  if (result.kind === "key_conflict") return promise.reject(keyReused(result.eventId));
+  if (result.kind === "duplicate")
+    return promise.resolve(repeatReceipt(result.original, { tenantId, idempotencyKey }));
+  const { sequenceNumber } = result;
+  const deliveries = draft.deliveries.length;
+  promise.resolve({
+    ...{ id, eventType, tenantId, timestamp, idempotencyKey, sequenceNumber, deliveries },
+    duplicate: false,
+  });
+}
+
+/** A repeat is answered as the first one was. */
+export function repeatReceipt(original: DuplicateOriginal, key: PublishKey): PublishReceipt {
+  const { id, eventType, timestamp, sequenceNumber, deliveries } = original;
+  return { id, eventType, ...key, timestamp, sequenceNumber, deliveries, duplicate: true };
+}
+
+export function keyReused(eventId: string): PosthornError {
+  const detail = `the idempotency key was used for event ${eventId} with another payload`;
+  return new DuplicateEventError(eventId, { code: "event_key_reused", detail });
+}
+
+/** What others may answer a repeat with, as long as the store would. Null for what says nothing of a key. */
+export function rememberedEntry({ command, deliveries }: Draft, result: PublishResult): PublishEntry | null {
+  const { event, dedupUntil } = command;
+  const { tenantId, idempotencyKey, fingerprint, id, eventType, timestamp } = event;
+  if (idempotencyKey === null || dedupUntil === null || result.kind === "key_conflict") return null;
+  const key = { tenantId, idempotencyKey };
+  if (result.kind === "accepted") {
+    const { sequenceNumber } = result;
+    const count = deliveries.length;
+    return {
+      key,
+      publish: { fingerprint, id, eventType, timestamp, sequenceNumber, deliveries: count },
+      until: dedupUntil,
+    };
+  }
+  // The key is that of the first one, and so is its time.
+  const firstAt = uuidV7TimeMs(result.original.id);
+  if (firstAt === null) return null;
+  return {
+    key,
+    publish: { ...result.original, fingerprint },
+    until: Math.min(firstAt + dedupMs, dedupUntil),
+  };
+}
+
+export function publishError(error: Error): Error {
+  if (!(error instanceof StoreUnavailableError)) return error;
+  if (error.outcome === "unknown") {
+    const text =
+      "the store did not say whether the event was written; repeat it with the same idempotency key, so that it is " +
+      "published once";
+    return new UnavailableError(text, error);
+  }
+  if (error.trouble === "away")
+    return new UnavailableError("the store cannot write now; nothing was published, try again", error);
+  return new UnavailableError(`nothing was published: ${storeTroubles[error.trouble]}`, error);
+}
+
+export function inProgress(): PosthornError {
+  return new PosthornError(
+    "event_in_progress",
+    "an event with this idempotency key is being published; try again",
+    {
+      retryAfterSeconds: 1,
+    },
+  );
+}
+
+/** WDS-115: a publisher's key is remembered this long. */
+export const dedupMs = 86_400_000;

@@ -1,0 +1,335 @@
+import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
+import { PosthornError, UnavailableError } from "../../core/errors.ts";
+import type { PublishKey } from "../../ports/shared-state.ts";
+import type { NewDelivery, Lease, PublishCommand, PublishResult } from "../../ports/store/deliveries.ts";
+import type { CommitGroup } from "./commit-group.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import type { SystemEvent } from "../engine-access.ts";
+import { EventGate, fingerprint } from "./event-gate.ts";
+import type { AcceptedInput, EventGateOptions } from "./event-gate.ts";
+import type { Lane } from "../endpoint/lane.ts";
+import {
+  answer,
+  dedupMs,
+  inProgress,
+  keyReused,
+  publishError,
+  rememberedEntry,
+  repeatReceipt,
+} from "./publish-answers.ts";
+import { claimed, content, type Draft } from "./draft.ts";
+import { RequestPace } from "./request-pace.ts";
+import type { PublishEntry, PublishInput, PublishReceipt, Scope } from "../services.ts";
+import type { KnownPublishes } from "../cluster/known-publishes.ts";
+import type { Subscriptions } from "../endpoint/subscriptions.ts";
+
+export interface PublisherOptions extends EventGateOptions {
+  readonly commits: CommitGroup;
+  readonly dispatcher: Dispatcher;
+  readonly subscriptions: Subscriptions;
+  readonly nextId: () => string;
+  readonly leaseMs: number;
+  /** What was published by key a while ago; null where only the store knows. */
+  readonly knownPublishes: KnownPublishes | null;
+}
+
+/** Whom an event goes to. Looked up when its transaction is composed: a webhook may go while the event waits. */
+interface Target {
+  readonly endpoints: () => readonly Endpoint[];
+  readonly origin: DeliveryOrigin;
+}
+
+/**
+ * Publishing: validate, deduplicate, find the webhooks, render the body once, and answer after the commit.
+ *
+ * What waits for its transaction is the accepted input alone. Deliveries are drafted when the transaction is composed, so
+ * that those of a large batch never exist at the same time.
+ *
+ * The body is rendered before the commit and stored with the event: every attempt sends these bytes (design,
+ * decision 6).
+ */
+export class Publisher {
+  readonly #options: PublisherOptions;
+  readonly #gate: EventGate;
+  /** Keys of publishes whose commit is running: `tenant\nkey` (WDS-115; 409 while in progress). */
+  readonly #running = new Set<string>();
+  #isStopped = false;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#gate = new EventGate(options);
+  }
+
+  /** Refuses whatever an application publishes from now on; the system's own events go on. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  async publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
+    this.#refuseWhenStopped();
+    const reading = this.#gate.prepare(scope, input);
+    if (reading !== null) await this.#prepare(scope, { input, reading });
+    return this.#accept(this.#gate.accept(scope, input));
+  }
+
+  #refuseWhenStopped(): void {
+    if (this.#isStopped) throw new UnavailableError("the server is shutting down");
+  }
+
+  /** Again when somebody changed the type meanwhile. */
+  async #prepare(
+    scope: Scope,
+    first: { readonly input: PublishInput; readonly reading: Promise<void> },
+  ): Promise<void> {
+    const { input } = first;
+    try {
+      for (let reading: Promise<void> | null = first.reading; reading !== null; ) {
+        await reading;
+        reading = this.#gate.prepare(scope, input);
+      }
+    } catch (error) {
+      throw publishError(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #accept(accepted: AcceptedInput | PosthornError): Promise<PublishReceipt> {
+    if (accepted instanceof PosthornError) throw accepted;
+    const { knownPublishes } = this.#options;
+    const { idempotencyKey } = accepted.input;
+    if (knownPublishes !== null && idempotencyKey !== undefined)
+      return this.#publishKeyed(accepted, { knownPublishes, idempotencyKey });
+    return this.#store(accepted);
+  }
+
+  /** Asks the memory of all processes first. Only a repeat is answered from it. */
+  async #publishKeyed(
+    accepted: AcceptedInput,
+    by: { readonly knownPublishes: KnownPublishes; readonly idempotencyKey: string },
+  ): Promise<PublishReceipt> {
+    const key = { tenantId: accepted.tenantId, idempotencyKey: by.idempotencyKey };
+    const runningKey = nameOf(key);
+    if (this.#running.has(runningKey)) throw inProgress();
+    this.#running.add(runningKey);
+    const known = await by.knownPublishes.recall(key);
+    this.#running.delete(runningKey);
+    if (known === null) return this.#store(accepted);
+    this.#options.telemetry.metrics.eventPublished({ duplicate: true });
+    if (known.fingerprint !== fingerprint(accepted)) throw keyReused(known.id);
+    return repeatReceipt(known, key);
+  }
+
+  #store(accepted: AcceptedInput): Promise<PublishReceipt> {
+    const { tenantId, input } = accepted;
+    const endpoints = () => this.#options.subscriptions.of(tenantId, { type: input.eventType });
+    return this.#commit(accepted, { endpoints, origin: "publish" });
+  }
+
+  /**
+   * A few events at a time: others take their turns in between, and what waits for the store stays small. The whole
+   * request shares one budget for checking schemas.
+   */
+  async publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<PublishEntry[]> {
+    this.#refuseWhenStopped();
+    const pace = new RequestPace(this.#options.clock);
+    const budget = { unitsLeft: requestValidationUnitsMax };
+    const entries: Promise<PublishEntry>[] = [];
+    for (const input of inputs) {
+      const reading = this.#gate.prepare(scope, input);
+      if (reading !== null) await this.#prepare(scope, { input, reading });
+      const accepted = this.#gate.accept(scope, input, budget);
+      const entry = entryOf(this.#accept(accepted));
+      entries.push(entry);
+      if (accepted instanceof PosthornError) await pace.worked();
+      else await pace.submitted(entry, this.#rowsOf(accepted));
+    }
+    return Promise.all(entries);
+  }
+
+  #rowsOf({ tenantId, input }: AcceptedInput): number {
+    return 1 + this.#options.subscriptions.of(tenantId, { type: input.eventType }).length;
+  }
+
+  /** The system's own events, to their subscribers or to one: not validated, not limited to what applications may name. */
+  async publishSystem(
+    event: SystemEvent,
+    only: Endpoint | undefined,
+  ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }> {
+    const now = this.#options.clock.now();
+    const { tenantId, eventType, data } = event;
+    const endpoints = () =>
+      only === undefined ? this.#options.subscriptions.of(tenantId, { type: eventType }) : [only];
+    let deliveryIds: readonly string[] = [];
+    const receipt = await this.#commit(
+      {
+        tenantId,
+        input: { eventType, data, source: "posthorn" },
+        timestamp: now,
+        now,
+        payload: { kind: "data", dataJson: JSON.stringify(data), metadataJson: null },
+      },
+      { endpoints, origin: only === undefined ? "publish" : "test" },
+      (draft) => (deliveryIds = draft.deliveries.map((delivery) => delivery.id)),
+    );
+    return { eventId: receipt.id, deliveryIds };
+  }
+
+  // ---- render and find the webhooks ---------------------------------------------------------------------------
+
+  #draft(accepted: AcceptedInput, { endpoints, origin }: Target): Draft {
+    const { tenantId, input, now } = accepted;
+    const priority = input.priority ?? "normal";
+    const deliveries: NewDelivery[] = [];
+    const lanes: Lane[] = [];
+    const body = content(accepted);
+    for (const endpoint of endpoints()) {
+      const lane = endpoint.laneFor(input.eventType);
+      const draft = { priority, now, origin, bytes: body.body.length };
+      lanes.push(lane);
+      deliveries.push(this.#draftDelivery(lane, draft));
+    }
+    const command: PublishCommand = {
+      event: {
+        id: this.#options.nextId(),
+        tenantId,
+        eventType: input.eventType,
+        timestamp: accepted.timestamp,
+        source: input.source ?? null,
+        idempotencyKey: input.idempotencyKey ?? null,
+        fingerprint: input.idempotencyKey === undefined ? null : fingerprint(accepted),
+        priority,
+        createdAt: now,
+        ...body,
+      },
+      deliveries,
+      dedupUntil: input.idempotencyKey === undefined ? null : now + dedupMs,
+    };
+    return { command, deliveries, lanes };
+  }
+
+  #draftDelivery(
+    lane: Lane,
+    event: {
+      readonly priority: Priority;
+      readonly now: number;
+      readonly origin: DeliveryOrigin;
+      readonly bytes: number;
+    },
+  ): NewDelivery {
+    const { priority, now, origin, bytes } = event;
+    const { status } = lane.endpoint.webhook;
+    const state = status === "active" ? "pending" : "skipped";
+    return {
+      id: this.#options.nextId(),
+      lane: lane.key,
+      priority,
+      state,
+      reason: status === "active" ? null : `webhook_${status}`,
+      dueAt: now,
+      createdAt: now,
+      origin,
+      format: lane.endpoint.policy.payloadFormat,
+      claim: state === "pending" && this.#reserve(lane, { priority, bytes }),
+      leaseUntil: now + this.#options.leaseMs,
+    };
+  }
+
+  /** Lease what may be sent at once. */
+  #reserve(lane: Lane, delivery: { readonly priority: Priority; readonly bytes: number }): boolean {
+    const { reservations } = this.#options.dispatcher;
+    return reservations.reserve(lane, { tier: lane.tier(delivery.priority), bytes: delivery.bytes });
+  }
+
+  // ---- commit -------------------------------------------------------------------------------------------------
+
+  #commit(
+    accepted: AcceptedInput,
+    target: Target,
+    drafted: (draft: Draft) => void = () => undefined,
+  ): Promise<PublishReceipt> {
+    const { tenantId, input } = accepted;
+    const { idempotencyKey } = input;
+    const runningKey = idempotencyKey === undefined ? null : nameOf({ tenantId, idempotencyKey });
+    if (runningKey !== null) {
+      if (this.#running.has(runningKey)) return Promise.reject(inProgress());
+      this.#running.add(runningKey);
+    }
+    let draft: Draft | null = null;
+    return new Promise((resolve, reject) => {
+      this.#options.commits.publish({
+        size: { rows: 1 + target.endpoints().length, bytes: bytesOf(accepted) },
+        compose: () => {
+          draft = this.#draft(accepted, target);
+          drafted(draft);
+          return draft.command;
+        },
+        done: (result) => {
+          if (runningKey !== null) this.#running.delete(runningKey);
+          if (draft === null) return reject(publishError(result as Error));
+          this.#committed(draft, result);
+          this.#remember(draft, result);
+          if (result instanceof Error) reject(publishError(result));
+          else answer(draft, result, { resolve, reject });
+        },
+      });
+    });
+  }
+
+  #remember(draft: Draft, result: PublishResult | Error): void {
+    const { knownPublishes } = this.#options;
+    if (knownPublishes === null || result instanceof Error) return;
+    const entry = rememberedEntry(draft, result);
+    if (entry !== null) knownPublishes.remember(entry);
+  }
+
+  #committed(draft: Draft, result: PublishResult | Error): void {
+    const { dispatcher } = this.#options;
+    const accepted = !(result instanceof Error) && result.kind === "accepted" ? result : null;
+    this.#options.telemetry.metrics.eventPublished({ duplicate: accepted === null });
+    for (let index = 0; index < draft.lanes.length; index += 1) {
+      const delivery = draft.deliveries[index] as NewDelivery;
+      const lane = draft.lanes[index] as Lane;
+      const lease = accepted?.leases[index] ?? noLease;
+      // Lease token 0: another process was faster, and its delivery goes first.
+      const isLeased = delivery.claim && lease.leaseToken > 0;
+      if (delivery.claim && !isLeased) dispatcher.reservations.cancel(lane);
+      if (accepted === null) continue;
+      if (isLeased) {
+        dispatcher.reservations.accept(
+          lane,
+          claimed(draft, {
+            delivery,
+            lease,
+            webhookTenantId: lane.endpoint.webhook.tenantId,
+            sequenceNumber: accepted.sequenceNumber,
+          }),
+        );
+      } else if (delivery.state === "pending") {
+        dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
+      }
+    }
+  }
+}
+
+async function entryOf(receipt: Promise<PublishReceipt>): Promise<PublishEntry> {
+  try {
+    return { kind: "published", receipt: await receipt };
+  } catch (error) {
+    if (error instanceof PosthornError) return { kind: "refused", error };
+    throw error;
+  }
+}
+
+/** What its body takes, about. */
+function bytesOf({ payload }: AcceptedInput): number {
+  return payload.kind === "raw" ? payload.body.length : payload.dataJson.length;
+}
+
+function nameOf({ tenantId, idempotencyKey }: PublishKey): string {
+  return `${tenantId}\n${idempotencyKey}`;
+}
+
+/** For checking the events of one request against their schemas: four times what one event may take. */
+const requestValidationUnitsMax = 2_000_000;
+
+const noLease: Lease = { ref: 0, deliveryId: "", leaseToken: 0 };
