@@ -18,15 +18,17 @@ import type { Runner } from "./database.ts";
  * `deliveries` (`done`), and only that has an attempt. Requeues, expiry and cancelling lock in the same order, `queue`
  * first. Rows are found by their keys; what `unnest` brings is the batch.
  *
- * `given` leaves out what is not the delivery that was leased: after a restore its position may be another one's.
+ * `given` leaves out what is not the delivery that was leased: after a restore its position may be another one's. The CASE
+ * is for the planner, which takes it for half of the rows. Of a join by position and id it expects a single row, and plans
+ * to compare each row of the batch with all others.
  *
  * The EXISTS at the end sees the queue as it was before the statement, hence `<> s.delivery`.
  */
 const settleSql = `WITH given AS (
-    SELECT g.* FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
+    SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
       $8::text[], $9::bigint[], $10::smallint[], $11::int[], $27::uuid[])
     AS g (at, ref, fence, state, attempt_count, due_at, first_attempt_at, reason, settled_at, category, number, id)
-    JOIN posthorn.deliveries d ON d.seq = g.ref AND d.id = g.id),
+    WHERE CASE WHEN (SELECT d.id FROM posthorn.deliveries d WHERE d.seq = g.ref) = g.id THEN true END),
   ended AS (
     DELETE FROM posthorn.queue q USING given g
     WHERE q.delivery = g.ref AND q.fence = g.fence AND g.state > ${waitingMax}
