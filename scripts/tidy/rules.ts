@@ -2,6 +2,7 @@
 
 import type { Check } from "../check.ts";
 import { deadExports } from "./dead-exports.ts";
+import { eventPath } from "./event-path.ts";
 import { adjacentParameters, functionLengths } from "./functions.ts";
 import { fileLengths, fileNames, leftovers, markdownLinks } from "./layout.ts";
 import { defaultExports, documentedContracts, hiddenInputs, ownImports, testMarks } from "./syntax.ts";
@@ -21,4 +22,5 @@ export const tidyRules: readonly Check[] = [
   { name: "contracts", title: "every export of ports and config is documented", run: documentedContracts },
   { name: "test-marks", title: "no test is switched off", run: testMarks },
   { name: "links", title: "links between pages resolve", run: markdownLinks },
+  { name: "event-path", title: "the path of an event, step by step", run: eventPath },
 ];
