@@ -13,4 +13,8 @@ after(async () => {
 });
 
 const masterKey = Buffer.alloc(32, 7).toString("base64");
-apiConformance("distributed", () => openServer({ databaseUrl: database.url, masterKey, ...prefixes.values }));
+apiConformance(
+  "distributed",
+  () => openServer({ databaseUrl: database.url, masterKey, ...prefixes.values }),
+  "what reaches the store",
+);

@@ -8,4 +8,8 @@ const database = await createTestDatabase();
 after(() => database.drop());
 
 const masterKey = Buffer.alloc(32, 7).toString("base64");
-apiConformance("postgres", () => openServer({ databaseUrl: database.url, masterKey }));
+apiConformance(
+  "postgres",
+  () => openServer({ databaseUrl: database.url, masterKey }),
+  "what reaches the store",
+);
