@@ -126,7 +126,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-198 WDS-61",
     change: "order per event type holds up other types",
-    file: "src/engine/endpoint/endpoint.ts",
+    file: "src/engine/endpoint/lane.ts",
     find: 'eventType: webhook.ordering === "per_event_type" ? eventType : null,',
     replace: "eventType: null,",
     test: modes,

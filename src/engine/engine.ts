@@ -12,7 +12,7 @@ import { Attempts } from "./attempt/attempts.ts";
 import { Directory } from "./endpoint/directory.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { EngineAccess, LiveWebhook, SystemEvent } from "./engine-access.ts";
-import { placeOf } from "./endpoint/endpoint.ts";
+import { placeOf } from "./endpoint/lane.ts";
 import { EndpointChanges } from "./endpoint-changes.ts";
 import { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";

@@ -77,10 +77,11 @@ export class Settler {
 
   #judge(flight: Flight, result: TransportResult, now: number): Judgement {
     const { endpoint, delivery, accessToken } = flight;
+    const { tokens } = endpoint;
     const seen = classify(result.observation, endpoint.policy);
     if (seen.outcome === "accepted") return { verdict: seen, retryAtOnce: false };
-    const isRejected = statusOf(result) === unauthorized && accessToken !== null && endpoint.tokens !== null;
-    if (isRejected && endpoint.tokens?.rejected({ accessToken, deliveryId: delivery.id }) === true)
+    const isRejected = statusOf(result) === unauthorized && accessToken !== null && tokens !== null;
+    if (isRejected && tokens.rejected({ accessToken, deliveryId: delivery.id }))
       return {
         verdict: { ...seen, outcome: "transient", reason: "access_token_rejected" },
         retryAtOnce: true,
@@ -169,7 +170,7 @@ export class Settler {
     const { verdict, now } = attempt;
     const statusCode = statusOf(attempt.result);
     this.#recordCircuit(flight, { verdict, statusCode, now });
-    if (verdict.outcome === "accepted") endpoint.lastSuccessAt = now;
+    if (verdict.outcome === "accepted") endpoint.succeeded(now);
     else this.#pause(flight, { verdict, statusCode, retryAfterMs: attempt.retryAfterMs, now });
     const decision = observeHealth(
       endpoint.health,

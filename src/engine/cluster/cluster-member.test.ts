@@ -128,7 +128,7 @@ suite("a worker among others", () => {
     const { scene, store } = await started("a");
     const endpoint = scene.endpoints.get("a");
     assert.ok(endpoint !== undefined);
-    endpoint.inFlight = 1;
+    endpoint.requestBegan();
     store.heartbeatAnswer = async () => null;
     await scene.pass(3_000);
     store.heartbeatAnswer = async () => ({ workers: 1, owned: 0 });
@@ -137,7 +137,7 @@ suite("a worker among others", () => {
     assert.equal(endpoint.owned, false);
     const { from } = store.requests.at(-1) ?? {};
     assert.deepEqual(from?.kind === "work" ? from.except : null, ["a"]);
-    endpoint.inFlight = 0;
+    endpoint.requestEnded();
     await scene.pass(2_000);
     assert.equal(endpoint.owned, true);
   });
@@ -171,12 +171,12 @@ suite("giving webhooks back", () => {
     assert.ok(busy !== undefined && waiting !== undefined);
     waiting.lanes.set("n", { hasMore: () => false, wakeAt: 1, renew: () => undefined } as never);
     for (let second = 0; second < 25; second += 1) {
-      busy.lastSuccessAt = second;
+      busy.succeeded(second);
       await scene.pass(1_000);
     }
     assert.deepEqual(store.released, []);
     for (let second = 25; second < 45; second += 1) {
-      busy.lastSuccessAt = second;
+      busy.succeeded(second);
       await scene.pass(1_000);
     }
     assert.deepEqual(store.released, ["idle"]);
@@ -189,13 +189,13 @@ suite("giving webhooks back", () => {
     const { scene, store } = await started(...ids);
     const busy = scene.endpoints.get("w0");
     assert.ok(busy !== undefined);
-    for (const endpoint of scene.endpoints.values()) endpoint.inFlight = 1;
+    for (const endpoint of scene.endpoints.values()) endpoint.requestBegan();
     store.heartbeatAnswer = async () => ({ workers: 2, owned: 12 });
     await scene.pass(5_000);
     const dropped = [...scene.endpoints.values()].filter(({ owned }) => !owned);
     assert.equal(dropped.length, 6);
     assert.deepEqual(store.released, []);
-    for (const endpoint of dropped) endpoint.inFlight = 0;
+    for (const endpoint of dropped) endpoint.requestEnded();
     await scene.pass(1_000);
     assert.equal(store.released.length, 6);
   });
@@ -246,7 +246,7 @@ suite("giving webhooks back", () => {
     const { scene, store, ownership } = await started("quiet", "flying", "settling");
     const [flying, settling] = [scene.endpoints.get("flying"), scene.endpoints.get("settling")];
     assert.ok(flying !== undefined && settling !== undefined);
-    flying.inFlight = 1;
+    flying.requestBegan();
     const lane = laneOf(settling);
     lane.settling = 1;
     ownership.pause();

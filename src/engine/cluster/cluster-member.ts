@@ -269,7 +269,7 @@ export class ClusterMember {
     await store.release({ worker: this.#worker, webhooks: quiet.map(handoverOf) });
     for (const endpoint of quiet) {
       owned.leaving.delete(endpoint);
-      endpoint.ownerEpoch = null;
+      endpoint.released();
     }
     return true;
   }

@@ -6,7 +6,6 @@ import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts"
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import { restoreRuntimeState } from "../endpoint/runtime-state.ts";
 import { foresee } from "./endpoint-orders.ts";
 import { applyReport, parseReport } from "./endpoint-reports.ts";
 
@@ -151,7 +150,7 @@ export class ConfigSync {
       if (!isOlder && this.#differs(each)) this.#apply(each);
       const endpoint = directory.get(each.webhook.id);
       if (endpoint !== undefined && isOthers(endpoint) && each.runtime !== null)
-        restoreRuntimeState(endpoint, each.runtime);
+        endpoint.restore(each.runtime);
     }
   }
 

@@ -5,6 +5,7 @@ import { createCircuit, recordResult, resetCircuit } from "../../core/circuit-br
 import { standard } from "../../core/profiles/standard.ts";
 import { createBucket, tryTake } from "../../core/rate-limit.ts";
 import type { EndpointNote, SharedState } from "../../ports/shared-state.ts";
+import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { EndpointNotes } from "./endpoint-notes.ts";
@@ -68,12 +69,8 @@ class Scene {
   }
 }
 
-/** Only what is looked at. */
 function endpoint(id: string): Endpoint {
-  return {
-    ...{ webhook: { id }, policy: { circuitBreaker }, circuit: createCircuit(0) },
-    ...{ owned: true, ownerEpoch: 1, bucket: null },
-  } as unknown as Endpoint;
+  return bareEndpoint({ id, policy: { circuitBreaker }, owned: true, ownerEpoch: 1 });
 }
 
 suite("what an owner leaves for the next one", () => {
@@ -120,7 +117,7 @@ suite("what an owner leaves for the next one", () => {
     scene.notes.acquired(one);
     for (const forget of [
       () => void resetCircuit(one.circuit, scene.clock.now()),
-      () => (one.circuit = createCircuit(scene.clock.now())),
+      () => one.replaceCircuit(createCircuit(scene.clock.now())),
     ]) {
       for (let count = 0; count < 5; count += 1) scene.attempt(one, false);
       await scene.gather();
@@ -160,11 +157,12 @@ suite("what an owner leaves for the next one", () => {
   test("tells how much of the rate limit is used up", async () => {
     const scene = new Scene();
     const one = endpoint("a");
-    one.bucket = createBucket({ requestsPerMinute: 60, burst: 2 });
-    tryTake(one.bucket, scene.clock.now());
+    const bucket = createBucket({ requestsPerMinute: 60, burst: 2 });
+    one.inheritBucket(bucket);
+    tryTake(bucket, scene.clock.now());
     scene.notes.rateUsed(one);
     await scene.gather();
-    assert.equal(scene.batches[0]?.[0]?.rateFullAt, one.bucket.fullAt);
+    assert.equal(scene.batches[0]?.[0]?.rateFullAt, bucket.fullAt);
   });
 
   test("is dropped when it cannot be sent, without growing; what was forgotten stays forgotten", async () => {
@@ -214,7 +212,7 @@ suite("what an owner leaves for the next one", () => {
     const scene = new Scene();
     const one = endpoint("a");
     scene.attempt(one, false);
-    one.owned = false;
+    one.giveUp();
     scene.notes.hurry();
     scene.clock.advance(0);
     await scene.clock.turn();
@@ -228,7 +226,8 @@ suite("what an owner leaves for the next one", () => {
   test("is nothing any more once the endpoint was lost to another worker", async () => {
     const scene = new Scene();
     const one = endpoint("a");
-    Object.assign(one, { owned: false, ownerEpoch: null });
+    one.giveUp();
+    one.released();
     scene.attempt(one, false);
     await scene.gather();
     assert.deepEqual(scene.batches, []);

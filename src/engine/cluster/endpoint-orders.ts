@@ -32,7 +32,7 @@ export function followOrder(endpoint: Endpoint, { order }: RuntimeOrder, effects
   const circuit = circuitFromJson(given.circuit);
   if (circuit === null) return;
   const from = endpoint.circuit.phase;
-  endpoint.circuit = circuit;
+  endpoint.replaceCircuit(circuit);
   effects.circuitMoved(endpoint, { from, to: circuit.phase });
 }
 

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { createCircuit } from "../../core/circuit-breaker.ts";
 import type { EndpointReportRow } from "../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
+import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
-import { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { EndpointReporter } from "./endpoint-reporter.ts";
 
 class Scene {
@@ -34,16 +33,14 @@ class Scene {
   }
 
   add(id: string): Endpoint {
-    const endpoint = {
-      ...{ webhook: { id }, circuit: createCircuit(0), bucket: null, inFlight: 0, ownerEpoch: 7 },
-      ...{ tenantQueue: new TenantQueue("t", () => undefined), lanes: new Map() },
-    } as unknown as Endpoint;
+    const endpoint = bareEndpoint({ id, ownerEpoch: 7 });
     this.owned.push(endpoint);
     return endpoint;
   }
 
   send(endpoint: Endpoint, ...deliveries: readonly string[]): void {
-    endpoint.inFlight = deliveries.length;
+    while (endpoint.inFlight < deliveries.length) endpoint.requestBegan();
+    while (endpoint.inFlight > deliveries.length) endpoint.requestEnded();
     this.flying.set(endpoint, deliveries);
   }
 
@@ -100,9 +97,9 @@ suite("an owner reports what only it sees", () => {
     const endpoint = scene.add("a");
     scene.send(endpoint, "d1");
     await scene.rounds(1);
-    endpoint.ownerEpoch = null;
+    endpoint.released();
     await scene.rounds(2);
-    endpoint.ownerEpoch = 9;
+    endpoint.acquire(9, null, scene.clock.now());
     await scene.rounds(2);
     assert.deepEqual(scene.last, { "a 7": ["d1"], "a 9": ["d1"] });
     assert.equal(scene.calls.length, 2);

@@ -1,30 +1,17 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { createCircuit, recordResult } from "../../core/circuit-breaker.ts";
-import { standard } from "../../core/profiles/standard.ts";
-import { createBucket, tryTake } from "../../core/rate-limit.ts";
+import { recordResult } from "../../core/circuit-breaker.ts";
+import { tryTake } from "../../core/rate-limit.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
+import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { explain } from "../endpoint/explain.ts";
 import { Lane, laneId } from "../endpoint/lane.ts";
-import { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { applyReport, parseReport, reportOf } from "./endpoint-reports.ts";
 
 const now = 1_800_000_000_000;
 const key = (eventType: string): LaneKey => ({ webhookId: "w", ordering: "per_event_type", eventType });
-
-/** Only what reports and explanations look at. */
-function bareEndpoint(fields: Partial<Endpoint> = {}): Endpoint {
-  return {
-    ...{ webhook: { id: "w", status: "active" }, circuit: createCircuit(now), bucket: null },
-    policy: { rateLimit: null, circuitBreaker: standard.circuitBreaker },
-    tenantQueue: new TenantQueue("t", () => undefined),
-    ...{ inFlight: 0, owned: false, ownerEpoch: null, report: null, pausedUntil: null },
-    lanes: new Map<string, Lane>(),
-    ...fields,
-  } as unknown as Endpoint;
-}
 
 function addLane(endpoint: Endpoint, { eventType, ...state }: { eventType: string } & Partial<Lane>): Lane {
   const lane = Object.assign(new Lane(key(eventType), endpoint), state);
@@ -42,7 +29,7 @@ function count(endpoint: Endpoint, results: string): void {
 
 /** What another process makes of the report of an owner, as it travels. */
 function reported(owner: Endpoint, deliveries: readonly string[] = []): Endpoint {
-  const other = bareEndpoint({ bucket: owner.bucket === null ? null : createBucket(limit) });
+  const other = bareEndpoint({ policy: owner.policy, now });
   const report = reportOf(owner, { now, deliveries });
   applyReport(other, report === null ? null : parseReport(JSON.stringify(report)), now);
   return other;
@@ -62,17 +49,17 @@ const reasonFor = (endpoint: Endpoint, delivery = waiting()) => {
 
 suite("an owner's report on an endpoint", () => {
   test("nothing when the store says as much", () => {
-    assert.equal(reportOf(bareEndpoint(), { now, deliveries: [] }), null);
-    const idle = bareEndpoint();
+    assert.equal(reportOf(bareEndpoint({ now }), { now, deliveries: [] }), null);
+    const idle = bareEndpoint({ now });
     addLane(idle, { eventType: "a", wakeAt: now - 1 });
     assert.equal(reportOf(idle, { now, deliveries: [] }), null, "a head that was due waits for nothing");
-    const old = bareEndpoint();
+    const old = bareEndpoint({ now });
     count(old, "+-");
     assert.equal(reportOf(old, { now: now + 10 * 60_000, deliveries: [] }), null, "results of long ago");
   });
 
   test("which deliveries are on their way, a hundred at most", () => {
-    const owner = bareEndpoint({ inFlight: 150 });
+    const owner = bareEndpoint({ now, inFlight: 150 });
     const ids = Array.from({ length: 150 }, (_, index) => `d${index}`);
     const report = reportOf(owner, { now, deliveries: ids });
     assert.equal(report?.inFlight, 150);
@@ -80,7 +67,7 @@ suite("an owner's report on an endpoint", () => {
   });
 
   test("what ordered lanes wait for, and until when", () => {
-    const owner = bareEndpoint({ inFlight: 1 });
+    const owner = bareEndpoint({ now, inFlight: 1 });
     addLane(owner, { eventType: "sleeps", wakeAt: now + 5_000 });
     addLane(owner, { eventType: "flies", inFlight: 1 });
     addLane(owner, { eventType: "idle" });
@@ -91,7 +78,7 @@ suite("an owner's report on an endpoint", () => {
   });
 
   test("how the circuit counts, and a limit that is used up", () => {
-    const owner = bareEndpoint({ bucket: createBucket(limit) });
+    const owner = bareEndpoint({ policy: { rateLimit: limit }, now });
     count(owner, "++-");
     assert.ok(owner.bucket !== null);
     tryTake(owner.bucket, now);
@@ -108,7 +95,7 @@ suite("an owner's report on an endpoint", () => {
 
 suite("what a process that does not own an endpoint makes of it", () => {
   test("the delivery on its way, its lane behind it, and nothing else", () => {
-    const owner = bareEndpoint({ inFlight: 1 });
+    const owner = bareEndpoint({ now, inFlight: 1 });
     addLane(owner, { eventType: "a", inFlight: 1 });
     const other = reported(owner, ["d1"]);
     assert.deepEqual(reasonFor(other, waiting({ id: "d1" })), ["in_flight", null]);
@@ -117,21 +104,21 @@ suite("what a process that does not own an endpoint makes of it", () => {
   });
 
   test("the limits of webhook and tenant until they let something through", () => {
-    const limited = bareEndpoint({ bucket: createBucket(limit) });
+    const limited = bareEndpoint({ policy: { rateLimit: limit }, now });
     assert.ok(limited.bucket !== null);
     tryTake(limited.bucket, now);
     assert.deepEqual(reasonFor(reported(limited)), ["rate_limit", now + 1_000]);
-    const ofTenant = bareEndpoint();
+    const ofTenant = bareEndpoint({ now });
     ofTenant.tenantQueue.limit(limit);
     ofTenant.tenantQueue.takeRate(now);
     assert.deepEqual(reasonFor(reported(ofTenant)), ["tenant_rate_limit", now + 1_000]);
   });
 
   test("counts of the circuit once, however often somebody looks", () => {
-    const owner = bareEndpoint();
+    const owner = bareEndpoint({ now });
     count(owner, "+++--");
     const report = reportOf(owner, { now, deliveries: [] });
-    const other = bareEndpoint();
+    const other = bareEndpoint({ now });
     for (let look = 0; look < 3; look += 1) applyReport(other, report, now);
     const { window } = other.circuit;
     assert.deepEqual([window.successes, window.failures], [3, 2]);
@@ -143,9 +130,9 @@ suite("what a process that does not own an endpoint makes of it", () => {
     const former = bareEndpoint({ owned: true, ownerEpoch: 7 });
     addLane(former, { eventType: "a", wakeAt: now + 3_600_000 });
     assert.deepEqual(reasonFor(former), ["order", now + 3_600_000]);
-    former.owned = false;
+    former.giveUp();
     assert.deepEqual(reasonFor(former), ["order", now + 3_600_000], "until it has given it back");
-    former.ownerEpoch = null;
+    former.released();
     assert.deepEqual(reasonFor(former), ["capacity", null]);
   });
 });

@@ -60,7 +60,7 @@ function headsOf(endpoint: Endpoint, now: number): EndpointReport["heads"] {
 
 /** Makes an endpoint that another process owns look as its owner sees it. Null: the owner reports nothing. */
 export function applyReport(endpoint: Endpoint, report: EndpointReport | null, now: number): void {
-  endpoint.report = report;
+  endpoint.reported(report);
   const { circuit, bucket } = endpoint;
   resizeWindow(circuit.window, endpoint.policy.circuitBreaker.windowSizeMs);
   // The last report replaces the one before; adding it would count results twice.

@@ -1,5 +1,3 @@
-import { createCircuit } from "../../core/circuit-breaker.ts";
-import { standard } from "../../core/profiles/standard.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type {
   AcquiredWebhook,
@@ -15,6 +13,7 @@ import type {
 } from "../../ports/store/ownership.ts";
 import type { LanePage } from "../../ports/store/deliveries.ts";
 import type { Logger } from "../../ports/telemetry.ts";
+import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { ManualClock } from "../manual-clock.fixture.ts";
 import { OwnedEndpoints } from "./owned-endpoints.ts";
@@ -125,19 +124,6 @@ export class ScriptedOwnershipStore implements OwnershipStore {
 function acquiredWebhook(webhookId: string): AcquiredWebhook {
   return { webhookId, ownerEpoch: 7, runtime: null, rate: { kind: "unused" }, lanes: [] };
 }
-
-/** Only what ownership looks at. */
-function bareEndpoint(id: string): Endpoint {
-  return {
-    webhook: { id },
-    policy: { rateLimit: null, circuitBreaker: standard.circuitBreaker },
-    circuit: createCircuit(0),
-    ...{ owned: false, ownerEpoch: null, inFlight: 0, lastSuccessAt: null, bucket: null, pausedUntil: null },
-    lanes: new Map(),
-    unlistLanes: () => undefined,
-  } as unknown as Endpoint;
-}
-
 /** One worker over a scripted store; `events` tells in which order things happened. */
 export class MemberScene {
   readonly store = new ScriptedOwnershipStore();
@@ -178,14 +164,14 @@ export class MemberScene {
 
   /** An endpoint that nobody owns and that has work. */
   add(id: string): Endpoint {
-    const endpoint = bareEndpoint(id);
+    const endpoint = bareEndpoint({ id });
     this.endpoints.set(id, endpoint);
     this.store.free.push(id);
     return endpoint;
   }
 
   bare(id: string): Endpoint {
-    return bareEndpoint(id);
+    return bareEndpoint({ id });
   }
 
   /** Lets time pass in small steps, with everything that follows from each. */

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { SharedMemory } from "../../../test/conformance/shared-state/in-process-shared-state.fixture.ts";
-import { createCircuit, recordResult } from "../../core/circuit-breaker.ts";
-import { standard } from "../../core/profiles/standard.ts";
+import { recordResult } from "../../core/circuit-breaker.ts";
 import { createBucket, peekWaitMs, tryTake } from "../../core/rate-limit.ts";
 import type { AcquiredWebhook, RateHandover } from "../../ports/store/ownership.ts";
-import type { Endpoint } from "../endpoint/endpoint.ts";
+import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import { Lane } from "../endpoint/lane.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { EndpointNotes } from "./endpoint-notes.ts";
@@ -26,7 +25,7 @@ class Scene {
 class Worker {
   readonly owned: OwnedEndpoints;
   readonly notes: EndpointNotes;
-  readonly endpoint = bareEndpoint();
+  readonly endpoint = bareEndpoint({ id: "webhook-1", policy: { rateLimit } });
   readonly #clock: ManualClock;
 
   constructor({ clock, memory }: Scene) {
@@ -74,22 +73,6 @@ class Worker {
   get waitMs(): number {
     return peekWaitMs(this.endpoint.bucket ?? createBucket(rateLimit), this.#clock.now());
   }
-}
-
-/** Only what ownership looks at. */
-function bareEndpoint(): Endpoint {
-  return {
-    ...{ webhook: { id: "webhook-1" }, policy: { rateLimit, circuitBreaker: standard.circuitBreaker } },
-    ...{
-      circuit: createCircuit(0),
-      owned: false,
-      ownerEpoch: null,
-      inFlight: 0,
-      lastSuccessAt: null,
-      bucket: null,
-    },
-    ...{ lanes: new Map(), unlistLanes: () => undefined },
-  } as unknown as Endpoint;
 }
 
 suite("a webhook with a new owner", () => {

@@ -1,5 +1,3 @@
-import { createCircuit } from "../../core/circuit-breaker.ts";
-import { createHealth } from "../../core/endpoint-health.ts";
 import { createBucket } from "../../core/rate-limit.ts";
 import { addResults, resizeWindow } from "../../core/rolling-window.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -7,7 +5,6 @@ import type { EndpointRecollection } from "../../ports/shared-state.ts";
 import type { AcquiredWebhook, Handover, RateHandover } from "../../ports/store/ownership.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import { restoreRuntimeState, runtimeStateOf } from "../endpoint/runtime-state.ts";
 import type { EndpointNotes } from "./endpoint-notes.ts";
 
 /** An endpoint that this process owns, and since when nothing has happened there. */
@@ -59,9 +56,7 @@ export class OwnedEndpoints {
     this.#options.notes?.acquired(endpoint);
     // The memory of its lanes is from an earlier ownership.
     for (const lane of endpoint.lanes.values()) lane.renew();
-    endpoint.wakeAt = null;
-    endpoint.owned = true;
-    endpoint.report = null;
+    endpoint.serve();
     // The store had freed it already, and only the answer was lost.
     this.leaving.delete(endpoint);
     this.#owned.set(endpoint, { idleSinceMs: null, lastSuccessAt: endpoint.lastSuccessAt });
@@ -71,13 +66,12 @@ export class OwnedEndpoints {
   /** Sends nothing more for the endpoint and releases its buffered deliveries. */
   drop(endpoint: Endpoint): void {
     if (!this.#owned.delete(endpoint)) return;
-    endpoint.owned = false;
+    endpoint.giveUp();
     for (const lane of endpoint.lanes.values()) {
       this.#options.dispatcher.giveBack(lane);
       // Acquiring the webhook frees every lease in it, so nobody needs to wait here until one runs out.
       lane.forgetLost();
     }
-    endpoint.unlistLanes();
     this.leaving.add(endpoint);
     this.#options.notes?.hurry();
   }
@@ -85,7 +79,7 @@ export class OwnedEndpoints {
   /** Other processes may own them all by now, so there is nothing to release. */
   loseAll(): void {
     for (const endpoint of [...this.#owned.keys()]) this.drop(endpoint);
-    for (const endpoint of this.leaving) endpoint.ownerEpoch = null;
+    for (const endpoint of this.leaving) endpoint.released();
     this.leaving.clear();
   }
 
@@ -130,14 +124,7 @@ export class OwnedEndpoints {
   #inherit(endpoint: Endpoint, acquired: AcquiredWebhook, recollection?: EndpointRecollection): void {
     const { ownerEpoch, runtime } = acquired;
     const now = this.#options.clock.now();
-    endpoint.ownerEpoch = ownerEpoch;
-    endpoint.circuit = createCircuit(now);
-    endpoint.health = createHealth();
-    endpoint.pausedUntil = null;
-    endpoint.pauseReason = null;
-    endpoint.pace = "unknown";
-    endpoint.gateLog = null;
-    if (runtime !== null) restoreRuntimeState(endpoint, runtime);
+    endpoint.acquire(ownerEpoch, runtime, now);
     const { rateLimit, circuitBreaker } = endpoint.policy;
     const { window } = endpoint.circuit;
     resizeWindow(window, circuitBreaker.windowSizeMs);
@@ -150,7 +137,7 @@ export class OwnedEndpoints {
       notedFullAt: recollection?.rateFullAt ?? null,
       emptyFullAt,
     });
-    endpoint.bucket = bucket;
+    endpoint.inheritBucket(bucket);
   }
 }
 
@@ -172,7 +159,7 @@ function inheritedFullAt(
 
 /** The state for the next owner. */
 export function handoverOf(endpoint: Endpoint): Handover {
-  return { state: runtimeStateOf(endpoint), rateFullAt: endpoint.bucket?.fullAt ?? null };
+  return { state: endpoint.state(), rateFullAt: endpoint.bucket?.fullAt ?? null };
 }
 
 /** No request, no lease and no write of the endpoint is under way in this process. */

@@ -152,7 +152,7 @@ suite("lanes that stand still", () => {
     const { endpoint: waits } = scene.add("waits for a place");
     await scene.dispatch.publish(waits);
     const { endpoint: leaves } = scene.add("leaves");
-    leaves.owned = false;
+    leaves.giveUp();
     scene.leaving.add(leaves);
     scene.due.push({ webhookId: "deleted", ordering: "none", eventType: null });
     await scene.pass(60_000);
@@ -164,7 +164,7 @@ suite("lanes that stand still", () => {
 
   test("a webhook that the store says is served here and is not goes back", async () => {
     const scene = new Scene();
-    scene.add("unheld").endpoint.owned = false;
+    scene.add("unheld").endpoint.giveUp();
     await scene.pass(boundMs);
     assert.equal(scene.givenBack, 1);
     assert.deepEqual(scene.logged, [{ webhookId: "unheld", lane: "n", isServed: false }]);

@@ -47,7 +47,7 @@ suite("what the store gave and the worker did not get", () => {
     const { scene, store } = await started("busy", "leaving");
     const [busy, leaving] = [scene.endpoints.get("busy"), scene.endpoints.get("leaving")];
     assert.ok(busy !== undefined && leaving !== undefined);
-    leaving.inFlight = 1;
+    leaving.requestBegan();
     scene.endpoints.delete("leaving");
     store.acquireGate = away;
     scene.add("a");

@@ -100,13 +100,13 @@ export class Capacity {
   begin(endpoint: Endpoint): Place {
     const share = this.#shares.take(endpoint);
     const host = this.#hosts === null ? null : this.#hosts.begin(endpoint);
-    endpoint.inFlight += 1;
+    endpoint.requestBegan();
     return host === null ? placesAnywhere[share] : { share, host };
   }
 
   /** Frees a place. */
   end({ endpoint, place }: { readonly endpoint: Endpoint; readonly place: Place }): void {
-    endpoint.inFlight -= 1;
+    endpoint.requestEnded();
     this.#shares.give(endpoint.tenantQueue, place.share);
     if (place.host !== null) this.#hosts?.end(place.host, place.share > 0);
   }

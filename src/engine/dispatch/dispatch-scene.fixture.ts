@@ -78,7 +78,7 @@ export class DispatchScene {
         tenantQueueWoke: (woken) => this.dispatcher.considerTenantQueue(woken),
       },
     });
-    endpoint.pace = draft.pace ?? "quick";
+    endpoint.answered(draft.pace ?? "quick");
     endpoint.lane({ webhookId: name, ordering: draft.ordering ?? "none", eventType: null });
     return endpoint;
   }

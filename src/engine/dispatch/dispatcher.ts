@@ -129,7 +129,7 @@ export class Dispatcher {
   /** The request of a flight has ended; its place is free. Called before settling. */
   answered(flight: Flight, pace: Pace): void {
     const { endpoint } = flight;
-    endpoint.pace = pace;
+    endpoint.answered(pace);
     this.#capacity.end(flight);
     if (!flight.lane.ordered) flight.lane.inFlight -= 1;
     // Before the one that had a place until now, or those with a backlog would keep the shared places among them.

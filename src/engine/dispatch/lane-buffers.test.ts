@@ -112,7 +112,7 @@ suite("refilling lanes", () => {
     await scene.ask(a);
     await scene.ask(b);
     await scene.ask(lost);
-    lost.endpoint.owned = false;
+    Object.assign(lost.endpoint, { owned: false });
     await scene.end(0);
     assert.equal(scene.running.length, 2);
     assert.equal(lost.claiming, false);

@@ -5,7 +5,6 @@ import type { WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { restoreRuntimeState } from "../endpoint/runtime-state.ts";
 
 /** Puts every stored webhook into service, with the keys of its tenant and what was known of its endpoint. */
 export async function loadWebhooks(store: WebhookStore, directory: Directory): Promise<void> {
@@ -19,7 +18,7 @@ export async function loadWebhooks(store: WebhookStore, directory: Directory): P
         directory.applyTenantKeys({ tenantId, keys: await store.tenantKeys(tenantId) });
       }
       const endpoint = directory.apply({ webhook, secrets });
-      if (runtime !== null) restoreRuntimeState(endpoint, runtime);
+      if (runtime !== null) endpoint.restore(runtime);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < webhooksPage) return;

@@ -145,10 +145,10 @@ export class Directory {
   /** Access tokens are kept as long as the client they were made for. */
   #reconfigure(endpoint: Endpoint, config: EndpointConfig): void {
     const { oauth2 } = config;
-    if (oauth2 === null) endpoint.tokens = null;
+    if (oauth2 === null) endpoint.reconfigure(config, null);
     else if (endpoint.tokens === null || !isSameClient(endpoint.config.oauth2, oauth2))
-      endpoint.tokens = this.#options.accessTokens(oauth2);
-    endpoint.reconfigure(config);
+      endpoint.reconfigure(config, this.#options.accessTokens(oauth2));
+    else endpoint.reconfigure(config);
   }
 
   #build(webhook: Webhook, secrets: readonly StoredSecret[]): EndpointConfig {

@@ -5,7 +5,6 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { EndpointNotes } from "../cluster/endpoint-notes.ts";
-import { markUnwrittenSuccesses, takeChangedStates } from "./runtime-state.ts";
 
 export interface EndpointStatesOptions {
   readonly telemetry: Telemetry;
@@ -34,9 +33,13 @@ export class EndpointStates {
     this.#dirty.delete(endpoint);
   }
 
-  /** For a commit that is being composed. */
+  /** Those that changed since they were written, for a commit that is being composed. */
   take(): readonly WebhookRuntimeState[] {
-    return takeChangedStates(this.#dirty);
+    if (this.#dirty.size === 0) return [];
+    // Others write what they own.
+    const states = [...this.#dirty].filter(({ owned }) => owned).map((endpoint) => endpoint.takeState());
+    this.#dirty.clear();
+    return states;
   }
 
   circuitMoved(endpoint: Endpoint, move: CircuitTransition): void {
@@ -56,8 +59,7 @@ export class EndpointStates {
 
   /** The webhook has another URL: what is known of the old receiver says nothing of the new one. */
   moved(endpoint: Endpoint): void {
-    // One that was quick stays so until it shows otherwise: what is still on its way to the old URL must not hold it up.
-    if (endpoint.pace !== "quick") endpoint.pace = "unknown";
+    endpoint.forgetPace();
     this.resumed(endpoint);
   }
 
@@ -70,7 +72,9 @@ export class EndpointStates {
 
   /** Writes what changes too often to be written each time. */
   write(): void {
-    markUnwrittenSuccesses(this.#options.directory, this.#dirty);
+    // Successes are too many to write each.
+    for (const endpoint of this.#options.directory.all())
+      if (endpoint.hasUnwrittenSuccess) this.#dirty.add(endpoint);
     if (this.#dirty.size > 0) this.#options.touch();
   }
 }

@@ -1,24 +1,24 @@
 import { createCircuit } from "../../core/circuit-breaker.ts";
 import type { CircuitBreakerState } from "../../core/circuit-breaker.ts";
+import { circuitFromJson, circuitToJson } from "../../core/circuit-json.ts";
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
-import { createHealth } from "../../core/endpoint-health.ts";
+import { createHealth, healthFromJson, pauseReasons } from "../../core/endpoint-health.ts";
 import type { EndpointHealth, EndpointPause, PauseReason } from "../../core/endpoint-health.ts";
-import type { PayloadFormatName } from "../../core/profile.ts";
-import { findProfile } from "../../core/profiles/index.ts";
 import { createBucket, reconfigureBucket } from "../../core/rate-limit.ts";
 import type { RateBucket } from "../../core/rate-limit.ts";
 import type { LaneKey, Webhook } from "../../core/webhook.ts";
+import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { AccessTokens } from "../credentials/access-tokens.ts";
 import type { EndpointConfig } from "./endpoint-config.ts";
 import { Fifo } from "./fifo.ts";
-import { GateLog } from "./gate-log.ts";
+import { GateLog, gateLogFromJson } from "./gate-log.ts";
 import type { ClosedGate } from "./gates.ts";
 import type { Host } from "./host-places.ts";
-import { Lane, laneId } from "./lane.ts";
+import { Lane, laneId, laneKeyFor } from "./lane.ts";
 import type { LiveWebhook } from "../engine-access.ts";
 import type { EndpointReport } from "../cluster/endpoint-reports.ts";
-import type { Pace } from "./pace.ts";
+import { type Pace, paceFromJson } from "./pace.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
 import type { Sleeper } from "./wakeups.ts";
 
@@ -34,46 +34,38 @@ export interface EndpointWakes {
  * not deleted. Owned by the engine; everything is changed in place because it is touched on every attempt.
  */
 export class Endpoint implements LiveWebhook, Sleeper {
-  config: EndpointConfig;
   readonly tenantQueue: TenantQueue;
-  circuit: CircuitBreakerState;
-  health: EndpointHealth = createHealth();
-  pausedUntil: number | null = null;
-  pauseReason: PauseReason | null = null;
-  lastSuccessAt: number | null = null;
-  /** When its gates held something back; null while they never did. */
-  gateLog: GateLog | null = null;
-  bucket: RateBucket | null = null;
-
-  /** This process serves it (ownership/). Where it does not, nothing of it is listed, claimed or sent. */
-  owned: boolean;
-  /**
-   * Of the ownership, where there are several processes: from when the webhook was taken until the store has taken it back,
-   * so also while it is given up and no longer `owned`.
-   */
-  ownerEpoch: number | null = null;
-
-  /** What its owner said of it a moment ago; null where this process is the owner, or nothing was said. */
-  report: EndpointReport | null = null;
-
-  /** Where access tokens come from; null for webhooks without an OAuth 2.0 client. */
-  tokens: AccessTokens | null = null;
-
   readonly lanes = new Map<string, Lane>();
   /** Lanes that may have something to send, by the priority of their head. Entries can be stale; see `Lane.readyTier`. */
   readonly #readyLanes: readonly [Fifo<Lane>, Fifo<Lane>, Fifo<Lane>] = [new Fifo(), new Fifo(), new Fifo()];
-  /** In which ready list of its tenant queue it stands; -1 when in none. */
+  /** In which ready list of its tenant queue it stands; -1 when in none. Written by that queue. */
   readyTier = -1;
+  /** Written by the wake-ups. */
   wakeAt: number | null = null;
-  inFlight = 0;
-  /** How it answered last. Endpoints that are not known to be quick may only use a part of the capacity. */
-  pace: Pace = "unknown";
-  /** It stands in line for one of the places that such endpoints share (fair-shares.ts). */
+  /** It stands in line for one of the places that such endpoints share (fair-shares.ts, which writes it). */
   inLine = false;
-  /** In whose line it stands for a place (host-places.ts). */
+  /** In whose line it stands for a place (host-places.ts, which writes it). */
   waitsAt: Host | null = null;
-  lastSuccessWrittenAt = 0;
   readonly #wakes: EndpointWakes;
+
+  #config: EndpointConfig;
+  #bucket: RateBucket | null = null;
+  #tokens: AccessTokens | null = null;
+  #inFlight = 0;
+
+  // What is known of the receiver, and stored.
+  #circuit: CircuitBreakerState;
+  #health: EndpointHealth = createHealth();
+  #pausedUntil: number | null = null;
+  #pauseReason: PauseReason | null = null;
+  #lastSuccessAt: number | null = null;
+  #lastSuccessWrittenAt = 0;
+  #pace: Pace = "unknown";
+  #gateLog: GateLog | null = null;
+
+  #owned: boolean;
+  #ownerEpoch: number | null = null;
+  #report: EndpointReport | null = null;
 
   constructor(
     config: EndpointConfig,
@@ -84,53 +76,242 @@ export class Endpoint implements LiveWebhook, Sleeper {
       readonly owned: boolean;
     },
   ) {
-    this.config = config;
-    this.owned = more.owned;
+    this.#config = config;
+    this.#owned = more.owned;
     this.tenantQueue = more.tenantQueue;
-    this.circuit = createCircuit(more.now);
+    this.#circuit = createCircuit(more.now);
     this.#wakes = more.wakes;
     this.#applyRateLimit();
   }
 
+  // ---- configuration ------------------------------------------------------------------------------------------
+
+  get config(): EndpointConfig {
+    return this.#config;
+  }
+
   get webhook(): Webhook {
-    return this.config.webhook;
+    return this.#config.webhook;
+  }
+
+  get policy(): DeliveryPolicy {
+    return this.#config.policy;
+  }
+
+  get secrets(): readonly StoredSecret[] {
+    return this.#config.secrets;
+  }
+
+  /** Where access tokens come from; null for webhooks without an OAuth 2.0 client. */
+  get tokens(): AccessTokens | null {
+    return this.#tokens;
+  }
+
+  /** `tokens` where they come from somewhere else now; as they are when left out. */
+  reconfigure(config: EndpointConfig, tokens: AccessTokens | null = this.#tokens): void {
+    this.#config = config;
+    this.#tokens = tokens;
+    this.#applyRateLimit();
+  }
+
+  get bucket(): RateBucket | null {
+    return this.#bucket;
+  }
+
+  /** Goes on with what the last owner left of the rate limit. */
+  inheritBucket(bucket: RateBucket): void {
+    this.#bucket = bucket;
+  }
+
+  #applyRateLimit(): void {
+    const limit = this.policy.rateLimit;
+    if (limit === null) this.#bucket = null;
+    else if (this.#bucket === null) this.#bucket = createBucket(limit);
+    else reconfigureBucket(this.#bucket, limit);
+  }
+
+  // ---- what is known of the receiver --------------------------------------------------------------------------
+
+  get circuit(): CircuitBreakerState {
+    return this.#circuit;
+  }
+
+  replaceCircuit(circuit: CircuitBreakerState): void {
+    this.#circuit = circuit;
+  }
+
+  get health(): EndpointHealth {
+    return this.#health;
+  }
+
+  get pausedUntil(): number | null {
+    return this.#pausedUntil;
+  }
+
+  get pauseReason(): PauseReason | null {
+    return this.#pauseReason;
   }
 
   /** Nothing is sent before. A pause that lasts longer stays. */
   pause({ until, reason }: EndpointPause): boolean {
-    if (this.pausedUntil !== null && this.pausedUntil >= until) return false;
-    this.pausedUntil = until;
-    this.pauseReason = reason;
+    if (this.#pausedUntil !== null && this.#pausedUntil >= until) return false;
+    this.#pausedUntil = until;
+    this.#pauseReason = reason;
     return true;
   }
 
   /** Ends a pause; the wake-up that was to end it finds nothing. */
   resume(): void {
-    this.pausedUntil = null;
-    this.pauseReason = null;
+    this.#pausedUntil = null;
+    this.#pauseReason = null;
+  }
+
+  get lastSuccessAt(): number | null {
+    return this.#lastSuccessAt;
+  }
+
+  succeeded(now: number): void {
+    this.#lastSuccessAt = now;
+  }
+
+  /** The last success is later than the one that was written. */
+  get hasUnwrittenSuccess(): boolean {
+    return (this.#lastSuccessAt ?? 0) > this.#lastSuccessWrittenAt;
+  }
+
+  /** How it answered last. Endpoints that are not known to be quick may only use a part of the capacity. */
+  get pace(): Pace {
+    return this.#pace;
+  }
+
+  get isQuick(): boolean {
+    return this.#pace === "quick";
+  }
+
+  answered(pace: Pace): void {
+    this.#pace = pace;
+  }
+
+  /**
+   * The receiver is another one. One that was quick stays so until it shows otherwise: what is still on its way to the old
+   * URL must not hold it up.
+   */
+  forgetPace(): void {
+    if (this.#pace !== "quick") this.#pace = "unknown";
+  }
+
+  /** When its gates held something back; null while they never did. */
+  get gateLog(): GateLog | null {
+    return this.#gateLog;
   }
 
   /** Something that was to be sent found a gate closed. */
   noteClosed(gate: ClosedGate, now: number): void {
-    this.gateLog ??= new GateLog();
-    this.gateLog.note(gate, now);
+    this.#gateLog ??= new GateLog();
+    this.#gateLog.note(gate, now);
   }
 
-  get isQuick(): boolean {
-    return this.pace === "quick";
+  /** What is stored of it, so that an open circuit or a pause survives a restart. It is thereby considered written. */
+  takeState(): WebhookRuntimeState {
+    this.#lastSuccessWrittenAt = this.#lastSuccessAt ?? 0;
+    return this.state();
   }
 
-  get policy(): DeliveryPolicy {
-    return this.config.policy;
+  state(): WebhookRuntimeState {
+    // Its health, and what else is known of it that no store looks at.
+    const known = {
+      ...this.#health,
+      pace: this.#pace,
+      ...(this.#gateLog !== null && { gates: this.#gateLog.toJSON() }),
+    };
+    return {
+      webhookId: this.webhook.id,
+      pausedUntil: this.#pausedUntil,
+      pauseReason: this.#pauseReason,
+      lastSuccessAt: this.#lastSuccessAt,
+      circuit: JSON.stringify(circuitToJson(this.#circuit)),
+      health: JSON.stringify(known),
+      ...(this.#ownerEpoch === null ? {} : { ownerEpoch: this.#ownerEpoch }),
+    };
   }
 
-  get secrets(): readonly StoredSecret[] {
-    return this.config.secrets;
+  restore(state: WebhookRuntimeState): void {
+    this.#pausedUntil = state.pausedUntil;
+    this.#pauseReason = pauseReasons.find((reason) => reason === state.pauseReason) ?? null;
+    this.#lastSuccessAt = state.lastSuccessAt;
+    this.#lastSuccessWrittenAt = state.lastSuccessAt ?? 0;
+    if (state.circuit !== null) this.#circuit = circuitFromJson(JSON.parse(state.circuit)) ?? this.#circuit;
+    if (state.health === null) return;
+    const stored = JSON.parse(state.health) as { readonly pace?: unknown; readonly gates?: unknown };
+    this.#health = healthFromJson(stored) ?? this.#health;
+    this.#pace = paceFromJson(stored.pace);
+    this.#gateLog = gateLogFromJson(stored.gates);
   }
 
-  reconfigure(config: EndpointConfig): void {
-    this.config = config;
-    this.#applyRateLimit();
+  // ---- whose it is, where several processes share the store ---------------------------------------------------
+
+  /** This process serves it (cluster/). Where it does not, nothing of it is listed, claimed or sent. */
+  get owned(): boolean {
+    return this.#owned;
+  }
+
+  /**
+   * Of the ownership, where there are several processes: from when the webhook was acquired until the store has it back, so
+   * also while it is given up and no longer `owned`.
+   */
+  get ownerEpoch(): number | null {
+    return this.#ownerEpoch;
+  }
+
+  /** What its owner said of it a moment ago; null where this process is the owner, or nothing was said. */
+  get report(): EndpointReport | null {
+    return this.#report;
+  }
+
+  /** Begins with what the store has of the receiver; `serve` follows. */
+  acquire(ownerEpoch: number, runtime: WebhookRuntimeState | null, now: number): void {
+    this.#ownerEpoch = ownerEpoch;
+    this.#circuit = createCircuit(now);
+    this.#health = createHealth();
+    this.resume();
+    this.#pace = "unknown";
+    this.#gateLog = null;
+    if (runtime !== null) this.restore(runtime);
+  }
+
+  serve(): void {
+    this.wakeAt = null;
+    this.#owned = true;
+    this.#report = null;
+  }
+
+  /** Sends nothing more; the store still counts it as this process's. */
+  giveUp(): void {
+    this.#owned = false;
+    this.unlistLanes();
+  }
+
+  /** The store has it back. */
+  released(): void {
+    this.#ownerEpoch = null;
+  }
+
+  reported(report: EndpointReport | null): void {
+    this.#report = report;
+  }
+
+  // ---- requests and lanes -------------------------------------------------------------------------------------
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  requestBegan(): void {
+    this.#inFlight += 1;
+  }
+
+  requestEnded(): void {
+    this.#inFlight -= 1;
   }
 
   wake(): void {
@@ -207,33 +388,4 @@ export class Endpoint implements LiveWebhook, Sleeper {
     for (const lane of this.lanes.values()) lane.readyTier = -1;
     for (const list of this.#readyLanes) list.drain();
   }
-
-  #applyRateLimit(): void {
-    const limit = this.config.policy.rateLimit;
-    if (limit === null) this.bucket = null;
-    else if (this.bucket === null) this.bucket = createBucket(limit);
-    else reconfigureBucket(this.bucket, limit);
-  }
-}
-
-/** A change of `ordering` applies to events published from then on: old lanes drain under the mode they began with. */
-function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
-  return {
-    webhookId: webhook.id,
-    ordering: webhook.ordering,
-    eventType: webhook.ordering === "per_event_type" ? eventType : null,
-  };
-}
-
-/** How a new delivery joins a webhook as it is now. */
-export function placeOf(
-  webhook: Webhook,
-  eventType: string,
-): { readonly lane: LaneKey; readonly format: PayloadFormatName } {
-  const profile = findProfile(webhook.profile);
-  if (profile === undefined) throw new Error(`webhook ${webhook.id} has an unknown profile`);
-  return {
-    lane: laneKeyFor(webhook, eventType),
-    format: webhook.payloadFormat ?? profile.payloadFormats[0],
-  };
 }

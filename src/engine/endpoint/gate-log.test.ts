@@ -4,7 +4,6 @@ import { forceOpen } from "../../core/circuit-breaker.ts";
 import { attemptNotes } from "../attempt/attempt-notes.ts";
 import { DispatchScene } from "../dispatch/dispatch-scene.fixture.ts";
 import { GateLog, gateLogFromJson } from "./gate-log.ts";
-import { restoreRuntimeState, runtimeStateOf } from "./runtime-state.ts";
 
 const minuteMs = 60_000;
 
@@ -72,7 +71,7 @@ test("WDS-150 WDS-182 what a circuit held is told from when it was due until it 
   clock.advance(200);
   await clock.turn();
   assert.equal(scene.flights.length, 0);
-  const state = runtimeStateOf(endpoint);
+  const state = endpoint.state();
   clock.advance(700);
   await clock.turn();
   const [flight] = scene.flights;
@@ -82,7 +81,7 @@ test("WDS-150 WDS-182 what a circuit held is told from when it was due until it 
   const waits = [{ reason: "circuit_open", from, until: from + 1_700 }];
   assert.deepEqual(attemptNotes(flight, answer), { retryAfter: null, waits });
   const next = scene.endpoint("next-owner");
-  restoreRuntimeState(next, state);
+  next.restore(state);
   assert.deepEqual(next.gateLog?.within({ from, until: from + minuteMs }), waits);
 });
 

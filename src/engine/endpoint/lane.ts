@@ -1,6 +1,8 @@
 import { priorities } from "../../core/delivery.ts";
 import type { Priority } from "../../core/delivery.ts";
-import type { LaneKey } from "../../core/webhook.ts";
+import type { PayloadFormatName } from "../../core/profile.ts";
+import { findProfile } from "../../core/profiles/index.ts";
+import type { LaneKey, Webhook } from "../../core/webhook.ts";
 import type { ClaimedDelivery, ClaimResult, Lease } from "../../ports/store/deliveries.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
@@ -205,4 +207,26 @@ export class Lane implements Sleeper {
     this.buffered += sign;
     this.bufferedBytes += sign * (delivery.body?.length ?? 0);
   }
+}
+
+/** A change of `ordering` applies to events published from then on: old lanes drain under the mode they began with. */
+export function laneKeyFor(webhook: Webhook, eventType: string): LaneKey {
+  return {
+    webhookId: webhook.id,
+    ordering: webhook.ordering,
+    eventType: webhook.ordering === "per_event_type" ? eventType : null,
+  };
+}
+
+/** How a new delivery joins a webhook as it is now. */
+export function placeOf(
+  webhook: Webhook,
+  eventType: string,
+): { readonly lane: LaneKey; readonly format: PayloadFormatName } {
+  const profile = findProfile(webhook.profile);
+  if (profile === undefined) throw new Error(`webhook ${webhook.id} has an unknown profile`);
+  return {
+    lane: laneKeyFor(webhook, eventType),
+    format: webhook.payloadFormat ?? profile.payloadFormats[0],
+  };
 }

@@ -1,0 +1,32 @@
+import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
+import { standard } from "../../core/profiles/standard.ts";
+import type { Webhook } from "../../core/webhook.ts";
+import type { EndpointConfig } from "./endpoint-config.ts";
+import { Endpoint } from "./endpoint.ts";
+import { TenantQueue } from "./tenant-queue.ts";
+
+export interface BareEndpointDraft {
+  readonly id?: string;
+  readonly policy?: Partial<DeliveryPolicy>;
+  readonly owned?: boolean;
+  readonly ownerEpoch?: number;
+  /** Requests on their way. */
+  readonly inFlight?: number;
+  readonly now?: number;
+}
+
+/** An endpoint of an active webhook that wakes nobody; its configuration has only what gates and ownership look at. */
+export function bareEndpoint(draft: BareEndpointDraft = {}): Endpoint {
+  const { id = "w", owned = false, ownerEpoch, inFlight = 0, now = 0 } = draft;
+  const { circuitBreaker } = standard;
+  const webhook = { id, tenantId: "t", status: "active", ordering: "none" } as Webhook;
+  const config = { webhook, policy: { rateLimit: null, circuitBreaker, ...draft.policy } } as EndpointConfig;
+  const nothing = (): void => undefined;
+  const endpoint = new Endpoint(config, {
+    ...{ owned, now, tenantQueue: new TenantQueue("t", nothing) },
+    wakes: { endpointWoke: nothing, laneWoke: nothing, tenantQueueWoke: nothing },
+  });
+  if (ownerEpoch !== undefined) endpoint.acquire(ownerEpoch, null, now);
+  for (let request = 0; request < inFlight; request += 1) endpoint.requestBegan();
+  return endpoint;
+}
