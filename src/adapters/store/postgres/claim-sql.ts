@@ -1,4 +1,5 @@
 import { tierSpan } from "../queue-position.ts";
+import { hasFree, hasLeased } from "./lanes-with-work.ts";
 
 /** Beyond every queue position of an ordered lane, which is a publish position. */
 const orderedMax = 2 ** 53;
@@ -19,9 +20,11 @@ const behindLast = "(q.rank, q.delivery) > (last.rank, last.delivery)";
 
 /** One comparison of rows says where to start. With two the index would start at the first and read on to the second. */
 function moreInTier(tier: number): string {
-  return `EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL AND q.rank <= w.to${tier}
-      AND (q.rank, q.delivery) > (greatest(last.rank, w.from${tier}),
-        CASE WHEN last.rank < w.from${tier} THEN -1 ELSE last.delivery END))`;
+  return hasFree(
+    "w.lane",
+    `q.rank <= w.to${tier} AND (q.rank, q.delivery) > (greatest(last.rank, w.from${tier}),
+        CASE WHEN last.rank < w.from${tier} THEN -1 ELSE last.delivery END)`,
+  );
 }
 
 function laterInTier(tier: number): string {
@@ -51,8 +54,7 @@ const othersLeaseEnd = `(SELECT min(q.lease_until) FROM posthorn.queue q
  */
 export const claimSql = `WITH wanted AS MATERIALIZED (
     SELECT g.*, CASE WHEN g.ordered THEN ${othersLeaseEnd.replaceAll("w.", "g.")} END AS blocked_until,
-      g.fresh AND EXISTS (SELECT FROM posthorn.queue q
-        WHERE q.lane = g.lane AND q.owner IS NOT NULL AND q.lease_until <= g.now) AS stale,
+      g.fresh AND ${hasLeased("g.lane", "q.lease_until <= g.now")} AS stale,
       ${tiers
         .map(
           (

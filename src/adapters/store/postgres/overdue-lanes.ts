@@ -2,7 +2,7 @@ import type { LanePage } from "../../../ports/store/deliveries.ts";
 import type { OverdueQuery } from "../../../ports/store/ownership.ts";
 import { orderingCodes } from "../codes.ts";
 import { tierSpan } from "../queue-position.ts";
-import { lanesFound } from "./lanes-with-work.ts";
+import { hasFree, hasLeased, lanesFound } from "./lanes-with-work.ts";
 import type { StoreState } from "./state.ts";
 
 type OverdueRow = [lane: number, overdue: boolean];
@@ -10,11 +10,12 @@ type OverdueRow = [lane: number, overdue: boolean];
 const tiers = [0, 1, 2] as const;
 
 const freeDue = (tier: number): string =>
-  `EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NULL
-      AND q.rank >= ${tier * tierSpan} AND q.rank <= ${tier * tierSpan} + least(greatest($4::bigint, 0), ${tierSpan - 1}))`;
+  hasFree(
+    "l.ref",
+    `q.rank >= ${tier * tierSpan} AND q.rank <= ${tier * tierSpan} + least(greatest($4::bigint, 0), ${tierSpan - 1})`,
+  );
 
-const leased = (until: string): string =>
-  `EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = l.ref AND q.owner IS NOT NULL AND q.lease_until ${until})`;
+const leased = (until: string): string => hasLeased("l.ref", `q.lease_until ${until}`);
 
 /**
  * The oldest of an ordered lane in which no lease runs: the first free one, or one whose lease ran out, of which there are

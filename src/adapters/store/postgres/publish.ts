@@ -8,6 +8,7 @@ import type {
 import { priorityCodes } from "../codes.ts";
 import { numbers, storable, texts } from "./columns.ts";
 import type { Transaction } from "./database.ts";
+import { hasFree, hasLeased } from "./lanes-with-work.ts";
 import type { DeliveryRows, StoredRow } from "./delivery-rows.ts";
 import { EventRows } from "./event-rows.ts";
 import { giveBackNumbers, type Numbers } from "./positions.ts";
@@ -174,9 +175,7 @@ export class PublishBatch {
     if (asked.size === 0) return;
     const rows = await this.#transaction.rows<[lane: number]>(
       `SELECT lane FROM unnest($1::int[], $2::bigint[]) AS w (lane, now)
-       WHERE EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NULL)
-         OR EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = w.lane AND q.owner IS NOT NULL
-           AND (q.owner <> $3 OR q.lease_until <= w.now))`,
+       WHERE ${hasFree("w.lane")} OR ${hasLeased("w.lane", "(q.owner <> $3 OR q.lease_until <= w.now)")}`,
       [numbers([...asked.keys()]), numbers([...asked.values()]), this.#state.processNumber],
     );
     for (const [lane] of rows) this.#behindOthers.add(lane);

@@ -5,6 +5,7 @@ import { tierSpan } from "../queue-position.ts";
 import { booleans, decimals, numbers, plainWords, texts } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import type { Runner } from "./database.ts";
+import { hasFree, hasLeased } from "./lanes-with-work.ts";
 
 /**
  * Ends or reschedules every delivery whose lease token is the newest, with its attempt, its dead letter and the
@@ -22,7 +23,7 @@ import type { Runner } from "./database.ts";
  * is for the planner, which takes it for half of the rows. Of a join by position and id it expects a single row, and plans
  * to compare each row of the batch with all others.
  *
- * The EXISTS at the end sees the queue as it was before the statement, hence `<> s.delivery`.
+ * The looks at the end see the queue as it was before the statement, hence `<> s.delivery`.
  */
 const settleSql = `WITH given AS (
     SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
@@ -67,9 +68,7 @@ const settleSql = `WITH given AS (
      UNION ALL SELECT ${deadLetterKind}, tenant, 1 FROM done WHERE state = ${exhausted}`,
   )})
   SELECT s.at, CASE WHEN s.ordered
-    AND EXISTS (SELECT FROM posthorn.queue q WHERE q.lane = s.lane AND q.owner IS NULL)
-    AND NOT EXISTS (SELECT FROM posthorn.queue q
-      WHERE q.lane = s.lane AND q.owner IS NOT NULL AND q.owner = $26 AND q.delivery <> s.delivery)
+    AND ${hasFree("s.lane")} AND NOT ${hasLeased("s.lane", "q.owner = $26 AND q.delivery <> s.delivery")}
     THEN s.lane END
   FROM settled s`;
 
