@@ -28,17 +28,25 @@ let parsed: readonly SourceFile[] | undefined;
 
 /** Every TypeScript file of ours. */
 export function sourceFiles(): readonly SourceFile[] {
-  parsed ??= projectFiles()
-    .filter((path) => path.endsWith(".ts") && isInCodeFolder(path))
-    .map(parse);
+  parsed ??= sourceFilesOf(projectRoot);
   return parsed;
+}
+
+/** The same of another checkout. */
+export function sourceFilesOf(root: string): readonly SourceFile[] {
+  return filesOf(root)
+    .filter((path) => path.endsWith(".ts") && isInCodeFolder(path))
+    .map((path) => parse({ root, path }));
 }
 
 /** Every file of the project, whatever its kind; nothing that is generated or installed. */
 export function projectFiles(): string[] {
-  return readdirSync(projectRoot, { withFileTypes: true })
-    .filter((entry) => !ignoredFolders.has(entry.name))
-    .flatMap((entry) => (entry.isDirectory() ? filesBelow(join(projectRoot, entry.name)) : [entry.name]))
+  return filesOf(projectRoot);
+}
+
+function filesOf(root: string): string[] {
+  return filesBelow(root)
+    .map((path) => relative(root, path).split(sep).join("/"))
     .toSorted();
 }
 
@@ -46,12 +54,12 @@ function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     if (ignoredFolders.has(entry.name)) return [];
     const path = join(folder, entry.name);
-    return entry.isDirectory() ? filesBelow(path) : [relative(projectRoot, path).split(sep).join("/")];
+    return entry.isDirectory() ? filesBelow(path) : [path];
   });
 }
 
-function parse(path: string): SourceFile {
-  const text = readFileSync(join(projectRoot, path), "utf8");
+function parse({ root, path }: { readonly root: string; readonly path: string }): SourceFile {
+  const text = readFileSync(join(root, path), "utf8");
   return {
     path,
     text,

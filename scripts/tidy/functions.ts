@@ -8,7 +8,7 @@ import { distribution } from "./distribution.ts";
 
 const functionLinesMax = 70;
 
-interface FoundFunction {
+export interface FoundFunction {
   readonly key: string;
   readonly name: string;
   readonly file: SourceFile;
@@ -70,21 +70,23 @@ function isComparator({ parameters }: ts.FunctionLikeDeclaration): boolean {
 }
 
 /** Named functions and methods, and anonymous ones that do not lie inside another function. */
+export function functionsOf(file: SourceFile): FoundFunction[] {
+  const found: FoundFunction[] = [];
+  walk(file.tree, (node) => {
+    if (!isFunctionWithBody(node)) return;
+    const name = nameOf(node);
+    if (name === undefined) return;
+    const from = file.tree.getLineAndCharacterOfPosition(node.getStart(file.tree)).line;
+    const to = file.tree.getLineAndCharacterOfPosition(node.getEnd()).line;
+    found.push({ key: `${file.path}#${name}`, name, file, node, lines: to - from + 1 });
+  });
+  return found;
+}
+
 function productionFunctions(): FoundFunction[] {
   return sourceFiles()
     .filter(({ isTest }) => !isTest)
-    .flatMap((file) => {
-      const found: FoundFunction[] = [];
-      walk(file.tree, (node) => {
-        if (!isFunctionWithBody(node)) return;
-        const name = nameOf(node);
-        if (name === undefined) return;
-        const from = file.tree.getLineAndCharacterOfPosition(node.getStart(file.tree)).line;
-        const to = file.tree.getLineAndCharacterOfPosition(node.getEnd()).line;
-        found.push({ key: `${file.path}#${name}`, name, file, node, lines: to - from + 1 });
-      });
-      return found;
-    });
+    .flatMap(functionsOf);
 }
 
 function isFunctionWithBody(node: ts.Node): node is ts.FunctionLikeDeclaration {

@@ -69,7 +69,7 @@ export function ownImports(): CheckResult {
 }
 
 /** The module a node imports or exports from, in any of the ways of writing it. */
-function specifierOf(node: ts.Node): string | undefined {
+export function specifierOf(node: ts.Node): string | undefined {
   if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) {
     return node.moduleSpecifier !== undefined && ts.isStringLiteral(node.moduleSpecifier)
       ? node.moduleSpecifier.text
