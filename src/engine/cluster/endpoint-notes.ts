@@ -7,8 +7,8 @@ import {
   SharedStateUnavailableError,
 } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { withDeadline } from "../../ports/timing/deadline.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import { within } from "./deadline.ts";
 
 export interface EndpointNotesOptions {
   readonly state: Pick<SharedState, "endpoints" | "isAvailable">;
@@ -84,7 +84,8 @@ export class EndpointNotes {
       windowMs: policy.circuitBreaker.windowSizeMs,
     }));
     try {
-      const found = await within({ clock, ms: recallMsMax }, state.endpoints.recall(queries));
+      const recalled = state.endpoints.recall(queries);
+      const found = await withDeadline(recalled, { clock, timeoutMs: recallMsMax });
       return new Map((found ?? []).map((each, index) => [endpoints[index] as Endpoint, each]));
     } catch (error) {
       this.#failed(error);

@@ -7,7 +7,7 @@ import {
   SharedStateUnavailableError,
 } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import { within } from "./deadline.ts";
+import { withDeadline } from "../../ports/timing/deadline.ts";
 
 export interface KnownPublishesOptions {
   readonly state: Pick<SharedState, "publishes" | "isAvailable">;
@@ -72,7 +72,7 @@ export class KnownPublishes {
     let found: readonly (RememberedPublish | null)[] | null = null;
     try {
       const work = state.publishes.recall(asked.map(({ key }) => key));
-      found = await within({ clock, ms: recallMsMax }, work);
+      found = await withDeadline(work, { clock, timeoutMs: recallMsMax });
     } catch (error) {
       this.#failed(error);
     }

@@ -3,12 +3,12 @@ import { priorities, type Priority } from "../../../core/delivery.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
+import { withDeadline } from "../../../ports/timing/deadline.ts";
 import type { WorkConsumer, WorkHint } from "../../../ports/work-queue.ts";
 import { closeQuietly, KeptChannel } from "./kept-channel.ts";
 import { decodeLanes } from "./message.ts";
 import type { Publisher } from "./publisher.ts";
 import type { QueueCounters } from "./queue-counters.ts";
-import { settlesWithin } from "./time-limit.ts";
 import type { Topology } from "./topology.ts";
 
 export interface ConsumerOptions {
@@ -88,16 +88,16 @@ export class Consumer {
     // Our consumer may stop us from within its handler, which is not in the list of what it is asked yet.
     await Promise.resolve();
     const cancelled = Promise.all(priorities.map((priority) => this.#cancel(priority)));
-    await settlesWithin(cancelled, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
+    await withDeadline(cancelled, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
     while (this.#asked.size > 0) await Promise.allSettled(this.#asked);
     for (const end of this.#pauses) end();
     // A broker that confirms nothing does not keep us: what is not acknowledged goes to others.
     const answered = Promise.all(this.#underWay);
-    await settlesWithin(answered, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
+    await withDeadline(answered, { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
     const open = this.#kept.detach();
     if (open === null) return;
     // When the broker has closed it, it has read what was acknowledged on it.
-    await settlesWithin(closeQuietly(open), { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
+    await withDeadline(closeQuietly(open), { timeoutMs: goodbyeMsMax, clock: this.#options.clock });
   }
 
   /** Ends the consumer of a priority, then returns what it was given meanwhile. Never rejects. */
@@ -167,7 +167,7 @@ export class Consumer {
     try {
       const restored = this.#takeDeleted(channel).then(() => true);
       // A queue that is deleted while a consumer begins may leave the broker without an answer.
-      const isRestored = await settlesWithin(restored, { timeoutMs: restoreMsMax, clock });
+      const isRestored = await withDeadline(restored, { timeoutMs: restoreMsMax, clock });
       if (isRestored === null) throw new Error("RabbitMQ does not answer in time");
       this.#consumer.missed();
     } catch (error) {

@@ -2,8 +2,8 @@ import type { Channel, ChannelModel } from "amqplib";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
+import { withDeadline } from "../../../ports/timing/deadline.ts";
 import { Backoff } from "./backoff.ts";
-import { settlesWithin } from "./time-limit.ts";
 
 export interface KeptChannelOptions<Kind extends Channel> {
   /** For log lines. */
@@ -95,7 +95,7 @@ export class KeptChannel<Kind extends Channel> {
       let reason = "closed";
       channel.on("error", (error) => (reason = error.message));
       channel.on("close", () => this.#closed(channel, reason));
-      const isSetUp = await settlesWithin(
+      const isSetUp = await withDeadline(
         setUp(channel).then(() => true),
         { timeoutMs: setUpMsMax, clock },
       );

@@ -2,11 +2,11 @@ import type { Priority } from "../../../core/delivery.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Telemetry } from "../../../ports/telemetry.ts";
+import { withDeadline } from "../../../ports/timing/deadline.ts";
 import { parseAddress } from "./address.ts";
 import { loadDriver } from "./driver.ts";
 import { type RabbitMqQueue, RabbitMqWorkQueue } from "./queue.ts";
 import { openSession, type Session } from "./session.ts";
-import { settlesWithin } from "./time-limit.ts";
 import { Topology, withChannel } from "./topology.ts";
 import { WorkQueueSetupError } from "./errors.ts";
 
@@ -82,7 +82,7 @@ async function proveRights(session: Session, { topology, at, clock, random }: Ri
       await topology.rehearse(channel, Buffer.from(random.bytes(4)).toString("hex"));
       return true;
     });
-    if ((await settlesWithin(declared, { timeoutMs: setupMsMax, clock })) === true) return;
+    if ((await withDeadline(declared, { timeoutMs: setupMsMax, clock })) === true) return;
     throw new WorkQueueSetupError(
       "no_answer",
       `RabbitMQ at ${at} does not declare a queue in time: check that a majority of its nodes runs and that no alarm is on`,

@@ -4,6 +4,7 @@ import type { LaneKey } from "../../../core/webhook.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
+import { withDeadline } from "../../../ports/timing/deadline.ts";
 import {
   type WorkConsumer,
   type WorkHint,
@@ -18,7 +19,6 @@ import { Listener } from "./listener.ts";
 import { Publisher } from "./publisher.ts";
 import type { Session } from "./session.ts";
 import type { QueueCounters } from "./queue-counters.ts";
-import { settlesWithin } from "./time-limit.ts";
 import type { Topology } from "./topology.ts";
 
 /** How the connection does, for metrics and people. Numbers without another word count since the start. */
@@ -149,7 +149,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
     this.#depth ??= readDepth(session.receiving, this.#settings.topology).finally(() => (this.#depth = null));
     try {
       const limit = { timeoutMs: depthMsMax, clock: this.#settings.clock };
-      const depth = await settlesWithin(this.#depth, limit);
+      const depth = await withDeadline(this.#depth, limit);
       if (depth !== null) return depth;
     } catch (error) {
       throw new WorkQueueUnavailableError("RabbitMQ does not tell what waits", { cause: error });
@@ -165,7 +165,7 @@ export class RabbitMqWorkQueue implements RabbitMqQueue {
   async #close(): Promise<void> {
     await this.stopConsuming();
     this.#listener.listenAs(null);
-    await settlesWithin(this.#publisher.flushed(), { timeoutMs: flushMsMax, clock: this.#settings.clock });
+    await withDeadline(this.#publisher.flushed(), { timeoutMs: flushMsMax, clock: this.#settings.clock });
     await this.#connection.close();
   }
 

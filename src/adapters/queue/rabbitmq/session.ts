@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { ChannelModel } from "amqplib";
 import type { Clock } from "../../../ports/clock.ts";
+import { withDeadline } from "../../../ports/timing/deadline.ts";
 import type { Address, TlsFiles } from "./address.ts";
 import type { Driver } from "./driver.ts";
 import { ConnectTimeout, connectError, WorkQueueSetupError } from "./errors.ts";
-import { settlesWithin } from "./time-limit.ts";
 
 export interface SessionOptions {
   readonly driver: Driver;
@@ -108,7 +108,7 @@ async function connectBoth(options: SessionOptions, sockets: Sockets): Promise<C
   const both = Promise.all([connect("sending"), connect("receiving")]);
   // When the time is up the sockets are ended, and what was still under way fails unheard.
   both.catch(() => undefined);
-  const connected = await settlesWithin(both, { timeoutMs: connectTimeoutMs, clock });
+  const connected = await withDeadline(both, { timeoutMs: connectTimeoutMs, clock });
   if (connected === null) throw new ConnectTimeout("no answer in time");
   const [sending, receiving] = connected;
   judgeVersion(sending.connection.serverProperties, address.at);
@@ -184,7 +184,7 @@ class OpenSession implements Session {
   async end(): Promise<void> {
     this.#sockets.expectEnd();
     const goodbyes = Promise.allSettled([this.sending.close(), this.receiving.close()]);
-    await settlesWithin(goodbyes, { timeoutMs: goodbyeMsMax, clock: this.#clock });
+    await withDeadline(goodbyes, { timeoutMs: goodbyeMsMax, clock: this.#clock });
     this.#sockets.end();
   }
 }

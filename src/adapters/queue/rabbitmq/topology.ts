@@ -2,9 +2,9 @@ import type { Channel, ChannelModel, Options } from "amqplib";
 import { priorities, type Priority } from "../../../core/delivery.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
+import { withDeadline } from "../../../ports/timing/deadline.ts";
 import { declareError } from "./errors.ts";
 import { closeQuietly } from "./kept-channel.ts";
-import { settlesWithin } from "./time-limit.ts";
 
 /**
  * Hints that one queue of a pool holds. More are refused, so that a pool without workers cannot fill the broker, where
@@ -179,7 +179,7 @@ export class Topology {
         }
         return true;
       });
-      const isDeclared = await settlesWithin(declaring, { timeoutMs: declareMsMax, clock });
+      const isDeclared = await withDeadline(declaring, { timeoutMs: declareMsMax, clock });
       if (isDeclared === null) throw new Error("RabbitMQ does not answer in time");
       if (this.#connection === connection) this.#pools.set(pool, { kind: "declared" });
     } catch (error) {

@@ -3,7 +3,7 @@ import { SharedStateUnavailableError } from "../../../ports/shared-state.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
 import type { RedisClient } from "./client.ts";
 import type { Connection } from "./connection.ts";
-import { within } from "./deadline.ts";
+import { answerWithin } from "./deadline.ts";
 import { awayReason, callError } from "./errors.ts";
 
 export interface CallsOptions {
@@ -39,7 +39,7 @@ export class Calls {
       this.failed += 1;
       throw new SharedStateUnavailableError("Redis is away");
     }
-    const answer = within(work(client), { clock, timeoutMs });
+    const answer = answerWithin(work(client), { clock, timeoutMs });
     this.#underway.add(answer);
     try {
       return await answer;

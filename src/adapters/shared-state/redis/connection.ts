@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import { discard, type RedisClient } from "./client.ts";
-import { within } from "./deadline.ts";
+import { answerWithin } from "./deadline.ts";
 
 export interface ConnectionOptions {
   readonly newClient: (timeouts: { readonly connectTimeoutMs: number }) => RedisClient;
@@ -77,7 +77,7 @@ export class Connection {
     const ready = client.connect().then(async () => prepare(client));
     try {
       const outcome = Promise.race([ready, broken.promise, this.#closed.promise]);
-      await within(outcome, { clock, timeoutMs });
+      await answerWithin(outcome, { clock, timeoutMs });
       return client;
     } catch (error) {
       discard(client);
@@ -99,7 +99,7 @@ export class Connection {
   async #heartbeat(client: RedisClient): Promise<void> {
     const { clock } = this.#options;
     try {
-      await within(client.ping(), { clock, timeoutMs: attemptTimeoutMs });
+      await answerWithin(client.ping(), { clock, timeoutMs: attemptTimeoutMs });
       if (this.#client === client) this.#later(heartbeatMs, () => void this.#heartbeat(client));
     } catch (error) {
       this.lose(client, error);

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { withDeadline } from "../../../ports/timing/deadline.ts";
 import { columnTypes } from "./driver.ts";
 import {
   AnswerOverdueError,
@@ -9,6 +10,7 @@ import {
 } from "./errors.ts";
 import type { Incarnation, Incarnations } from "./incarnations.ts";
 import { clientClass, ServerPlaces } from "./pool-client.ts";
+import { realTime } from "./real-time.ts";
 import {
   type Greeting,
   greet,
@@ -235,14 +237,8 @@ export class Connection {
 }
 
 /** Rejects with AnswerOverdueError after a while; what comes later is heard by nobody else. */
-async function inTime<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Result> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new AnswerOverdueError()), timeoutMs);
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+function inTime<Result>(answer: Promise<Result>, timeoutMs: number): Promise<Result> {
+  return withDeadline(answer, { clock: realTime, timeoutMs, overdue: () => new AnswerOverdueError() });
 }
 
 /** Also while a statement runs, and whatever became of the way to the server. */

@@ -1,0 +1,9 @@
+import type { Clock } from "../../../ports/clock.ts";
+
+/** Timers of this adapter: they bound what a server and its driver do, which no simulation replaces. */
+export const realTime: Pick<Clock, "schedule"> = {
+  schedule(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs);
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
