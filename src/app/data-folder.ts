@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { codeOf, messageOf } from "../core/thrown.ts";
 
 /** The files that Posthorn keeps beside the database. */
 export interface DataFolder {
@@ -46,10 +47,9 @@ export function prepareDataFolder(dataDir: string): {
 }
 
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if ("code" in error && error.code === "EACCES") return "permission denied";
-  if ("code" in error && error.code === "EROFS") return "the file system is read-only";
-  if ("code" in error && (error.code === "EEXIST" || error.code === "ENOTDIR"))
-    return "it is a file, not a folder";
-  return error.message;
+  const code = codeOf(error);
+  if (code === "EACCES") return "permission denied";
+  if (code === "EROFS") return "the file system is read-only";
+  if (code === "EEXIST" || code === "ENOTDIR") return "it is a file, not a folder";
+  return messageOf(error);
 }

@@ -4,6 +4,7 @@ import { createApi, createProbes } from "../api/server.ts";
 import type { Api, ApiOptions, Readiness } from "../api/server.ts";
 import type { Settings } from "../config/options.ts";
 import { profiles } from "../core/profiles/index.ts";
+import { codeOf } from "../core/thrown.ts";
 import type { Services } from "../engine/services.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
@@ -61,7 +62,7 @@ export async function openProbes(parts: ListenerParts): Promise<Listener | null>
   try {
     return await listen(await createProbes(optionsOf(parts)), settings);
   } catch (error) {
-    if (!isPortTaken(error)) throw error;
+    if (codeOf(error) !== "EADDRINUSE") throw error;
     log.warn(
       { host: settings.host, port: settings.port },
       "POSTHORN_PORT is taken, so this process answers no /livez, /readyz and /metrics; it runs on without them. " +
@@ -79,10 +80,6 @@ async function listen(server: Api, { host, port }: Settings): Promise<Listener> 
     await server.close(0);
     throw error;
   }
-}
-
-function isPortTaken(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EADDRINUSE";
 }
 
 function optionsOf(parts: ListenerParts): ApiOptions {

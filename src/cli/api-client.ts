@@ -1,3 +1,4 @@
+import { codeOf, messageOf } from "../core/thrown.ts";
 import { CommandFailure, RefusedError } from "./failures.ts";
 
 /** An object of the API as it came; commands print it and read a few fields. */
@@ -136,7 +137,7 @@ function keepNumber(_name: string, value: unknown, context?: { readonly source?:
 
 function unreachable(url: URL, error: unknown): CommandFailure {
   const cause = error instanceof Error ? error.cause : undefined;
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const code = codeOf(cause) ?? "";
   if (code === "ECONNREFUSED") {
     return new CommandFailure(`nothing answers at ${url.origin}: is the server running?`, [
       "Start it with npm start, or say where it is with --url or POSTHORN_URL.",
@@ -156,9 +157,7 @@ function unreachable(url: URL, error: unknown): CommandFailure {
     return new CommandFailure(`${url.origin} did not answer within ${timeoutMs / 1_000} s`);
   }
   const told = cause instanceof Error ? cause : error;
-  return new CommandFailure(
-    `cannot reach ${url.origin}: ${told instanceof Error ? told.message : String(told)}`,
-  );
+  return new CommandFailure(`cannot reach ${url.origin}: ${messageOf(told)}`);
 }
 
 function refusal(answer: { readonly status: number; readonly text: string }): CommandFailure {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { messageOf } from "../core/thrown.ts";
 import { ApiClient } from "./api-client.ts";
 import type { CallOptions, Json } from "./api-client.ts";
 import { findServer } from "./connection.ts";
@@ -176,9 +177,7 @@ export function parseJson(text: string, { what }: { readonly what: string }): un
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UsageError(
-      `${what} is not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new UsageError(`${what} is not valid JSON: ${messageOf(error)}`);
   }
 }
 

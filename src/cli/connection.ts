@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isLoopbackHost } from "../config/relations.ts";
+import { codeOf } from "../core/thrown.ts";
 import { UsageError } from "./failures.ts";
 
 /** Which server a client command talks to, and as whom. */
@@ -55,7 +56,7 @@ function readAdminKey(path: string): string {
   try {
     return readFileSync(path, "utf8").trim();
   } catch (error) {
-    const missing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const missing = codeOf(error) === "ENOENT";
     throw new UsageError(
       `no API key: --key and POSTHORN_KEY are unset, and ${path} ${missing ? "does not exist" : "cannot be read"}`,
       [

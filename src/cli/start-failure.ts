@@ -1,3 +1,4 @@
+import { codeOf } from "../core/thrown.ts";
 import { CommandFailure } from "./failures.ts";
 
 /** Errors of a start that a person can do something about, by name: their classes belong to adapters. */
@@ -21,7 +22,7 @@ const advice: Readonly<Record<string, readonly string[]>> = {
 export function startFailure(error: unknown, doing = "cannot start"): unknown {
   if (!(error instanceof Error)) return error;
   if (error.name === "BackupElsewhereError") return new CommandFailure(error.message, []);
-  const code = "code" in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code === "EADDRINUSE") return portTaken(error);
   if (code === "EACCES" && "port" in error) {
     return new CommandFailure(`port ${String(error.port)} needs more rights than this user has`, [
@@ -33,7 +34,7 @@ export function startFailure(error: unknown, doing = "cannot start"): unknown {
       "Use --host 127.0.0.1, or 0.0.0.0 for all addresses.",
     ]);
   }
-  const refused = refusals[String(code)];
+  const refused = refusals[code ?? ""];
   if (refused !== undefined && "path" in error) {
     return new CommandFailure(`${doing}: ${String(error.path)}: ${refused}`, [
       "The user who runs this needs to write there; or use another folder: --data-dir.",

@@ -1,5 +1,6 @@
 import { parse, YAMLParseError } from "yaml";
 import { closestName } from "../core/closest-name.ts";
+import { codeOf, messageOf } from "../core/thrown.ts";
 import { envPrefix, fileKeyOf, flagOf } from "./option.ts";
 import type { Option } from "./option.ts";
 import { optionEntries } from "./options.ts";
@@ -189,9 +190,9 @@ function didYouMean(name: string, known: readonly string[]): string {
 }
 
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if ("code" in error && error.code === "ENOENT") return "there is no such file";
-  if ("code" in error && error.code === "EACCES") return "permission denied";
-  if ("code" in error && error.code === "EISDIR") return "it is a folder";
-  return error.message;
+  const code = codeOf(error);
+  if (code === "ENOENT") return "there is no such file";
+  if (code === "EACCES") return "permission denied";
+  if (code === "EISDIR") return "it is a folder";
+  return messageOf(error);
 }

@@ -1,3 +1,4 @@
+import { messageOf } from "../core/thrown.ts";
 import type { RejectionCause, Verification } from "./message.ts";
 
 /**
@@ -68,6 +69,6 @@ export async function reportIncident(
     if (response.ok) return { kind: "reported" };
     return { kind: "failed", detail: `the sender answered ${response.status}` };
   } catch (error) {
-    return { kind: "failed", detail: error instanceof Error ? error.message : String(error) };
+    return { kind: "failed", detail: messageOf(error) };
   }
 }

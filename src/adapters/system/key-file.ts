@@ -10,6 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { codeOf, messageOf } from "../../core/thrown.ts";
 
 /** A key as text, from a file that only its owner should read. */
 export interface KeyFile {
@@ -48,8 +49,8 @@ export function readKeyFile(path: string): KeyFile | null {
   try {
     text = readFileSync(path, "utf8").trim();
   } catch (error) {
-    if (isErrno(error, "ENOENT")) return null;
-    throw new KeyFileError(`cannot read the key file ${path}: ${reasonOf(error)}`, { cause: error });
+    if (codeOf(error) === "ENOENT") return null;
+    throw new KeyFileError(`cannot read the key file ${path}: ${messageOf(error)}`, { cause: error });
   }
   if (text === "") {
     throw new KeyFileError(
@@ -72,8 +73,8 @@ function createKeyFile({ path, text }: { readonly path: string; readonly text: s
     syncDirectory(dirname(path));
     return true;
   } catch (error) {
-    if (isErrno(error, "EEXIST")) return false;
-    throw new KeyFileError(`cannot create the key file ${path}: ${reasonOf(error)}`, { cause: error });
+    if (codeOf(error) === "EEXIST") return false;
+    throw new KeyFileError(`cannot create the key file ${path}: ${messageOf(error)}`, { cause: error });
   } finally {
     removeIfThere(temporary);
   }
@@ -104,14 +105,6 @@ function removeIfThere(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {
-    if (!isErrno(error, "ENOENT")) throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
   }
-}
-
-function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
 import { Resolver } from "node:dns/promises";
+import { codeOf } from "../../core/thrown.ts";
 import type { NameLookup, TextLookup } from "../../ports/name-lookup.ts";
 
 export interface NameLookupOptions {
@@ -23,9 +24,9 @@ export function createNameLookup(options: NameLookupOptions = {}): NameLookup {
         const texts = records.slice(0, textsMax).map((pieces) => pieces.join("").slice(0, textLengthMax));
         return { kind: "found", texts };
       } catch (error) {
-        return absentCodes.has(codeOf(error))
+        return absentCodes.has(codeOf(error) ?? "")
           ? { kind: "absent" }
-          : { kind: "failed", detail: `the name servers did not answer (${codeOf(error)})` };
+          : { kind: "failed", detail: `the name servers did not answer (${codeOf(error) ?? "unknown"})` };
       }
     },
     close: () => resolver.cancel(),
@@ -33,7 +34,3 @@ export function createNameLookup(options: NameLookupOptions = {}): NameLookup {
 }
 
 const absentCodes: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"]);
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown";
-}

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { findProfile, profiles } from "../../core/profiles/index.ts";
 import { standard } from "../../core/profiles/standard.ts";
 import type { Profile } from "../../core/profile.ts";
+import { codeOf } from "../../core/thrown.ts";
 import { ApiClient } from "../api-client.ts";
 import { collect, OptionValues } from "../client-command.ts";
 import { findServer } from "../connection.ts";
@@ -116,9 +117,9 @@ async function open(
   try {
     return await startLocalReceiver({ port, answer });
   } catch (error) {
-    if (!(error instanceof Error) || !("code" in error)) throw error;
-    if (error.code === "ERR_SOCKET_BAD_PORT") throw new UsageError(`--port takes 0 to 65535, not ${port}`);
-    if (error.code !== "EADDRINUSE") throw error;
+    const code = codeOf(error);
+    if (code === "ERR_SOCKET_BAD_PORT") throw new UsageError(`--port takes 0 to 65535, not ${port}`);
+    if (code !== "EADDRINUSE") throw error;
     throw new CommandFailure(`port ${port} is taken by another program`, [
       "Use another one, or leave --port out for a free one.",
     ]);

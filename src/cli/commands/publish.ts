@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
+import { messageOf } from "../../core/thrown.ts";
 import type { CallOptions } from "../api-client.ts";
 import { clientCommand, parseJson, printOne } from "../client-command.ts";
 import type { ClientCall } from "../client-command.ts";
@@ -75,7 +76,7 @@ async function readFileBytes(path: string): Promise<Buffer<ArrayBuffer>> {
   try {
     return await readFile(path);
   } catch (error) {
-    throw new UsageError(`cannot read ${path}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`cannot read ${path}: ${messageOf(error)}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { Verification } from "../../receiver/message.ts";
 import { cellText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
@@ -74,11 +75,7 @@ function unquoted(key: string | undefined): string | null {
 function eventTypeOf({ headers, body }: ReceivedDelivery): string | null {
   const named = headers["ce-type"] ?? headers["x-webhook-event"];
   if (named !== undefined) return named;
-  try {
-    const payload: unknown = JSON.parse(Buffer.from(body).toString("utf8"));
-    const type = typeof payload === "object" && payload !== null && "type" in payload ? payload.type : null;
-    return typeof type === "string" ? type : null;
-  } catch {
-    return null;
-  }
+  const payload = tryParseJson(Buffer.from(body).toString("utf8"));
+  const type = typeof payload === "object" && payload !== null && "type" in payload ? payload.type : null;
+  return typeof type === "string" ? type : null;
 }

@@ -1,3 +1,4 @@
+import { tryParseJson } from "../json/try-parse.ts";
 import { type EventContent, noContentHeaders, type RenderedContent } from "./content.ts";
 import { dataBytes } from "./standard.ts";
 
@@ -42,7 +43,7 @@ function dataMember(content: EventContent): readonly Uint8Array[] {
   if (text === null) {
     return [Buffer.from(`,"data_base64":"${Buffer.from(content.body).toString("base64")}"`)];
   }
-  if (isJson(content.contentType) && isJsonText(text)) return [dataKey, content.body];
+  if (isJson(content.contentType) && tryParseJson(text) !== undefined) return [dataKey, content.body];
   return [dataKey, Buffer.from(JSON.stringify(text))];
 }
 
@@ -85,14 +86,5 @@ function decodeUtf8(bytes: Uint8Array): string | null {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return null;
-  }
-}
-
-function isJsonText(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
   }
 }

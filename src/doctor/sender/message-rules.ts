@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { parseKeyHeader } from "../../core/idempotency-key.ts";
+import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { HeaderValueSource, ProfileHeader } from "../../core/profile.ts";
 import { isSignableMessageId } from "../../core/signing/message-id.ts";
 import { failed, notApplicable, passed, skipped } from "../finding.ts";
@@ -94,12 +95,7 @@ function contentTypeFault({ headers, body }: RecordedRequest): string | null {
   const type = headerText(headers, "content-type");
   if (type === null || type.trim() === "") return "no Content-Type";
   if (body.length === 0 || !/^application\/(?:[\w.+-]+\+)?json\b/i.test(type)) return null;
-  try {
-    JSON.parse(body.toString("utf8"));
-    return null;
-  } catch {
-    return `${type}, and the body is not JSON`;
-  }
+  return tryParseJson(body.toString("utf8")) === undefined ? `${type}, and the body is not JSON` : null;
 }
 
 function judgeToken({ profile, requests, bearerToken }: SenderSession): Result {

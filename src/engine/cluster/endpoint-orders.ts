@@ -1,6 +1,7 @@
 import { circuitFromJson, circuitToJson } from "../../core/circuit-json.ts";
 import type { CircuitJson } from "../../core/circuit-json.ts";
 import type { CircuitTransition } from "../../core/circuit-breaker.ts";
+import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { RuntimeOrder } from "../../ports/store/ownership.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
@@ -25,7 +26,7 @@ export interface OrderEffects {
 
 /** Follows a stored order. One that cannot be read comes from a newer version, and is passed over. */
 export function followOrder(endpoint: Endpoint, { order }: RuntimeOrder, effects: OrderEffects): void {
-  const given = parse(order);
+  const given = tryParseJson(order) as Partial<EndpointOrder> | null | undefined;
   if (given?.kind === "reenabled") return effects.reenabled(endpoint);
   if (given?.kind === "resumed") return effects.resumed(endpoint);
   if (given?.kind !== "circuit") return;
@@ -43,12 +44,4 @@ export function foresee(endpoint: Endpoint, order: RuntimeOrder): void {
     resumed: () => endpoint.resume(),
     reenabled: () => endpoint.resume(),
   });
-}
-
-function parse(order: string): Partial<EndpointOrder> | null {
-  try {
-    return JSON.parse(order) as Partial<EndpointOrder> | null;
-  } catch {
-    return null;
-  }
 }

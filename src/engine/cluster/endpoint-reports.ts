@@ -1,5 +1,6 @@
 import { addResults, advanceWindow, clearWindow, resizeWindow } from "../../core/rolling-window.ts";
 import type { ProbeLease } from "../../core/circuit-breaker.ts";
+import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
 /**
@@ -75,14 +76,10 @@ export function applyReport(endpoint: Endpoint, report: EndpointReport | null, n
 
 /** Null when it was written by a version that wrote something else. */
 export function parseReport(document: string): EndpointReport | null {
-  try {
-    const report = JSON.parse(document) as Partial<EndpointReport> | null;
-    const isOurs =
-      Array.isArray(report?.deliveries) && Array.isArray(report.heads) && Array.isArray(report.probes);
-    return isOurs ? (report as EndpointReport) : null;
-  } catch {
-    return null;
-  }
+  const report = tryParseJson(document) as Partial<EndpointReport> | null | undefined;
+  const isOurs =
+    Array.isArray(report?.deliveries) && Array.isArray(report.heads) && Array.isArray(report.probes);
+  return isOurs ? (report as EndpointReport) : null;
 }
 
 /** Of deliveries and of lanes: enough for a person, and a bound on what is written twice a second. */

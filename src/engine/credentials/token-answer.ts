@@ -1,3 +1,4 @@
+import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { Shortage, TransportResult } from "../../ports/transport.ts";
 import { responseBodyBytesMaxAllowed } from "../../ports/transport.ts";
 
@@ -81,13 +82,9 @@ function unreadable(body: Uint8Array | null): string {
 
 function membersOf(body: Uint8Array | null): Readonly<Record<string, unknown>> | null {
   if (body === null) return null;
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(body));
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
+  const value = tryParseJson(new TextDecoder().decode(body));
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : null;
 }
 
 function failed(detail: string): TokenAnswer {

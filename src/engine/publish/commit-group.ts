@@ -1,3 +1,4 @@
+import { errorOf, messageOf } from "../../core/thrown.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
@@ -303,7 +304,7 @@ export class CommitGroup {
   }
 
   #giveUp(part: Group, error: unknown): void {
-    const failure = error instanceof Error ? error : new Error(String(error));
+    const failure = errorOf(error);
     this.#options.telemetry.log.error(
       { err: failure.message },
       "a write was refused by the store and is dropped",
@@ -349,7 +350,7 @@ function composed(taken: readonly PendingPublish[]): {
       commands.push(pending.compose());
       publishes.push(pending);
     } catch (error) {
-      pending.done(error instanceof Error ? error : new Error(String(error)));
+      pending.done(errorOf(error));
     }
   }
   return { publishes, commands };
@@ -375,10 +376,6 @@ function* singles(group: Group): Iterable<Group> {
 
 function unanswered(): StoreUnavailableError {
   return new StoreUnavailableError("the database does not answer");
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** After a group of this many writes there is load, and the next group gathers for a while. */

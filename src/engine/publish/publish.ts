@@ -1,5 +1,6 @@
 import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
 import { PosthornError, UnavailableError } from "../../core/errors.ts";
+import { errorOf } from "../../core/thrown.ts";
 import type { PublishKey } from "../../ports/shared-state.ts";
 import type { NewDelivery, Lease, PublishCommand, PublishResult } from "../../ports/store/deliveries.ts";
 import type { CommitGroup } from "./commit-group.ts";
@@ -89,7 +90,7 @@ export class Publisher {
         reading = this.#gate.prepare(scope, input);
       }
     } catch (error) {
-      throw publishError(error instanceof Error ? error : new Error(String(error)));
+      throw publishError(errorOf(error));
     }
   }
 

@@ -1,3 +1,4 @@
+import { messageOf } from "../../../core/thrown.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
@@ -140,7 +141,7 @@ export class Connection<Session extends Losable> {
       const awayMs = Math.round(clock.monotonicMs() - this.#awaySince);
       log.info({ at, awayMs, failedAttempts: this.#backoff.failures }, "connected to RabbitMQ again");
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       log.debug({ at, reason }, "RabbitMQ cannot be reached");
       this.#later(this.#backoff.failed(), reason);
     }

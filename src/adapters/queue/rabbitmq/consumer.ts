@@ -1,5 +1,6 @@
 import type { Channel, ChannelModel, ConsumeMessage } from "amqplib";
 import { priorities, type Priority } from "../../../core/delivery.ts";
+import { messageOf } from "../../../core/thrown.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
@@ -172,7 +173,7 @@ export class Consumer {
       this.#consumer.missed();
     } catch (error) {
       // A channel that did not take it is replaced, with all that belongs to it.
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       if (this.#kept.isCurrent(channel)) this.#kept.giveUp({ reason, since });
       void closeQuietly(channel);
     } finally {

@@ -1,3 +1,5 @@
+import { codeOf, messageOf } from "../../../core/thrown.ts";
+
 /** What keeps a broker from being used at all; each has a remedy in the message. */
 export type WorkQueueProblem =
   | "invalid_url"
@@ -41,7 +43,7 @@ const networkReasons: ReadonlyMap<string, string> = new Map([
 /** What an error while connecting says about the setting; `at` is the address without credentials. */
 export function connectError(error: unknown, at: string): WorkQueueSetupError {
   if (error instanceof WorkQueueSetupError) return error;
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   const code = codeOf(error);
   if (error instanceof ConnectTimeout) {
     return new WorkQueueSetupError(
@@ -86,7 +88,7 @@ export function connectError(error: unknown, at: string): WorkQueueSetupError {
 /** What the broker's refusal of a queue or exchange means. */
 export function declareError(error: unknown, what: string): WorkQueueSetupError {
   if (error instanceof WorkQueueSetupError) return error;
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   switch (replyCodeOf(error)) {
     case replyCodes.preconditionFailed:
       return new WorkQueueSetupError(
@@ -121,9 +123,4 @@ function replyCodeOf(error: unknown): number | null {
 /** By the system, for a reason of its own: no address, no file handles, a firewall. */
 function isSocketRefused(error: unknown): boolean {
   return error instanceof Error && "syscall" in error && error.syscall === "connect";
-}
-
-function codeOf(error: unknown): string | null {
-  if (!(error instanceof Error) || !("code" in error)) return null;
-  return typeof error.code === "string" ? error.code : null;
 }

@@ -1,4 +1,5 @@
 import type { Channel, ChannelModel } from "amqplib";
+import { messageOf } from "../../../core/thrown.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
@@ -105,7 +106,7 @@ export class KeptChannel<Kind extends Channel> {
     } catch (error) {
       // When the connection is lost, or the channel is closed already, somebody else begins anew.
       if (this.#connection !== connection) return;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       const failures = this.#backoff.failures;
       const level = failures === 0 ? "error" : "debug";
       log[level]({ channel: name, reason }, "a channel to RabbitMQ cannot be set up; trying again");

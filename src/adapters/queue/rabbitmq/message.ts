@@ -1,3 +1,4 @@
+import { tryParseJson } from "../../../core/json/try-parse.ts";
 import { type LaneKey, orderingGuarantees } from "../../../core/webhook.ts";
 
 /** Of the body. A version that a reader does not know is parked, so that a newer one may come after it. */
@@ -21,12 +22,8 @@ export function encodeLanes(lanes: readonly LaneKey[]): Buffer {
 
 export function decodeLanes(body: Buffer): DecodedLanes {
   if (body.length > bodyBytesMax) return unreadable("too large");
-  let message: unknown;
-  try {
-    message = JSON.parse(body.toString());
-  } catch {
-    return unreadable("not JSON");
-  }
+  const message = tryParseJson(body.toString());
+  if (message === undefined) return unreadable("not JSON");
   if (typeof message !== "object" || message === null || !("v" in message) || !("lanes" in message)) {
     return unreadable("not a message of ours");
   }

@@ -1,5 +1,6 @@
 import type { Channel, ChannelModel, Options } from "amqplib";
 import { priorities, type Priority } from "../../../core/delivery.ts";
+import { messageOf } from "../../../core/thrown.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
 import { withDeadline } from "../../../ports/timing/deadline.ts";
@@ -184,7 +185,7 @@ export class Topology {
       if (this.#connection === connection) this.#pools.set(pool, { kind: "declared" });
     } catch (error) {
       if (this.#connection === connection && connection !== null) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = messageOf(error);
         log.error({ pool, reason }, "the queues of a worker pool cannot be used");
         this.#pools.set(pool, { kind: "refused", until: clock.monotonicMs() + refusedMs });
       }

@@ -1,3 +1,4 @@
+import { messageOf } from "../../../core/thrown.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { SharedStateUnavailableError } from "../../../ports/shared-state.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
@@ -85,7 +86,7 @@ export class Calls {
     const now = clock.monotonicMs();
     if (now - this.#complainedAt < complaintGapMs) return;
     this.#complainedAt = now;
-    const reply = error instanceof Error ? error.message : String(error);
+    const reply = messageOf(error);
     log.error({ reply }, "Redis refused a command; the prefix may be in use by another program");
   }
 }

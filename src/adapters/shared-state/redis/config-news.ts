@@ -1,3 +1,4 @@
+import { tryParseJson } from "../../../core/json/try-parse.ts";
 import type { StoreChange } from "../../../ports/store/changes.ts";
 import type { ConfigChange } from "../../../ports/store/config-changes.ts";
 import type { ConfigNews } from "../../../ports/shared-state.ts";
@@ -56,7 +57,7 @@ function announced({
   readonly payload: string;
   readonly self: string;
 }): ConfigChange | null {
-  const message = parsed(payload);
+  const message = tryParseJson(payload);
   if (!isRecord(message) || message["from"] === self || !isRecord(message["change"])) return null;
   const { kind, webhookIds, tenantIds } = message["change"];
   switch (kind) {
@@ -71,14 +72,6 @@ function announced({
       return areTexts(tenantIds) ? { kind, tenantIds } : null;
     default:
       return null;
-  }
-}
-
-function parsed(payload: string): unknown {
-  try {
-    return JSON.parse(payload);
-  } catch {
-    return null;
   }
 }
 

@@ -1,3 +1,4 @@
+import { codeOf } from "../../../core/thrown.ts";
 import { SharedStateUnavailableError } from "../../../ports/shared-state.ts";
 
 /** What keeps a Redis from being used at all; each has a remedy in the message. */
@@ -216,8 +217,4 @@ function isErrorReply(error: unknown): boolean {
 
 function isTlsFailure(error: Error): boolean {
   return /certificate|CERT|SSL|TLS|EPROTO|ECONNRESET/.test(`${codeOf(error)} ${error.message}`);
-}
-
-function codeOf(error: Error): string | null {
-  return "code" in error && typeof error.code === "string" ? error.code : null;
 }

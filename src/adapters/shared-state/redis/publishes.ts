@@ -1,3 +1,4 @@
+import { tryParseJson } from "../../../core/json/try-parse.ts";
 import type {
   PublishEntry,
   PublishKey,
@@ -46,7 +47,7 @@ function encode(publish: RememberedPublish): string {
 
 /** Null for what is not there, and for what cannot be read: the store knows all the same. */
 function decode(text: string | null): RememberedPublish | null {
-  const fields = text === null ? null : parsed(text);
+  const fields = text === null ? null : tryParseJson(text);
   if (!Array.isArray(fields) || fields.length !== 6) return null;
   const [fingerprint, id, eventType, timestamp, sequenceNumber, deliveries] = fields as readonly unknown[];
   if (fingerprint !== null && typeof fingerprint !== "string") return null;
@@ -57,12 +58,4 @@ function decode(text: string | null): RememberedPublish | null {
 
 function isNumber(value: unknown): value is number {
   return typeof value === "number";
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -1,3 +1,4 @@
+import { tryParseJson } from "../../../core/json/try-parse.ts";
 import type { ConfigChange } from "../../../ports/store/config-changes.ts";
 import type { RegistryStore } from "../../../ports/store/registry.ts";
 import type { WebhookStore } from "../../../ports/store/webhooks.ts";
@@ -40,11 +41,7 @@ export class ConfigAnnouncer {
 export function configChangeOf(payload: string, processNumber: number): ConfigChange | null {
   const colon = payload.indexOf(":");
   if (colon <= 0 || Number(payload.slice(0, colon)) === processNumber) return null;
-  try {
-    return JSON.parse(payload.slice(colon + 1)) as ConfigChange;
-  } catch {
-    return null;
-  }
+  return (tryParseJson(payload.slice(colon + 1)) ?? null) as ConfigChange | null;
 }
 
 /** A store of webhooks that announces what it writes. */

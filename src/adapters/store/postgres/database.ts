@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
+import { messageOf } from "../../../core/thrown.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
 import { answerMsOf, type Connection, Connections, type ConnectionsOptions } from "./connections.ts";
 import { isConnectionLoss, isTransient, isUnreplicated, storeError } from "./errors.ts";
@@ -269,9 +270,7 @@ async function rollBack(connection: Connection): Promise<void> {
 function outcomeOf(error: unknown, commit: Commit): unknown {
   const isUnknown = commit.isSent && (isConnectionLoss(error) || isUnreplicated(error));
   if (!isUnknown) return error;
-  const known = storeError(error);
-  const text = known instanceof Error ? known.message : String(known);
-  return new StoreUnavailableError(`${text}; whether it was written is not known`, {
+  return new StoreUnavailableError(`${messageOf(storeError(error))}; whether it was written is not known`, {
     cause: error,
     outcome: "unknown",
   });

@@ -1,3 +1,4 @@
+import { codeOf } from "../../../core/thrown.ts";
 import { StoreUnavailableError, type StoreTrouble, storeTroubles } from "../../../ports/store.ts";
 
 /** What keeps a database from being used at all; each has a remedy in the message. */
@@ -257,9 +258,4 @@ function connectError(error: Error, at: string): DatabaseSetupError | null {
     "unreachable",
     `what listens at ${at} does not speak as PostgreSQL does: check host and port`,
   );
-}
-
-function codeOf(error: unknown): string | null {
-  if (!(error instanceof Error) || !("code" in error)) return null;
-  return typeof error.code === "string" ? error.code : null;
 }

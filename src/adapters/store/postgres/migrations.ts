@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { codeOf } from "../../../core/thrown.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
 import {
   type AppliedMigration,
@@ -84,7 +85,7 @@ async function withoutBlocking(work: () => Promise<void>): Promise<void> {
 
 function isLockTimeout(error: unknown): boolean {
   const cause = error instanceof StoreUnavailableError ? error.cause : error;
-  return cause instanceof Error && "code" in cause && cause.code === "55P03";
+  return codeOf(cause) === "55P03";
 }
 
 async function apply(

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { codeOf, messageOf } from "../../../core/thrown.ts";
 import { StandbyError } from "./errors.ts";
 import { identityOf } from "./incarnations.ts";
 
@@ -74,10 +75,6 @@ export function beginWith(bounds: ServerBounds | null): string {
 
 /** A pooler, or a server of another make, that does not take the startup parameters. */
 export function refusesStartupBounds(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    "code" in error &&
-    ["08P01", "22023", "42704", "0A000"].includes(String(error.code)) &&
-    /parameter/i.test(error.message)
-  );
+  const isRefusal = ["08P01", "22023", "42704", "0A000"].includes(codeOf(error) ?? "");
+  return isRefusal && /parameter/i.test(messageOf(error));
 }

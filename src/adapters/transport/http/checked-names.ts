@@ -1,6 +1,7 @@
 import type { AddressPolicy } from "../../../core/egress/address-policy.ts";
+import { codeOf } from "../../../core/thrown.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import { codeOf, descriptorShortage, shortageOf, TransportFault } from "./failures.ts";
+import { descriptorShortage, shortageOf, TransportFault } from "./failures.ts";
 import type { NamedAddress, NameSource } from "./system-names.ts";
 
 /** WDS-214; a shorter time to live is honoured down to the minimum. */
@@ -67,7 +68,7 @@ export class CheckedNames {
     try {
       return this.#judge(hostname, await this.#source.resolve(hostname));
     } catch (error) {
-      const code = codeOf(error);
+      const code = codeOf(error) ?? "";
       const problem = code === "" ? "the query failed" : code;
       const shortage = shortageOf(error) ?? descriptorShortage();
       return this.#failure(new TransportFault("dns", `cannot resolve ${hostname}: ${problem}`, shortage));

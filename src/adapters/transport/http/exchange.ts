@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import type { AttemptObservation, TransportFailureCategory } from "../../../core/outcome.ts";
+import { codeOf } from "../../../core/thrown.ts";
 import {
   noResponseFields,
   responseBodyBytesMaxAllowed,
@@ -9,7 +10,7 @@ import {
 import type { OutboundRequest, ResponseFields, Shortage, TransportResult } from "../../../ports/transport.ts";
 import type { PooledConnection } from "./connections.ts";
 import type { Expiring } from "./deadlines.ts";
-import { breaksHttp, codeOf, faultOf, sentence, TransportFault } from "./failures.ts";
+import { breaksHttp, faultOf, sentence, TransportFault } from "./failures.ts";
 import { wireBytesMax } from "./response-gate.ts";
 import type { WireLimitListener } from "./response-gate.ts";
 import { firstOf, keptFields } from "./response-fields.ts";
@@ -159,7 +160,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   /** A TLS alert says why; undici reports only that the connection ended, which it does next. */
   #faultOf(error: Error): TransportFault {
     const socketError = this.pooled?.connection.socketError ?? null;
-    const fault = faultOf(codeOf(socketError).startsWith("ERR_SSL_") ? socketError : error);
+    const fault = faultOf(codeOf(socketError)?.startsWith("ERR_SSL_") === true ? socketError : error);
     const mayBeRejected = this.request.clientCertificate !== null && this.#requestSent && this.status === 0;
     if (fault.category !== "network" || !mayBeRejected) return fault;
     return new TransportFault(

@@ -1,6 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { devNull, networkInterfaces } from "node:os";
 import type { TransportFailureCategory } from "../../../core/outcome.ts";
+import { codeOf, messageOf } from "../../../core/thrown.ts";
 import type { Shortage } from "../../../ports/transport.ts";
 
 /** A failure that this adapter found by itself, with the category it is reported under. */
@@ -27,10 +28,6 @@ export function sentence(text: string): string {
     .slice(0, messageLengthMax);
 }
 
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
-}
-
 /** `ECONNRESET` and its like; certificate codes and Node's own contain underscores, EPROTO comes from OpenSSL. */
 function isSystemCode(code: string): boolean {
   return /^E[A-Z0-9]+$/.test(code) && code !== "EPROTO";
@@ -44,8 +41,8 @@ function isSystemCode(code: string): boolean {
  */
 export function faultOf(error: unknown): TransportFault {
   if (error instanceof TransportFault) return error;
-  const code = codeOf(error);
-  const text = error instanceof Error ? error.message : String(error);
+  const code = codeOf(error) ?? "";
+  const text = messageOf(error);
   if (code.startsWith("ERR_SSL_") || code === "EPROTO") return new TransportFault("ssl", tlsSentence(error));
   if (breaksHttp(error)) return new TransportFault("protocol", sentence(text));
   if (code === "UND_ERR_INVALID_ARG" || code === "UND_ERR_NOT_SUPPORTED") {
@@ -59,7 +56,7 @@ export function faultOf(error: unknown): TransportFault {
 
 /** True when the bytes received cannot be HTTP, as opposed to HTTP that was cut off. */
 export function breaksHttp(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = codeOf(error) ?? "";
   // Its code is empty in undici 8.12; the text is llhttp's.
   if (error instanceof Error && error.name === "HTTPParserError") return !error.message.includes("EOF");
   if (code === "UND_ERR_SOCKET") return error instanceof Error && error.message.startsWith("bad ");
@@ -74,7 +71,7 @@ export function breaksHttp(error: unknown): boolean {
 
 /** What the machine lacked when a system call failed; null for other failures. */
 export function shortageOf(error: unknown): Shortage | null {
-  const shortage = shortages.get(codeOf(error)) ?? null;
+  const shortage = shortages.get(codeOf(error) ?? "") ?? null;
   if (shortage !== "ports" || !(error instanceof Error) || !("address" in error)) return shortage;
   return hasAddressFor(String(error.address)) ? shortage : null;
 }
@@ -110,15 +107,15 @@ export function connectFaultOf(error: unknown, protocol: string): TransportFault
   if (error instanceof TransportFault) return error;
   const shortage = shortageOf(error);
   if (shortage !== null) return new TransportFault("network", sentence(String(error)), shortage);
-  if (protocol === "https:" && !isSystemCode(codeOf(error)))
+  if (protocol === "https:" && !isSystemCode(codeOf(error) ?? ""))
     return new TransportFault("ssl", tlsSentence(error));
-  return new TransportFault("network", sentence(error instanceof Error ? error.message : String(error)));
+  return new TransportFault("network", sentence(messageOf(error)));
 }
 
 /** OpenSSL messages carry source files and thread ids; its `reason` is the part for people. */
 function tlsSentence(error: unknown): string {
   if (!(error instanceof Error)) return "TLS failed";
   const reason = "reason" in error && typeof error.reason === "string" ? error.reason : error.message;
-  const code = codeOf(error);
+  const code = codeOf(error) ?? "";
   return sentence(`TLS: ${reason}${code === "" ? "" : ` (${code})`}`);
 }

@@ -1,5 +1,5 @@
 import { lookup, Resolver } from "node:dns/promises";
-import { codeOf } from "./failures.ts";
+import { codeOf } from "../../../core/thrown.ts";
 
 export interface NamedAddress {
   readonly address: string;
@@ -60,7 +60,7 @@ async function query(resolver: Resolver, hostname: string): Promise<NamedAddress
 
 /** Name servers know no such name, or this machine has none (ECONNREFUSED): `/etc/hosts` may still know it. */
 function leavesOpen(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = codeOf(error) ?? "";
   return code === "ENOTFOUND" || code === "ENODATA" || code === "ECONNREFUSED";
 }
 

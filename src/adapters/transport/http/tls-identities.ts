@@ -2,8 +2,9 @@ import { createSecureContext } from "node:tls";
 import type { SecureContext } from "node:tls";
 import type { Socket } from "node:net";
 import { buildConnector } from "undici";
+import { codeOf } from "../../../core/thrown.ts";
 import type { ClientCertificate } from "../../../ports/transport.ts";
-import { codeOf, TransportFault } from "./failures.ts";
+import { TransportFault } from "./failures.ts";
 
 /** What a connection shows and offers in the TLS handshake. */
 export interface TlsIdentity {

@@ -1,0 +1,9 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { tryParseJson } from "./try-parse.ts";
+
+it("tells JSON, null included, from texts that are none", () => {
+  assert.deepEqual(tryParseJson('{"a":[1]}'), { a: [1] });
+  assert.equal(tryParseJson("null"), null);
+  for (const text of ["", "{", "undefined", "{'a':1}"]) assert.equal(tryParseJson(text), undefined);
+});
