@@ -1,3 +1,4 @@
+import { Backoff } from "../../core/backoff.ts";
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
@@ -35,8 +36,7 @@ const unfinishedMax = 20;
 const stepMsMin = 20;
 /** Progress is stored about this often; it is only shown, so it may lag. */
 const saveIntervalMs = 1_000;
-const retryDelayMsMin = 500;
-const retryDelayMsMax = 30_000;
+const retryBounds = { delayMsMin: 500, delayMsMax: 30_000 };
 /** Progress that was not stored for so long means that the process is gone. */
 const abandonedMs = 60_000;
 const abandonedLookMs = 20_000;
@@ -173,17 +173,15 @@ class Run {
 
   /** Never rejects: while the store is away it waits, longer each time. */
   async #work(): Promise<void> {
-    for (
-      let delayMs = retryDelayMsMin;
-      !this.#isInterrupted;
-      delayMs = Math.min(2 * delayMs, retryDelayMsMax)
-    ) {
+    const backoff = new Backoff(retryBounds);
+    while (!this.#isInterrupted) {
       try {
         await this.#workOff();
         if (!this.#isInterrupted) await this.#save("completed");
         return;
       } catch (error) {
         const { id } = this.operation;
+        const delayMs = backoff.nextMs();
         this.#options.log.warn(
           { operationId: id, err: String(error), delayMs },
           "a batch operation stalled; trying again",

@@ -1,3 +1,4 @@
+import { backoffMs } from "../../core/backoff.ts";
 import { errorOf, messageOf } from "../../core/thrown.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
@@ -267,8 +268,11 @@ export class CommitGroup {
     }
     const { clock, random, telemetry } = this.#options;
     const delayMsMax = error.trouble === "disk_full" ? fullDiskDelayMsMax : retryDelayMsMax;
-    const delayMs =
-      Math.min(delayMsMax, 50 * 2 ** Math.min(this.#failures, 10)) * (0.5 + random.uniform() / 2);
+    const pauses = this.#failures - 1;
+    const delayMs = backoffMs(
+      { delayMsMin: retryDelayMsMin, delayMsMax },
+      { pauses, random: random.uniform() },
+    );
     telemetry.log.error(
       {
         err: error.message,
@@ -387,7 +391,8 @@ const settlementsMax = 1_024;
 const webhookStatesMax = 1_024;
 /** How long a transaction may run before those who wait for the next one are refused instead. */
 const callerWaitMsMax = 5_000;
-/** The longest pause between two attempts to write kept settlements. */
+/** Bounds of the pauses between two attempts to write kept settlements. */
+const retryDelayMsMin = 100;
 const retryDelayMsMax = 5_000;
 /** Looking for room costs next to nothing, and publishers wait for it. */
 const fullDiskDelayMsMax = 1_000;

@@ -1,3 +1,4 @@
+import { backoffMs } from "../../core/backoff.ts";
 import { runHandler } from "../run-handler.ts";
 import type { MessageHandler } from "../handler-answer.ts";
 import { endpointOf, storeKey } from "../message-key.ts";
@@ -212,11 +213,10 @@ class StoredInbox implements Inbox {
     if (isOurs) this.#options.onParked?.(parkedMessage(entry, { parkedAt, error }));
   }
 
-  /** Doubled each time, and spread over its upper half so that a crowd does not come back as one. */
   #delayMs(attempt: number): number {
     const { retryDelayMsMin = 1_000, retryDelayMsMax = 3_600_000, random = Math.random } = this.#options;
-    const delayMs = Math.min(retryDelayMsMax, retryDelayMsMin * 2 ** Math.min(attempt - 1, 40));
-    return Math.round(delayMs * (0.5 + random() / 2));
+    const bounds = { delayMsMin: retryDelayMsMin, delayMsMax: retryDelayMsMax };
+    return Math.round(backoffMs(bounds, { pauses: attempt - 1, random: random() }));
   }
 }
 

@@ -2,7 +2,7 @@ import { messageOf } from "../../../core/thrown.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
-import { Backoff } from "./backoff.ts";
+import { SteadyBackoff } from "./steady-backoff.ts";
 
 export interface ConnectionOptions<Session extends Losable> {
   /** One attempt. Rejects within its own time limit, and soon after `signal`. */
@@ -37,7 +37,7 @@ const failuresUntilAlert = 3;
  */
 export class Connection<Session extends Losable> {
   readonly #options: ConnectionOptions<Session>;
-  readonly #backoff: Backoff;
+  readonly #backoff: SteadyBackoff;
   readonly #closing = new AbortController();
   #session: Session | null = null;
   #isUp = false;
@@ -49,7 +49,7 @@ export class Connection<Session extends Losable> {
 
   constructor(options: ConnectionOptions<Session>) {
     this.#options = options;
-    this.#backoff = new Backoff(options.random);
+    this.#backoff = new SteadyBackoff(options.random);
   }
 
   /** While everything in it is set up. */

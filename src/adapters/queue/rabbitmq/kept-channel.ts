@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
 import { withDeadline } from "../../../ports/timing/deadline.ts";
-import { Backoff } from "./backoff.ts";
+import { SteadyBackoff } from "./steady-backoff.ts";
 
 export interface KeptChannelOptions<Kind extends Channel> {
   /** For log lines. */
@@ -31,7 +31,7 @@ const setUpMsMax = 10_000;
  */
 export class KeptChannel<Kind extends Channel> {
   readonly #options: KeptChannelOptions<Kind>;
-  readonly #backoff: Backoff;
+  readonly #backoff: SteadyBackoff;
   #connection: ChannelModel | null = null;
   /** What is open, or being set up. */
   #latest: Kind | null = null;
@@ -41,7 +41,7 @@ export class KeptChannel<Kind extends Channel> {
 
   constructor(options: KeptChannelOptions<Kind>) {
     this.#options = options;
-    this.#backoff = new Backoff(options.random);
+    this.#backoff = new SteadyBackoff(options.random);
   }
 
   /** The channel when it can be used. */

@@ -1,3 +1,4 @@
+import { Backoff } from "../../../core/backoff.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import { discard, type RedisClient } from "./client.ts";
@@ -16,8 +17,7 @@ export interface ConnectionOptions {
 }
 
 /** Being back soon matters more than a few connects to a server that is away. */
-const againMsMin = 100;
-const againMsMax = 2_000;
+const againBounds = { delayMsMin: 100, delayMsMax: 2_000 };
 /** For one attempt to connect and prepare, and for an answer to the heartbeat. */
 const attemptTimeoutMs = 2_000;
 /** How often to make sure that the other side still lives; a firewall may have forgotten the connection. */
@@ -28,7 +28,7 @@ export class Connection {
   readonly #options: ConnectionOptions;
   #client: RedisClient | null = null;
   #timer: Timer | null = null;
-  #attempts = 0;
+  readonly #backoff = new Backoff(againBounds);
   /** Rejects with the end of it all, so that nothing waits beyond. */
   readonly #closed = Promise.withResolvers<never>();
   #isClosed = false;
@@ -52,7 +52,7 @@ export class Connection {
   lose(client: RedisClient, error: unknown): void {
     if (this.#client !== client || this.#isClosed) return;
     this.#client = null;
-    this.#attempts = 0;
+    this.#backoff.reset();
     this.#again();
     discard(client);
     this.#options.lost(error);
@@ -107,11 +107,8 @@ export class Connection {
   }
 
   #again(): void {
-    const { random } = this.#options;
-    const delayMs = Math.min(againMsMax, againMsMin * 2 ** this.#attempts);
-    this.#attempts += 1;
-    // Between half of it and all of it, so that workers that lost it together do not come back together.
-    this.#later((delayMs * (1 + random.uniform())) / 2, () => void this.#reconnect());
+    const delayMs = this.#backoff.nextMs(this.#options.random.uniform());
+    this.#later(delayMs, () => void this.#reconnect());
   }
 
   async #reconnect(): Promise<void> {

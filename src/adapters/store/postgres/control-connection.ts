@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { Backoff } from "../../../core/backoff.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
 import type { Value } from "./database.ts";
 import { columnTypes } from "./driver.ts";
@@ -29,8 +30,7 @@ interface Opened {
 /** A connection of this age may lead to where the address led before. */
 const freshMs = 10_000;
 /** A server that ended one connection usually takes the next one at once. */
-const againMsMin = 250;
-const againMsMax = 2_000;
+const againBounds = { delayMsMin: 250, delayMsMax: 2_000 };
 const answerMsMax = 2_000;
 
 /**
@@ -45,7 +45,7 @@ export class ControlConnection implements FreshRunner {
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
   #timer: NodeJS.Timeout | null = null;
-  #againMs = againMsMin;
+  readonly #backoff = new Backoff(againBounds);
   #isClosed = false;
 
   constructor(options: ControlConnectionOptions) {
@@ -132,14 +132,14 @@ export class ControlConnection implements FreshRunner {
       const greeting = await greet(client, null);
       await this.#user?.opened(client);
       if (this.#isClosed) throw new StoreUnavailableError("the store is closed");
-      this.#againMs = againMsMin;
+      this.#backoff.reset();
       const incarnation = incarnations.met(greeting.identity);
       const opened = { client, incarnation, atMs: performance.now() };
       this.#opened = opened;
       return opened;
     } catch (error) {
       client.connection.stream.destroy();
-      if (this.#user !== null) this.#openLater();
+      if (this.#user !== null) this.#openSoon(this.#backoff.nextMs());
       throw error;
     }
   }
@@ -155,13 +155,7 @@ export class ControlConnection implements FreshRunner {
     client.connection.stream.destroy();
     if (this.#opened?.client !== client) return;
     this.#opened = null;
-    if (this.#user !== null) this.#openLater();
-  }
-
-  #openLater(): void {
-    const againMs = this.#againMs;
-    this.#againMs = Math.min(againMsMax, againMs * 2);
-    this.#openSoon(againMs);
+    if (this.#user !== null) this.#openSoon(this.#backoff.nextMs());
   }
 
   #openSoon(delayMs: number): void {

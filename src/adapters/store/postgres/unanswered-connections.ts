@@ -1,3 +1,4 @@
+import { Backoff } from "../../../core/backoff.ts";
 import type { Runner } from "./database.ts";
 import { numbers, texts } from "./columns.ts";
 import { isConnectionRefused } from "./errors.ts";
@@ -20,8 +21,7 @@ interface Held {
 
 type FoundRow = [identity: string, pid: number | null, waitsForStandby: boolean | null];
 
-const askMsMin = 250;
-const askMsMax = 2_000;
+const askBounds = { delayMsMin: 250, delayMsMax: 2_000 };
 
 /** Which of these server processes are still those that were greeted then. */
 const findSql = `SELECT ${identityOf}, a.pid, coalesce(a.wait_event = 'SyncRep', false)
@@ -44,7 +44,7 @@ export class UnansweredConnections {
   readonly #fresh: FreshRunner;
   readonly #held = new Set<Held>();
   #timer: NodeJS.Timeout | null = null;
-  #askMs = askMsMin;
+  readonly #backoff = new Backoff(askBounds);
   #isAsking = false;
   #isClosed = false;
   #waitsForStandby = false;
@@ -68,7 +68,7 @@ export class UnansweredConnections {
     }
     if (this.#held.size === 0) this.#fresh.renew();
     this.#held.add(held);
-    this.#askMs = askMsMin;
+    this.#backoff.reset();
     this.#later(0);
     return release;
   }
@@ -101,8 +101,7 @@ export class UnansweredConnections {
     }
     this.#isAsking = false;
     if (this.#held.size === 0) return;
-    this.#later(this.#askMs);
-    this.#askMs = Math.min(askMsMax, this.#askMs * 2);
+    this.#later(this.#backoff.nextMs());
   }
 
   async #look(asked: readonly Held[]): Promise<void> {

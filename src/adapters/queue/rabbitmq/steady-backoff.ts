@@ -1,16 +1,15 @@
+import { Backoff } from "../../../core/backoff.ts";
 import type { Random } from "../../../ports/random.ts";
 
-/** A connection that a proxy cut, or a node that restarts, is back soon. */
-const delayMsFirst = 500;
-/** WDS-210. */
-const delayMsMax = 300_000;
+/** A connection that a proxy cut, or a node that restarts, is back soon. The longest pause is that of WDS-210. */
+const bounds = { delayMsMin: 500, delayMsMax: 300_000 };
 /** What lives shorter than this was no success: a connection that dies at once must not be made again at once, for ever. */
 const steadyMs = 10_000;
 
-/** Pauses between attempts: each twice as long as the one before, up to five minutes, and of that a random half to all. */
-export class Backoff {
+/** Pauses between attempts at something that should last: only what lived for a while counts as a success. */
+export class SteadyBackoff {
   readonly #random: Pick<Random, "uniform">;
-  #step = 0;
+  readonly #backoff = new Backoff(bounds);
   #failures = 0;
 
   constructor(random: Pick<Random, "uniform">) {
@@ -32,13 +31,11 @@ export class Backoff {
   ended(livedMs: number): number {
     if (livedMs < steadyMs) return this.failed();
     this.#failures = 0;
-    this.#step = 0;
+    this.#backoff.reset();
     return this.#nextMs();
   }
 
   #nextMs(): number {
-    const ceilingMs = Math.min(delayMsMax, delayMsFirst * 2 ** this.#step);
-    if (ceilingMs < delayMsMax) this.#step += 1;
-    return ceilingMs * (0.5 + this.#random.uniform() / 2);
+    return this.#backoff.nextMs(this.#random.uniform());
   }
 }

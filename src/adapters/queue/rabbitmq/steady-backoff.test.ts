@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { Backoff } from "./backoff.ts";
+import { SteadyBackoff } from "./steady-backoff.ts";
 
 const minuteMs = 60_000;
 
-suite("backoff", () => {
+suite("steady backoff", () => {
   for (const [name, uniform] of [
     ["smallest", 0],
     ["largest", 0.999_999],
   ] as const) {
     test(`WDS-210 the ${name} pauses grow from below half a second to at most five minutes`, () => {
-      const backoff = new Backoff({ uniform: () => uniform });
+      const backoff = new SteadyBackoff({ uniform: () => uniform });
       const pauses = Array.from({ length: 20 }, () => backoff.failed());
       const [first = 0] = pauses;
       assert.ok(first >= 100 && first <= 500, String(first));
@@ -24,12 +24,12 @@ suite("backoff", () => {
   }
 
   test("pauses of several processes differ", () => {
-    const [a, b] = [0.1, 0.9].map((uniform) => new Backoff({ uniform: () => uniform }));
+    const [a, b] = [0.1, 0.9].map((uniform) => new SteadyBackoff({ uniform: () => uniform }));
     assert.notEqual(a?.failed(), b?.failed());
   });
 
   test("what lasted begins anew, what did not counts as a failure", () => {
-    const backoff = new Backoff({ uniform: () => 0 });
+    const backoff = new SteadyBackoff({ uniform: () => 0 });
     backoff.failed();
     backoff.failed();
     assert.equal(backoff.ended(100), 1_000);
