@@ -1,7 +1,8 @@
-import type { Clock, Timer } from "../ports/clock.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { StepResult, UpkeepStore } from "../ports/store/upkeep.ts";
 import type { WebhookStore } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import { Loop } from "../ports/timing/loop.ts";
 import type { Directory } from "./endpoint/directory.ts";
 import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
@@ -39,22 +40,25 @@ export interface UpkeepOptions {
  */
 export class Upkeep {
   readonly #options: UpkeepOptions;
-  #timer: Timer | null = null;
-  #running: Promise<void> | null = null;
-  #stopped = false;
+  readonly #loop: Loop;
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
+    this.#loop = new Loop({
+      clock: options.clock,
+      round: () => this.round(),
+      pauseMs: () => roundMs,
+      failed: (error) =>
+        options.telemetry.log.error({ err: String(error) }, "upkeep failed; the next round tries again"),
+    });
   }
 
   start(): void {
-    this.#schedule(firstRoundMs);
+    this.#loop.soon(firstRoundMs);
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#timer?.cancel();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
   /** One round of everything. Public so that tests and `posthorn` commands can run it at once. */
@@ -83,30 +87,12 @@ export class Upkeep {
     await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
   }
 
-  #schedule(delayMs: number): void {
-    if (this.#stopped) return;
-    this.#timer = this.#options.clock.schedule(delayMs, () => {
-      this.#running = this.#guardedRound().finally(() => {
-        this.#running = null;
-        this.#schedule(roundMs);
-      });
-    });
-  }
-
-  async #guardedRound(): Promise<void> {
-    try {
-      await this.round();
-    } catch (error) {
-      this.#options.telemetry.log.error({ err: String(error) }, "upkeep failed; the next round tries again");
-    }
-  }
-
   /** Returns how many rows changed. */
   async #repeat(what: string, step: (limit: number) => Promise<StepResult>): Promise<number> {
     const { clock } = this.#options;
     let changed = 0;
     let limit = stepRowsFirst;
-    while (!this.#stopped && (await this.#isLeader())) {
+    while (!this.#loop.isStopped && (await this.#isLeader())) {
       const startedAt = clock.monotonicMs();
       const result = await step(limit);
       const tookMs = clock.monotonicMs() - startedAt;

@@ -93,7 +93,7 @@ test("WDS-179 what nobody announced is read within five minutes, again and again
   scene.stored.clear();
   await scene.pass(5 * minuteMs);
   assert.deepEqual(scene.urls(), [], "what was deleted is known as well");
-  scene.sync.stop();
+  await scene.sync.stop();
   assert.equal(scene.clock.timers, 0);
 });
 
@@ -102,7 +102,7 @@ test("WDS-179 where nothing can be announced it is read within half a minute", a
   scene.save("new", "https://receiver.example/");
   await scene.pass(minuteMs / 2);
   assert.deepEqual(scene.urls(), ["https://receiver.example/"]);
-  scene.sync.stop();
+  await scene.sync.stop();
 });
 
 test("a webhook whose secrets cannot be read here is told as an error and keeps none of the others from being read", async () => {
@@ -115,7 +115,7 @@ test("a webhook whose secrets cannot be read here is told as an error and keeps 
   assert.deepEqual(scene.urls(), ["https://receiver.example/2"]);
   assert.equal(scene.errors.length, 2);
   assert.match(scene.errors[0] ?? "", /POSTHORN_MASTER_KEY_PREVIOUS/);
-  scene.sync.stop();
+  await scene.sync.stop();
 });
 
 test("however often it may all have changed while it is being read, it is read once more", async () => {
@@ -128,7 +128,7 @@ test("however often it may all have changed while it is being read, it is read o
   assert.deepEqual(scene.urls(), ["https://receiver.example/2"]);
   await scene.sync.reloadAll();
   assert.equal(scene.rounds, 3);
-  scene.sync.stop();
+  await scene.sync.stop();
 });
 
 test("whoever asks for everything while a round ends gets another one", async () => {
@@ -143,6 +143,6 @@ test("whoever asks for everything while a round ends gets another one", async ()
     })();
     await scene.pass(0);
     assert.ok(scene.rounds > rounds, `nothing was read after ${microtasks} microtasks`);
-    scene.sync.stop();
+    await scene.sync.stop();
   }
 });

@@ -1,9 +1,10 @@
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
 import type { StoredWebhook, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { foresee } from "./endpoint-orders.ts";
@@ -31,30 +32,29 @@ export interface ConfigSyncOptions {
  */
 export class ConfigSync {
   readonly #options: ConfigSyncOptions;
-  #timer: Timer | null = null;
-  #reloading: Promise<void> | null = null;
-  #isReloadDue = false;
+  readonly #loop: Loop;
   /** Changes that were made here may be lost in the store, which is the truth: so what is newer here does not stay. */
   #isFromScratch = false;
-  #stopped = false;
 
   constructor(options: ConfigSyncOptions) {
+    const { clock, random, hears, telemetry } = options;
     this.#options = options;
-  }
-
-  start(): void {
-    const periodMs = this.#options.hears ? reloadMsMax : deafMs;
-    const delayMs = periodMs * (0.5 + this.#options.random.uniform() / 2);
-    this.#timer = this.#options.clock.schedule(delayMs, () => {
-      void this.reloadAll().then(() => {
-        if (!this.#stopped) this.start();
-      });
+    const periodMs = hears ? reloadMsMax : deafMs;
+    this.#loop = new Loop({
+      clock,
+      round: () => this.#reload(),
+      pauseMs: () => periodMs * (0.5 + random.uniform() / 2),
+      failed: (error) =>
+        telemetry.log.warn({ err: String(error) }, "webhooks could not be read again; trying again later"),
     });
   }
 
-  stop(): void {
-    this.#stopped = true;
-    this.#timer?.cancel();
+  start(): void {
+    this.#loop.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
   /**
@@ -97,9 +97,7 @@ export class ConfigSync {
    * Reads everything, a page at a time. Never rejects. Callers that ask meanwhile share one more round after this one.
    */
   reloadAll(): Promise<void> {
-    this.#isReloadDue = true;
-    this.#reloading ??= this.#reloadWhileDue();
-    return this.#reloading;
+    return this.#loop.run();
   }
 
   /** After the database was restarted or replaced: what it holds counts, also where it is older. Never rejects. */
@@ -108,34 +106,21 @@ export class ConfigSync {
     return this.reloadAll();
   }
 
-  async #reloadWhileDue(): Promise<void> {
-    while (this.#isReloadDue && !this.#stopped) {
-      this.#isReloadDue = false;
-      await this.#reload();
-    }
-    // Not a moment later: a caller in between would wait for a round that nobody begins.
-    this.#reloading = null;
-  }
-
   /** Loads what differs and what no page holds: a webhook that is known here and stored nowhere was deleted by others. */
   async #reload(): Promise<void> {
-    const { webhooks, directory, telemetry } = this.#options;
-    try {
-      const missing = new Set([...directory.all()].map(({ webhook }) => webhook.id));
-      for (let after: string | null = null; !this.#stopped; ) {
-        const page: readonly StoredWebhook[] = await webhooks.page({ after, limit: pageSize });
-        const differing = page.filter((stored) => this.#differs(stored)).map(({ webhook }) => webhook.id);
-        if (differing.length > 0) await this.load(differing);
-        for (const { webhook } of page) missing.delete(webhook.id);
-        after = page.at(-1)?.webhook.id ?? null;
-        if (page.length < pageSize) break;
-      }
-      await this.load([...missing]);
-      this.#isFromScratch = false;
-      await this.loadTenantKeys([...directory.all()].map(({ webhook }) => webhook.tenantId));
-    } catch (error) {
-      telemetry.log.warn({ err: String(error) }, "webhooks could not be read again; trying again later");
+    const { webhooks, directory } = this.#options;
+    const missing = new Set([...directory.all()].map(({ webhook }) => webhook.id));
+    for (let after: string | null = null; !this.#loop.isStopped; ) {
+      const page: readonly StoredWebhook[] = await webhooks.page({ after, limit: pageSize });
+      const differing = page.filter((stored) => this.#differs(stored)).map(({ webhook }) => webhook.id);
+      if (differing.length > 0) await this.load(differing);
+      for (const { webhook } of page) missing.delete(webhook.id);
+      after = page.at(-1)?.webhook.id ?? null;
+      if (page.length < pageSize) break;
     }
+    await this.load([...missing]);
+    this.#isFromScratch = false;
+    await this.loadTenantKeys([...directory.all()].map(({ webhook }) => webhook.tenantId));
   }
 
   async #applyAll(stored: readonly StoredWebhook[]): Promise<void> {

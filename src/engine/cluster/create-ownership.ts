@@ -95,10 +95,9 @@ function createShared(parts: OwnershipParts, store: OwnershipStore): Ownership {
     isLeader,
     pause: async () => {
       unwatch?.();
-      listener.stop();
-      sync.stop();
       member.pause();
-      await Promise.all([reporter.stop(), stalled.stop(), reannouncer?.stop(), workQueue?.stopConsuming()]);
+      const loops = [listener, sync, reporter, stalled, reannouncer];
+      await Promise.all([...loops.map((loop) => loop?.stop()), workQueue?.stopConsuming()]);
     },
     retire: () => {
       if (delivers) member.retire();
@@ -147,7 +146,8 @@ function buildParts(parts: OwnershipParts, store: OwnershipStore): WorkerParts {
   });
   const leaderships = new Leaderships(store, parts.nextId());
   const isLeader: Ownership["isLeader"] = (leadership) => leaderships.acquire(leadership);
-  const reporter = new EndpointReporter({ store, clock, owned: () => owned.all(), flying: parts.flying });
+  const { flying } = parts;
+  const reporter = new EndpointReporter({ ...common, store, owned: () => owned.all(), flying });
   const stalled = new StalledLanes({
     ...{ ...common, store, owned, endpoint },
     worker: () => (member.holds() ? member.worker : null),

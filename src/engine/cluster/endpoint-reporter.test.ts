@@ -7,6 +7,8 @@ import type { Endpoint } from "../endpoint/endpoint.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { EndpointReporter } from "./endpoint-reporter.ts";
 
+const silent = (): void => undefined;
+
 class Scene {
   readonly clock = new ManualClock();
   readonly owned: Endpoint[] = [];
@@ -17,6 +19,7 @@ class Scene {
   answer: Promise<void> = Promise.resolve();
   readonly reporter = new EndpointReporter({
     clock: this.clock,
+    telemetry: { log: { debug: silent, info: silent, warn: silent, error: silent } },
     owned: () => this.owned,
     flying: () => this.flying,
     store: {

@@ -1,11 +1,14 @@
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { EndpointReportRow, OwnershipStore } from "../../ports/store/ownership.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { reportOf } from "./endpoint-reports.ts";
 
 export interface EndpointReporterOptions {
   readonly store: Pick<OwnershipStore, "report">;
   readonly clock: Clock;
+  readonly telemetry: Pick<Telemetry, "log">;
   readonly owned: () => readonly Endpoint[];
   /** Deliveries on their way, by endpoint. */
   readonly flying: () => ReadonlyMap<Endpoint, readonly string[]>;
@@ -19,26 +22,26 @@ export class EndpointReporter {
   readonly #options: EndpointReporterOptions;
   /** The last report of each, without an entry for none. */
   readonly #reported = new WeakMap<Endpoint, string>();
-  #timer: Timer | null = null;
-  #running: Promise<void> | null = null;
-  #stopped = false;
+  readonly #loop: Loop;
 
   constructor(options: EndpointReporterOptions) {
+    const { clock, telemetry } = options;
     this.#options = options;
-  }
-
-  start(): void {
-    this.#timer = this.#options.clock.schedule(reportMs, () => {
-      this.#running = this.#report().finally(() => {
-        if (!this.#stopped) this.start();
-      });
+    this.#loop = new Loop({
+      clock,
+      round: () => this.#report(),
+      pauseMs: () => reportMs,
+      failed: (error) =>
+        telemetry.log.error({ err: String(error) }, "endpoints could not be reported; trying again"),
     });
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#timer?.cancel();
-    await this.#running;
+  start(): void {
+    this.#loop.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
   async #report(): Promise<void> {

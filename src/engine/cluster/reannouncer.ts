@@ -1,7 +1,8 @@
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { PendingLane, OwnershipStore } from "../../ports/store/ownership.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { WorkQueue } from "../../ports/work-queue.ts";
 import { routeWork } from "./work-routing.ts";
 
@@ -24,46 +25,37 @@ export interface ReannouncerOptions {
  */
 export class Reannouncer {
   readonly #options: ReannouncerOptions;
-  #timer: Timer | null = null;
-  #running: Promise<void> | null = null;
+  readonly #loop: Loop;
   /** When the lanes of all pools were last announced again, also of those in whose queues hints wait. */
   #wholeAtMs = Number.NEGATIVE_INFINITY;
-  #stopped = false;
 
   constructor(options: ReannouncerOptions) {
+    const { clock, random, telemetry } = options;
     this.#options = options;
-  }
-
-  start(): void {
-    this.#later(roundMs);
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#timer?.cancel();
-    await this.#running;
-  }
-
-  #later(delayMs: number): void {
-    if (this.#stopped) return;
-    const { clock, random } = this.#options;
-    this.#timer = clock.schedule(delayMs * (0.75 + random.uniform() / 2), () => {
-      const startedMs = clock.monotonicMs();
-      this.#running = this.#round().finally(() => {
-        this.#later(Math.max(roundMs, restFactor * (clock.monotonicMs() - startedMs)));
-      });
+    this.#loop = new Loop({
+      clock,
+      round: () => this.#round(),
+      pauseMs: (tookMs) => Math.max(roundMs, restFactor * tookMs) * (0.75 + random.uniform() / 2),
+      failed: (error) =>
+        telemetry.log.warn(
+          { err: String(error) },
+          "work that nobody serves was not looked for; trying again",
+        ),
     });
   }
 
+  start(): void {
+    this.#loop.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
   async #round(): Promise<void> {
-    const { queue, isLeader, telemetry } = this.#options;
+    const { queue, isLeader } = this.#options;
     // While the queue is away, workers look by themselves.
-    if (!queue.isConnected) return;
-    try {
-      if (await isLeader()) await this.#reannounce();
-    } catch (error) {
-      telemetry.log.warn({ err: String(error) }, "work that nobody serves was not looked for; trying again");
-    }
+    if (queue.isConnected && (await isLeader())) await this.#reannounce();
   }
 
   async #reannounce(): Promise<void> {
@@ -74,7 +66,7 @@ export class Reannouncer {
     const full = new Set(waiting.filter(({ hints }) => hints > 0).map(({ pool }) => pool));
     const isDue = ({ pool }: PendingLane): boolean => isWhole || !full.has(pool);
     let announced = 0;
-    for (let after: string | null = null; !this.#stopped; ) {
+    for (let after: string | null = null; !this.#loop.isStopped; ) {
       const page = await store.unownedLanes({ after, limit: pageLanes });
       const pending = page.lanes.filter(isDue);
       // Perhaps only the queue of one pool refuses; the next round tries again.

@@ -1,8 +1,9 @@
 import type { LaneKey } from "../../core/webhook.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { OwnershipStore } from "../../ports/store/ownership.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { closedGate } from "../endpoint/gates.ts";
 import { type Lane, laneId } from "../endpoint/lane.ts";
@@ -35,50 +36,44 @@ export class StalledLanes {
   readonly #options: StalledLanesOptions;
   /** The lanes that the last look found, by name, and whether they were logged. */
   #found: ReadonlyMap<string, { readonly isReported: boolean }> = new Map();
-  #timer: Timer | null = null;
-  #looking: Promise<void> | null = null;
-  #stopped = false;
+  readonly #loop: Loop;
 
   constructor(options: StalledLanesOptions) {
+    const { clock, telemetry } = options;
     this.#options = options;
-  }
-
-  start(): void {
-    this.#later(this.#periodMs());
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#timer?.cancel();
-    await this.#looking;
-  }
-
-  #later(delayMs: number): void {
-    if (this.#stopped) return;
-    const { clock } = this.#options;
-    this.#timer = clock.schedule(delayMs, () => {
-      const startedMs = clock.monotonicMs();
-      this.#looking = this.#look().then(() => {
-        const isNew = [...this.#found.values()].some(({ isReported }) => !isReported);
-        const restMs = restFactor * (clock.monotonicMs() - startedMs);
-        this.#later(Math.max(isNew ? againMs : this.#periodMs(), restMs));
-      });
+    this.#loop = new Loop({
+      clock,
+      round: () => this.#look(),
+      pauseMs: (tookMs) => this.#pauseMs(tookMs),
+      failed: (error) => {
+        // What is found next counts as found for the first time.
+        this.#found = new Map();
+        telemetry.log.warn(
+          { err: String(error) },
+          "lanes that stand still were not looked for; trying again",
+        );
+      },
     });
   }
 
-  #periodMs(): number {
-    return periodMs + this.#options.random.uniform() * jitterMs;
+  start(): void {
+    this.#loop.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  #pauseMs(tookMs: number): number {
+    const isNew = [...this.#found.values()].some(({ isReported }) => !isReported);
+    const pauseMs = isNew ? againMs : periodMs + this.#options.random.uniform() * jitterMs;
+    return Math.max(pauseMs, restFactor * tookMs);
   }
 
   async #look(): Promise<void> {
-    const { worker, telemetry } = this.#options;
+    const { worker } = this.#options;
     const number = worker();
-    let still: readonly LaneKey[] = [];
-    try {
-      if (number !== null) still = await this.#standingStill(number);
-    } catch (error) {
-      telemetry.log.warn({ err: String(error) }, "lanes that stand still were not looked for; trying again");
-    }
+    let still: readonly LaneKey[] = number === null ? [] : await this.#standingStill(number);
     // Another worker owns what this one did.
     if (worker() !== number) still = [];
     const found = new Map<string, { readonly isReported: boolean }>();
@@ -95,7 +90,7 @@ export class StalledLanes {
     const { store, clock } = this.#options;
     const before = clock.now() - overdueMs;
     const still: LaneKey[] = [];
-    for (let after: string | null = null; !this.#stopped; ) {
+    for (let after: string | null = null; !this.#loop.isStopped; ) {
       const page = await store.overdue({ worker, before, after, limit: pageLanes });
       still.push(...page.lanes.filter((key) => this.#standsStill(key)));
       if (page.next === null || still.length >= repairedMax) break;

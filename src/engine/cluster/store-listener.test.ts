@@ -202,7 +202,7 @@ suite("store listener", () => {
 
   test("ends", async () => {
     const { after, changes, news, listener, clock } = bound(new Scene());
-    listener.stop();
+    await listener.stop();
     const notified = await after(() => {
       for (const source of [changes, news]) source.notify({ kind: "unknown" });
     });

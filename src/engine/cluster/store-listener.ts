@@ -1,9 +1,10 @@
 import type { LaneKey } from "../../core/webhook.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
 import type { ConfigChange } from "../../ports/store/config-changes.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Lane } from "../endpoint/lane.ts";
 import type { Wakeups } from "../endpoint/wakeups.ts";
@@ -44,26 +45,30 @@ export class StoreListener {
   #tookMs = 0;
   /** An extra look, beside those from time to time. */
   #dueAtMs = Number.POSITIVE_INFINITY;
-  #timer: Timer | null = null;
-  #looking: Promise<void> | null = null;
-  #isLookDue = false;
-  #stopped = false;
+  readonly #loop: Loop;
 
   constructor(options: StoreListenerOptions) {
+    const { clock, telemetry } = options;
     this.#options = options;
+    this.#loop = new Loop({
+      clock,
+      round: () => this.#lookIfDue(),
+      pauseMs: () => lookOftenMs,
+      failed: (error) =>
+        telemetry.log.warn({ err: String(error) }, "lanes with work could not be read; trying again later"),
+    });
   }
 
   start(): void {
     const { store, news } = this.#options;
     this.#listen(store.changes, () => this.#missed());
     this.#listen(news, () => void this.#options.sync.reloadAll());
-    this.#lookLater();
+    if (this.#options.delivers) this.#loop.start();
   }
 
-  stop(): void {
-    this.#stopped = true;
+  async stop(): Promise<void> {
     for (const end of this.#unsubscribe) end();
-    this.#timer?.cancel();
+    await this.#loop.stop();
   }
 
   /** `missed` is called when something of the source may have been missed. */
@@ -125,14 +130,6 @@ export class StoreListener {
     });
   }
 
-  #lookLater(): void {
-    const { clock, delivers } = this.#options;
-    if (!delivers || this.#stopped) return;
-    this.#timer = clock.schedule(lookOftenMs, () => {
-      void this.#lookIfDue().then(() => this.#lookLater());
-    });
-  }
-
   /** Looks in a moment, when work whose hint is lost now can be found. */
   lookSoon(): void {
     this.#dueAtMs = this.#options.clock.monotonicMs() + lookSoonMs;
@@ -142,7 +139,7 @@ export class StoreListener {
     const nowMs = this.#options.clock.monotonicMs();
     // Looking over very many lanes must not become all that the store does.
     const periodMs = Math.max(this.#periodMs(), restFactor * this.#tookMs);
-    if (nowMs >= this.#dueAtMs || nowMs - this.#lookedAtMs >= periodMs) await this.lookEverywhere();
+    if (nowMs >= this.#dueAtMs || nowMs - this.#lookedAtMs >= periodMs) await this.#lookIntoAll();
   }
 
   #periodMs(): number {
@@ -157,35 +154,24 @@ export class StoreListener {
    */
   lookEverywhere(): Promise<void> {
     if (!this.#options.delivers) return Promise.resolve();
-    this.#isLookDue = true;
-    this.#looking ??= this.#lookWhileDue();
-    return this.#looking;
-  }
-
-  async #lookWhileDue(): Promise<void> {
-    while (this.#isLookDue && !this.#stopped) {
-      this.#isLookDue = false;
-      await this.#lookIntoAll();
-    }
-    // Not a moment later: a caller in between would wait for a round that nobody begins.
-    this.#looking = null;
+    this.#dueAtMs = Number.NEGATIVE_INFINITY;
+    return this.#loop.run();
   }
 
   async #lookIntoAll(): Promise<void> {
-    const { store, telemetry, clock } = this.#options;
+    const { store, clock } = this.#options;
     this.#lookedAtMs = clock.monotonicMs();
     this.#dueAtMs = Number.POSITIVE_INFINITY;
     try {
-      for (let after: string | null = null; !this.#stopped; ) {
+      for (let after: string | null = null; !this.#loop.isStopped; ) {
         const page = await store.deliveries.lanesWithWork({ after, limit: lanesPage });
         for (const key of page.lanes) this.#look(key);
         if (page.next === null) break;
         after = page.next;
       }
-    } catch (error) {
-      telemetry.log.warn({ err: String(error) }, "lanes with work could not be read; trying again later");
+    } finally {
+      this.#tookMs = clock.monotonicMs() - this.#lookedAtMs;
     }
-    this.#tookMs = clock.monotonicMs() - this.#lookedAtMs;
   }
 }
 
