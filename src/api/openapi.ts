@@ -202,10 +202,20 @@ function copy(schema: object, components: Components): JsonObject {
   );
   return {
     ...Object.fromEntries(
-      entries.map(([name, value]) => [name, verbatim.has(name) ? value : hoist(value, components)]),
+      entries.map(([name, value]) => {
+        if (name === "properties") return [name, hoistEach(value as object, components)];
+        return [name, verbatim.has(name) ? value : hoist(value, components)];
+      }),
     ),
     ...((schema as { readonly format?: unknown }).format === "instant" && { anyOf: instantForms }),
   };
+}
+
+/** Properties may have any name, those of keywords among them. */
+function hoistEach(properties: object, components: Components): JsonObject {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name, hoist(schema, components)]),
+  );
 }
 
 /** What the format `instant` takes, which is a word of ours. */

@@ -4,8 +4,24 @@
  */
 import { closestName } from "../core/closest-name.ts";
 import { type FieldError, InvalidRequestError, PosthornError } from "../core/errors.ts";
+import { apiKeyFields } from "../core/fields/api-key.ts";
+import { apiPath } from "../core/fields/field.ts";
+import type { Fields } from "../core/fields/field.ts";
+import {
+  circuitActionFields,
+  deliveryRetryFields,
+  incidentFields,
+  recoverFields,
+  replayFields,
+  retryBatchFields,
+  rotateFields,
+  testFields,
+} from "../core/fields/actions.ts";
+import { webhookFields } from "../core/fields/webhook.ts";
 import type {
+  ApiKeyInput,
   ApiKeyService,
+  CircuitCommand,
   DeadLetterService,
   DeliveryListQuery,
   DeliveryService,
@@ -82,32 +98,26 @@ interface EventCalls {
   list(query?: Filters<EventListQuery>): Promise<List<StoredEvent>>;
   deliveries(query: { readonly eventId: string } & ListQuery): Promise<List<DeliveryView>>;
   /** To the named webhooks, or to all that now subscribe to its type. */
-  replay(command: Lenient<CommandOf<EventService["replay"]>>): ReturnType<EventService["replay"]>;
+  replay(command: CommandOf<EventService["replay"]>): ReturnType<EventService["replay"]>;
 }
 
 interface WebhookCalls {
   list(query?: Filters<WebhookListQuery>): Promise<List<WebhookView>>;
-  circuit(
-    command: Lenient<CommandOf<WebhookService["circuit"]>, "durationSeconds">,
-  ): ReturnType<WebhookService["circuit"]>;
-  rotateSecret(
-    command: Lenient<RotateSecretCommand, "mode" | "overlapSeconds" | "force">,
-  ): ReturnType<WebhookService["rotateSecret"]>;
-  reportIncident(command: Lenient<ReportIncidentCommand>): ReturnType<WebhookService["reportIncident"]>;
-  test(command: Lenient<CommandOf<WebhookService["test"]>>): ReturnType<WebhookService["test"]>;
-  recover(command: Lenient<RecoverCommand, "dryRun">): ReturnType<WebhookService["recover"]>;
+  circuit(command: CircuitCommand): ReturnType<WebhookService["circuit"]>;
+  rotateSecret(command: RotateSecretCommand): ReturnType<WebhookService["rotateSecret"]>;
+  reportIncident(command: ReportIncidentCommand): ReturnType<WebhookService["reportIncident"]>;
+  test(command: CommandOf<WebhookService["test"]>): ReturnType<WebhookService["test"]>;
+  recover(command: RecoverCommand): ReturnType<WebhookService["recover"]>;
 }
 
 interface DeliveryCalls {
   list(query: Filters<DeliveryListQuery>): Promise<List<DeliveryView>>;
-  retry(command: Lenient<CommandOf<DeliveryService["retry"]>>): ReturnType<DeliveryService["retry"]>;
+  retry(command: CommandOf<DeliveryService["retry"]>): ReturnType<DeliveryService["retry"]>;
 }
 
 interface DeadLetterCalls {
   list(query?: Filters<DeadLetterQuery>): Promise<List<DeliveryView>>;
-  retryBatch(
-    command?: Lenient<RetryBatchCommand, "requestsPerSecond" | "priority" | "dryRun">,
-  ): ReturnType<DeadLetterService["retryBatch"]>;
+  retryBatch(command?: RetryBatchCommand): ReturnType<DeadLetterService["retryBatch"]>;
 }
 
 interface EventTypeCalls {
@@ -119,7 +129,7 @@ interface EventTypeCalls {
 }
 
 interface ApiKeyCalls {
-  create(input: Lenient<CommandOf<ApiKeyService["create"]>>): ReturnType<ApiKeyService["create"]>;
+  create(input: ApiKeyInput): ReturnType<ApiKeyService["create"]>;
 }
 
 export function libraryEvents({ events }: Services, scope: Scope): LibraryEvents {
@@ -132,7 +142,7 @@ export function libraryEvents({ events }: Services, scope: Scope): LibraryEvents
       const { filters, page } = listOf(query, {}, ["eventId"]);
       return events.deliveries(scope, { eventId: filters.eventId, page }).then(answerOf);
     },
-    replay: (command) => events.replay(scope, filled(command, { webhookIds: null }, ["eventId"])),
+    replay: (command) => events.replay(scope, withKnownNames(command, { eventId: needed, ...replayFields })),
   } satisfies EventCalls);
 }
 
@@ -146,20 +156,13 @@ export function libraryWebhooks({ webhooks }: Services, scope: Scope): LibraryWe
       return { rows: views, next };
     },
     circuit: (command) =>
-      webhooks.circuit(scope, filled(command, { durationSeconds: 3_600 }, ["id", "action"])),
-    rotateSecret: (command) => {
-      const defaults = { mode: "graceful", overlapSeconds: 86_400, secret: null, force: false } as const;
-      return webhooks.rotateSecret(scope, filled(command, defaults, ["id"]));
-    },
-    reportIncident: (command) => {
-      const defaults = { messageId: null, occurredAt: null };
-      return webhooks.reportIncident(scope, filled(command, defaults, ["id", "kind", "detail"]));
-    },
-    test: (command) => webhooks.test(scope, filled(command, { eventType: null }, ["id"])),
-    recover: (command) => {
-      const defaults = { until: null, states: null, requestsPerSecond: null, dryRun: false };
-      return webhooks.recover(scope, filled(command, defaults, ["id", "since"]));
-    },
+      webhooks.circuit(scope, withKnownNames(command, { id: needed, ...circuitActionFields })),
+    rotateSecret: (command) =>
+      webhooks.rotateSecret(scope, withKnownNames(command, { id: needed, ...rotateFields })),
+    reportIncident: (command) =>
+      webhooks.reportIncident(scope, withKnownNames(command, { id: needed, ...incidentFields })),
+    test: (command) => webhooks.test(scope, withKnownNames(command, { id: needed, ...testFields })),
+    recover: (command) => webhooks.recover(scope, withKnownNames(command, { id: needed, ...recoverFields })),
   } satisfies WebhookCalls);
 }
 
@@ -170,21 +173,21 @@ export function libraryDeliveries({ deliveries }: Services, scope: Scope): Libra
       return deliveries.list(scope, { ...filters, page }).then(answerOf);
     },
     retry: (command) =>
-      deliveries.retry(scope, filled(command, { priority: null }, ["webhookId", "deliveryId"])),
+      deliveries.retry(
+        scope,
+        withKnownNames(command, { webhookId: needed, deliveryId: needed, ...deliveryRetryFields }),
+      ),
   } satisfies DeliveryCalls);
 }
 
 export function libraryDeadLetters({ deadLetters }: Services, scope: Scope): LibraryDeadLetters {
-  const filter = { webhookIds: null, eventTypes: null, categories: null, from: null, to: null };
   return withCalls<LibraryDeadLetters>(deadLetters, scope, {
     list: (query) => {
+      const filter = { webhookIds: null, eventTypes: null, categories: null, from: null, to: null };
       const { filters, page } = listOf(query, { ...filter, tenantId: null });
       return deadLetters.list(scope, { ...filters, page }).then(answerOf);
     },
-    retryBatch: (command) => {
-      const defaults = { ...filter, requestsPerSecond: 10, priority: "normal", dryRun: false } as const;
-      return deadLetters.retryBatch(scope, filled(command ?? {}, defaults));
-    },
+    retryBatch: (command = {}) => deadLetters.retryBatch(scope, withKnownNames(command, retryBatchFields)),
   } satisfies DeadLetterCalls);
 }
 
@@ -206,8 +209,7 @@ export function libraryEventTypes({ eventTypes }: Services, scope: Scope): Libra
 
 export function libraryApiKeys({ apiKeys }: Services, scope: Scope): LibraryApiKeys {
   return withCalls<LibraryApiKeys>(apiKeys, scope, {
-    create: (input) =>
-      apiKeys.create(scope, filled(input, { tenantId: null, expiresAt: null }, ["name", "role"])),
+    create: (input) => apiKeys.create(scope, withKnownNames(input, apiKeyFields)),
   } satisfies ApiKeyCalls);
 }
 
@@ -283,7 +285,7 @@ type Filled<Given, Defaults> = {
       : never;
 };
 
-const times: ReadonlySet<string> = new Set(["from", "to", "since", "until", "expiresAt", "occurredAt"]);
+const times: ReadonlySet<string> = new Set(["from", "to"]);
 
 /** A command with what was left out. A name that means nothing, and what has to be there, is refused by name. */
 function filled<Given extends object, Defaults extends object>(
@@ -305,6 +307,19 @@ function filled<Given extends object, Defaults extends object>(
     if (!values.some(([name]) => name === field)) problems.push({ field, message: "is required" });
   if (problems.length > 0) throw refused(problems);
   return { ...defaults, ...Object.fromEntries(values) } as Filled<Given, Defaults>;
+}
+
+const needed = { isRequired: true };
+
+/** A command as it was given. A name that means nothing, and what has to be there, is refused by name. */
+function withKnownNames<Given extends object>(
+  given: Given,
+  fields: Readonly<Record<string, { readonly isRequired: boolean }>>,
+): Given {
+  const required = Object.keys(fields).filter((name) => fields[name]?.isRequired === true);
+  const others = Object.keys(fields).filter((name) => fields[name]?.isRequired !== true);
+  filled(given, Object.fromEntries(others.map((name) => [name, null])), required);
+  return given;
 }
 
 function unknownField(field: string, known: readonly string[]): string {
@@ -338,18 +353,19 @@ export function inLibraryWords(error: unknown): unknown {
 }
 
 /** Paths of the API that the library has under another name. */
-const otherNames: readonly (readonly [RegExp, string])[] = [
-  [/^filter\./, ""],
-  [/^rate_limit\.requests_per_second$/, "requestsPerSecond"],
-  [/^failure_categories/, "categories"],
-  [/^statuses/, "states"],
-  [/^retry_config/, "retry"],
-  [/^signature_schemes/, "schemes"],
-  [/^ordering_guarantee$/, "ordering"],
-];
+const otherNames: ReadonlyMap<string, string> = new Map(
+  [webhookFields, retryBatchFields, recoverFields].flatMap((fields: Fields) =>
+    Object.entries(fields)
+      .filter(([, { api, within }]) => api !== null || within !== null)
+      .map(([name, field]) => [apiPath(name, field), name] as const),
+  ),
+);
 
 function libraryName(path: string): string {
   let name = path;
-  for (const [api, own] of otherNames) name = name.replace(api, own);
+  for (const [api, own] of otherNames) {
+    const rest = path.slice(api.length);
+    if (path.startsWith(api) && /^(?:[.[]|$)/.test(rest)) name = `${own}${rest}`;
+  }
   return name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }

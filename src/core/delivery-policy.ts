@@ -19,7 +19,7 @@ import type { Webhook, WebhookAgreements, WebhookVerification } from "./webhook.
 export const attemptTimeoutMsMax = 90_000;
 
 /** A growing timeout stops at this multiple of the first one (WDS-123). */
-const timeoutGrowthMax = 3;
+export const timeoutGrowthMax = 3;
 
 /**
  * What is in force for a webhook: its profile with its own overrides applied (TS16-108, EDS-9.2-2).

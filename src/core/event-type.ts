@@ -16,7 +16,12 @@ export const eventTypeLengthMax = 128;
 /** Types that Posthorn publishes itself. A webhook receives them only when it names them (`posthorn.*`, or exactly). */
 const systemEventPrefix = "posthorn.";
 
-const namePattern = /^[a-zA-Z0-9_]+(?:\.[a-zA-Z0-9_]+)*$/;
+/** Words of letters, digits and `_`, joined by single dots. */
+export const eventTypeNamePattern = "^[a-zA-Z0-9_]+(\\.[a-zA-Z0-9_]+)*$";
+/** A name, a name followed by `.*`, or `*` alone. */
+export const eventTypePatternPattern = "^(\\*|[a-zA-Z0-9_]+(\\.[a-zA-Z0-9_]+)*(\\.\\*)?)$";
+
+const namePattern = new RegExp(eventTypeNamePattern, "u");
 
 /** Words of letters, digits and `_`, joined by single dots. */
 export function isEventTypeName(text: string): boolean {

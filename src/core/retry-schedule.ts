@@ -2,7 +2,7 @@ import type { FailureCategory } from "./outcome.ts";
 import type { Jitter, RetrySchedule } from "./profile.ts";
 
 /** Bounds that keep every schedule finite (EDS-11.8-1). Attempts count requests, the first one included (C-3). */
-const scheduleAttemptsMax = 51;
+export const scheduleAttemptsMax = 51;
 export const scheduleDelayMsMax = 7 * 86_400_000;
 const scheduleTotalMsMax = 30 * 86_400_000;
 const jitterFactorMax = 4;

@@ -8,8 +8,20 @@ import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
 import type { AttemptRecord, DeliveryState, Priority, DeliveryWait, GateName } from "../core/delivery.ts";
 import type { PosthornError } from "../core/errors.ts";
 import type { EventLink } from "../core/event.ts";
+import type { ApiKeyInput } from "../core/fields/api-key.ts";
+import type { EventTypeFields } from "../core/fields/event-type.ts";
+import type { InputOf } from "../core/fields/field.ts";
+import type { TenantInput } from "../core/fields/tenant.ts";
+import type {
+  circuitActionFields,
+  deliveryRetryFields,
+  incidentFields,
+  recoverFields,
+  RetryBatchCommand,
+  rotateFields,
+  testFields,
+} from "../core/fields/actions.ts";
 import type { JsonText } from "../core/json/json-text.ts";
-import type { FailureCategory } from "../core/outcome.ts";
 import type { RetrySchedule } from "../core/profile.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
@@ -32,6 +44,7 @@ import type {
   WebhookView,
 } from "./webhook-views.ts";
 
+export type { ApiKeyInput, RetryBatchCommand, TenantInput };
 export type * from "./webhook-inputs.ts";
 export type * from "./webhook-views.ts";
 
@@ -141,14 +154,7 @@ export interface WebhookService {
   resume(scope: Scope, id: string): Promise<WebhookView>;
   disable(scope: Scope, id: string): Promise<WebhookView>;
   health(scope: Scope, id: string): Promise<WebhookHealthView>;
-  circuit(
-    scope: Scope,
-    command: {
-      readonly id: string;
-      readonly action: "reset" | "force_open" | "force_close";
-      readonly durationSeconds: number;
-    },
-  ): Promise<CircuitSnapshot>;
+  circuit(scope: Scope, command: CircuitCommand): Promise<CircuitSnapshot>;
   secret(scope: Scope, id: string): Promise<WebhookSecretView>;
   rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;
   publicKey(scope: Scope, id: string): Promise<WebhookPublicKeyView>;
@@ -168,7 +174,7 @@ export interface WebhookService {
   /** Publishes a `posthorn.test` event to this webhook alone, through the whole path. */
   test(
     scope: Scope,
-    command: { readonly id: string; readonly eventType: string | null },
+    command: { readonly id: string } & InputOf<typeof testFields>,
   ): Promise<{ readonly eventId: string; readonly deliveryId: string }>;
   /** Delivers again what was dead-lettered or skipped since a time. With `dryRun` only counts. */
   recover(
@@ -177,44 +183,12 @@ export interface WebhookService {
   ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
 }
 
-export interface RotateSecretCommand {
-  readonly id: string;
-  readonly mode: "graceful" | "revoke";
-  readonly overlapSeconds: number;
-  readonly secret: string | null;
-  /** Start a new rotation although the overlap of the last one still runs. */
-  readonly force: boolean;
-}
-
-export interface RecoverCommand {
-  readonly id: string;
-  readonly since: number;
-  readonly until: number | null;
-  /** Defaults to exhausted and skipped. */
-  readonly states: readonly DeliveryState[] | null;
-  readonly requestsPerSecond: number | null;
-  readonly dryRun: boolean;
-}
-
-/** What a receiver may report; the first three are those that the receiver kit tells apart. */
-export const incidentKinds = [
-  "bad_signature",
-  "stale_timestamp",
-  "key_reused",
-  "unexpected_source",
-  "leaked_secret",
-  "other",
-] as const;
-
-export interface ReportIncidentCommand {
-  readonly id: string;
-  readonly kind: (typeof incidentKinds)[number];
-  /** At most 2,000 characters. */
-  readonly detail: string;
-  readonly messageId: string | null;
-  /** Unix milliseconds. */
-  readonly occurredAt: number | null;
-}
+export type CircuitCommand = { readonly id: string } & InputOf<typeof circuitActionFields>;
+export type RotateSecretCommand = { readonly id: string } & InputOf<typeof rotateFields>;
+/** `states` are exhausted and skipped when left out. */
+export type RecoverCommand = { readonly id: string } & InputOf<typeof recoverFields>;
+/** Times are Unix milliseconds. */
+export type ReportIncidentCommand = { readonly id: string } & InputOf<typeof incidentFields>;
 
 // ---- deliveries -----------------------------------------------------------------------------------------------
 
@@ -245,7 +219,9 @@ export interface DeliveryService {
   /** A new delivery of the same event (C-40); a waiting one is superseded. */
   retry(
     scope: Scope,
-    command: { readonly webhookId: string; readonly deliveryId: string; readonly priority: Priority | null },
+    command: { readonly webhookId: string; readonly deliveryId: string } & InputOf<
+      typeof deliveryRetryFields
+    >,
   ): Promise<DeliveryHandle>;
 }
 
@@ -279,17 +255,6 @@ export interface InactiveWebhook {
   readonly count: number;
 }
 
-export interface RetryBatchCommand {
-  readonly webhookIds: readonly string[] | null;
-  readonly eventTypes: readonly string[] | null;
-  readonly categories: readonly FailureCategory[] | null;
-  readonly from: number | null;
-  readonly to: number | null;
-  readonly requestsPerSecond: number;
-  readonly priority: Priority;
-  readonly dryRun: boolean;
-}
-
 // ---- registry -------------------------------------------------------------------------------------------------
 
 export interface EventTypeService {
@@ -310,13 +275,9 @@ export interface EventTypeListQuery {
   readonly after?: EventTypeKey | null;
 }
 
-export interface EventTypeInput {
+export interface EventTypeInput extends EventTypeFields {
   readonly tenantId: string | null;
   readonly name: string;
-  readonly description?: string;
-  readonly schema?: unknown;
-  readonly examples?: readonly unknown[];
-  readonly deprecated?: boolean;
 }
 
 export interface TenantService {
@@ -329,20 +290,10 @@ export interface TenantService {
   ): Promise<{ readonly tenant: Tenant; readonly created: boolean }>;
 }
 
-export type TenantInput = Partial<Pick<Tenant, "name" | "rateLimit" | "webhooksMax" | "workerPool">>;
-
 export interface ApiKeyService {
   /** The key's holder, or null. Constant-time in the key. */
   authenticate(presentedKey: string): Principal | null;
-  create(
-    scope: Scope,
-    input: {
-      readonly name: string;
-      readonly role: ApiKeyRole;
-      readonly tenantId: string | null;
-      readonly expiresAt: number | null;
-    },
-  ): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;
+  create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;
   list(scope: Scope): Promise<readonly ApiKey[]>;
   revoke(scope: Scope, id: string): Promise<void>;
 }

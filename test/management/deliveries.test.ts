@@ -270,9 +270,9 @@ test("WDS-112 a batch retry is checked as a whole", async (t) => {
         [
           "filter.webhook_ids",
           "filter.failure_categories[0]",
-          "filter.to",
-          "priority",
           "rate_limit.requests_per_second",
+          "priority",
+          "filter.to",
         ],
       );
       return true;

@@ -74,8 +74,12 @@ test("TS16-103 event types are checked: names, schemas, and examples against the
     fieldsOf(["schema.$ref"]),
   );
   await assert.rejects(
-    eventTypes.put(admin, { tenantId: null, name: "a", schema, examples: [{ id: 1 }, { id: "x" }, 3] }),
-    fieldsOf(["examples[1].id", "examples[2]"]),
+    eventTypes.put(admin, { tenantId: null, name: "a", schema, examples: [{ id: 1 }, { id: "x" }] }),
+    fieldsOf(["examples[1].id"]),
+  );
+  await assert.rejects(
+    eventTypes.put(admin, { tenantId: null, name: "a", schema, examples: [{ id: 1 }, 3 as never] }),
+    fieldsOf(["examples[1]"]),
   );
   assert.deepEqual(await eventTypes.list(admin, { tenantId: null }), { rows: [], next: null });
 });

@@ -57,7 +57,7 @@ test("TS16-37 TS16-116 WDS-1 WDS-2 every bad field is reported at once, under it
   const bad = {
     url: "http://169.254.169.254/latest/meta-data/",
     events: ["order.created", "order.created", "no spaces", 7],
-    description: "x".repeat(1_001),
+    description: "x".repeat(1_025),
     ownerId: "",
     active: "yes",
     profile: "nope",
@@ -108,7 +108,6 @@ test("TS16-37 TS16-116 WDS-1 WDS-2 every bad field is reported at once, under it
     "rate_limit.burst",
     "rate_limit.requests_per_minute",
     "retry_config.max_age_ms",
-    "retry_config.schedule_ms",
     "retry_config.schedule_ms[1]",
     "retry_config.schedule_ms[2]",
     "retry_config.timeout_growth_factor",

@@ -1,7 +1,7 @@
 import { PosthornError } from "../../core/errors.ts";
+import { apiKeyFields, apiKeyShown } from "../../core/fields/api-key.ts";
 import type { ApiOptions } from "../context.ts";
-import { parseInstant } from "../mapping/instant.ts";
-import { apiKeyJson } from "../mapping/registry.ts";
+import { inputOf, shownJson } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
@@ -27,18 +27,15 @@ function createRoute({ services }: ApiOptions): Route {
     answerIsSecret: true,
     handle: async ({ scope, body }) => {
       // Checked here as well as by the services: a way to more rights must not hang on one check.
-      const asksForMore = body.role === "admin" || (body.tenant_id ?? scope.tenantId) !== scope.tenantId;
+      const input = inputOf(apiKeyFields, body);
+      const tenantId = input.tenantId ?? scope.tenantId;
+      const asksForMore = input.role === "admin" || tenantId !== scope.tenantId;
       if (scope.tenantId !== null && asksForMore) {
         throw new PosthornError("forbidden", "A tenant's key makes keys of its own tenant only.");
       }
-      const { apiKey, key } = await services.apiKeys.create(scope, {
-        name: body.name,
-        role: body.role,
-        tenantId: body.tenant_id ?? scope.tenantId,
-        expiresAt:
-          body.expires_at === undefined || body.expires_at === null ? null : parseInstant(body.expires_at),
-      });
-      return { status: 201, headers: { "cache-control": "no-store" }, body: { ...apiKeyJson(apiKey), key } };
+      const { apiKey, key } = await services.apiKeys.create(scope, { ...input, tenantId });
+      const answer = { ...shownJson(apiKeyShown, apiKey), key };
+      return { status: 201, headers: { "cache-control": "no-store" }, body: answer };
     },
   });
 }
@@ -61,7 +58,12 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
       const rows = await services.apiKeys.list(scope);
       return {
         status: 200,
-        body: pager.slice(rows, { query, listing, idOf: (row) => row.id, toJson: apiKeyJson }),
+        body: pager.slice(rows, {
+          query,
+          listing,
+          idOf: (row) => row.id,
+          toJson: (row) => shownJson(apiKeyShown, row),
+        }),
       };
     },
   });

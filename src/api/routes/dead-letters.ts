@@ -1,4 +1,6 @@
+import { retryBatchFields } from "../../core/fields/actions.ts";
 import type { ApiOptions } from "../context.ts";
+import { inputOf } from "../mapping/fields.ts";
 import { deliveryJson } from "../mapping/delivery.ts";
 import { operationJson, retryBatchStartedJson } from "../mapping/operation.ts";
 import type { Pager } from "../paging.ts";
@@ -13,8 +15,6 @@ import {
 } from "../schemas/dead-letter.ts";
 import { deliveryListSchema } from "../schemas/delivery.ts";
 import { instantOf } from "./filters.ts";
-
-const requestsPerSecondDefault = 10;
 
 export function deadLetterRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [listRoute(options, pager), retryBatchRoute(options), ...operationRoutes(options)];
@@ -65,17 +65,7 @@ function retryBatchRoute({ services }: ApiOptions): Route {
     },
     errors: [],
     handle: async ({ scope, body }) => {
-      const { filter = {} } = body;
-      const started = await services.deadLetters.retryBatch(scope, {
-        webhookIds: filter.webhook_ids ?? null,
-        eventTypes: filter.event_types ?? null,
-        categories: filter.failure_categories ?? null,
-        from: instantOf(filter.from),
-        to: instantOf(filter.to),
-        requestsPerSecond: body.rate_limit?.requests_per_second ?? requestsPerSecondDefault,
-        priority: body.priority ?? "normal",
-        dryRun: body.dry_run ?? false,
-      });
+      const started = await services.deadLetters.retryBatch(scope, inputOf(retryBatchFields, body));
       return { status: 202, body: retryBatchStartedJson(started) };
     },
   });

@@ -1,5 +1,7 @@
+import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import type { ApiOptions } from "../context.ts";
 import { deliveryJson, deliveryWithAttemptsJson, handleJson } from "../mapping/delivery.ts";
+import { inputOf } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
@@ -82,7 +84,7 @@ function retryRoute({ services }: ApiOptions): Route {
       const handle = await services.deliveries.retry(scope, {
         webhookId: params.id,
         deliveryId: params.delivery_id,
-        priority: body.priority ?? null,
+        ...inputOf(deliveryRetryFields, body),
       });
       return { status: 202, body: handleJson(handle) };
     },

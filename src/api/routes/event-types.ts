@@ -1,7 +1,8 @@
+import { eventTypeFields, eventTypeShown } from "../../core/fields/event-type.ts";
 import type { ApiOptions } from "../context.ts";
-import type { EventTypeKey } from "../../ports/store/registry.ts";
+import type { EventType, EventTypeKey } from "../../ports/store/registry.ts";
 import { present } from "../mapping/absent.ts";
-import { eventTypeJson } from "../mapping/registry.ts";
+import { inputOf, shownJson } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
@@ -17,6 +18,8 @@ import {
 const params = closed({ name: eventTypeName });
 const path = "/v1/event-types/{name}";
 const eventTypeBytesMax = 262_144;
+
+const eventTypeJson = (eventType: EventType) => shownJson(eventTypeShown, eventType);
 
 export function eventTypeRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
   return [listRoute(options, pager), getRoute(options), putRoute(options), deleteRoute(options)];
@@ -99,10 +102,7 @@ function putRoute({ services }: ApiOptions): Route {
       const { eventType, created } = await services.eventTypes.put(scope, {
         tenantId: query.tenant_id ?? null,
         name,
-        ...present("description", body.description),
-        ...present("schema", body.schema),
-        ...present("examples", body.examples),
-        ...present("deprecated", body.deprecated),
+        ...inputOf(eventTypeFields, body),
       });
       return { status: created ? 201 : 200, body: eventTypeJson(eventType) };
     },

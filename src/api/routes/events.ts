@@ -1,6 +1,7 @@
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { PosthornError } from "../../core/errors.ts";
 import { eventJsonBounds } from "../../core/event-input.ts";
+import { replayFields } from "../../core/fields/actions.ts";
 import type { JsonBounds } from "../../core/json/guard.ts";
 import type { PublishEntry, PublishInput } from "../../engine/services.ts";
 import { batchBytesMax, envelopeBytesMax } from "../context.ts";
@@ -15,6 +16,7 @@ import {
   toPublishInput,
   toRawPublishInput,
 } from "../mapping/event.ts";
+import { inputOf } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { problemOf } from "../problems.ts";
 import { defineRawForm, defineRoute } from "../route.ts";
@@ -225,7 +227,7 @@ function replayRoute({ services }: ApiOptions): Route {
     answers: { 202: { description: "The new deliveries.", schema: replayResultSchema } },
     errors: ["not_found", "payload_gone"],
     handle: async ({ scope, params, body }) => {
-      const command = { eventId: params.id, webhookIds: body.webhook_ids ?? null };
+      const command = { eventId: params.id, ...inputOf(replayFields, body) };
       const handles = await services.events.replay(scope, command);
       return { status: 202, body: { deliveries: handles.map(handleJson) } };
     },

@@ -1,4 +1,6 @@
+import { rotateFields } from "../../core/fields/actions.ts";
 import type { ApiOptions } from "../context.ts";
+import { inputOf } from "../mapping/fields.ts";
 import { secretJson } from "../mapping/webhook-state.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
@@ -6,7 +8,6 @@ import { publicKeySchema, rotateInputSchema, secretSchema } from "../schemas/web
 import { webhookParams } from "./webhooks.ts";
 
 const uncached = { "cache-control": "no-store" };
-const overlapSecondsDefault = 86_400;
 
 export function secretRoutes({ services }: ApiOptions): readonly Route[] {
   return [
@@ -74,13 +75,8 @@ function rotateRoute(services: ApiOptions["services"]): Route {
     errors: ["not_found", "rotation_in_progress", "secret_in_use"],
     answerIsSecret: true,
     handle: async ({ scope, params, body }) => {
-      const view = await services.webhooks.rotateSecret(scope, {
-        id: params.id,
-        mode: body.mode ?? "graceful",
-        overlapSeconds: body.overlap_seconds ?? overlapSecondsDefault,
-        secret: body.secret ?? null,
-        force: body.force ?? false,
-      });
+      const command = { id: params.id, ...inputOf(rotateFields, body) };
+      const view = await services.webhooks.rotateSecret(scope, command);
       return { status: 200, headers: uncached, body: secretJson(view) };
     },
   });

@@ -1,6 +1,7 @@
+import { tenantFields, tenantShown } from "../../core/fields/tenant.ts";
+import type { Tenant } from "../../ports/store/registry.ts";
 import type { ApiOptions } from "../context.ts";
-import { present } from "../mapping/absent.ts";
-import { tenantJson } from "../mapping/registry.ts";
+import { inputOf, shownJson } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
@@ -8,6 +9,8 @@ import { closed, pageProperties, tenantId } from "../schemas/building-blocks.ts"
 import { tenantInputSchema, tenantListSchema, tenantSchema } from "../schemas/registry.ts";
 
 const params = closed({ id: tenantId });
+
+const tenantJson = (tenant: Tenant) => shownJson(tenantShown, tenant);
 
 export function tenantRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
   return [
@@ -59,16 +62,7 @@ export function tenantRoutes({ services }: ApiOptions, pager: Pager): readonly R
       },
       errors: ["limit_reached"],
       handle: async ({ scope, params: { id }, body }) => {
-        const limit = body.rate_limit;
-        const input = {
-          ...present("name", body.name),
-          ...present(
-            "rateLimit",
-            limit && { requestsPerMinute: limit.requests_per_minute, burst: limit.burst },
-          ),
-          ...present("webhooksMax", body.webhooks_max),
-          ...present("workerPool", body.worker_pool),
-        };
+        const input = inputOf(tenantFields, body);
         const { tenant, created } = await services.tenants.put(scope, { id, input });
         return { status: created ? 201 : 200, body: tenantJson(tenant) };
       },

@@ -1,9 +1,10 @@
 import type { WebhookView } from "../../engine/services.ts";
+import { circuitActionFields, recoverFields, testFields } from "../../core/fields/actions.ts";
 import type { ApiOptions } from "../context.ts";
+import { inputOf } from "../mapping/fields.ts";
 import { operationStartedJson } from "../mapping/operation.ts";
 import { circuitJson, healthJson } from "../mapping/webhook-state.ts";
 import { webhookJson } from "../mapping/webhook.ts";
-import { parseInstant } from "../mapping/instant.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
 import { closed } from "../schemas/building-blocks.ts";
@@ -16,7 +17,6 @@ import {
   testResultSchema,
 } from "../schemas/webhook-state.ts";
 import { webhookSchema } from "../schemas/webhook.ts";
-import { instantOf } from "./filters.ts";
 import { webhookParams } from "./webhooks.ts";
 
 export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
@@ -50,8 +50,6 @@ function healthRoute({ services }: ApiOptions): Route {
   });
 }
 
-const forceSecondsDefault = 3_600;
-
 function circuitRoute({ services }: ApiOptions): Route {
   return defineRoute({
     method: "PATCH",
@@ -65,12 +63,8 @@ function circuitRoute({ services }: ApiOptions): Route {
     answers: { 200: { description: "The circuit after the change.", schema: circuitSchema } },
     errors: ["not_found"],
     handle: async ({ scope, params, body }) => {
-      const durationSeconds = body.duration_seconds ?? forceSecondsDefault;
-      const circuit = await services.webhooks.circuit(scope, {
-        id: params.id,
-        action: body.action,
-        durationSeconds,
-      });
+      const command = { id: params.id, ...inputOf(circuitActionFields, body) };
+      const circuit = await services.webhooks.circuit(scope, command);
       return { status: 200, body: circuitJson(params.id, circuit) };
     },
   });
@@ -91,7 +85,7 @@ function testRoute({ services }: ApiOptions): Route {
     answers: { 202: { description: "Where to see what became of it.", schema: testResultSchema } },
     errors: ["not_found"],
     handle: async ({ scope, params, body }) => {
-      const command = { id: params.id, eventType: body.event_type ?? null };
+      const command = { id: params.id, ...inputOf(testFields, body) };
       const { eventId, deliveryId } = await services.webhooks.test(scope, command);
       return { status: 202, body: { event_id: eventId, delivery_id: deliveryId } };
     },
@@ -145,14 +139,8 @@ function recoverRoute({ services }: ApiOptions): Route {
     },
     errors: ["not_found"],
     handle: async ({ scope, params, body }) => {
-      const started = await services.webhooks.recover(scope, {
-        id: params.id,
-        since: parseInstant(body.since) ?? 0,
-        until: instantOf(body.until),
-        states: body.statuses ?? null,
-        requestsPerSecond: body.rate_limit?.requests_per_second ?? null,
-        dryRun: body.dry_run ?? false,
-      });
+      const command = { id: params.id, ...inputOf(recoverFields, body) };
+      const started = await services.webhooks.recover(scope, command);
       return { status: 202, body: operationStartedJson(started) };
     },
   });

@@ -1,6 +1,6 @@
-import { PosthornError } from "../../core/errors.ts";
+import { incidentFields } from "../../core/fields/actions.ts";
 import type { ApiOptions } from "../context.ts";
-import { parseInstant } from "../mapping/instant.ts";
+import { inputOf } from "../mapping/fields.ts";
 import { webhookJson } from "../mapping/webhook.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
@@ -103,21 +103,9 @@ function incidentRoute({ services }: ApiOptions): Route {
     answers: { 202: { description: "It was noted.", schema: incidentResultSchema } },
     errors: ["not_found", "rate_limited"],
     handle: async ({ scope, params, body }) => {
-      const { eventId } = await services.webhooks.reportIncident(scope, {
-        id: params.id,
-        kind: body.kind,
-        detail: body.detail,
-        messageId: body.message_id ?? null,
-        occurredAt: timeOf(body.occurred_at),
-      });
+      const command = { id: params.id, ...inputOf(incidentFields, body) };
+      const { eventId } = await services.webhooks.reportIncident(scope, command);
       return { status: 202, body: { event_id: eventId } };
     },
   });
-}
-
-function timeOf(text: string | null | undefined): number | null {
-  if (text === undefined || text === null) return null;
-  const instant = parseInstant(text);
-  if (instant === null) throw new PosthornError("invalid_request", "occurred_at is not a time");
-  return instant;
 }

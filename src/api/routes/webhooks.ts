@@ -1,5 +1,7 @@
+import { webhookFields } from "../../core/fields/webhook.ts";
 import type { ApiOptions } from "../context.ts";
-import { toWebhookInput, webhookJson } from "../mapping/webhook.ts";
+import { inputOf } from "../mapping/fields.ts";
+import { webhookJson } from "../mapping/webhook.ts";
 import { pageLimitDefault } from "../paging.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
@@ -40,7 +42,7 @@ function createRoute({ services }: ApiOptions): Route {
     errors: ["conflict", "secret_in_use", "limit_reached"],
     answerIsSecret: true,
     handle: async ({ scope, body }) => {
-      const { view, secret } = await services.webhooks.create(scope, toWebhookInput(body));
+      const { view, secret } = await services.webhooks.create(scope, inputOf(webhookFields, body));
       const headers = { location: `/v1/webhooks/${view.webhook.id}`, "cache-control": "no-store" };
       return { status: 201, headers, body: webhookJson(view, secret) };
     },
@@ -113,7 +115,10 @@ function updateRoute(
     answers: { 200: { description: "The changed webhook.", schema: webhookSchema } },
     errors: ["not_found", "conflict", "limit_reached", "secret_in_use"],
     handle: async ({ scope, params, body }) => {
-      const view = await services.webhooks.update(scope, { id: params.id, input: toWebhookInput(body) });
+      const view = await services.webhooks.update(scope, {
+        id: params.id,
+        input: inputOf(webhookFields, body),
+      });
       return { status: 200, body: webhookJson(view) };
     },
   });

@@ -1,7 +1,8 @@
 /** Pieces of schemas. A schema with a `title` becomes a named component of the OpenAPI document. */
 import { Type } from "typebox";
 import type { Static, TObject, TProperties, TSchema } from "typebox";
-import { eventTypeLengthMax } from "../../core/event-type.ts";
+import { eventTypeField, tenantIdField } from "../../core/fields/names.ts";
+import { schemaOfField } from "./field-schema.ts";
 import { pageLimitDefault, pageLimitMax, pageOffsetMax } from "../paging.ts";
 
 /** An object that takes no other members; bodies and queries are all made with it. */
@@ -67,22 +68,9 @@ export const line = (lengthMax: number, options: object = {}) =>
     ...options,
   });
 
-export const tenantId = Type.String({
-  pattern: "^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$",
-  "x-rule": "1 to 128 letters, digits, or _ . : - and start with a letter or digit",
-  description: "Tenant. Keys of a tenant need not give it.",
-  examples: ["default"],
-});
+export const tenantId = Type.Unsafe<string>(schemaOfField(tenantIdField));
 
-/** The form of core/event-type.ts, as JSON Schema can say it. */
-export const eventTypeName = Type.String({
-  pattern: "^[a-zA-Z0-9_]+(\\.[a-zA-Z0-9_]+)*$",
-  minLength: 1,
-  maxLength: eventTypeLengthMax,
-  "x-rule": "words of letters, digits and _, joined by dots, such as order.completed",
-  description: "Name of the event type.",
-  examples: ["order.completed"],
-});
+export const eventTypeName = Type.Unsafe<string>(schemaOfField(eventTypeField));
 
 export const pageProperties = {
   limit: Type.Optional(

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
-import { deliveryStates, priorities } from "../../core/delivery.ts";
+import { priorities } from "../../core/delivery.ts";
+import { recoverFields, retryBatchFields } from "../../core/fields/actions.ts";
 import { failureCategories } from "../../core/outcome.ts";
 import {
   closed,
@@ -12,10 +13,7 @@ import {
   pageProperties,
   tenantId,
 } from "./building-blocks.ts";
-
-const webhookIds = Type.Array(id("a webhook"), { minItems: 1, maxItems: 1_000 });
-const eventTypes = Type.Array(eventTypeName, { minItems: 1, maxItems: 100 });
-const categories = Type.Array(oneOf(failureCategories), { minItems: 1, maxItems: failureCategories.length });
+import { schemaOf } from "./field-schema.ts";
 
 export const deadLetterQuerySchema = closed({
   ...pageProperties,
@@ -27,48 +25,15 @@ export const deadLetterQuerySchema = closed({
   tenant_id: Type.Optional(tenantId),
 });
 
-const operationRateSchema = closed(
-  { requests_per_second: Type.Number({ minimum: 0.1, maximum: 1_000, default: 10 }) },
-  { title: "OperationRate" },
-);
+export const retryBatchInputSchema = schemaOf(retryBatchFields, {
+  title: "RetryBatchInput",
+  examples: [{ filter: { failure_categories: ["server_error"] }, rate_limit: { requests_per_second: 10 } }],
+});
 
-export const retryBatchInputSchema = closed(
-  {
-    filter: Type.Optional(
-      closed({
-        webhook_ids: Type.Optional(webhookIds),
-        event_types: Type.Optional(eventTypes),
-        failure_categories: Type.Optional(categories),
-        from: Type.Optional(instantOrDate("Made at or after this time.")),
-        to: Type.Optional(instantOrDate("Made before this time.")),
-      }),
-    ),
-    rate_limit: Type.Optional(operationRateSchema),
-    priority: Type.Optional(oneOf(priorities, { default: "normal" })),
-    dry_run: Type.Optional(Type.Boolean({ description: "Only count." })),
-  },
-  {
-    title: "RetryBatchInput",
-    examples: [{ filter: { failure_categories: ["server_error"] }, rate_limit: { requests_per_second: 10 } }],
-  },
-);
-
-export const recoverInputSchema = closed(
-  {
-    since: instantOrDate("Deliveries made at or after this time."),
-    until: Type.Optional(instantOrDate("Deliveries made before this time.")),
-    statuses: Type.Optional(
-      Type.Array(oneOf(deliveryStates), {
-        minItems: 1,
-        maxItems: deliveryStates.length,
-        description: "Defaults to exhausted and skipped.",
-      }),
-    ),
-    rate_limit: Type.Optional(operationRateSchema),
-    dry_run: Type.Optional(Type.Boolean({ description: "Only count." })),
-  },
-  { title: "RecoverInput", examples: [{ since: "2026-01-31", dry_run: true }] },
-);
+export const recoverInputSchema = schemaOf(recoverFields, {
+  title: "RecoverInput",
+  examples: [{ since: "2026-01-31", dry_run: true }],
+});
 
 export const operationSchema = closed(
   {

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import { deliveryStates, gateNames, priorities, retryAfterEffects } from "../../core/delivery.ts";
 import { failureCategories } from "../../core/outcome.ts";
 import type { DeliveryStatus, WaitingFor } from "../../engine/services.ts";
@@ -13,6 +14,7 @@ import {
   pageProperties,
   tenantId,
 } from "./building-blocks.ts";
+import { schemaOf } from "./field-schema.ts";
 
 const deliveryStatuses: readonly DeliveryStatus[] = [...deliveryStates, "circuit_blocked"];
 
@@ -151,7 +153,4 @@ export const deliveryQuerySchema = closed({
   to: Type.Optional(instantOrDate("Only deliveries made before this time.")),
 });
 
-export const retryInputSchema = closed(
-  { priority: Type.Optional(oneOf(priorities)) },
-  { title: "RetryInput" },
-);
+export const retryInputSchema = schemaOf(deliveryRetryFields, { title: "RetryInput" });

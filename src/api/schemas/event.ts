@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import type { Static } from "typebox";
 import { linksCountMax, sourceLengthMax } from "../../core/event-input.ts";
 import { priorities } from "../../core/delivery.ts";
+import { replayFields } from "../../core/fields/actions.ts";
 import { batchEventsMax } from "../context.ts";
 import {
   anyValue,
@@ -18,6 +19,7 @@ import {
   pageProperties,
   tenantId,
 } from "./building-blocks.ts";
+import { schemaOf } from "./field-schema.ts";
 import { problemSchema } from "./problem.ts";
 
 const prioritySchema = oneOf(priorities, {
@@ -187,15 +189,4 @@ export const eventQuerySchema = closed({
   tenant_id: Type.Optional(tenantId),
 });
 
-export const replayInputSchema = closed(
-  {
-    webhook_ids: Type.Optional(
-      Type.Array(id("a webhook"), {
-        minItems: 1,
-        maxItems: 1_000,
-        description: "Deliver to these only; without it to all that now subscribe to the type.",
-      }),
-    ),
-  },
-  { title: "ReplayInput" },
-);
+export const replayInputSchema = schemaOf(replayFields, { title: "ReplayInput" });

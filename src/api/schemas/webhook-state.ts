@@ -1,8 +1,10 @@
 /** What is known of a webhook's endpoint, and its secrets. */
 import { Type } from "typebox";
-import { circuitStates, forceMsMax } from "../../core/circuit-breaker.ts";
-import { closed, eventTypeName, id, instant, nullable, oneOf } from "./building-blocks.ts";
-import { secretInput, webhookStatuses } from "./webhook.ts";
+import { circuitStates } from "../../core/circuit-breaker.ts";
+import { circuitActionFields, rotateFields, testFields } from "../../core/fields/actions.ts";
+import { closed, id, instant, nullable, oneOf } from "./building-blocks.ts";
+import { schemaOf } from "./field-schema.ts";
+import { webhookStatuses } from "./webhook.ts";
 
 const circuitProperties = {
   webhook_id: id("the webhook"),
@@ -54,20 +56,10 @@ export const healthSchema = closed(
   { title: "WebhookHealth" },
 );
 
-export const circuitActionSchema = closed(
-  {
-    action: oneOf(["reset", "force_open", "force_close"]),
-    duration_seconds: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: forceMsMax / 1_000,
-        default: 3_600,
-        description: "For the two that force.",
-      }),
-    ),
-  },
-  { title: "CircuitAction", examples: [{ action: "force_open", duration_seconds: 3_600 }] },
-);
+export const circuitActionSchema = schemaOf(circuitActionFields, {
+  title: "CircuitAction",
+  examples: [{ action: "force_open", duration_seconds: 3_600 }],
+});
 
 export const secretSchema = closed(
   {
@@ -82,24 +74,7 @@ export const secretSchema = closed(
   { title: "WebhookSecret" },
 );
 
-const overlapSecondsMax = 7 * 86_400;
-
-export const rotateInputSchema = closed(
-  {
-    mode: Type.Optional(
-      oneOf(["graceful", "revoke"], {
-        default: "graceful",
-        description: "`graceful` signs with both for a while; `revoke` drops the old one at once.",
-      }),
-    ),
-    overlap_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: overlapSecondsMax, default: 86_400 })),
-    secret: Type.Optional(secretInput),
-    force: Type.Optional(
-      Type.Boolean({ description: "Also while the overlap of an earlier rotation runs." }),
-    ),
-  },
-  { title: "RotateInput" },
-);
+export const rotateInputSchema = schemaOf(rotateFields, { title: "RotateInput" });
 
 export const publicKeySchema = closed(
   {
@@ -109,7 +84,7 @@ export const publicKeySchema = closed(
   { title: "PublicKey" },
 );
 
-export const testInputSchema = closed({ event_type: Type.Optional(eventTypeName) }, { title: "TestInput" });
+export const testInputSchema = schemaOf(testFields, { title: "TestInput" });
 
 export const testResultSchema = closed(
   { event_id: id("the test event"), delivery_id: id("its delivery") },

@@ -1,44 +1,9 @@
 /** How a receiver shows that it wants the events, and what it may report back. */
 import { Type } from "typebox";
 import { verificationMethods } from "../../core/webhook.ts";
-import type { VerificationMethod } from "../../core/webhook.ts";
-import { incidentKinds } from "../../engine/services.ts";
-import { closed, id, instant, instantOrDate, line, nullable, oneOf } from "./building-blocks.ts";
-
-const rateMax = 1_000_000;
-
-export interface VerificationObject {
-  readonly method: VerificationMethod;
-  readonly requested_rate_per_minute?: number | null;
-  readonly when_unsupported?: "refuse" | "slow";
-}
-
-/** A name or an object. Written as one schema, whose keywords apply by type: messages then name the field. */
-export const verificationInput = Type.Unsafe<VerificationMethod | VerificationObject | null>({
-  type: ["string", "object", "null"],
-  pattern: `^(${verificationMethods.join("|")})$`,
-  "x-rule": `one of ${verificationMethods.join(", ")}, or an object with "method"`,
-  properties: {
-    method: oneOf(verificationMethods),
-    requested_rate_per_minute: nullable(
-      Type.Integer({
-        minimum: 1,
-        maximum: rateMax,
-        description: "`cloudevents`: asked for in the handshake.",
-      }),
-    ),
-    when_unsupported: oneOf(["refuse", "slow"], {
-      default: "refuse",
-      description:
-        "`cloudevents`: a receiver that does not know the handshake gets nothing, or one request a minute.",
-    }),
-  },
-  required: ["method"],
-  additionalProperties: false,
-  description:
-    "How the receiver shows that it wants the events: `challenge` echoes a text, `cloudevents` permits by OPTIONS or callback, `dns` is a TXT record of its domain. Until then the webhook is `unverified`.",
-  examples: ["challenge", { method: "cloudevents", requested_rate_per_minute: 120 }],
-});
+import { incidentFields } from "../../core/fields/actions.ts";
+import { closed, id, instant, nullable, oneOf } from "./building-blocks.ts";
+import { schemaOf } from "./field-schema.ts";
 
 export const verificationSchema = closed(
   {
@@ -74,24 +39,10 @@ export const callbackResultSchema = closed(
   { title: "VerificationGranted" },
 );
 
-export const incidentInputSchema = closed(
-  {
-    kind: oneOf(incidentKinds),
-    detail: Type.String({
-      minLength: 1,
-      maxLength: 2_000,
-      description: "What happened. Leave secrets out: the owner's webhooks receive it.",
-    }),
-    message_id: Type.Optional(
-      nullable(line(255, { minLength: 1, description: "`Webhook-ID` of the message." })),
-    ),
-    occurred_at: Type.Optional(nullable(instantOrDate("When it happened."))),
-  },
-  {
-    title: "IncidentInput",
-    examples: [{ kind: "bad_signature", detail: "three messages with a signature of no known key" }],
-  },
-);
+export const incidentInputSchema = schemaOf(incidentFields, {
+  title: "IncidentInput",
+  examples: [{ kind: "bad_signature", detail: "three messages with a signature of no known key" }],
+});
 
 export const incidentResultSchema = closed(
   { event_id: id("the system event that announces it") },

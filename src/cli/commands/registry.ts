@@ -146,10 +146,7 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
     const limit = options.text("rateLimit") === "none" ? null : options.number("rateLimit");
     const body = {
       name: options.text("name"),
-      rate_limit:
-        typeof limit === "number"
-          ? { requests_per_minute: limit, burst: Math.max(1, Math.ceil(limit / 5)) }
-          : limit,
+      rate_limit: typeof limit === "number" ? { requests_per_minute: limit } : limit,
       webhooks_max: options.number("webhooksMax"),
       worker_pool: options.text("workerPool"),
     };

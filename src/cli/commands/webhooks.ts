@@ -159,10 +159,7 @@ function webhookBody(options: OptionValues): Record<string, unknown> {
     ordering_guarantee: options.text("ordering"),
     timeout_ms: options.number("timeoutMs"),
     verification: options.text("verification"),
-    rate_limit:
-      perMinute === undefined
-        ? undefined
-        : { requests_per_minute: perMinute, burst: Math.max(1, Math.ceil(perMinute / 5)) },
+    rate_limit: perMinute === undefined ? undefined : { requests_per_minute: perMinute },
     active: activeOf(options.text("active")),
     headers: headersOf(options.list("header")),
     ...(more === undefined ? {} : (parseJson(more, { what: "--set" }) as object)),

@@ -1,12 +1,14 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import { apiKeyFields, type ApiKeyInput } from "../../core/fields/api-key.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { ApiKey, ApiKeyRole, RegistryStore } from "../../ports/store/registry.ts";
+import type { ApiKey, RegistryStore } from "../../ports/store/registry.ts";
 import type { EngineAccess } from "../engine-access.ts";
 import type { ApiKeyService, Principal, Scope } from "../services.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
 import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 import { isVisible, resolveTenant } from "./scope.ts";
 import type { TenantDirectory } from "./tenant-directory.ts";
 
@@ -20,11 +22,9 @@ export interface ApiKeyServiceOptions {
   readonly adminKeyHash: string | null;
 }
 
-const roles: readonly ApiKeyRole[] = ["admin", "manage", "publish", "read"];
 const keyBytes = 32;
 /** Anything longer is no key of ours and is not worth hashing. */
 const keyLengthMax = 512;
-const nameLengthMax = 100;
 /** Of one tenant, and in force at once. */
 export const apiKeysPerTenantMax = 100;
 /** Who holds the key of the settings. */
@@ -68,29 +68,24 @@ export class ApiKeys implements ApiKeyService {
   }
 
   /** A tenant makes keys for itself only, and never an administrator's. */
-  async create(
-    scope: Scope,
-    input: Parameters<ApiKeyService["create"]>[1],
-  ): Promise<{ readonly apiKey: ApiKey; readonly key: string }> {
+  async create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }> {
     const { registry, access, clock, random } = this.#options;
     const now = clock.now();
     validate(input, now);
-    if (input.role === "admin" && scope.tenantId !== null) {
+    const { name, role, tenantId = null, expiresAt = null } = input;
+    if (role === "admin" && scope.tenantId !== null) {
       throw new PosthornError("forbidden", "only an administrator creates keys of administrators");
     }
     const key = `phk_${Buffer.from(random.bytes(keyBytes)).toString("base64url")}`;
     const apiKey: ApiKey = {
       id: access.nextId(),
-      name: input.name,
+      name,
       hash: hashApiKey(key),
       hint: key.slice(-4),
-      role: input.role,
-      tenantId:
-        input.role === "admin"
-          ? null
-          : resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId }),
+      role,
+      tenantId: role === "admin" ? null : resolveTenant(this.#options.tenants, { scope, tenantId }),
       createdAt: now,
-      expiresAt: input.expiresAt,
+      expiresAt,
     };
     await this.#creations.run(apiKey.tenantId ?? "", async () => {
       await this.#makeRoom(apiKey.tenantId);
@@ -143,17 +138,16 @@ function isEqual({ hash, expected }: { readonly hash: string; readonly expected:
   return hash.length === expected.length && timingSafeEqual(Buffer.from(hash), Buffer.from(expected));
 }
 
-function validate(input: Parameters<ApiKeyService["create"]>[1], now: number): void {
+function validate(given: ApiKeyInput, now: number): void {
   const problems = new ProblemList();
-  problems.text("name", { value: input.name, lengthMin: 1, lengthMax: nameLengthMax });
-  const role = problems.oneOf("role", { value: input.role, allowed: roles });
-  if (role === "admin" && input.tenantId !== null) {
+  const { role, tenantId = null, expiresAt = null } = readFields(apiKeyFields, given, { problems });
+  if (role === "admin" && tenantId !== null) {
     problems.add({
       field: "tenant_id",
       message: "must be left out: an administrator's key is for all tenants",
     });
   }
-  if (input.expiresAt !== null && !(Number.isFinite(input.expiresAt) && input.expiresAt > now)) {
+  if (expiresAt !== null && expiresAt <= now) {
     problems.add({ field: "expires_at", message: "must lie in the future" });
   }
   problems.throwIfAny("the API key");

@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import type { ClientCertificateView } from "../services.ts";
-import { isRecord, type ProblemList } from "./problem-list.ts";
+import type { ClientCertificateInput, ClientCertificateView } from "../services.ts";
+import type { ProblemList } from "./problem-list.ts";
 
 /** What is sealed: the texts as they were given, once they were found to be usable together. */
 export interface CertificateAndKey {
@@ -9,7 +9,6 @@ export interface CertificateAndKey {
   readonly privateKeyPem: string;
 }
 
-const pemLengthMax = 16_384;
 const chainLengthMax = 10;
 /** Every handshake signs on the main thread: 2 ms with 4,096 bits, 27 with 8,192, and eight times that with 16,384. */
 const rsaBitsMax = 4_096;
@@ -20,40 +19,33 @@ const warningMs = 14 * 86_400_000;
  * wrong goes to the list under its own field, in words that hold nothing of the key.
  */
 export function readClientCertificate(
-  value: unknown,
+  value: ClientCertificateInput,
   { now, problems }: { readonly now: number; readonly problems: ProblemList },
 ): CertificateAndKey | null {
-  if (!isRecord(value)) {
-    problems.add({ field: "client_certificate", message: "must be an object of two PEM texts, or null" });
-    return null;
-  }
   const { certificatePem, privateKeyPem } = value;
   const certificate = readCertificate(certificatePem, { now, problems });
   const key = readKey(privateKeyPem, problems);
   if (certificate === null || key === null) return null;
-  if (!certificate.checkPrivateKey(key) || !isUsable(certificatePem as string, key)) {
+  if (!certificate.checkPrivateKey(key) || !isUsable(certificatePem, key)) {
     problems.add({ field: keyField, message: "does not belong to the certificate, or is too weak for TLS" });
     return null;
   }
-  return { certificatePem: certificatePem as string, privateKeyPem: privateKeyPem as string };
+  return { certificatePem, privateKeyPem };
 }
 
 const certificateField = "client_certificate.certificate_pem";
 const keyField = "client_certificate.private_key_pem";
 
 function readCertificate(
-  value: unknown,
+  value: string,
   { now, problems }: { readonly now: number; readonly problems: ProblemList },
 ): X509Certificate | null {
   const problem = (message: string): null => {
     problems.add({ field: certificateField, message });
     return null;
   };
-  const chain = typeof value === "string" && value.length <= pemLengthMax ? parseChain(value) : null;
-  const own = chain?.[0];
-  if (own === undefined) {
-    return problem(`must be a certificate in PEM, with its chain, of at most ${pemLengthMax} characters`);
-  }
+  const own = parseChain(value)?.[0];
+  if (own === undefined) return problem("must be a certificate in PEM, with its chain");
   if (own.validToDate.getTime() <= now) return problem("has expired");
   if (own.validFromDate.getTime() > now) return problem("is not valid yet");
   return own;
@@ -70,21 +62,18 @@ function parseChain(text: string): readonly X509Certificate[] | null {
   }
 }
 
-function readKey(value: unknown, problems: ProblemList): KeyObject | null {
+function readKey(value: string, problems: ProblemList): KeyObject | null {
   try {
-    const key = typeof value === "string" && value.length <= pemLengthMax ? createPrivateKey(value) : null;
-    if (key !== null && (key.asymmetricKeyDetails?.modulusLength ?? 0) > rsaBitsMax) {
+    const key = createPrivateKey(value);
+    if ((key.asymmetricKeyDetails?.modulusLength ?? 0) > rsaBitsMax) {
       problems.add({ field: keyField, message: `must not have more than ${rsaBitsMax} bits` });
       return null;
     }
-    if (key !== null) return key;
+    return key;
   } catch {
     // The library's message may quote the key.
   }
-  problems.add({
-    field: keyField,
-    message: `must be a private key in PEM without a passphrase, of at most ${pemLengthMax} characters`,
-  });
+  problems.add({ field: keyField, message: "must be a private key in PEM without a passphrase" });
   return null;
 }
 

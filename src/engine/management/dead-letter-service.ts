@@ -1,5 +1,5 @@
-import { priorities } from "../../core/delivery.ts";
-import { failureCategories } from "../../core/outcome.ts";
+import { defaultOf } from "../../core/fields/field.ts";
+import { retryBatchFields } from "../../core/fields/actions.ts";
 import type { DeadLetterQuery, HistoryStore } from "../../ports/store/history.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { Page } from "../../ports/store.ts";
@@ -15,13 +15,11 @@ import type {
 import type { BatchOperations } from "./batch-operations.ts";
 import { measureSelection, type Selection } from "./operation-selection.ts";
 import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 import { tenantFilter } from "./scope.ts";
-import { checkRate } from "./webhook-recovery.ts";
 
 type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
 
-/** Entries of one filter. */
-const filterEntriesMax = 250;
 /** Webhooks that are not active are named so that a person knows; nobody reads more, and each costs a query. */
 const inactiveNamedMax = 20;
 const inactiveLookedMax = 200;
@@ -49,7 +47,9 @@ export class DeadLetters implements DeadLetterService {
 
   async retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted> {
     validate(command);
-    const { webhookIds, eventTypes, categories, from, to, requestsPerSecond, priority } = command;
+    const { webhookIds = null, eventTypes = null, categories = null, from = null, to = null } = command;
+    const { requestsPerSecond = defaultOf(retryBatchFields.requestsPerSecond) } = command;
+    const { priority = defaultOf(retryBatchFields.priority) } = command;
     const { tenantId } = scope;
     const selection: DeadLetterSelection = {
       kind: "dead_letters",
@@ -62,7 +62,7 @@ export class DeadLetters implements DeadLetterService {
     };
     const { count, before } = await measureSelection(this.#options.history, selection);
     const inactive = count === 0 ? [] : await this.#inactive(selection);
-    if (command.dryRun) return { operation: null, count, inactive };
+    if (command.dryRun === true) return { operation: null, count, inactive };
     const operation = await this.#options.operations.create({
       tenantId,
       kind: "dlq_retry",
@@ -107,26 +107,9 @@ export class DeadLetters implements DeadLetterService {
 
 function validate(command: RetryBatchCommand): void {
   const problems = new ProblemList();
-  const filters = {
-    "filter.webhook_ids": command.webhookIds,
-    "filter.event_types": command.eventTypes,
-    "filter.failure_categories": command.categories,
-  };
-  for (const [field, entries] of Object.entries(filters)) {
-    if (entries !== null && (entries.length === 0 || entries.length > filterEntriesMax)) {
-      problems.add({ field, message: `must have 1 to ${filterEntriesMax} entries, or be left out` });
-    }
-  }
-  for (const [index, value] of (command.categories ?? []).entries()) {
-    problems.oneOf(`filter.failure_categories[${index}]`, { value, allowed: failureCategories });
-  }
-  if (command.from !== null && command.to !== null && command.to <= command.from) {
+  const { from = null, to = null } = readFields(retryBatchFields, command, { problems });
+  if (from !== null && to !== null && to <= from) {
     problems.add({ field: "filter.to", message: "must be after from" });
   }
-  problems.oneOf("priority", { value: command.priority, allowed: priorities });
-  checkRate(problems, {
-    field: "rate_limit.requests_per_second",
-    requestsPerSecond: command.requestsPerSecond,
-  });
   problems.throwIfAny("the batch retry");
 }

@@ -2,10 +2,10 @@ import {
   type AttemptRecord,
   deliveryStates,
   type DeliveryState,
-  priorities,
   type Priority,
 } from "../../core/delivery.ts";
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import type { Page } from "../../ports/store.ts";
@@ -19,6 +19,7 @@ import type {
   Scope,
 } from "../services.ts";
 import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 import { newRedelivery, requireAccepted } from "./redelivery.ts";
 import { requireWebhook } from "./scope.ts";
 
@@ -72,8 +73,7 @@ export class Deliveries implements DeliveryService {
     const delivery = await this.#require(scope, command.deliveryId);
     if (delivery.webhookId !== webhook.id) throw new NotFoundError("the delivery");
     const problems = new ProblemList();
-    if (command.priority !== null)
-      problems.oneOf("priority", { value: command.priority, allowed: priorities });
+    readFields(deliveryRetryFields, command, { problems });
     problems.throwIfAny("the retry");
     if (delivery.supersededBy !== null) {
       throw new PosthornError(

@@ -1,5 +1,7 @@
 import { InvalidRequestError, NotFoundError, PosthornError } from "../../core/errors.ts";
 import { matches } from "../../core/event-type.ts";
+import { replayFields } from "../../core/fields/actions.ts";
+import type { InputOf } from "../../core/fields/field.ts";
 import type { Webhook } from "../../core/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredEvent } from "../../ports/store/history.ts";
@@ -16,6 +18,8 @@ import type {
   Scope,
 } from "../services.ts";
 import { waitingWebhooks } from "./delivery-service.ts";
+import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 import { newRedelivery, requireAccepted } from "./redelivery.ts";
 import { tenantFilter } from "./scope.ts";
 
@@ -28,8 +32,6 @@ export interface EventServiceOptions {
 
 /** Deliveries written in one commit. */
 const requeueSizeMax = 200;
-/** Webhooks that a replay may name. */
-const webhookIdsMax = 1_000;
 
 /** Events: publishing them, reading what is stored of them, and delivering them again. */
 export class Events {
@@ -95,13 +97,15 @@ export class Events {
    */
   async replay(
     scope: Scope,
-    command: { readonly eventId: string; readonly webhookIds: readonly string[] | null },
+    command: { readonly eventId: string } & InputOf<typeof replayFields>,
   ): Promise<readonly DeliveryHandle[]> {
+    const problems = new ProblemList();
+    const { webhookIds = null } = readFields(replayFields, command, { problems });
+    problems.throwIfAny("the replay");
     const event = await this.get(scope, command.eventId);
     if (event.body === null)
       throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
-    const targets =
-      command.webhookIds === null ? this.#subscribers(event) : this.#named(event, command.webhookIds);
+    const targets = webhookIds === null ? this.#subscribers(event) : this.#named(event, webhookIds);
     const handles: DeliveryHandle[] = [];
     for (let index = 0; index < targets.length; index += requeueSizeMax) {
       handles.push(...(await this.#requeue(event, targets.slice(index, index + requeueSizeMax))));
@@ -130,11 +134,6 @@ export class Events {
 
   /** Named ones need not subscribe: a replay by hand is its own consent. */
   #named(event: StoredEvent, webhookIds: readonly string[]): readonly Webhook[] {
-    if (webhookIds.length === 0 || webhookIds.length > webhookIdsMax) {
-      throw invalidWebhooks([
-        { field: "webhook_ids", message: `must list 1 to ${webhookIdsMax} webhooks, or be left out` },
-      ]);
-    }
     const known = new Map(this.#ofTenant(event.tenantId).map((webhook) => [webhook.id, webhook]));
     const problems = webhookIds.flatMap((id, index) => {
       const status = known.get(id)?.status;

@@ -1,11 +1,16 @@
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
-import { isEventTypeName, isSystemEventType } from "../../core/event-type.ts";
+import { jsonBytes } from "../../core/plain-record.ts";
+import { isSystemEventType } from "../../core/event-type.ts";
+import { eventTypeFields, type EventTypeFields } from "../../core/fields/event-type.ts";
+import { eventTypeField } from "../../core/fields/names.ts";
+import { judgeField } from "../../core/fields/judge.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
 import type { EventType, EventTypePage, RegistryStore } from "../../ports/store/registry.ts";
 import type { EventTypeInput, EventTypeListQuery, EventTypeService, Scope } from "../services.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import { isRecord, jsonBytes, ProblemList } from "./problem-list.ts";
+import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
 import { resolveTenant, tenantFilter } from "./scope.ts";
 import type { TenantDirectory } from "./tenant-directory.ts";
@@ -19,9 +24,6 @@ export interface EventTypeServiceOptions {
 }
 
 const eventTypesMax = 1_000;
-const descriptionLengthMax = 2_000;
-const examplesMax = 20;
-const examplesBytesMax = 256 * 1024;
 /** For checking all examples of a type: as much as one event may take. */
 const examplesValidationUnitsMax = 250_000;
 /** Of all event types of a tenant, as JSON: the documents that describe its webhooks are made from all of them. */
@@ -81,20 +83,19 @@ export class EventTypes implements EventTypeService {
     input: EventTypeInput,
   ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
     const { registry, schemas, clock } = this.#options;
-    const before =
-      typeof input.name === "string" ? await registry.eventType({ tenantId, name: input.name }) : null;
+    const { name } = input;
+    const before = typeof name === "string" ? await registry.eventType({ tenantId, name }) : null;
     const now = clock.now();
+    const problems = new ProblemList();
+    const base = before ?? { ...blank, tenantId, name, createdAt: now };
     const eventType: EventType = {
-      tenantId,
-      name: input.name,
-      description: input.description ?? before?.description ?? "",
-      schema: input.schema === undefined ? (before?.schema ?? null) : input.schema,
-      examples: input.examples ?? before?.examples ?? [],
-      deprecated: input.deprecated ?? before?.deprecated ?? false,
-      createdAt: before?.createdAt ?? now,
+      ...base,
+      ...readFields(eventTypeFields, input, { problems }),
       updatedAt: now,
     };
-    await this.#validate(eventType);
+    reportName(name, problems);
+    await this.#checkSchema(eventType, problems);
+    problems.throwIfAny("the event type");
     await this.#checkRoom(eventType, before);
     await registry.saveEventType(eventType);
     schemas.changed(eventType);
@@ -114,34 +115,8 @@ export class EventTypes implements EventTypeService {
     throw new PosthornError("limit_reached", message);
   }
 
-  async #validate(eventType: EventType): Promise<void> {
-    const problems = new ProblemList();
-    const { name, description, deprecated } = eventType;
-    if (typeof name !== "string" || !isEventTypeName(name)) {
-      const message =
-        "must be words of letters, digits and _ joined by dots, such as user.created (128 characters at most)";
-      problems.add({ field: "name", message });
-    } else if (isSystemEventType(name)) {
-      problems.add({ field: "name", message: "types that start with posthorn. are the system's own" });
-    }
-    problems.text("description", { value: description, lengthMin: 0, lengthMax: descriptionLengthMax });
-    if (typeof deprecated !== "boolean")
-      problems.add({ field: "deprecated", message: "must be true or false" });
-    await this.#checkSchema(eventType, problems);
-    problems.throwIfAny("the event type");
-  }
-
   /** Examples must match the schema: they are what receivers build on. */
   async #checkSchema({ schema, examples }: EventType, problems: ProblemList): Promise<void> {
-    if (
-      !Array.isArray(examples) ||
-      examples.length > examplesMax ||
-      (jsonBytes(examples) ?? Infinity) > examplesBytesMax
-    ) {
-      const message = `must be a list of at most ${examplesMax} objects, ${examplesBytesMax} bytes in all as JSON`;
-      problems.add({ field: "examples", message });
-      return;
-    }
     const compiled = schema === null ? null : await this.#options.compiler.compile(schema);
     if (compiled?.kind === "refused") {
       for (const problem of compiled.problems) problems.add(problem);
@@ -149,13 +124,24 @@ export class EventTypes implements EventTypeService {
     }
     const allowance = { unitsLeft: examplesValidationUnitsMax };
     for (const [index, example] of examples.entries()) {
-      if (!isRecord(example)) {
-        problems.add({ field: `examples[${index}]`, message: "must be an object" });
-        continue;
-      }
       for (const { field, message } of compiled?.validate(example, allowance) ?? []) {
         problems.add({ field: field.replace(/^data/, `examples[${index}]`), message });
       }
     }
   }
+}
+
+/** An event type of which only the name was said. */
+const blank = {
+  description: "",
+  schema: null,
+  examples: [],
+  deprecated: false,
+} satisfies Required<EventTypeFields>;
+
+function reportName(name: unknown, problems: ProblemList): void {
+  const found = judgeField(eventTypeField, { path: "name", value: name });
+  for (const problem of found) problems.add(problem);
+  if (found.length > 0 || !isSystemEventType(String(name))) return;
+  problems.add({ field: "name", message: "types that start with posthorn. are the system's own" });
 }

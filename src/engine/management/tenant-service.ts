@@ -1,13 +1,16 @@
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import { changedAt } from "../../core/webhook.ts";
-import type { RateLimitConfig } from "../../core/profile.ts";
+import { tenantIdField } from "../../core/fields/names.ts";
+import { tenantFields } from "../../core/fields/tenant.ts";
+import { judgeField } from "../../core/fields/judge.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { defaultWorkerPool } from "../../ports/store/registry.ts";
 import type { RegistryStore, Tenant } from "../../ports/store/registry.ts";
 import type { EngineAccess } from "../engine-access.ts";
 import type { Scope, TenantInput, TenantService } from "../services.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
-import { isRecord, ProblemList } from "./problem-list.ts";
+import { mergeRateLimit } from "./merge-rate-limit.ts";
+import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 import { newTenant, type TenantDirectory } from "./tenant-directory.ts";
 
 export interface TenantServiceOptions {
@@ -17,12 +20,8 @@ export interface TenantServiceOptions {
   readonly clock: Clock;
 }
 
-const tenantId = /^[a-z0-9][a-z0-9_-]{0,62}$/;
-const poolName = tenantId;
 /** What a tenant cannot give itself. */
 const setByAdministrators = ["rateLimit", "webhooksMax", "workerPool"] as const;
-const nameLengthMax = 200;
-const limitMax = 1_000_000;
 
 /** Tenants. Administrators see and make them all; a tenant sees itself, and cannot lift its own limits. */
 export class Tenants implements TenantService {
@@ -61,67 +60,15 @@ export class Tenants implements TenantService {
     const existing = tenants.get(id);
     const now = clock.now();
     const problems = new ProblemList();
-    if (!tenantId.test(id)) {
-      problems.add({
-        field: "id",
-        message: "must be 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit",
-      });
-    }
+    for (const problem of judgeField(tenantIdField, { path: "id", value: id })) problems.add(problem);
     const base = existing ?? newTenant(id, now);
-    const tenant = { ...mergeTenant(base, { input, problems }), updatedAt: changedAt(base, now) };
+    const read = readFields(tenantFields, input, { problems });
+    const rateLimit = mergeRateLimit(base.rateLimit, read.rateLimit);
+    const tenant: Tenant = { ...base, ...read, rateLimit, updatedAt: changedAt(base, now) };
     problems.throwIfAny("the tenant");
     await registry.saveTenant(tenant);
     tenants.set(tenant);
     access.applyTenantLimit({ tenantId: id, rateLimit: tenant.rateLimit });
     return { tenant, created: existing === undefined };
   }
-}
-
-function mergeTenant(
-  base: Tenant,
-  change: { readonly input: TenantInput; readonly problems: ProblemList },
-): Tenant {
-  const { input, problems } = change;
-  const { name, rateLimit, webhooksMax, workerPool } = input;
-  return {
-    ...base,
-    name:
-      name === undefined
-        ? base.name
-        : (problems.text("name", { value: name, lengthMin: 1, lengthMax: nameLengthMax }) ?? ""),
-    rateLimit: rateLimit === undefined ? base.rateLimit : readRateLimit(rateLimit, problems),
-    webhooksMax: webhooksMax === undefined ? base.webhooksMax : readWebhooksMax(webhooksMax, problems),
-    workerPool: workerPool === undefined ? base.workerPool : readWorkerPool(workerPool, problems),
-  };
-}
-
-function readWebhooksMax(value: unknown, problems: ProblemList): number | null {
-  return value === null
-    ? null
-    : problems.number("webhooks_max", { value, min: 0, max: limitMax, whole: true });
-}
-
-/** Whether workers of that name run is for operators to see: they come and go. */
-function readWorkerPool(value: unknown, problems: ProblemList): string {
-  if (typeof value === "string" && poolName.test(value)) return value;
-  problems.add({
-    field: "worker_pool",
-    message: "must be 1 to 63 of a-z, 0-9, _ and -, beginning with a letter or digit",
-  });
-  return defaultWorkerPool;
-}
-
-function readRateLimit(value: unknown, problems: ProblemList): RateLimitConfig | null {
-  if (value === null) return null;
-  if (!isRecord(value)) {
-    problems.add({ field: "rate_limit", message: "must be an object, or null" });
-    return null;
-  }
-  const range = { min: 1, max: limitMax, whole: true };
-  const requestsPerMinute = problems.number("rate_limit.requests_per_minute", {
-    ...range,
-    value: value["requestsPerMinute"],
-  });
-  const burst = problems.number("rate_limit.burst", { ...range, value: value["burst"] });
-  return requestsPerMinute === null || burst === null ? null : { requestsPerMinute, burst };
 }

@@ -3,17 +3,17 @@ import {
   type CircuitTransition,
   type ForceCommand,
   forceClose,
-  forceMsMax,
   forceOpen,
   resetCircuit,
   snapshotCircuit,
 } from "../../core/circuit-breaker.ts";
+import { defaultOf } from "../../core/fields/field.ts";
+import { circuitActionFields } from "../../core/fields/actions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EngineAccess, LiveWebhook } from "../engine-access.ts";
-import type { WebhookService } from "../services.ts";
+import type { CircuitCommand } from "../services.ts";
 import { ProblemList } from "./problem-list.ts";
-
-export type CircuitCommand = Parameters<WebhookService["circuit"]>[1];
+import { readFields } from "./read-fields.ts";
 
 /** Changes a circuit by hand; the engine then looks at its deliveries again and remembers the change. */
 export async function changeCircuit(
@@ -22,12 +22,11 @@ export async function changeCircuit(
   how: { readonly access: Pick<EngineAccess, "circuitChanged">; readonly clock: Clock },
 ): Promise<CircuitSnapshot> {
   const problems = new ProblemList();
-  const seconds = { value: command.durationSeconds, min: 1, max: forceMsMax / 1_000, whole: true };
-  problems.oneOf("action", { value: command.action, allowed: ["reset", "force_open", "force_close"] });
-  problems.number("duration_seconds", seconds);
+  readFields(circuitActionFields, command, { problems });
   problems.throwIfAny("the circuit breaker action");
   const now = how.clock.now();
-  const force = { now, untilMs: now + command.durationSeconds * 1_000 };
+  const { durationSeconds = defaultOf(circuitActionFields.durationSeconds) } = command;
+  const force = { now, untilMs: now + durationSeconds * 1_000 };
   await how.access.circuitChanged(live.webhook.id, apply(live, command.action, force));
   return snapshotCircuit(live.circuit, live.policy.circuitBreaker, how.clock.now());
 }

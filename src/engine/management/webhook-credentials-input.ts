@@ -1,9 +1,9 @@
 import { judgeUrl, type UrlRules } from "../../core/egress/url-policy.ts";
 import { judgeCredentialHeaders } from "../../core/request-headers.ts";
-import type { OAuth2Client, Webhook } from "../../core/webhook.ts";
+import type { OAuth2Client } from "../../core/webhook.ts";
 import type { WebhookInput } from "../services.ts";
 import { readClientCertificate } from "./client-certificate.ts";
-import { isRecord, type ProblemList } from "./problem-list.ts";
+import type { ProblemList } from "./problem-list.ts";
 import type { HeldCredentials } from "./webhook-credentials.ts";
 
 export interface CredentialsContext {
@@ -14,17 +14,10 @@ export interface CredentialsContext {
   readonly held: HeldCredentials;
 }
 
-/** RFC 6750 token; anything else would not survive the header it travels in. */
-const bearerToken = /^[A-Za-z0-9\-._~+/]{1,2000}={0,2}$/;
-const clientIdLengthMax = 512;
-const clientSecretLengthMax = 2_048;
-const scopeLengthMax = 1_024;
-
 /** Checks what is kept sealed beside the webhook, and says which credentials there will be. */
 export function checkCredentials(input: WebhookInput, context: CredentialsContext): HeldCredentials {
   const { held, problems } = context;
   const { bearerToken: token, clientCertificate, credentialHeaders } = input;
-  checkBearerToken(token, problems);
   if (clientCertificate !== undefined && clientCertificate !== null) {
     readClientCertificate(clientCertificate, context);
   }
@@ -74,33 +67,16 @@ interface MovedCredentials {
   readonly problems: ProblemList;
 }
 
-function checkBearerToken(value: unknown, problems: ProblemList): void {
-  if (value === undefined || value === null || (typeof value === "string" && bearerToken.test(value))) return;
-  const message = "must be a token of letters, digits and -._~+/ (2000 at most)";
-  problems.add({ field: "bearer_token", message });
-}
-
-function readCredentialHeaders(value: unknown, problems: ProblemList): readonly string[] {
+function readCredentialHeaders(
+  value: NonNullable<WebhookInput["credentialHeaders"]> | null,
+  problems: ProblemList,
+): readonly string[] {
   if (value === null) return [];
-  if (!isRecord(value)) {
-    problems.add({ field: "credential_headers", message: "must be an object of names and values, or null" });
-    return [];
-  }
   for (const { header, detail } of judgeCredentialHeaders(value)) {
     const field = header === null ? "credential_headers" : `credential_headers.${header}`;
     problems.add({ field, message: detail });
   }
   return Object.keys(value);
-}
-
-/** `null` is the default: the `Authorization` header (CEW-3.2-5). */
-export function mergeBearerTokenIn(
-  base: Webhook["bearerTokenIn"],
-  { change, problems }: { readonly change: unknown; readonly problems: ProblemList },
-): Webhook["bearerTokenIn"] {
-  if (change === undefined) return base;
-  if (change === null) return "header";
-  return problems.oneOf("bearer_token_in", { value: change, allowed: ["header", "query"] }) ?? base;
 }
 
 /**
@@ -109,75 +85,38 @@ export function mergeBearerTokenIn(
  */
 export function mergeOAuth2(
   base: OAuth2Client | null,
-  { change, context }: { readonly change: unknown; readonly context: CredentialsContext },
+  { change, context }: { readonly change: WebhookInput["oauth2"]; readonly context: CredentialsContext },
 ): OAuth2Client | null {
   const { problems } = context;
   if (change === undefined) return base;
   if (change === null) return null;
-  if (!isRecord(change)) {
-    problems.add({ field: "oauth2", message: "must be an object, or null" });
-    return base;
+  const { clientSecret, ...rest } = change;
+  const merged = { ...blankClient, ...base, ...rest };
+  if (rest.tokenUrl !== undefined) merged.tokenUrl = readTokenUrl(rest.tokenUrl, context);
+  else if (merged.tokenUrl === "") required("token_url", problems);
+  if (merged.clientId === "") required("client_id", problems);
+  if (clientSecret === undefined && merged.tokenUrl !== base?.tokenUrl) {
+    const message = "is required, also when token_url changes";
+    problems.add({ field: "oauth2.client_secret", message });
   }
-  const merged = {
-    tokenUrl:
-      change["tokenUrl"] === undefined ? (base?.tokenUrl ?? "") : readTokenUrl(change["tokenUrl"], context),
-    clientId: optional("clientId", base?.clientId ?? null, { change, problems }),
-    scope: optional("scope", base?.scope ?? null, { change, problems }),
-    audience: optional("audience", base?.audience ?? null, { change, problems }),
-    authentication: readAuthentication(base, { change, problems }),
-  };
-  if (merged.tokenUrl === "" && change["tokenUrl"] === undefined) required("token_url", problems);
-  if (merged.clientId === null && change["clientId"] === undefined) required("client_id", problems);
-  checkClientSecret(change["clientSecret"], { isNeeded: merged.tokenUrl !== base?.tokenUrl, problems });
-  return { ...merged, clientId: merged.clientId ?? "" };
+  return merged;
 }
+
+const blankClient: OAuth2Client = {
+  tokenUrl: "",
+  clientId: "",
+  scope: null,
+  audience: null,
+  authentication: "basic",
+};
 
 function required(name: string, problems: ProblemList): void {
   problems.add({ field: `oauth2.${name}`, message: "is required" });
 }
 
-function readTokenUrl(value: unknown, { urlRules, problems }: CredentialsContext): string {
+function readTokenUrl(value: string, { urlRules, problems }: CredentialsContext): string {
   const judgement = judgeUrl(value, urlRules);
   if (judgement.kind === "ok") return judgement.url;
   problems.add({ field: "oauth2.token_url", message: judgement.detail });
   return "";
-}
-
-const textFields = {
-  clientId: { path: "oauth2.client_id", lengthMin: 1, lengthMax: clientIdLengthMax },
-  scope: { path: "oauth2.scope", lengthMin: 1, lengthMax: scopeLengthMax },
-  audience: { path: "oauth2.audience", lengthMin: 1, lengthMax: scopeLengthMax },
-} as const;
-
-function optional(
-  name: keyof typeof textFields,
-  base: string | null,
-  from: { readonly change: Readonly<Record<string, unknown>>; readonly problems: ProblemList },
-): string | null {
-  const value = from.change[name];
-  if (value === undefined) return base;
-  if (value === null && name !== "clientId") return null;
-  const { path, ...bounds } = textFields[name];
-  return from.problems.text(path, { value, ...bounds });
-}
-
-function readAuthentication(
-  base: OAuth2Client | null,
-  from: { readonly change: Readonly<Record<string, unknown>>; readonly problems: ProblemList },
-): OAuth2Client["authentication"] {
-  const value = from.change["authentication"];
-  if (value === undefined) return base?.authentication ?? "basic";
-  return from.problems.oneOf("oauth2.authentication", { value, allowed: ["basic", "body"] }) ?? "basic";
-}
-
-function checkClientSecret(
-  value: unknown,
-  more: { readonly isNeeded: boolean; readonly problems: ProblemList },
-): void {
-  const field = "oauth2.client_secret";
-  if (value === undefined) {
-    if (more.isNeeded) more.problems.add({ field, message: "is required, also when token_url changes" });
-    return;
-  }
-  more.problems.text(field, { value, lengthMin: 1, lengthMax: clientSecretLengthMax });
 }

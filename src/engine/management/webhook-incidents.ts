@@ -1,10 +1,12 @@
 import { PosthornError } from "../../core/errors.ts";
+import { incidentFields } from "../../core/fields/actions.ts";
 import { createBucket, type RateBucket, tryTake } from "../../core/rate-limit.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 import type { EngineAccess, LiveWebhook } from "../engine-access.ts";
-import { incidentKinds, type ReportIncidentCommand } from "../services.ts";
+import type { ReportIncidentCommand } from "../services.ts";
 import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 
 export interface WebhookIncidentsOptions {
   readonly access: Pick<EngineAccess, "publishSystemEvent">;
@@ -13,8 +15,6 @@ export interface WebhookIncidentsOptions {
 }
 
 const incidentEventType = "posthorn.webhook.incident_reported";
-const detailLengthMax = 2_000;
-const messageIdLengthMax = 255;
 /** A receiver under attack meets one forged message after another; a few reports say it. */
 const reportsAllowed = { requestsPerMinute: 6, burst: 10 };
 const bucketsMax = 10_000;
@@ -32,11 +32,13 @@ export class WebhookIncidents {
   }
 
   async report(live: LiveWebhook, command: ReportIncidentCommand): Promise<{ readonly eventId: string }> {
-    check(command);
+    const problems = new ProblemList();
+    readFields(incidentFields, command, { problems });
+    problems.throwIfAny("the report");
     const now = this.#options.clock.now();
     this.#limit(live.webhook.id, now);
     const { id, tenantId } = live.webhook;
-    const { kind, detail, messageId, occurredAt } = command;
+    const { kind, detail, messageId = null, occurredAt = null } = command;
     const fields = { webhookId: id, tenantId, kind, messageId };
     this.#options.log.warn(fields, "a receiver reported a security incident");
     return this.#options.access.publishSystemEvent({
@@ -72,19 +74,3 @@ export class WebhookIncidents {
     );
   }
 }
-
-function check({ kind, detail, messageId, occurredAt }: ReportIncidentCommand): void {
-  const problems = new ProblemList();
-  problems.oneOf("kind", { value: kind, allowed: incidentKinds });
-  problems.text("detail", { value: detail, lengthMin: 1, lengthMax: detailLengthMax });
-  if (messageId !== null) {
-    problems.text("message_id", { value: messageId, lengthMin: 1, lengthMax: messageIdLengthMax });
-  }
-  if (occurredAt !== null && !(Math.abs(occurredAt) <= timeMax)) {
-    problems.add({ field: "occurred_at", message: "must be a time" });
-  }
-  problems.throwIfAny("the report");
-}
-
-/** What a `Date` can hold. */
-const timeMax = 8.64e15;

@@ -1,5 +1,7 @@
-import { type DeliveryState, deliveryStates } from "../../core/delivery.ts";
+import type { DeliveryState } from "../../core/delivery.ts";
 import { PosthornError } from "../../core/errors.ts";
+import { defaultOf } from "../../core/fields/field.ts";
+import { recoverFields } from "../../core/fields/actions.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { LiveWebhook } from "../engine-access.ts";
@@ -7,13 +9,9 @@ import type { RecoverCommand } from "../services.ts";
 import type { BatchOperations } from "./batch-operations.ts";
 import { measureSelection, type Selection } from "./operation-selection.ts";
 import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 
-/** Fastest rate of a bulk retry. */
-const requestsPerSecondMax = 1_000;
-const requestsPerSecondDefault = 50;
 const statesDefault: readonly DeliveryState[] = ["exhausted", "skipped"];
-/** What waits is delivered anyway. */
-const statesRecoverable: readonly DeliveryState[] = ["exhausted", "skipped", "cancelled", "success"];
 
 /** Delivers again what a webhook missed (TS16-118, C-46). */
 export class WebhookRecovery {
@@ -38,10 +36,10 @@ export class WebhookRecovery {
       eventId: null,
       states: command.states ?? statesDefault,
       from: command.since,
-      to: command.until,
+      to: command.until ?? null,
     };
     const { count, before } = await measureSelection(this.#history, selection);
-    if (command.dryRun) return { operation: null, count };
+    if (command.dryRun === true) return { operation: null, count };
     if (status !== "active") {
       throw new PosthornError(
         "conflict",
@@ -53,7 +51,7 @@ export class WebhookRecovery {
       kind: "recover",
       selection,
       priority: "low",
-      requestsPerSecond: command.requestsPerSecond ?? requestsPerSecondDefault,
+      requestsPerSecond: command.requestsPerSecond ?? defaultOf(recoverFields.requestsPerSecond),
       total: count,
       before,
     });
@@ -63,31 +61,7 @@ export class WebhookRecovery {
 
 function validate(command: RecoverCommand): void {
   const problems = new ProblemList();
-  const { since, until, states, requestsPerSecond } = command;
-  const time = { min: 0, max: Number.MAX_SAFE_INTEGER, whole: true };
-  problems.number("since", { ...time, value: since });
-  if (until !== null) problems.number("until", { ...time, value: until });
+  const { since, until = null } = readFields(recoverFields, command, { problems });
   if (until !== null && until <= since) problems.add({ field: "until", message: "must be after since" });
-  for (const [index, state] of (states ?? []).entries()) {
-    const known = problems.oneOf(`statuses[${index}]`, { value: state, allowed: deliveryStates });
-    if (known !== null && !statesRecoverable.includes(known)) {
-      problems.add({
-        field: `statuses[${index}]`,
-        message: `must be one of ${statesRecoverable.join(", ")}`,
-      });
-    }
-  }
-  if (states?.length === 0) problems.add({ field: "statuses", message: "must not be empty" });
-  checkRate(problems, { field: "requests_per_second", requestsPerSecond });
   problems.throwIfAny("the recovery");
-}
-
-/** Checks the rate of a bulk retry; null takes the default. */
-export function checkRate(
-  problems: ProblemList,
-  rate: { readonly field: string; readonly requestsPerSecond: number | null },
-): void {
-  if (rate.requestsPerSecond === null) return;
-  const range = { value: rate.requestsPerSecond, min: 0.1, max: requestsPerSecondMax, whole: false };
-  problems.number(rate.field, range);
 }

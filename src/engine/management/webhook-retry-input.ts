@@ -1,9 +1,10 @@
-import { attemptTimeoutMsMax } from "../../core/delivery-policy.ts";
+import { apiPath } from "../../core/fields/field.ts";
+import { retryFields, type RetryInput } from "../../core/fields/webhook-retry.ts";
 import type { RetrySchedule } from "../../core/profile.ts";
 import { validateSchedule } from "../../core/retry-schedule.ts";
 import type { WebhookRetryOverrides } from "../../core/webhook.ts";
 import type { WebhookInput } from "../services.ts";
-import { isRecord, type ProblemList } from "./problem-list.ts";
+import type { ProblemList } from "./problem-list.ts";
 
 /** Nothing overridden: as the profile says. */
 export const noRetryOverrides: WebhookRetryOverrides = {
@@ -12,13 +13,6 @@ export const noRetryOverrides: WebhookRetryOverrides = {
   timeoutMs: null,
   timeoutGrowthFactor: null,
 };
-
-/** Shorter is an accident: many receivers need longer for their first TLS handshake. */
-const timeoutMsMin = 100;
-const timeoutGrowthMax = 3;
-const ageMsMin = 1_000;
-/** Payloads are kept this long by default (C-44). */
-const ageMsMax = 30 * 86_400_000;
 
 /** What a webhook that asks for the exponential form gets where it says nothing (WDS-46 to 49, 122). */
 const exponentialDefaults = {
@@ -39,105 +33,63 @@ const exponentialFields = {
   baseDelayMs: "baseDelayMs",
   maxDelayMs: "delayMsMax",
   backoffMultiplier: "multiplier",
-} as const;
-
-/** Fields of a schedule, with their paths in the API. */
-const schedulePaths: ReadonlyMap<string, string> = new Map([
-  ["attemptsMax", "max_attempts"],
-  ["baseDelayMs", "base_delay_ms"],
-  ["delayMsMax", "max_delay_ms"],
-  ["multiplier", "backoff_multiplier"],
-  ["delaysMs", "schedule_ms"],
-]);
+} as const satisfies Partial<Record<keyof RetryInput, string>>;
+const exponentialNames = Object.keys(exponentialFields) as readonly (keyof typeof exponentialFields)[];
 
 /** Merges `retry_config` and `timeout_ms` into what is set. `null` goes back to the profile. */
 export function mergeRetry(
   base: WebhookRetryOverrides,
-  change: { readonly input: WebhookInput; readonly problems: ProblemList },
+  change: {
+    readonly input: Pick<WebhookInput, "retry" | "timeoutMs">;
+    readonly problems: ProblemList;
+  },
 ): WebhookRetryOverrides {
   const { input, problems } = change;
-  const merged = mergeRetryConfig(base, { retry: input.retry, problems });
-  if (input.timeoutMs === undefined) return merged;
-  if (input.timeoutMs === null) return { ...merged, timeoutMs: null };
-  if (input.retry?.timeoutMs !== undefined && input.retry.timeoutMs !== input.timeoutMs) {
+  const { retry, timeoutMs } = input;
+  if (typeof timeoutMs === "number" && (retry?.timeoutMs ?? timeoutMs) !== timeoutMs) {
     problems.add({ field: "timeout_ms", message: "contradicts retry_config.timeout_ms; give one of them" });
   }
-  return { ...merged, timeoutMs: readTimeout("timeout_ms", { value: input.timeoutMs, problems }) };
+  const merged = mergeRetryConfig(base, { retry, problems });
+  return timeoutMs === undefined ? merged : { ...merged, timeoutMs };
 }
 
 function mergeRetryConfig(
   base: WebhookRetryOverrides,
-  change: { readonly retry: unknown; readonly problems: ProblemList },
+  change: { readonly retry: RetryInput | null | undefined; readonly problems: ProblemList },
 ): WebhookRetryOverrides {
   const { retry, problems } = change;
   if (retry === undefined) return base;
   if (retry === null) return noRetryOverrides;
-  if (!isRecord(retry)) {
-    problems.add({ field: "retry_config", message: "must be an object, or null" });
-    return base;
-  }
-  const { maxAgeMs, timeoutMs, timeoutGrowthFactor } = retry;
-  const age = { value: maxAgeMs, min: ageMsMin, max: ageMsMax, whole: true };
-  const growth = { value: timeoutGrowthFactor, min: 1, max: timeoutGrowthMax, whole: false };
   return {
-    schedule: readSchedule(base.schedule, { retry, problems }),
-    ageMsMax: maxAgeMs === undefined ? base.ageMsMax : problems.number("retry_config.max_age_ms", age),
-    timeoutMs:
-      timeoutMs === undefined
-        ? base.timeoutMs
-        : readTimeout("retry_config.timeout_ms", { value: timeoutMs, problems }),
-    timeoutGrowthFactor:
-      timeoutGrowthFactor === undefined
-        ? base.timeoutGrowthFactor
-        : problems.number("retry_config.timeout_growth_factor", growth),
+    schedule: mergeSchedule(base.schedule, { retry, problems }),
+    ageMsMax: retry.maxAgeMs ?? base.ageMsMax,
+    timeoutMs: retry.timeoutMs ?? base.timeoutMs,
+    timeoutGrowthFactor: retry.timeoutGrowthFactor ?? base.timeoutGrowthFactor,
   };
 }
 
-function readTimeout(
-  field: string,
-  from: { readonly value: unknown; readonly problems: ProblemList },
-): number | null {
-  return from.problems.number(field, {
-    value: from.value,
-    min: timeoutMsMin,
-    max: attemptTimeoutMsMax,
-    whole: true,
-  });
-}
-
 /** One exponential field is enough to choose the exponential form; `schedule_ms` chooses the list. */
-function readSchedule(
+function mergeSchedule(
   base: RetrySchedule | null,
-  change: { readonly retry: Readonly<Record<string, unknown>>; readonly problems: ProblemList },
+  change: { readonly retry: RetryInput; readonly problems: ProblemList },
 ): RetrySchedule | null {
   const { retry, problems } = change;
-  const asked = Object.entries(exponentialFields).filter(([name]) => retry[name] !== undefined);
-  if (retry["scheduleMs"] !== undefined) {
-    if (asked.length > 0) {
-      const message =
-        "cannot be combined with max_attempts, base_delay_ms, max_delay_ms or backoff_multiplier";
-      problems.add({ field: "retry_config.schedule_ms", message });
-    }
-    return checked({ kind: "list", delaysMs: retry["scheduleMs"], jitter: listJitter }, problems);
+  const asked = exponentialNames.filter((name) => retry[name] !== undefined);
+  if (retry.scheduleMs !== undefined) {
+    const fields = asked.map((name) => `retry_config.${apiPath(name, retryFields[name])}`);
+    problems.contradiction(fields, "cannot be combined with retry_config.schedule_ms");
+    return checked({ kind: "list", delaysMs: retry.scheduleMs, jitter: listJitter }, problems);
   }
   if (asked.length === 0) return base;
   const start = base?.kind === "exponential" ? base : exponentialDefaults;
-  return checked(
-    { ...start, ...Object.fromEntries(asked.map(([name, field]) => [field, retry[name]])) },
-    problems,
-  );
+  const changes = Object.fromEntries(asked.map((name) => [exponentialFields[name], retry[name]]));
+  return checked({ ...start, ...changes }, problems);
 }
 
-function checked(candidate: unknown, problems: ProblemList): RetrySchedule | null {
-  const found = validateSchedule(candidate);
-  for (const { field, problem } of found) problems.add({ field: pathOf(field), message: problem });
-  // Sound when nothing was found; otherwise the whole change is refused.
-  return found.length === 0 ? (candidate as RetrySchedule) : null;
-}
-
-/** `delaysMs[2]` is `retry_config.schedule_ms[2]`. */
-function pathOf(field: string): string {
-  if (field === "") return "retry_config";
-  const [name = "", index] = field.split("[");
-  return `retry_config.${schedulePaths.get(name) ?? name}${index === undefined ? "" : `[${index}`}`;
+/** Each part follows its description; what may still be wrong is how long they take together. */
+function checked(schedule: RetrySchedule, problems: ProblemList): RetrySchedule {
+  for (const { problem } of validateSchedule(schedule)) {
+    problems.add({ field: "retry_config", message: problem });
+  }
+  return schedule;
 }

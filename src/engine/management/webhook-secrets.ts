@@ -1,4 +1,6 @@
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
+import { defaultOf } from "../../core/fields/field.ts";
+import { rotateFields } from "../../core/fields/actions.ts";
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import {
   type AsymmetricKey,
@@ -18,6 +20,7 @@ import type { StoredSecret, WebhookStore } from "../../ports/store/webhooks.ts";
 import type { LiveWebhook } from "../engine-access.ts";
 import type { RotateSecretCommand, WebhookPublicKeyView, WebhookSecretView } from "../services.ts";
 import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 import type { TenantKeys } from "./tenant-keys.ts";
 
 export interface WebhookSecretsOptions {
@@ -27,9 +30,6 @@ export interface WebhookSecretsOptions {
   readonly clock: Clock;
   readonly random: Random;
 }
-
-/** The longest overlap of a graceful rotation. */
-const overlapSecondsMax = 7 * 86_400;
 
 /** A key in the form it is stored in, before it is sealed. */
 interface PlainKey {
@@ -142,12 +142,12 @@ export class WebhookSecrets {
   async rotate(live: LiveWebhook, command: RotateSecretCommand): Promise<readonly StoredSecret[]> {
     const { webhook, secrets, policy } = live;
     const next = this.#readRotation(command, policy);
-    if (command.secret !== null) await this.refuseReuse(next);
+    if ((command.secret ?? null) !== null) await this.refuseReuse(next);
     const current = await this.#currentOf(live, next.kind);
     const now = this.#options.clock.now();
     const overlapping = secrets.some((secret) => secret.kind === next.kind && (secret.expiresAt ?? 0) > now);
     // Who revokes wants the old keys gone, the one that overlaps among them.
-    if (overlapping && command.mode !== "revoke" && !command.force) {
+    if (overlapping && command.mode !== "revoke" && command.force !== true) {
       const detail =
         "the overlap of the last rotation is still running; send force to end it now, or mode revoke";
       throw new PosthornError("rotation_in_progress", detail);
@@ -155,19 +155,14 @@ export class WebhookSecrets {
     const others = secrets.filter((secret) => secret.kind !== next.kind);
     const fresh = { ...this.seal(webhook.id, next), createdAt: Math.max(now, (current?.createdAt ?? 0) + 1) };
     if (command.mode === "revoke" || current === undefined) return [fresh, ...others];
-    return [fresh, { ...current, expiresAt: now + command.overlapSeconds * 1_000 }, ...others];
+    const { overlapSeconds = defaultOf(rotateFields.overlapSeconds) } = command;
+    return [fresh, { ...current, expiresAt: now + overlapSeconds * 1_000 }, ...others];
   }
 
   #readRotation(command: RotateSecretCommand, policy: DeliveryPolicy): PlainKey {
     const problems = new ProblemList();
-    problems.oneOf("mode", { value: command.mode, allowed: ["graceful", "revoke"] });
-    problems.number("overlap_seconds", {
-      value: command.overlapSeconds,
-      min: 1,
-      max: overlapSecondsMax,
-      whole: true,
-    });
-    const supplied = command.secret === null ? null : this.readSupplied(command.secret, problems);
+    const { secret = null } = readFields(rotateFields, command, { problems });
+    const supplied = secret === null ? null : this.readSupplied(secret, problems);
     if (supplied !== null) requireScheme(supplied, { policy, problems });
     problems.throwIfAny("the rotation");
     const kind = needsKey(policy.signatureSchemes, "symmetric") ? "symmetric" : "ed25519";

@@ -1,7 +1,8 @@
 import { resolvePolicy } from "../../core/delivery-policy.ts";
 import type { UrlRules } from "../../core/egress/url-policy.ts";
 import { PosthornError } from "../../core/errors.ts";
-import { isEventTypeName, isEventTypePattern, matches } from "../../core/event-type.ts";
+import { webhookFields } from "../../core/fields/webhook.ts";
+import { isEventTypeName, matches } from "../../core/event-type.ts";
 import { findProfile } from "../../core/profiles/index.ts";
 import { settled } from "../../core/verification/verification-state.ts";
 import { changedAt, type Webhook } from "../../core/webhook.ts";
@@ -20,6 +21,7 @@ import type {
 import { KeyedQueue } from "./keyed-queue.ts";
 import type { ChangeWebhook, WebhookVerifications } from "./verification/webhook-verifications.ts";
 import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 import { requireWebhook, resolveTenant, tenantFilter } from "./scope.ts";
 import type { TenantDirectory } from "./tenant-directory.ts";
 import { changeCircuit } from "./webhook-circuit.ts";
@@ -72,13 +74,11 @@ export class Webhooks implements WebhookService {
     return { view: this.#view(live), secret: this.#options.secrets.view(live).secret };
   }
 
-  #draft(tenantId: string, input: WebhookInput): Draft {
+  #draft(tenantId: string, given: WebhookInput): Draft {
     const { access, clock, credentials, secrets, urlRules } = this.#options;
     const problems = new ProblemList();
     const now = clock.now();
-    for (const field of ["url", "events"] as const) {
-      if (input[field] === undefined) problems.add({ field, message: "is required" });
-    }
+    const input = readFields(webhookFields, given, { problems, use: "create" });
     const base = blankWebhook({ id: access.nextId(), tenantId, now });
     const webhook = mergeWebhook(base, input, { urlRules, now, problems, held: noCredentials });
     const supplied = input.secret === undefined ? null : secrets.readSupplied(input.secret, problems);
@@ -136,14 +136,15 @@ export class Webhooks implements WebhookService {
     return this.#view(await this.#asked(live, last));
   }
 
-  #merged(live: LiveWebhook, input: WebhookInput): Pick<Draft, "webhook" | "secrets"> {
+  #merged(live: LiveWebhook, given: WebhookInput): Pick<Draft, "webhook" | "secrets"> {
     const { clock, credentials, urlRules } = this.#options;
     const { webhook: base, secrets } = live;
     const problems = new ProblemList();
-    if (input.tenantId !== undefined && input.tenantId !== base.tenantId) {
+    const input = readFields(webhookFields, given, { problems });
+    if (given.tenantId !== undefined && given.tenantId !== base.tenantId) {
       problems.add({ field: "tenant_id", message: "cannot be changed" });
     }
-    if (input.secret !== undefined) {
+    if (given.secret !== undefined) {
       problems.add({ field: "secret", message: "is set on creation; change it with POST …/secret/rotate" });
     }
     const held = credentials.held(base.id, secrets);
@@ -224,7 +225,7 @@ export class Webhooks implements WebhookService {
         return secrets.view(await this.#save(live.webhook, await secrets.rotate(live, command)));
       });
     // A supplied secret must not be taken by two rotations, or a creation, at the same time.
-    return command.secret === null ? rotate() : this.#changes.run(creationLine, rotate);
+    return (command.secret ?? null) === null ? rotate() : this.#changes.run(creationLine, rotate);
   }
 
   async publicKey(scope: Scope, id: string): ReturnType<WebhookService["publicKey"]> {
@@ -256,8 +257,7 @@ export class Webhooks implements WebhookService {
   ): Promise<WebhookView> {
     return this.#change(scope, change.id, async (live) => {
       const now = this.#options.clock.now();
-      const context = { now, problems: new ProblemList() };
-      const status = mergeStatus(live.webhook, { active: change.active, context });
+      const status = mergeStatus(live.webhook, { active: change.active, now });
       if (status.status === live.webhook.status) return live;
       const updatedAt = changedAt(live.webhook, now);
       return this.#save(settled({ ...live.webhook, ...status, updatedAt }, now), live.secrets);
@@ -386,6 +386,6 @@ function requirePolicy(webhook: Webhook) {
 /** `event_type=order.created` finds who receives it; `event_type=order.*` who wrote exactly that. */
 function receives(webhook: Webhook, eventType: string): boolean {
   if (webhook.events.includes(eventType)) return true;
-  if (!isEventTypePattern(eventType) || !isEventTypeName(eventType)) return false;
+  if (!isEventTypeName(eventType)) return false;
   return webhook.events.some((pattern) => matches({ pattern, type: eventType }));
 }

@@ -1,8 +1,10 @@
-import { InvalidRequestError, PosthornError } from "../../core/errors.ts";
-import { isEventTypeName } from "../../core/event-type.ts";
+import { PosthornError } from "../../core/errors.ts";
+import { testFields } from "../../core/fields/actions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { EngineAccess, LiveWebhook } from "../engine-access.ts";
+import { ProblemList } from "./problem-list.ts";
+import { readFields } from "./read-fields.ts";
 
 /** What is sent when no other type is asked for. */
 const testEventType = "posthorn.test";
@@ -14,16 +16,14 @@ export async function sendTestEvent(
     readonly access: Pick<EngineAccess, "publishSystemEvent">;
     readonly store: Pick<Store, "registry">;
     readonly clock: Clock;
-    readonly eventType: string | null;
+    readonly eventType: string | null | undefined;
   },
 ): Promise<{ readonly eventId: string; readonly deliveryId: string }> {
   const { webhook } = live;
+  const problems = new ProblemList();
+  readFields(testFields, how, { problems });
+  problems.throwIfAny("the test");
   const eventType = how.eventType ?? testEventType;
-  if (!isEventTypeName(eventType)) {
-    throw new InvalidRequestError("event_type is not an event type", [
-      { field: "event_type", message: "must be an event type" },
-    ]);
-  }
   if (webhook.status !== "active") {
     const remedy = webhook.status === "unverified" ? "its receiver must permit it first" : "enable it first";
     throw new PosthornError(

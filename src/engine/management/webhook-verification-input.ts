@@ -1,11 +1,9 @@
 import type { RegistrationRules } from "../../core/profile.ts";
 import { findProfile } from "../../core/profiles/index.ts";
 import { type VerificationChoice, pendingVerification } from "../../core/verification/verification-state.ts";
-import { verificationMethods, type Webhook, type WebhookVerification } from "../../core/webhook.ts";
-import type { WebhookInput } from "../services.ts";
-import { isRecord, type ProblemList } from "./problem-list.ts";
-
-const requestedRateMax = 1_000_000;
+import type { Webhook, WebhookVerification } from "../../core/webhook.ts";
+import type { VerificationInput, WebhookInput } from "../services.ts";
+import type { ProblemList } from "./problem-list.ts";
 
 /**
  * The verification of a changed webhook (C-32). It is the same object as before when nothing of it has to begin anew;
@@ -40,9 +38,6 @@ interface ChoiceContext {
 
 function readChoice(base: Webhook, { input, rules, problems }: ChoiceContext): VerificationChoice {
   const { verification, verifyUrl } = input;
-  if (verifyUrl !== undefined && typeof verifyUrl !== "boolean") {
-    problems.add({ field: "verify_url", message: "must be true or false" });
-  }
   const given = verification ?? (verifyUrl === true ? "challenge" : verification);
   const choice = given === undefined ? keptChoice(base, rules) : readGiven(base, { given, rules, problems });
   if (verifyUrl === true && choice.method !== "challenge") {
@@ -73,62 +68,37 @@ function defaultChoice(rules: RegistrationRules | undefined): VerificationChoice
 function readGiven(
   base: Webhook,
   from: {
-    readonly given: unknown;
+    readonly given: NonNullable<WebhookInput["verification"]> | null;
     readonly rules: RegistrationRules | undefined;
     readonly problems: ProblemList;
   },
 ): VerificationChoice {
   const { given, rules, problems } = from;
   if (given === null) return defaultChoice(rules);
-  if (isRecord(given)) return readObject(base, { given, problems });
-  const method = problems.oneOf("verification", { value: given, allowed: verificationMethods });
-  if (method === null) return keptChoice(base, rules);
-  return method === base.verification.method
+  if (typeof given === "object") return readObject(base, { given, problems });
+  return given === base.verification.method
     ? keptChoice(base, undefined)
-    : { method, requestedRatePerMinute: null, whenUnsupported: "refuse" };
+    : { method: given, requestedRatePerMinute: null, whenUnsupported: "refuse" };
 }
 
 function readObject(
   base: Webhook,
-  from: { readonly given: Readonly<Record<string, unknown>>; readonly problems: ProblemList },
+  from: { readonly given: VerificationInput; readonly problems: ProblemList },
 ): VerificationChoice {
   const { given, problems } = from;
-  const method = problems.oneOf("verification.method", {
-    value: given["method"],
-    allowed: verificationMethods,
-  });
+  const { method, requestedRatePerMinute: rate, whenUnsupported } = given;
   const before = method === base.verification.method ? base.verification : null;
-  const rate = given["requestedRatePerMinute"];
-  const slow = given["whenUnsupported"];
   if (method !== "cloudevents") {
     const message = 'is for the method "cloudevents" alone';
     if (rate !== undefined && rate !== null)
       problems.add({ field: "verification.requested_rate_per_minute", message });
-    if (slow !== undefined) problems.add({ field: "verification.when_unsupported", message });
+    if (whenUnsupported !== undefined) problems.add({ field: "verification.when_unsupported", message });
   }
   return {
-    method: method ?? "none",
-    requestedRatePerMinute: readRate(before?.requestedRatePerMinute ?? null, { rate, problems }),
-    whenUnsupported:
-      slow === undefined
-        ? (before?.whenUnsupported ?? "refuse")
-        : (problems.oneOf("verification.when_unsupported", { value: slow, allowed: ["refuse", "slow"] }) ??
-          "refuse"),
+    method,
+    requestedRatePerMinute: rate === undefined ? (before?.requestedRatePerMinute ?? null) : rate,
+    whenUnsupported: whenUnsupported ?? before?.whenUnsupported ?? "refuse",
   };
-}
-
-function readRate(
-  before: number | null,
-  { rate, problems }: { readonly rate: unknown; readonly problems: ProblemList },
-): number | null {
-  if (rate === undefined) return before;
-  if (rate === null) return null;
-  return problems.number("verification.requested_rate_per_minute", {
-    value: rate,
-    min: 1,
-    max: requestedRateMax,
-    whole: true,
-  });
 }
 
 function checkRequired(

@@ -1,3 +1,5 @@
+import type { apiKeyRoles } from "../../core/fields/api-key.ts";
+
 /**
  * Tenants, API keys and event types: tables that change rarely. Event types are documents of up to half a megabyte, a
  * thousand for each tenant, so they are read by name or a page at a time.
@@ -43,8 +45,8 @@ export interface NotificationTarget {
   readonly address: string;
 }
 
-/** What a key may do: `read` looks, `publish` publishes, `manage` does both and edits, `admin` does all for all tenants. */
-export type ApiKeyRole = "admin" | "manage" | "publish" | "read";
+/** What a key may do; the description of an API key says what each of them means. */
+export type ApiKeyRole = (typeof apiKeyRoles)[number];
 
 /** A key as it is kept: never the key itself. Times are Unix milliseconds. */
 export interface ApiKey {

@@ -81,7 +81,7 @@ export function createDeadLetters(world: World, { now }: StandInOptions): Servic
       ...startOperation(world, {
         tenantId: scope.tenantId,
         kind: "dlq_retry",
-        dryRun: command.dryRun,
+        dryRun: command.dryRun === true,
         now: now(),
       }),
       inactive: [],

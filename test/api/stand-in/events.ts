@@ -59,7 +59,7 @@ export function createEvents(world: World, options: EventOptions): Services["eve
         ),
       );
     },
-    replay: async (scope, { eventId, webhookIds }) => {
+    replay: async (scope, { eventId, webhookIds = null }) => {
       const event = await get(scope, eventId);
       const chosen = world.shelf
         .all()

@@ -1,7 +1,14 @@
 /** Tenants, API keys and event types of the stand-in engine. */
 import { createHash, randomUUID } from "node:crypto";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/core/errors.ts";
-import type { ApiKeyService, EventTypeService, Scope, TenantService } from "../../../src/engine/services.ts";
+import { mergeRateLimit } from "../../../src/engine/management/merge-rate-limit.ts";
+import type {
+  ApiKeyService,
+  EventTypeService,
+  Scope,
+  TenantInput,
+  TenantService,
+} from "../../../src/engine/services.ts";
 import type { ApiKey, EventType, EventTypeKey, Tenant } from "../../../src/ports/store/registry.ts";
 
 export interface StandInTenants extends TenantService {
@@ -10,11 +17,12 @@ export interface StandInTenants extends TenantService {
 
 export function createTenants(now: () => number): StandInTenants {
   const tenants = new Map<string, Tenant>();
-  const put = (id: string, input: Partial<Tenant>): Tenant => {
+  const put = (id: string, input: TenantInput): Tenant => {
     const before = tenants.get(id);
+    const rateLimit = mergeRateLimit(before?.rateLimit ?? null, input.rateLimit);
     const unlimited = { rateLimit: null, webhooksMax: null, workerPool: "default" };
     const empty = { name: id, ...unlimited, notificationTargets: [], createdAt: now() };
-    const tenant: Tenant = { ...empty, ...before, ...input, id, updatedAt: now() };
+    const tenant: Tenant = { ...empty, ...before, ...input, rateLimit, id, updatedAt: now() };
     tenants.set(id, tenant);
     return tenant;
   };
@@ -66,7 +74,7 @@ export function createApiKeys(options: {
         throw new InvalidRequestError("not valid", [{ field: "tenant_id", message: "does not exist" }]);
       }
       const key = `phk_${randomUUID()}`;
-      return { apiKey: add(key, { ...input, tenantId }), key };
+      return { apiKey: add(key, { expiresAt: null, ...input, tenantId }), key };
     },
     list: async (scope) => visible(scope),
     revoke: async (scope, id) => {

@@ -119,7 +119,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
         lastSuccessAt: null,
       };
     },
-    circuit: async (scope, { id, action, durationSeconds }) => {
+    circuit: async (scope, { id, action, durationSeconds = 3_600 }) => {
       const entry = shelf.find(scope, id);
       shelf.changeCircuit(entry, { kind: action, durationSeconds });
       return snapshotCircuit(entry.circuit, shelf.view(entry).policy.circuitBreaker, now());
@@ -127,13 +127,12 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
     secret: async (scope, id) => secretView(scope, id),
     rotateSecret: async (scope, command) => {
       const entry = shelf.find(scope, command.id);
-      if (entry.previous !== null && !command.force)
+      if (entry.previous !== null && command.force !== true)
         throw new PosthornError("rotation_in_progress", "still running");
-      const secret = shelf.newSecret(command.secret);
-      const isGraceful = command.mode === "graceful";
-      entry.previous = isGraceful
-        ? { secret: entry.secret, expiresAt: now() + command.overlapSeconds * 1_000 }
-        : null;
+      const secret = shelf.newSecret(command.secret ?? null);
+      const { mode = "graceful", overlapSeconds = 86_400 } = command;
+      entry.previous =
+        mode === "graceful" ? { secret: entry.secret, expiresAt: now() + overlapSeconds * 1_000 } : null;
       entry.secret = secret;
       return secretView(scope, command.id);
     },
@@ -151,7 +150,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
       return startOperation(world, {
         tenantId: webhook.tenantId,
         kind: "recover",
-        dryRun: command.dryRun,
+        dryRun: command.dryRun === true,
         now: now(),
       });
     },

@@ -1,0 +1,128 @@
+/** What callers may ask of a webhook, of its deliveries, and of many dead letters. */
+import { forceMsMax } from "../circuit-breaker.ts";
+import { priorities } from "../delivery.ts";
+import { failureCategories } from "../outcome.ts";
+import {
+  choice,
+  decimal,
+  flag,
+  id,
+  integer,
+  line,
+  list,
+  nullable,
+  required,
+  text,
+  timeOrDate,
+} from "./field.ts";
+import type { Fields, Group, InputOf } from "./field.ts";
+import { eventTypeField } from "./names.ts";
+import { secretField } from "./webhook.ts";
+
+export const circuitActionFields = {
+  action: required(choice(["reset", "force_open", "force_close"])),
+  durationSeconds: integer({
+    min: 1,
+    max: forceMsMax / 1_000,
+    default: 3_600,
+    doc: "How long it is forced, with the two that force.",
+  }),
+} satisfies Fields;
+
+export const rotateFields = {
+  mode: choice(["graceful", "revoke"], {
+    default: "graceful",
+    doc: "`graceful` signs with both for a while; `revoke` drops the old one at once.",
+  }),
+  overlapSeconds: integer({ min: 1, max: 7 * 86_400, default: 86_400, doc: "How long both are used." }),
+  secret: nullable(secretField),
+  force: flag({ doc: "Also while the overlap of an earlier rotation runs." }),
+} satisfies Fields;
+
+export const testFields = { eventType: nullable(eventTypeField) } satisfies Fields;
+
+/** What a receiver may report; the first three are those that the receiver kit tells apart. */
+const incidentKinds = [
+  "bad_signature",
+  "stale_timestamp",
+  "key_reused",
+  "unexpected_source",
+  "leaked_secret",
+  "other",
+] as const;
+
+export const incidentFields = {
+  kind: required(choice(incidentKinds)),
+  detail: required(
+    text({
+      lengthMin: 1,
+      lengthMax: 2_000,
+      doc: "What happened. Leave secrets out: the owner's webhooks receive it.",
+    }),
+  ),
+  messageId: nullable(line({ lengthMin: 1, lengthMax: 255, doc: "`Webhook-ID` of the message." })),
+  occurredAt: nullable(timeOrDate({ doc: "When it happened." })),
+} satisfies Fields;
+
+export const replayFields = {
+  webhookIds: nullable(
+    list(id({ doc: "Id of a webhook." }), {
+      countMax: 1_000,
+      doc: "Deliver to these only; without it to all that now subscribe to the type.",
+    }),
+  ),
+} satisfies Fields;
+
+export const deliveryRetryFields = {
+  priority: nullable(choice(priorities, { doc: "Of the new delivery; as before when left out." })),
+} satisfies Fields;
+
+const filter: Group = { api: "filter" };
+const operationRate: Group = { api: "rate_limit", title: "OperationRate" };
+const filterEntriesMax = 250;
+
+const requestsPerSecond = decimal({
+  min: 0.1,
+  max: 1_000,
+  default: 10,
+  within: operationRate,
+  doc: "How many to start a second.",
+});
+const dryRun = flag({ doc: "Only count." });
+
+/** WDS-112. */
+export const retryBatchFields = {
+  webhookIds: nullable(list(id({ doc: "Id of a webhook." }), { countMax: filterEntriesMax, within: filter })),
+  eventTypes: nullable(list(eventTypeField, { countMax: filterEntriesMax, within: filter })),
+  categories: nullable(
+    list(choice(failureCategories), {
+      countMax: failureCategories.length,
+      within: filter,
+      api: "failure_categories",
+    }),
+  ),
+  from: nullable(timeOrDate({ within: filter, doc: "Made at or after this time." })),
+  to: nullable(timeOrDate({ within: filter, doc: "Made before this time." })),
+  requestsPerSecond,
+  priority: choice(priorities, { default: "normal" }),
+  dryRun,
+} satisfies Fields;
+export type RetryBatchCommand = InputOf<typeof retryBatchFields>;
+
+/** What waits is delivered anyway. */
+const statesRecoverable = ["exhausted", "skipped", "cancelled", "success"] as const;
+
+/** C-46. */
+export const recoverFields = {
+  since: required(timeOrDate({ doc: "Deliveries made at or after this time." })),
+  until: nullable(timeOrDate({ doc: "Deliveries made before this time." })),
+  states: nullable(
+    list(choice(statesRecoverable), {
+      countMax: statesRecoverable.length,
+      api: "statuses",
+      doc: "Defaults to exhausted and skipped.",
+    }),
+  ),
+  requestsPerSecond: nullable(requestsPerSecond),
+  dryRun,
+} satisfies Fields;

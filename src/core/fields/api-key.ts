@@ -1,0 +1,29 @@
+import { choice, id, line, nullable, required, time } from "./field.ts";
+import type { Fields, InputOf } from "./field.ts";
+import { tenantIdField } from "./names.ts";
+
+/** What a key may do: `read` looks, `publish` publishes, `manage` does both and edits, `admin` does all for all tenants. */
+export const apiKeyRoles = ["admin", "manage", "publish", "read"] as const;
+
+export const apiKeyFields = {
+  name: required(line({ lengthMin: 1, lengthMax: 255, doc: "What it is for.", examples: ["shop backend"] })),
+  role: required(
+    choice(apiKeyRoles, {
+      doc: "`publish` only publishes, `read` only reads, `manage` does both and changes webhooks; `admin` is for all tenants.",
+    }),
+  ),
+  tenantId: nullable(tenantIdField),
+  expiresAt: nullable(time({ doc: "Refused from then on; absent or null for never." })),
+} satisfies Fields;
+export type ApiKeyInput = InputOf<typeof apiKeyFields>;
+
+/** Never the hash. */
+export const apiKeyShown = {
+  id: id({ doc: "Id of the key." }),
+  name: apiKeyFields.name,
+  role: apiKeyFields.role,
+  tenantId: apiKeyFields.tenantId,
+  hint: line({ lengthMax: 4, doc: "The last four characters." }),
+  createdAt: time({ doc: "When it was made." }),
+  expiresAt: apiKeyFields.expiresAt,
+} satisfies Fields;

@@ -1,0 +1,285 @@
+/**
+ * What callers may set, described once. The schemas of the API, the judgement of the services, the names between API and
+ * library, the options of the command line and their texts are all derived from these descriptions.
+ */
+
+/** What the values of a field are, within which bounds. */
+export type Kind =
+  | TextKind
+  | NumberKind
+  | { readonly is: "choice"; readonly values: readonly string[] }
+  | { readonly is: "flag" }
+  | { readonly is: "id" }
+  /** Unix milliseconds in the library, RFC 3339 in the API; `takesDates` also takes a date for its start in UTC. */
+  | { readonly is: "time"; readonly takesDates: boolean }
+  | ListKind
+  | ObjectKind
+  /** Judged by core/egress/url-policy.ts. */
+  | { readonly is: "url"; readonly lengthMax: number }
+  /** Names and values, judged by core/request-headers.ts. */
+  | { readonly is: "headers"; readonly countMax: number; readonly valueLengthMax: number }
+  /** Any JSON object. */
+  | { readonly is: "document"; readonly bytesMax: number | null }
+  /** JSON Schema, judged by its compiler. */
+  | { readonly is: "schema" };
+
+export interface TextKind {
+  readonly is: "text";
+  readonly lengthMin: number;
+  readonly lengthMax: number;
+  /** For the flag `u` of regular expressions. */
+  readonly pattern: string;
+  /** The pattern in words, after "must be". */
+  readonly rule: string;
+}
+
+export interface NumberKind {
+  readonly is: "number";
+  readonly min: number;
+  readonly max: number;
+  readonly whole: boolean;
+}
+
+export interface ListKind {
+  readonly is: "list";
+  readonly item: Kind;
+  readonly itemExample: unknown;
+  readonly countMin: number;
+  readonly countMax: number;
+  /** No item twice. */
+  readonly isSet: boolean;
+  readonly bytesMax: number | null;
+}
+
+export interface ObjectKind {
+  readonly is: "object";
+  /** Its name among the components of the OpenAPI document. */
+  readonly title: string | null;
+  readonly fields: Fields;
+  /** A text stands for an object with this one member. */
+  readonly shorthand: string | null;
+}
+
+declare const valueType: unique symbol;
+
+/** One field; `Value` is what the library takes for it. */
+export interface Field<Value = unknown> {
+  readonly kind: Kind;
+  /** Its name in the API, where that is not its name in the library in snake_case. */
+  readonly api: string | null;
+  /** The object of the API that it stands in; the library has it beside the others. */
+  readonly within: Group | null;
+  readonly isNullable: boolean;
+  readonly isRequired: boolean;
+  /** Optional all the same where a resource is changed: what is absent keeps its value. */
+  readonly isRequiredToCreate: boolean;
+  readonly isOnlyForCreation: boolean;
+  /** What holds when it is left out; undefined where that depends on something else. */
+  readonly default: unknown;
+  /** A sentence or two for documents and help. */
+  readonly doc: string | null;
+  readonly examples: readonly unknown[];
+  readonly [valueType]?: Value;
+}
+
+export interface Group {
+  readonly api: string;
+  readonly title?: string;
+  readonly doc?: string;
+  /** Whoever gives it gives all its members. */
+  readonly isComplete?: boolean;
+}
+
+/** By their names in the library. */
+export type Fields = Readonly<Record<string, Field>>;
+
+type RequiredField<Value> = Field<Value> & { readonly isRequired: true };
+type RequiredNames<F extends Fields> = {
+  [Name in keyof F]: F[Name] extends { readonly isRequired: true } ? Name : never;
+}[keyof F];
+type ValueOf<F extends Field> = F extends Field<infer Value> ? Value : never;
+type Flat<T> = { [Name in keyof T]: T[Name] };
+
+/** What a caller of the library gives. */
+export type InputOf<F extends Fields> = Flat<
+  { readonly [Name in RequiredNames<F>]: ValueOf<F[Name]> } & {
+    readonly [Name in Exclude<keyof F, RequiredNames<F>>]?: ValueOf<F[Name]>;
+  }
+>;
+
+/** What every field may say beside its kind. */
+export interface Notes<Value> {
+  readonly api?: string;
+  readonly within?: Group;
+  readonly default?: Value;
+  readonly doc?: string;
+  readonly examples?: readonly unknown[];
+}
+
+function field<Value>(kind: Kind, notes: Notes<Value>): Field<Value> {
+  return {
+    kind,
+    api: notes.api ?? null,
+    within: notes.within ?? null,
+    isNullable: false,
+    isRequired: false,
+    isRequiredToCreate: false,
+    isOnlyForCreation: false,
+    default: notes.default,
+    doc: notes.doc ?? null,
+    examples: notes.examples ?? [],
+  };
+}
+
+interface Lengths {
+  readonly lengthMin?: number;
+  readonly lengthMax: number;
+}
+
+/** One line. */
+export function line(bounds: Lengths & Notes<string>): Field<string> {
+  const { lengthMin = 0, lengthMax } = bounds;
+  const pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
+  return field(
+    { is: "text", lengthMin, lengthMax, pattern, rule: "text without control characters" },
+    bounds,
+  );
+}
+
+/** Several lines. */
+export function text(bounds: Lengths & Notes<string>): Field<string> {
+  const { lengthMin = 0, lengthMax } = bounds;
+  const pattern = "^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*$";
+  const rule = "text without control characters other than line breaks and tabs";
+  return field({ is: "text", lengthMin, lengthMax, pattern, rule }, bounds);
+}
+
+/** Text of a form of its own; `rule` says it in words, after "must be". */
+export function word(form: Lengths & Notes<string> & Pick<TextKind, "pattern" | "rule">): Field<string> {
+  const { lengthMin = 1, lengthMax, pattern, rule } = form;
+  return field({ is: "text", lengthMin, lengthMax, pattern, rule }, form);
+}
+
+interface Range {
+  readonly min: number;
+  readonly max: number;
+}
+
+export function integer(range: Range & Notes<number>): Field<number> {
+  return field({ is: "number", min: range.min, max: range.max, whole: true }, range);
+}
+
+export function decimal(range: Range & Notes<number>): Field<number> {
+  return field({ is: "number", min: range.min, max: range.max, whole: false }, range);
+}
+
+export function choice<const Value extends string>(
+  values: readonly Value[],
+  notes: Notes<Value> = {},
+): Field<Value> {
+  return field({ is: "choice", values }, notes);
+}
+
+export function flag(notes: Notes<boolean> = {}): Field<boolean> {
+  return field({ is: "flag" }, notes);
+}
+
+export function time(notes: Notes<number>): Field<number> {
+  return field({ is: "time", takesDates: false }, notes);
+}
+
+/** Where a date alone is handy (WDS-109). */
+export function timeOrDate(notes: Notes<number>): Field<number> {
+  return field({ is: "time", takesDates: true }, notes);
+}
+
+/** A UUID. */
+export function id(notes: Notes<string> = {}): Field<string> {
+  return field({ is: "id" }, notes);
+}
+
+interface Counts {
+  readonly countMin?: number;
+  readonly countMax: number;
+  readonly isSet?: boolean;
+  readonly bytesMax?: number;
+}
+
+export function list<Value>(
+  item: Field<Value>,
+  bounds: Counts & Notes<readonly Value[]>,
+): Field<readonly Value[]> {
+  const { countMin = 1, countMax, isSet = false, bytesMax = null } = bounds;
+  const [itemExample] = item.examples;
+  return field({ is: "list", item: item.kind, itemExample, countMin, countMax, isSet, bytesMax }, bounds);
+}
+
+export function object<F extends Fields>(
+  fields: F,
+  notes: Notes<InputOf<F>> & { readonly title?: string } = {},
+): Field<InputOf<F>> {
+  return field({ is: "object", fields, title: notes.title ?? null, shorthand: null }, notes);
+}
+
+/** An object, or the text of one of its members for an object with this one alone. */
+export function objectOrText<F extends Fields, Name extends keyof F & string>(
+  fields: F,
+  notes: Notes<InputOf<F>> & { readonly shorthand: Name },
+): Field<InputOf<F> | ValueOf<F[Name]>> {
+  return field({ is: "object", fields, title: null, shorthand: notes.shorthand }, notes as object);
+}
+
+export function url(bounds: { readonly lengthMax: number } & Notes<string>): Field<string> {
+  return field({ is: "url", lengthMax: bounds.lengthMax }, bounds);
+}
+
+export function headers(
+  bounds: { readonly countMax: number; readonly valueLengthMax: number } & Notes<never>,
+): Field<Readonly<Record<string, string>>> {
+  const { countMax, valueLengthMax } = bounds;
+  return field({ is: "headers", countMax, valueLengthMax }, bounds);
+}
+
+export function document(
+  notes: Notes<never> & { readonly bytesMax?: number } = {},
+): Field<Readonly<Record<string, unknown>>> {
+  return field({ is: "document", bytesMax: notes.bytesMax ?? null }, notes);
+}
+
+export function jsonSchema(notes: Notes<unknown>): Field {
+  return field({ is: "schema" }, notes);
+}
+
+/** Null goes back to the default. */
+export function nullable<Value>(one: Field<Value>): Field<Value | null> {
+  return { ...(one as Field<never>), isNullable: true };
+}
+
+export function required<Value>(one: Field<Value>): RequiredField<Value> {
+  return { ...(one as Field<never>), isRequired: true };
+}
+
+export function requiredToCreate<Value>(one: Field<Value>): Field<Value> {
+  return { ...one, isRequiredToCreate: true };
+}
+
+/** Never changed afterwards, or changed by other means. */
+export function onlyForCreation<Value>(one: Field<Value>): Field<Value> {
+  return { ...one, isOnlyForCreation: true };
+}
+
+/** Of a field that says what holds when it is left out. */
+export function defaultOf<Value>(one: Field<Value>): NonNullable<Value> {
+  return one.default as NonNullable<Value>;
+}
+
+/** Its own name in the API, without the object around it. */
+export function apiName(name: string, { api }: Pick<Field, "api">): string {
+  return api ?? name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** Its path in a body of the API. */
+export function apiPath(name: string, one: Pick<Field, "api" | "within">): string {
+  const own = apiName(name, one);
+  return one.within === null ? own : `${one.within.api}.${own}`;
+}

@@ -1,0 +1,130 @@
+import type { FieldError } from "../errors.ts";
+import { isUuid } from "../uuid.ts";
+import { isRecord, jsonBytes } from "../plain-record.ts";
+import { apiPath } from "./field.ts";
+import type { Field, Fields, Kind, ListKind, NumberKind, ObjectKind, TextKind } from "./field.ts";
+
+/** A value, and how the API calls the place it stands in. */
+interface Placed {
+  readonly path: string;
+  readonly value: unknown;
+}
+
+/**
+ * Everything that contradicts the description of a field. URLs, headers and schemas are judged by rules of their own;
+ * here they only have the right type. Values never appear in messages.
+ */
+export function judgeField(field: Field, { path, value }: Placed): readonly FieldError[] {
+  if (value === null && field.isNullable) return [];
+  const found = judge(field.kind, { path, value });
+  if (!field.isNullable) return found;
+  return found.map(({ field: at, message }) => ({
+    field: at,
+    message: at === path ? `${message}, or null` : message,
+  }));
+}
+
+/** The same for all members of an object; unknown ones are not looked at. */
+function judgeMembers(
+  fields: Fields,
+  given: { readonly path: string; readonly value: Readonly<Record<string, unknown>> },
+): readonly FieldError[] {
+  return Object.entries(fields).flatMap(([name, field]) => {
+    const own = apiPath(name, field);
+    const path = given.path === "" ? own : `${given.path}.${own}`;
+    const value = given.value[name];
+    if (value !== undefined) return judgeField(field, { path, value });
+    return field.isRequired ? [{ field: path, message: "is required" }] : [];
+  });
+}
+
+function judge(kind: Kind, { path, value }: Placed): readonly FieldError[] {
+  if (kind.is === "list") return judgeList(kind, { path, value });
+  if (kind.is === "object") return judgeObject(kind, { path, value });
+  const message = problemOf(kind, value);
+  return message === null ? [] : [{ field: path, message }];
+}
+
+function problemOf(kind: Exclude<Kind, ListKind | ObjectKind>, value: unknown): string | null {
+  switch (kind.is) {
+    case "text":
+      return textProblem(kind, value);
+    case "number":
+      return numberProblem(kind, value);
+    case "choice":
+      return kind.values.includes(value as string) ? null : `must be one of ${kind.values.join(", ")}`;
+    case "flag":
+      return typeof value === "boolean" ? null : "must be true or false";
+    case "time":
+      return Number.isInteger(value) && Math.abs(Number(value)) <= timeMax
+        ? null
+        : "must be a time in Unix milliseconds";
+    case "id":
+      return typeof value === "string" && isUuid(value) ? null : `must be an id such as ${exampleId}`;
+    case "url":
+      return typeof value === "string" ? null : "must be a text";
+    case "headers":
+      return isRecord(value) ? null : "must be an object of names and values";
+    case "schema":
+      return typeof value === "boolean" || isRecord(value) ? null : "must be a JSON Schema";
+    default:
+      return documentProblem(kind.bytesMax, value);
+  }
+}
+
+const exampleId = "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c";
+/** What a `Date` can hold. */
+const timeMax = 8.64e15;
+
+const patterns = new Map<string, RegExp>();
+
+function textProblem({ lengthMin, lengthMax, pattern, rule }: TextKind, value: unknown): string | null {
+  const isText = typeof value === "string";
+  const length = isText ? lengthOf(value, lengthMax) : 0;
+  let compiled = patterns.get(pattern);
+  if (compiled === undefined) patterns.set(pattern, (compiled = new RegExp(pattern, "u")));
+  if (isText && length >= lengthMin && length <= lengthMax && compiled.test(value)) return null;
+  return `must be ${rule}, of ${lengthMin} to ${lengthMax} characters`;
+}
+
+/** Characters as JSON Schema counts them: a surrogate pair is one. Not counted where it is too long in any case. */
+function lengthOf(value: string, lengthMax: number): number {
+  return value.length > 2 * lengthMax ? Infinity : Array.from(value).length;
+}
+
+function numberProblem({ min, max, whole }: NumberKind, value: unknown): string | null {
+  const isFitting = typeof value === "number" && value >= min && value <= max;
+  if (isFitting && (!whole || Number.isInteger(value))) return null;
+  return `must be a ${whole ? "whole " : ""}number from ${min} to ${max}`;
+}
+
+function documentProblem(bytesMax: number | null, value: unknown): string | null {
+  if (bytesMax === null) return isRecord(value) ? null : "must be an object";
+  if (isRecord(value) && (jsonBytes(value) ?? Infinity) <= bytesMax) return null;
+  return `must be an object of at most ${bytesMax} bytes as JSON`;
+}
+
+function judgeList(kind: ListKind, { path, value }: Placed): readonly FieldError[] {
+  const { item, countMin, countMax, isSet, bytesMax } = kind;
+  if (!Array.isArray(value) || value.length < countMin || value.length > countMax) {
+    return [{ field: path, message: `must be a list of ${countMin} to ${countMax} items` }];
+  }
+  if (bytesMax !== null && (jsonBytes(value) ?? Infinity) > bytesMax) {
+    return [{ field: path, message: `must have at most ${bytesMax} bytes as JSON` }];
+  }
+  const seen = new Set<unknown>();
+  // Not flatMap, which would step over the holes of a sparse array.
+  return Array.from(value, (one: unknown, index): readonly FieldError[] => {
+    const field = `${path}[${index}]`;
+    if (isSet && seen.has(one)) return [{ field, message: "is listed twice" }];
+    seen.add(one);
+    return judge(item, { path: field, value: one });
+  }).flat();
+}
+
+function judgeObject({ fields, shorthand }: ObjectKind, { path, value }: Placed): readonly FieldError[] {
+  const named = shorthand === null ? undefined : fields[shorthand];
+  if (named !== undefined && typeof value === "string") return judgeField(named, { path, value });
+  if (!isRecord(value)) return [{ field: path, message: "must be an object" }];
+  return judgeMembers(fields, { path, value });
+}

@@ -1,0 +1,36 @@
+/** Names that several resources use. */
+import { eventTypeLengthMax, eventTypeNamePattern, eventTypePatternPattern } from "../event-type.ts";
+import { word } from "./field.ts";
+
+const shortName = {
+  lengthMax: 63,
+  pattern: "^[a-z0-9][a-z0-9_-]*$",
+  rule: "a name of a-z, 0-9, _ and -, beginning with a letter or digit",
+};
+
+export const tenantIdField = word({
+  ...shortName,
+  doc: "Tenant. Keys of a tenant need not give it.",
+  examples: ["default"],
+});
+
+export const workerPoolField = word({
+  ...shortName,
+  doc: "The workers that serve this tenant; `default` unless given others.",
+});
+
+export const eventTypeField = word({
+  lengthMax: eventTypeLengthMax,
+  pattern: eventTypeNamePattern,
+  rule: "words of letters, digits and _, joined by dots, such as order.completed",
+  doc: "Name of the event type.",
+  examples: ["order.completed"],
+});
+
+/** What a webhook subscribes to. */
+export const eventPatternField = word({
+  lengthMax: eventTypeLengthMax,
+  pattern: eventTypePatternPattern,
+  rule: "an event type, a prefix ending in .*, or *",
+  examples: ["order.*"],
+});

@@ -1,0 +1,77 @@
+/** What a webhook shows to its receiver beside signatures. Every secret is write-only. */
+import { urlLengthMax } from "../egress/url-policy.ts";
+import { customHeaderLimits } from "../request-headers.ts";
+import { choice, headers, line, nullable, object, required, text, url, word } from "./field.ts";
+import type { Fields, InputOf } from "./field.ts";
+
+const pem = (doc: string) => required(text({ lengthMin: 1, lengthMax: 16_384, doc }));
+
+const clientCertificateFields = {
+  certificatePem: pem("The certificate and its chain, in PEM."),
+  privateKeyPem: pem("Its private key, in PEM and without a passphrase; never shown."),
+} satisfies Fields;
+export type ClientCertificateInput = InputOf<typeof clientCertificateFields>;
+
+const tokenRequestText = { lengthMin: 1, lengthMax: 1_024 };
+
+/** OAuth 2.0 client credentials (RFC 6749, 4.4). */
+const oauth2Fields = {
+  tokenUrl: url({ lengthMax: urlLengthMax, doc: "Judged like the webhook's own URL." }),
+  clientId: line({ lengthMin: 1, lengthMax: 512 }),
+  clientSecret: line({
+    lengthMin: 1,
+    lengthMax: 2_048,
+    doc: "Never shown. Needed with the first client, and with a new token_url.",
+  }),
+  scope: nullable(line(tokenRequestText)),
+  audience: nullable(line(tokenRequestText)),
+  authentication: choice(["basic", "body"], {
+    default: "basic",
+    doc: "How the client names itself to the token URL.",
+  }),
+} satisfies Fields;
+const { clientSecret: _secret, ...oauth2Shown } = oauth2Fields;
+export { oauth2Shown };
+export type OAuth2Input = InputOf<typeof oauth2Fields>;
+
+export const headerBounds = {
+  countMax: customHeaderLimits.countMax,
+  valueLengthMax: customHeaderLimits.valueBytesMax,
+};
+
+export const credentialFields = {
+  bearerToken: nullable(
+    word({
+      lengthMax: 2_048,
+      // RFC 6750; anything else would not survive the header it travels in.
+      pattern: "^[A-Za-z0-9\\-._~+\\/]+={0,2}$",
+      rule: "a token of letters, digits and -._~+/",
+      doc: "Sent as `Authorization: Bearer`; kept encrypted and never shown.",
+    }),
+  ),
+  bearerTokenIn: nullable(
+    choice(["header", "query"], {
+      doc: "`query` sends the token as `access_token` of the URL, for receivers that take no header.",
+    }),
+  ),
+  credentialHeaders: nullable(
+    headers({
+      ...headerBounds,
+      doc: "Like `headers`, but secret: kept encrypted, of which answers show the names alone.",
+      examples: [{ "X-Api-Key": "…" }],
+    }),
+  ),
+  clientCertificate: nullable(
+    object(clientCertificateFields, {
+      title: "ClientCertificateInput",
+      doc: "For mutual TLS; both change together.",
+    }),
+  ),
+  oauth2: nullable(
+    object(oauth2Fields, {
+      title: "OAuth2ClientInput",
+      doc: "Client credentials (RFC 6749, 4.4) that get a bearer token for each delivery.",
+      examples: [{ token_url: "https://auth.example.com/token", client_id: "posthorn", client_secret: "…" }],
+    }),
+  ),
+} satisfies Fields;
