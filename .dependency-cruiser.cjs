@@ -12,11 +12,12 @@ const MAY_IMPORT = {
   receiver: ["core"],
   api: ["engine", "ports", "core"],
   gateway: ["receiver", "engine", "core"],
-  doctor: ["receiver", "engine", "ports", "core"],
+  check: ["receiver", "engine", "ports", "core"],
+  pages: ["check", "config", "core"],
   config: ["core"],
   // The composition root: the only place that names a concrete adapter.
   app: ["adapters", "api", "gateway", "receiver", "engine", "config", "ports", "core"],
-  cli: ["app", "config", "doctor", "receiver", "core"],
+  cli: ["app", "check", "config", "pages", "receiver", "core"],
 };
 
 const direction = Object.entries(MAY_IMPORT).map(([part, others]) => ({
@@ -123,7 +124,7 @@ module.exports = {
     onlyIn("redis", "adapters/shared-state/redis", npm("redis|@redis/[^/]+")),
     onlyIn("undici", "adapters/transport", npm("undici")),
     onlyIn("fastify", "api", npm("fastify|@fastify/[^/]+|fastify-plugin")),
-    onlyIn("commander", "cli", npm("commander")),
+    onlyIn("commander", "cli|pages", npm("commander")),
     {
       name: "no-development-packages",
       comment: "what is published imports only what package.json lists under dependencies",

@@ -126,7 +126,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-29",
     change: "a bare key may hold anything",
-    file: "src/core/idempotency-key.ts",
+    file: "src/core/http/idempotency-key.ts",
     find: "/^[A-Za-z0-9._~:/+=-]+$/.test(text)",
     replace: "text.length > 0",
     test: api,

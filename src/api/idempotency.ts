@@ -4,8 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { PosthornError } from "../core/errors.ts";
-import { parseKeyHeader } from "../core/idempotency-key.ts";
-import type { KeyMalformedReason } from "../core/idempotency-key.ts";
+import { parseKeyHeader } from "../core/http/idempotency-key.ts";
+import type { KeyMalformedReason } from "../core/http/idempotency-key.ts";
 import { SecretUnreadableError } from "../ports/secret-box.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
 import type { ClaimedKey } from "../ports/store/idempotency.ts";

@@ -1,5 +1,5 @@
 /** Errors as RFC 9457 problem details. */
-import { idempotencyProblems } from "../core/idempotency-key.ts";
+import { idempotencyProblems } from "../core/http/idempotency-key.ts";
 import {
   DuplicateEventError,
   errorTable,

@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
-import { type DigestKeyHolder, loadDigestKey } from "../adapters/system/digest-key.ts";
-import { readOrCreateKeyFile } from "../adapters/system/key-file.ts";
-import { loadMasterKeyFile, parseMasterKey } from "../adapters/system/master-key.ts";
-import { createKeyRing, createSecretBox } from "../adapters/system/secret-box.ts";
+import { type DigestKeyHolder, loadDigestKey } from "../adapters/keys/digest-key.ts";
+import { readOrCreateKeyFile } from "../adapters/keys/key-file.ts";
+import { loadMasterKeyFile, parseMasterKey } from "../adapters/keys/master-key.ts";
+import { createKeyRing, createSecretBox } from "../adapters/keys/secret-box.ts";
 import type { Settings } from "../config/options.ts";
 import type { Random } from "../ports/random.ts";
 import type { SecretBox } from "../ports/secret-box.ts";

@@ -1,8 +1,8 @@
 import { openPostgresStore, type PostgresStoreOptions } from "../adapters/store/postgres/open.ts";
 import { openSqliteStore } from "../adapters/store/sqlite/open.ts";
 import { systemClock } from "../adapters/system/clock.ts";
-import { createDigestKeyFile, type DigestKeyHolder } from "../adapters/system/digest-key.ts";
-import { masterKeyId } from "../adapters/system/secret-box.ts";
+import { createDigestKeyFile, type DigestKeyHolder } from "../adapters/keys/digest-key.ts";
+import { masterKeyId } from "../adapters/keys/secret-box.ts";
 import type { Settings } from "../config/options.ts";
 import type { Store } from "../ports/store.ts";
 import type { DataFolder } from "./data-folder.ts";

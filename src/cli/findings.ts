@@ -1,4 +1,4 @@
-import type { Finding, FindingState } from "../doctor/finding.ts";
+import type { Finding, FindingState } from "../check/finding.ts";
 import { cellText, printTable } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 

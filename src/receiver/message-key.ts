@@ -1,4 +1,4 @@
-import { isIdempotencyKey, parseKeyHeader } from "../core/idempotency-key.ts";
+import { isIdempotencyKey, parseKeyHeader } from "../core/http/idempotency-key.ts";
 import type { ReceivedMessage } from "./message.ts";
 import { canonicalPathOf } from "./message-url.ts";
 import { ReceiverError } from "./receiver-error.ts";

@@ -1,4 +1,4 @@
-import { idempotencyProblems } from "../core/idempotency-key.ts";
+import { idempotencyProblems } from "../core/http/idempotency-key.ts";
 
 /**
  * Everything that can go wrong, with its stable code. Most are answered to the sender as problem details (RFC 9457);

@@ -11,7 +11,7 @@ import { problemAnswer, type AnswerStyle, type ReceiverAnswer } from "./receiver
 import { ReceiverError } from "./receiver-error.ts";
 import { resolveOptions, type ReceiverOptions, type ResolvedOptions } from "./receiver-options.ts";
 import { runHandler } from "./run-handler.ts";
-import { idempotencyProblems } from "../core/idempotency-key.ts";
+import { idempotencyProblems } from "../core/http/idempotency-key.ts";
 import { authenticate } from "./authenticate.ts";
 import type { SecurityIncident } from "./security-incident.ts";
 import { verifiedMessage, type MessageFacts } from "./verified-message.ts";

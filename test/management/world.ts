@@ -10,7 +10,7 @@ import { createSchemaCompiler } from "../../src/adapters/schema/ajv/schema-compi
 import { openSqliteStore } from "../../src/adapters/store/sqlite/open.ts";
 import { systemClock } from "../../src/adapters/system/clock.ts";
 import { createSystemRandom } from "../../src/adapters/system/random.ts";
-import { createKeyRing, createSecretBox } from "../../src/adapters/system/secret-box.ts";
+import { createKeyRing, createSecretBox } from "../../src/adapters/keys/secret-box.ts";
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { hashApiKey } from "../../src/engine/management/api-key-service.ts";

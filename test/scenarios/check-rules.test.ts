@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { standard } from "../../src/core/profiles/standard.ts";
-import type { Rule } from "../../src/doctor/finding.ts";
-import type { Bench } from "../../src/doctor/receiver/check.ts";
-import { receiverChecks } from "../../src/doctor/receiver/check-receiver.ts";
-import { SampleMessages } from "../../src/doctor/receiver/messages.ts";
-import { senderRules } from "../../src/doctor/sender/check-sender.ts";
+import type { Rule } from "../../src/check/finding.ts";
+import type { Bench } from "../../src/check/receiver/check.ts";
+import { receiverChecks } from "../../src/check/receiver/check-receiver.ts";
+import { SampleMessages } from "../../src/check/receiver/messages.ts";
+import { senderRules } from "../../src/check/sender/check-sender.ts";
 import { cewRows } from "../requirements/cew.ts";
 import { edsRows } from "../requirements/eds.ts";
 import { idkRows } from "../requirements/idk.ts";

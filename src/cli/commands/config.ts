@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { configurationPage, describeSettings } from "../../config/describe.ts";
-import { checkPage } from "../check-page.ts";
-import { profilesPage } from "../profiles-page/page.ts";
-import { commandReference } from "../reference.ts";
+import { checkPage } from "../../pages/check-page.ts";
+import { profilesPage } from "../../pages/profiles-page/page.ts";
+import { commandReference } from "../../pages/reference.ts";
 import type { Invocation } from "../invocation.ts";
 import { addSettingsOptions, resolveFor, settingsProblem } from "../settings-options.ts";
 import { printTable } from "../table.ts";

@@ -1,6 +1,6 @@
 import type { Profile } from "../../core/profile.ts";
 import { signatureSchemeNames } from "../../core/profile.ts";
-import { verifierFor } from "../../doctor/sender/verifier.ts";
+import { verifierFor } from "../../check/sender/verifier.ts";
 import type { MessageVerifier, Verification } from "../../receiver/message.ts";
 import { ReceiverError } from "../../receiver/receiver-error.ts";
 import { anyOf } from "../../receiver/schemes/any-of.ts";

@@ -16,7 +16,7 @@ export type Kind =
   | ObjectKind
   /** Judged by core/egress/url-policy.ts. */
   | { readonly is: "url"; readonly lengthMax: number }
-  /** Names and values, judged by core/request-headers.ts. */
+  /** Names and values, judged by core/http/request-headers.ts. */
   | { readonly is: "headers"; readonly countMax: number; readonly valueLengthMax: number }
   /** Any JSON object. */
   | { readonly is: "document"; readonly bytesMax: number | null }

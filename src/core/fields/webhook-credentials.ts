@@ -1,6 +1,6 @@
 /** What a webhook shows to its receiver beside signatures. Every secret is write-only. */
 import { urlLengthMax } from "../egress/url-policy.ts";
-import { customHeaderLimits } from "../request-headers.ts";
+import { customHeaderLimits } from "../http/request-headers.ts";
 import { choice, headers, line, nullable, object, required, text, url, word } from "./field.ts";
 import type { Fields, InputOf } from "./field.ts";
 

@@ -1,5 +1,5 @@
 /** Reading `Content-Digest` (RFC 9530). Computing a digest is left to whoever has a hash function at hand. */
-import { parseDictionary } from "../structured-fields/parse.ts";
+import { parseDictionary } from "../http/structured-fields/parse.ts";
 
 /** The algorithms that are fit for use; the registry's others are broken or not meant against attackers. */
 export type DigestAlgorithm = "sha-256" | "sha-512";

@@ -1,5 +1,5 @@
 /** Values of derived components (RFC 9421, 2.2). */
-import type { Parameters } from "../structured-fields/values.ts";
+import type { Parameters } from "../http/structured-fields/values.ts";
 import type { SignedMessage } from "./signed-message.ts";
 
 /** The value of a component such as `@method`; null when the message has none or the component is not supported. */

@@ -1,13 +1,13 @@
 /** Values of fields in a signature base (RFC 9421, 2.1). */
 import { encodeBase64 } from "../base64.ts";
-import { type Parsed, parseDictionary, parseItem, parseList } from "../structured-fields/parse.ts";
+import { type Parsed, parseDictionary, parseItem, parseList } from "../http/structured-fields/parse.ts";
 import {
   serializeDictionary,
   serializeItem,
   serializeList,
   serializeMember,
-} from "../structured-fields/serialize.ts";
-import type { Parameters } from "../structured-fields/values.ts";
+} from "../http/structured-fields/serialize.ts";
+import type { Parameters } from "../http/structured-fields/values.ts";
 import type { SignedMessage, StructuredFieldType } from "./signed-message.ts";
 
 const knownTypes: Readonly<Record<string, StructuredFieldType>> = {

@@ -13,7 +13,7 @@
  */
 import { Buffer } from "node:buffer";
 import { sign as signEd25519 } from "node:crypto";
-import { serializeString } from "../structured-fields/serialize.ts";
+import { serializeString } from "../http/structured-fields/serialize.ts";
 import { contentDigest } from "./content-digest.ts";
 import { type Content, contentBytes, placeContent, prepareMac } from "./signed-content.ts";
 import { type AsymmetricKey, privateKeyObject, publicKeyJwk, type SymmetricKey } from "./signing-key.ts";

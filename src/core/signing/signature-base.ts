@@ -6,7 +6,7 @@
  * `key`, `bs` and `tr`. Not supported is `req`, which binds a response to its request: we sign requests. A component
  * that is not supported or not there makes the base unavailable, and so the signature invalid.
  */
-import type { Item } from "../structured-fields/values.ts";
+import type { Item } from "../http/structured-fields/values.ts";
 import { derivedValue } from "./derived-component.ts";
 import { fieldValue } from "./field-component.ts";
 import { type SignatureInput, signatureParams } from "./signature-input.ts";

@@ -1,7 +1,7 @@
 /** `Signature-Input` and `Signature` of RFC 9421, as data. */
-import { parseDictionary } from "../structured-fields/parse.ts";
-import { serializeItem, serializeParameters } from "../structured-fields/serialize.ts";
-import type { BareItem, InnerList } from "../structured-fields/values.ts";
+import { parseDictionary } from "../http/structured-fields/parse.ts";
+import { serializeItem, serializeParameters } from "../http/structured-fields/serialize.ts";
+import type { BareItem, InnerList } from "../http/structured-fields/values.ts";
 
 /** What one signature covers, and how. Parameters are null when absent; times are Unix seconds. */
 export interface SignatureInput {

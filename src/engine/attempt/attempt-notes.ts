@@ -1,5 +1,5 @@
 import type { AttemptNotes, DeliveryProgress, DeliveryWait, RetryAfterNote } from "../../core/delivery.ts";
-import type { RetryAfter } from "../../core/retry-after.ts";
+import type { RetryAfter } from "../../core/http/retry-after.ts";
 import type { Flight } from "../dispatch/flight.ts";
 
 export interface NotedAnswer {

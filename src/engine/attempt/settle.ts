@@ -5,7 +5,7 @@ import { transition } from "../../core/delivery-state.ts";
 import type { DeliveryEvent } from "../../core/delivery-state.ts";
 import { boundedPause, endpointPause, observeExhausted, observeHealth } from "../../core/endpoint-health.ts";
 import type { Verdict } from "../../core/outcome.ts";
-import { parseHttpDate, parseRetryAfter } from "../../core/retry-after.ts";
+import { parseHttpDate, parseRetryAfter } from "../../core/http/retry-after.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";

@@ -1,5 +1,5 @@
 import { judgeUrl, type UrlRules } from "../../core/egress/url-policy.ts";
-import { judgeCredentialHeaders } from "../../core/request-headers.ts";
+import { judgeCredentialHeaders } from "../../core/http/request-headers.ts";
 import type { OAuth2Client } from "../../core/webhook.ts";
 import type { WebhookInput } from "../services.ts";
 import { readClientCertificate } from "./client-certificate.ts";

@@ -1,6 +1,6 @@
 import { judgeUrl, type UrlRules } from "../../core/egress/url-policy.ts";
 import { profiles } from "../../core/profiles/index.ts";
-import { judgeCustomHeaders } from "../../core/request-headers.ts";
+import { judgeCustomHeaders } from "../../core/http/request-headers.ts";
 import { settled } from "../../core/verification/verification-state.ts";
 import { changedAt, type Webhook, webhookDefaults } from "../../core/webhook.ts";
 import type { WebhookInput } from "../services.ts";

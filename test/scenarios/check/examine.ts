@@ -1,7 +1,7 @@
 import { findProfile } from "../../../src/core/profiles/index.ts";
-import type { Finding } from "../../../src/doctor/finding.ts";
-import { checkReceiver } from "../../../src/doctor/receiver/check-receiver.ts";
-import type { ReceiverUnderCheck } from "../../../src/doctor/receiver/messages.ts";
+import type { Finding } from "../../../src/check/finding.ts";
+import { checkReceiver } from "../../../src/check/receiver/check-receiver.ts";
+import type { ReceiverUnderCheck } from "../../../src/check/receiver/messages.ts";
 
 export const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 export const bearerToken = "a-token-of-the-check";

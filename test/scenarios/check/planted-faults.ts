@@ -1,6 +1,6 @@
 /** One mistake each that receivers make, and the rules that have to find it. */
 import { contentDigest } from "../../../src/core/signing/content-digest.ts";
-import type { ReceiverUnderCheck } from "../../../src/doctor/receiver/messages.ts";
+import type { ReceiverUnderCheck } from "../../../src/check/receiver/messages.ts";
 import type { ReceiverAnswer } from "../../../src/receiver/receiver-answer.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import { answerWith } from "./sloppy-receiver.ts";

@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from "node:util";
 import { Terminal } from "../../../src/cli/terminal.ts";
 import type { Invocation } from "../../../src/cli/invocation.ts";
 import { runProgram } from "../../../src/cli/program.ts";
-import { receiverChecks } from "../../../src/doctor/receiver/check-receiver.ts";
+import { receiverChecks } from "../../../src/check/receiver/check-receiver.ts";
 import { nodeHttpListener } from "../../../src/receiver/frameworks/node-http.ts";
 import { listen } from "../../receiver/frameworks.ts";
 import { secret } from "../check/examine.ts";

@@ -1,6 +1,6 @@
 import type { Runner } from "./database.ts";
 
-/** The sealed key of digests, which all processes of a deployment share (see adapters/system/digest-key.ts). */
+/** The sealed key of digests, which all processes of a deployment share (see adapters/keys/digest-key.ts). */
 export interface DigestKeyRow {
   readonly place: string;
   read(): Promise<Uint8Array | null>;

@@ -5,7 +5,7 @@ import * as peer from "structured-headers";
 import { parseDictionary, parseItem, parseList } from "./parse.ts";
 import { serializeDictionary, serializeItem, serializeList } from "./serialize.ts";
 import type { BareItem, Item, Member, Parameters } from "./values.ts";
-import { processorMs } from "../../../test/services/processor-time.ts";
+import { processorMs } from "../../../../test/services/processor-time.ts";
 
 /** The value as the peer has it. */
 function peerBareItem(item: BareItem): peer.BareItem {

@@ -13,7 +13,7 @@ export interface Rule {
 }
 
 /**
- * What a doctor says of one rule: `skipped` could not be tried as it was called, `not_applicable` does not concern this
+ * What a check says of one rule: `skipped` could not be tried as it was called, `not_applicable` does not concern this
  * partner.
  */
 export type FindingState = "passed" | "failed" | "skipped" | "not_applicable";

@@ -1,4 +1,4 @@
-import { decodeBase64 } from "../base64.ts";
+import { decodeBase64 } from "../../base64.ts";
 import type { Scanner } from "./scanner.ts";
 import type { BareItem } from "./values.ts";
 

@@ -1,5 +1,5 @@
 /** Structured Fields as text (RFC 9651 4.1), in the one canonical form. */
-import { encodeBase64 } from "../base64.ts";
+import { encodeBase64 } from "../../base64.ts";
 import type { BareItem, Dictionary, InnerList, Item, List, Member, Parameters } from "./values.ts";
 
 /** A value that has no text. It is a mistake of the program. */

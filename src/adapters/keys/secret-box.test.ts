@@ -8,7 +8,7 @@ import { SecretUnreadableError } from "../../ports/secret-box.ts";
 import { createDigestKeyFile, loadDigestKey } from "./digest-key.ts";
 import { KeyFileError, readOrCreateKeyFile } from "./key-file.ts";
 import { loadMasterKeyFile, parseMasterKey } from "./master-key.ts";
-import { createSystemRandom } from "./random.ts";
+import { createSystemRandom } from "../system/random.ts";
 import { createKeyRing, createSecretBox } from "./secret-box.ts";
 
 const random = createSystemRandom();

@@ -1,6 +1,6 @@
-import type { Rule } from "../doctor/finding.ts";
-import { receiverChecks } from "../doctor/receiver/check-receiver.ts";
-import { senderRules } from "../doctor/sender/check-sender.ts";
+import type { Rule } from "../check/finding.ts";
+import { receiverChecks } from "../check/receiver/check-receiver.ts";
+import { senderRules } from "../check/sender/check-sender.ts";
 
 type ReceiverCheck = (typeof receiverChecks)[number];
 

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { parseKeyHeader } from "../../core/idempotency-key.ts";
+import { parseKeyHeader } from "../../core/http/idempotency-key.ts";
 import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { HeaderValueSource, ProfileHeader } from "../../core/profile.ts";
 import { isSignableMessageId } from "../../core/signing/message-id.ts";
