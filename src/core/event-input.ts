@@ -1,5 +1,7 @@
-import { priorities } from "./delivery.ts";
 import type { FieldError } from "./errors.ts";
+import { eventFields } from "./fields/event.ts";
+import { apiPath } from "./fields/field.ts";
+import { judgeField } from "./fields/judge.ts";
 import type { JsonBounds } from "./json/guard.ts";
 
 /** The fields of a publish that rules apply to; names are those of the API, so that errors can name them. */
@@ -17,8 +19,6 @@ export interface EventFields {
 /** Of `data` and of `metadata`. Their size is bounded by bytes; both are kept as text, so numbers may have any size. */
 export const eventJsonBounds: JsonBounds = { depthMax: 63, valuesMax: 1_000_000, hugeNumbers: "kept" };
 
-const idempotencyKeyLengthMax = 255;
-export const sourceLengthMax = 255;
 export const linksCountMax = 50;
 /** A publisher's clock may run ahead of ours by this much; an event is never later than its message (TS16-47). */
 const timestampAheadMsMax = 60_000;
@@ -38,23 +38,22 @@ export function eventFieldProblems(fields: EventFields, now: number): FieldError
     });
   }
   if (fields.links !== undefined) addLinkProblems(problems, fields.links);
-  if (fields.source !== undefined && !isText(fields.source, sourceLengthMax)) {
-    problems.push({
-      field: "source",
-      message: `must be a text of 1 to ${sourceLengthMax} characters without control characters`,
-    });
-  }
-  if (fields.idempotencyKey !== undefined && !isPrintableAscii(fields.idempotencyKey)) {
-    problems.push({
-      field: "idempotency_key",
-      message: `must be 1 to ${idempotencyKeyLengthMax} printable ASCII characters`,
-    });
-  }
-  if (fields.priority !== undefined && !(priorities as readonly unknown[]).includes(fields.priority)) {
-    problems.push({ field: "priority", message: `must be one of ${priorities.join(", ")}` });
-  }
+  addDescribedProblems(problems, fields);
   if (fields.timestamp !== undefined) addTimestampProblems(problems, fields.timestamp, now);
   return problems;
+}
+
+const described = Object.entries(eventFields).map(([name, field]) => ({
+  name: name as keyof typeof eventFields,
+  field,
+  path: apiPath(name, field),
+}));
+
+function addDescribedProblems(problems: FieldError[], fields: EventFields): void {
+  for (const { name, field, path } of described) {
+    const value = fields[name];
+    if (value !== undefined) problems.push(...judgeField(field, { path, value }));
+  }
 }
 
 /** RFC 3339 date-time to Unix milliseconds; null when it is none. */
@@ -135,12 +134,4 @@ function isEmpty(object: Record<string, unknown>): boolean {
     if (Object.hasOwn(object, name)) return false;
   }
   return true;
-}
-
-function isText(value: unknown, lengthMax: number): boolean {
-  return typeof value === "string" && value.length > 0 && value.length <= lengthMax && !/\p{Cc}/u.test(value);
-}
-
-function isPrintableAscii(value: unknown): boolean {
-  return typeof value === "string" && value.length <= idempotencyKeyLengthMax && /^[\x20-\x7e]+$/.test(value);
 }

@@ -1,7 +1,9 @@
 import { Type } from "typebox";
 import type { Static } from "typebox";
-import { linksCountMax, sourceLengthMax } from "../../core/event-input.ts";
+import { linksCountMax } from "../../core/event-input.ts";
 import { priorities } from "../../core/delivery.ts";
+import type { Priority } from "../../core/delivery.ts";
+import { eventFields } from "../../core/fields/event.ts";
 import { replayFields } from "../../core/fields/actions.ts";
 import { batchEventsMax } from "../context.ts";
 import {
@@ -12,28 +14,18 @@ import {
   id,
   instant,
   instantOrDate,
-  line,
   listOf,
   nullable,
   oneOf,
   pageProperties,
   tenantId,
 } from "./building-blocks.ts";
-import { schemaOf } from "./field-schema.ts";
+import { schemaOf, schemaOfField } from "./field-schema.ts";
 import { problemSchema } from "./problem.ts";
 
-const prioritySchema = oneOf(priorities, {
-  default: "normal",
-  description: "High priority is delivered first when there is a backlog.",
-});
-
-const idempotencyKeySchema = Type.String({
-  pattern: "^[\\x20-\\x7e]{1,255}$",
-  "x-rule": "1 to 255 printable ASCII characters",
-  description:
-    "Within 24 hours the same key with the same event answers as the first time, with `duplicate: true`; with another event it is refused.",
-  examples: ["order-4711-completed"],
-});
+const prioritySchema = Type.Unsafe<Priority>(schemaOfField(eventFields.priority));
+const idempotencyKeySchema = Type.Unsafe<string>(schemaOfField(eventFields.idempotencyKey));
+const sourceSchema = Type.Unsafe<string>(schemaOfField(eventFields.source));
 
 const linkSchema = closed(
   {
@@ -55,13 +47,7 @@ export const eventInputSchema = closed(
       examples: [{ order_id: "4711", total: 19.9 }],
     }),
     tenant_id: Type.Optional(tenantId),
-    source: Type.Optional(
-      line(sourceLengthMax, {
-        minLength: 1,
-        description: "Which application published it.",
-        examples: ["shop"],
-      }),
-    ),
+    source: Type.Optional(sourceSchema),
     timestamp: Type.Optional(instant("When it happened; defaults to now.")),
     idempotency_key: Type.Optional(idempotencyKeySchema),
     priority: Type.Optional(prioritySchema),
@@ -83,9 +69,7 @@ export type EventInput = Static<typeof eventInputSchema>;
 export const rawEventQuerySchema = closed({
   event_type: eventTypeName,
   tenant_id: Type.Optional(tenantId),
-  source: Type.Optional(
-    line(sourceLengthMax, { minLength: 1, description: "Which application published it." }),
-  ),
+  source: Type.Optional(sourceSchema),
   timestamp: Type.Optional(instant("When it happened; defaults to now.")),
   idempotency_key: Type.Optional(idempotencyKeySchema),
   priority: Type.Optional(prioritySchema),

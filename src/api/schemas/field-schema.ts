@@ -207,8 +207,6 @@ function shownKind(kind: Kind): JsonSchema {
       return shownObject(kind.fields);
     case "headers":
       return { type: "object", additionalProperties: { type: "string" } };
-    case "schema":
-      return { type: ["object", "boolean"] };
     default:
       return { type: "object", additionalProperties: true };
   }

@@ -81,13 +81,15 @@ const filter: Group = { api: "filter" };
 const operationRate: Group = { api: "rate_limit", title: "OperationRate" };
 const filterEntriesMax = 250;
 
-const requestsPerSecond = decimal({
-  min: 0.1,
-  max: 1_000,
-  default: 10,
-  within: operationRate,
-  doc: "How many to start a second.",
-});
+const requestsPerSecond = nullable(
+  decimal({
+    min: 0.1,
+    max: 1_000,
+    default: 10,
+    within: operationRate,
+    doc: "How many to start a second.",
+  }),
+);
 const dryRun = flag({ doc: "Only count." });
 
 /** WDS-112. */
@@ -123,6 +125,6 @@ export const recoverFields = {
       doc: "Defaults to exhausted and skipped.",
     }),
   ),
-  requestsPerSecond: nullable(requestsPerSecond),
+  requestsPerSecond,
   dryRun,
 } satisfies Fields;

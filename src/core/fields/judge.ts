@@ -66,7 +66,7 @@ function problemOf(kind: Exclude<Kind, ListKind | ObjectKind>, value: unknown): 
     case "headers":
       return isRecord(value) ? null : "must be an object of names and values";
     case "schema":
-      return typeof value === "boolean" || isRecord(value) ? null : "must be a JSON Schema";
+      return isRecord(value) ? null : "must be a JSON Schema, which is an object";
     default:
       return documentProblem(kind.bytesMax, value);
   }
@@ -78,18 +78,21 @@ const timeMax = 8.64e15;
 
 const patterns = new Map<string, RegExp>();
 
-function textProblem({ lengthMin, lengthMax, pattern, rule }: TextKind, value: unknown): string | null {
+function textProblem(kind: TextKind, value: unknown): string | null {
+  const { lengthMin, lengthMax, pattern, rule } = kind;
   const isText = typeof value === "string";
-  const length = isText ? lengthOf(value, lengthMax) : 0;
+  const length = isText ? lengthOf(value, kind) : 0;
   let compiled = patterns.get(pattern);
   if (compiled === undefined) patterns.set(pattern, (compiled = new RegExp(pattern, "u")));
   if (isText && length >= lengthMin && length <= lengthMax && compiled.test(value)) return null;
   return `must be ${rule}, of ${lengthMin} to ${lengthMax} characters`;
 }
 
-/** Characters as JSON Schema counts them: a surrogate pair is one. Not counted where it is too long in any case. */
-function lengthOf(value: string, lengthMax: number): number {
-  return value.length > 2 * lengthMax ? Infinity : Array.from(value).length;
+/** Characters as JSON Schema counts them: a surrogate pair is one. Most texts need no counting. */
+function lengthOf(value: string, { lengthMin, lengthMax }: TextKind): number {
+  const units = value.length;
+  const isPlain = (units <= lengthMax && units >= 2 * lengthMin) || units > 2 * lengthMax;
+  return isPlain ? units : Array.from(value).length;
 }
 
 function numberProblem({ min, max, whole }: NumberKind, value: unknown): string | null {

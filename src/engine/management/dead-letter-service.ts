@@ -48,7 +48,7 @@ export class DeadLetters implements DeadLetterService {
   async retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted> {
     validate(command);
     const { webhookIds = null, eventTypes = null, categories = null, from = null, to = null } = command;
-    const { requestsPerSecond = defaultOf(retryBatchFields.requestsPerSecond) } = command;
+    const requestsPerSecond = command.requestsPerSecond ?? defaultOf(retryBatchFields.requestsPerSecond);
     const { priority = defaultOf(retryBatchFields.priority) } = command;
     const { tenantId } = scope;
     const selection: DeadLetterSelection = {

@@ -1,0 +1,254 @@
+/**
+ * Every field that callers set, by its description: each bound is accepted, and one beyond is refused by name, through
+ * the API and through the library. The OpenAPI document says the same bounds, and has no field that is not described.
+ */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { startPosthorn } from "../../src/app/posthorn.ts";
+import type { RunningPosthorn } from "../../src/app/posthorn.ts";
+import { resolveValues } from "../../src/config/resolve.ts";
+import { PosthornError } from "../../src/core/errors.ts";
+import { apiName, apiPath } from "../../src/core/fields/field.ts";
+import type { Field, Fields, Kind } from "../../src/core/fields/field.ts";
+import { inLibraryWords } from "../../src/app/library-calls.ts";
+import { agreeable } from "../scenarios/api/agreeable-transport.ts";
+import { createClient, type Client } from "../scenarios/api/client.ts";
+import { type Probe, probesOf } from "./fields/probes.ts";
+import { type Resource, resourcesOf } from "./fields/resources.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Who refuses which fields; nobody refuses any when it is accepted. */
+type Verdict =
+  | { readonly kind: "accepted" }
+  | { readonly kind: "refused"; readonly fields: readonly string[] };
+
+suite("bounds of fields", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-fields-"));
+  let running: RunningPosthorn;
+  let client: Client;
+  let resources: readonly Resource[];
+  let document: Json;
+
+  before(async () => {
+    const resolution = resolveValues({ dataDir, port: 0, logLevel: "error" });
+    assert.equal(resolution.kind, "resolved");
+    const names = { texts: () => Promise.resolve({ kind: "absent" } as const), close: () => undefined };
+    running = await startPosthorn(resolution.settings, { transport: agreeable, names });
+    client = createClient({ baseUrl: running.url ?? "", key: running.adminKey });
+    resources = await resourcesOf(running);
+    document = (await client.get("/openapi.json")).body;
+  });
+  after(async () => {
+    await running.stop();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  /** Everything that is not as described, at once. */
+  const eachProbe = async (judge: (resource: Resource, probe: Probe) => Promise<string | null>) => {
+    const failures: string[] = [];
+    for (const resource of resources) {
+      for (const [name, field] of Object.entries(resource.fields)) {
+        for (const probe of probesOf(name, field, resource.specials)) {
+          const failure = await judge(resource, probe);
+          if (failure !== null) failures.push(failure);
+        }
+      }
+    }
+    assert.deepEqual(failures, []);
+  };
+
+  test("the API accepts every bound and refuses what lies beyond by its name", () =>
+    eachProbe(async (resource, probe) => {
+      const body = bodyOf(resource.fields, inputOf(resource, probe));
+      const { status, body: answer } = await client.call(resource.method, await resource.path(), { body });
+      const { code, errors = [] } = answer as unknown as Json & { errors?: readonly { field: string }[] };
+      const isAccepted = status < 300 || code === "verification_failed";
+      const verdict: Verdict = isAccepted
+        ? { kind: "accepted" }
+        : { kind: "refused", fields: status === 400 ? errors.map(({ field }) => field) : [String(status)] };
+      return failureOf(verdict, { resource, probe, path: apiPathOf(resource.fields, probe.path) });
+    }));
+
+  test("the library accepts every bound and refuses what lies beyond by its name", () =>
+    eachProbe(async (resource, probe) => {
+      const verdict = await resource.call(inputOf(resource, probe)).then(
+        (): Verdict => ({ kind: "accepted" }),
+        (error: unknown): Verdict => {
+          if (!(error instanceof PosthornError)) throw error;
+          inLibraryWords(error);
+          if (error.code === "verification_failed") return { kind: "accepted" };
+          return { kind: "refused", fields: error.fields.map(({ field }) => field) };
+        },
+      );
+      return failureOf(verdict, { resource, probe, path: probe.path });
+    }));
+
+  test("the OpenAPI document has the fields that are described, with their bounds", () => {
+    for (const { components, fields } of resources) {
+      for (const name of components) {
+        const use = name.endsWith("Update") ? "update" : "create";
+        compareObject(fields, { schema: componentOf(document, name), document, where: name, use });
+      }
+    }
+  });
+
+  test("the OpenAPI document has no body that is not described", () => {
+    const described = new Set(resources.flatMap(({ components }) => components));
+    const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Json>>>>;
+    const bodies = Object.values(paths)
+      .flatMap((path) => Object.values(path))
+      .map(({ requestBody }) => (requestBody as { content: Json } | undefined)?.content["application/json"])
+      .filter((content) => content !== undefined)
+      .map((content) => (content as { schema: Json }).schema);
+    // A batch holds events.
+    const others = new Set(["EventBatch"]);
+    for (const schema of bodies) {
+      const name = nameOf(schema);
+      if (described.has(name) || others.has(name)) continue;
+      assert.deepEqual(schema["properties"], {}, `${name} is described nowhere`);
+    }
+    assert.ok(bodies.length > 10);
+  });
+});
+
+function inputOf(resource: Resource, probe: Probe): Json {
+  const [name = ""] = probe.path.split(".");
+  const value: unknown = typeof probe.value === "function" ? (probe.value as () => unknown)() : probe.value;
+  const beside = resource.specials[probe.path]?.beside?.(value) ?? {};
+  return { ...resource.always, ...beside, [name]: value };
+}
+
+function failureOf(
+  verdict: Verdict,
+  { resource, probe, path }: { readonly resource: Resource; readonly probe: Probe; readonly path: string },
+): string | null {
+  const [component] = resource.components;
+  const what = `${component}: ${path}, ${probe.what}`;
+  if (probe.isAccepted) {
+    return verdict.kind === "accepted" ? null : `${what}, is refused for ${verdict.fields.join(", ")}`;
+  }
+  if (verdict.kind === "accepted") return `${what}, is accepted`;
+  const isNamed = verdict.fields.some(
+    (field) => field === path || (field.startsWith(path) && /^[.[]/.test(field.slice(path.length))),
+  );
+  return isNamed ? null : `${what}, is refused without its name, for ${verdict.fields.join(", ")}`;
+}
+
+/** A body of the API. What is no described field, and what is no time, stays as it is. */
+function bodyOf(fields: Fields, input: Json): Json {
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(input)) {
+    const field = fields[name] ?? { api: null, within: null, kind: { is: "flag" } as const };
+    const place = field.within === null ? body : ((body[field.within.api] ??= {}) as Record<string, unknown>);
+    place[apiName(name, field)] = sentOf(field.kind, value);
+  }
+  return body;
+}
+
+function sentOf(kind: Kind, value: unknown): unknown {
+  if (kind.is === "time" && typeof value === "number") return new Date(value).toISOString();
+  if (kind.is !== "object" || typeof value !== "object" || value === null) return value;
+  return bodyOf(kind.fields, value as Json);
+}
+
+function apiPathOf(fields: Fields, path: string): string {
+  const [name = "", ...rest] = path.split(".");
+  const field = fields[name];
+  assert.ok(field !== undefined, path);
+  const own = apiPath(name, field);
+  if (rest.length === 0 || field.kind.is !== "object") return own;
+  return `${own}.${apiPathOf(field.kind.fields, rest.join("."))}`;
+}
+
+// ---- the document ---------------------------------------------------------------------------------------------
+
+interface Documented {
+  readonly schema: Json;
+  readonly document: Json;
+  readonly where: string;
+  readonly use: "create" | "update";
+}
+
+function componentOf(document: Json, name: string): Json {
+  const { schemas } = document["components"] as { readonly schemas: Readonly<Record<string, Json>> };
+  const found = schemas[name];
+  assert.ok(found !== undefined, `there is no component ${name}`);
+  return found;
+}
+
+/** Empty unless it is a reference. */
+function nameOf({ $ref }: Json): string {
+  return typeof $ref === "string" ? ($ref.split("/").at(-1) ?? "") : "";
+}
+
+function resolved(schema: Json, document: Json): Json {
+  return schema["$ref"] === undefined ? schema : componentOf(document, nameOf(schema));
+}
+
+function compareObject(fields: Fields, { schema, document, where, use }: Documented): void {
+  const names = new Set<string>();
+  for (const [name, field] of Object.entries(fields)) {
+    if (use === "update" && field.isOnlyForCreation) continue;
+    const path = apiPath(name, field);
+    names.add(path.split(".")[0] ?? "");
+    let found: Json = schema;
+    for (const part of path.split(".")) {
+      const properties = resolved(found, document)["properties"] as
+        | Readonly<Record<string, Json>>
+        | undefined;
+      const next = properties?.[part];
+      assert.ok(next !== undefined, `${where} has no ${path}`);
+      found = next;
+    }
+    compareField(field, { schema: resolved(found, document), document, where: `${where}.${path}`, use });
+  }
+  // The rest of an event is written by hand.
+  if (where === "EventInput") return;
+  assert.deepEqual(Object.keys(schema["properties"] as Json).toSorted(), [...names].toSorted(), where);
+}
+
+function compareField(field: Field, documented: Documented): void {
+  const { schema, where } = documented;
+  const types = [schema["type"]].flat();
+  assert.equal(types.includes("null"), field.isNullable, `${where}: null`);
+  assert.deepEqual(schema["default"], field.default, `${where}: default`);
+  compareKind(field.kind, documented);
+}
+
+function compareKind(kind: Kind, documented: Documented): void {
+  const { schema, where } = documented;
+  const bounds = boundsOf(kind);
+  for (const [keyword, bound] of Object.entries(bounds)) {
+    const found = schema[keyword];
+    const plain = Array.isArray(found) ? found.filter((one) => one !== null) : found;
+    assert.deepEqual(plain, bound, `${where}: ${keyword}`);
+  }
+  if (kind.is === "object") compareObject(kind.fields, documented);
+  if (kind.is === "list") {
+    compareKind(kind.item, { ...documented, schema: schema["items"] as Json, where: `${where}[]` });
+  }
+}
+
+/** The keywords of JSON Schema that a field of this kind must have. */
+function boundsOf(kind: Kind): Json {
+  switch (kind.is) {
+    case "text":
+      return { minLength: kind.lengthMin, maxLength: kind.lengthMax, pattern: kind.pattern };
+    case "number":
+      return { minimum: kind.min, maximum: kind.max };
+    case "choice":
+      return { enum: kind.values };
+    case "list":
+      return { minItems: kind.countMin, maxItems: kind.countMax };
+    case "url":
+      return { maxLength: kind.lengthMax };
+    case "headers":
+      return { maxProperties: kind.countMax };
+    default:
+      return {};
+  }
+}

@@ -1,0 +1,199 @@
+/** Values at every bound of a field, and one beyond, in the words of the library. */
+import type { Field, Kind, ListKind, ObjectKind, TextKind } from "../../../src/core/fields/field.ts";
+
+export interface Probe {
+  /** Name in the library of the field or of the member of it that is tried: `retry.maxAttempts`. */
+  readonly path: string;
+  /** Of the whole field. A function makes another one for each call. */
+  readonly value: unknown;
+  readonly isAccepted: boolean;
+  /** What is wrong or right with it, for messages. */
+  readonly what: string;
+}
+
+/** What the description of a field alone cannot know. */
+export interface Special {
+  /** Instead of values that are made from the bounds: they mean something, such as a certificate. */
+  readonly accepted?: readonly unknown[];
+  /** What has to be given beside the value for it to make sense. */
+  readonly beside?: (value: unknown) => object;
+  /** Members that an object needs beside the one that is tried. */
+  readonly members?: object;
+}
+
+export type Specials = Readonly<Record<string, Special>>;
+
+export function probesOf(name: string, field: Field, specials: Specials): readonly Probe[] {
+  const plain = kindProbes(name, field.kind, specials);
+  return [...plain, ...nullProbe(name, field)];
+}
+
+function nullProbe(path: string, { isNullable }: Field): readonly Probe[] {
+  return [{ path, value: null, isAccepted: isNullable, what: "null" }];
+}
+
+function kindProbes(path: string, kind: Kind, specials: Specials): readonly Probe[] {
+  const { accepted } = specials[path] ?? {};
+  if (kind.is === "object") return objectProbes(path, kind, specials);
+  const refused = refusedValues(kind).map(([what, value]) => ({ path, value, isAccepted: false, what }));
+  const good = accepted?.map((value) => ["a good one", value] as const) ?? acceptedValues(kind);
+  return [...good.map(([what, value]) => ({ path, value, isAccepted: true, what })), ...refused];
+}
+
+function objectProbes(path: string, kind: ObjectKind, specials: Specials): readonly Probe[] {
+  const members = (specials[path]?.members ?? requiredOf(kind)) as Readonly<Record<string, unknown>>;
+  const inner = Object.entries(kind.fields).flatMap(([name, field]) => {
+    const member = `${path}.${name}`;
+    const probes = probesOf(member, field, specials).map(
+      ({ path: at, value, isAccepted, what }): Probe => ({
+        path: at,
+        value: { ...members, [name]: value },
+        isAccepted,
+        what,
+      }),
+    );
+    const { [name]: _, ...others } = members;
+    const missing = { path: member, value: others, isAccepted: false, what: "left out" };
+    return field.isRequired ? probes.concat(missing) : probes;
+  });
+  return [...inner, { path, value: 7, isAccepted: false, what: "another type" }];
+}
+
+function requiredOf({ fields }: ObjectKind): object {
+  const required = Object.entries(fields).filter(([, field]) => field.isRequired);
+  return Object.fromEntries(required.map(([name, field]) => [name, acceptedValues(field.kind)[0]?.[1]]));
+}
+
+type Values = readonly (readonly [what: string, value: unknown])[];
+
+function acceptedValues(kind: Exclude<Kind, ObjectKind> | Kind): Values {
+  switch (kind.is) {
+    case "text":
+      return acceptedTexts(kind);
+    case "number":
+      return [
+        ["the least", kind.min],
+        ["the most", kind.max],
+      ];
+    case "choice":
+      return kind.values.map((value) => [`the choice ${value}`, value]);
+    case "flag":
+      return [
+        ["true", true],
+        ["false", false],
+      ];
+    case "id":
+      return [["an id", "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"]];
+    case "time":
+      return [["a time", Date.UTC(2100, 0)]];
+    case "list":
+      return acceptedLists(kind);
+    case "url":
+      return [["the longest", `https://example.com/${"a".repeat(kind.lengthMax - 20)}`]];
+    case "headers":
+      return [
+        ["as many as there may be", headersOf(kind.countMax, "v")],
+        ["the longest value", headersOf(1, "v".repeat(kind.valueLengthMax))],
+      ];
+    case "document":
+      return [["a large one", documentOf(kind.bytesMax ?? 100)]];
+    case "schema":
+      return [["an object", { type: "object" }]];
+    default:
+      return [];
+  }
+}
+
+function acceptedTexts({ lengthMin, lengthMax, pattern }: TextKind): Values {
+  const pair = "\u{1f4ef}".repeat(lengthMax);
+  const isForAll = new RegExp(pattern, "u").test(pair);
+  return [
+    ["the longest", "a".repeat(lengthMax)],
+    ["the shortest", "a".repeat(lengthMin)],
+    ...(isForAll ? [["the longest in surrogate pairs", pair] as const] : []),
+  ];
+}
+
+function acceptedLists(kind: ListKind): Values {
+  const fromItems = acceptedValues(kind.item).map(([what, item]) => [`with ${what}`, [item]] as const);
+  return [
+    ["as many items as there may be", itemsOf(kind, kind.countMax)],
+    ["as few items as there may be", itemsOf(kind, kind.countMin)],
+    ...fromItems,
+  ];
+}
+
+function refusedValues(kind: Kind): Values {
+  const another = ["another type", kind.is === "number" ? "7" : 7] as const;
+  switch (kind.is) {
+    case "text":
+      return [another, ...refusedTexts(kind)];
+    case "number":
+      return [
+        another,
+        ["less than the least", kind.whole ? kind.min - 1 : kind.min - 0.05],
+        ["more than the most", kind.whole ? kind.max + 1 : kind.max + 0.05],
+        ...(kind.whole ? [["a fraction", kind.min + 0.5] as const] : []),
+      ];
+    case "choice":
+      return [another, ["no choice", "nope"]];
+    case "id":
+    case "flag":
+      return [another, ["no such value", "nope"]];
+    case "time":
+      return [["no time", "nope"]];
+    case "list":
+      return [another, ...refusedLists(kind)];
+    case "url":
+      return [another, ["too long", `https://example.com/${"a".repeat(kind.lengthMax - 19)}`]];
+    case "headers":
+      return [
+        another,
+        ["too many", headersOf(kind.countMax + 1, "v")],
+        ["a value that is too long", headersOf(1, "v".repeat(kind.valueLengthMax + 1))],
+      ];
+    case "document":
+      return kind.bytesMax === null ? [another] : [another, ["too large", documentOf(kind.bytesMax + 1)]];
+    default:
+      return [another];
+  }
+}
+
+function refusedTexts({ lengthMin, lengthMax, pattern }: TextKind): Values {
+  const outsiders = ["\u0000", "a\u0085", "a\nb", "a b\t", "Ä"];
+  const beyond = outsiders.filter((text) => !new RegExp(pattern, "u").test(text));
+  return [
+    ["too long", "a".repeat(lengthMax + 1)],
+    ...(lengthMin > 0 ? [["too short", "a".repeat(lengthMin - 1)] as const] : []),
+    ...beyond.map((text) => [`the text ${JSON.stringify(text)}`, text] as const),
+  ];
+}
+
+function refusedLists(kind: ListKind): Values {
+  const { countMin, countMax, isSet } = kind;
+  const [good] = itemsOf(kind, 1);
+  return [
+    ["too many items", itemsOf(kind, countMax + 1)],
+    ...(countMin > 0 ? [["too few items", itemsOf(kind, countMin - 1)] as const] : []),
+    ...(isSet ? [["an item twice", [good, good]] as const] : []),
+    ...refusedValues(kind.item).map(([what, item]) => [`an item that is ${what}`, [item]] as const),
+  ];
+}
+
+/** Different ones where there are as many. */
+function itemsOf({ item }: ListKind, count: number): readonly unknown[] {
+  return Array.from({ length: count }, (_, index) => {
+    if (item.is === "text") return `item${index}`;
+    if (item.is === "number") return Math.max(item.min, 1);
+    if (item.is === "choice") return item.values[index] ?? item.values[0];
+    return acceptedValues(item)[0]?.[1];
+  });
+}
+
+function headersOf(count: number, value: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(Array.from({ length: count }, (_, index) => [`X-Name-${index}`, value]));
+}
+
+function documentOf(bytes: number): object {
+  return { text: "x".repeat(bytes - '{"text":""}'.length) };
+}

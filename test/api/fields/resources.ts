@@ -1,0 +1,239 @@
+/** Every thing that callers set, with the two ways to set it: a route of the API and a call of the library. */
+import { randomBytes } from "node:crypto";
+import {
+  libraryApiKeys,
+  libraryDeadLetters,
+  libraryDeliveries,
+  libraryEvents,
+  libraryEventTypes,
+  libraryWebhooks,
+} from "../../../src/app/library-calls.ts";
+import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
+import {
+  circuitActionFields,
+  deliveryRetryFields,
+  incidentFields,
+  recoverFields,
+  replayFields,
+  retryBatchFields,
+  rotateFields,
+  testFields,
+} from "../../../src/core/fields/actions.ts";
+import { apiKeyFields } from "../../../src/core/fields/api-key.ts";
+import { eventTypeFields } from "../../../src/core/fields/event-type.ts";
+import { eventFields } from "../../../src/core/fields/event.ts";
+import type { Fields } from "../../../src/core/fields/field.ts";
+import { tenantFields } from "../../../src/core/fields/tenant.ts";
+import { webhookFields } from "../../../src/core/fields/webhook.ts";
+import type { Profile } from "../../../src/core/profile.ts";
+import { profiles } from "../../../src/core/profiles/index.ts";
+import { validPair } from "../../peers/certificates.ts";
+import type { Specials } from "./probes.ts";
+
+export interface Resource {
+  /** Of the OpenAPI document; several where a resource is made and changed. */
+  readonly components: readonly string[];
+  readonly fields: Fields;
+  readonly method: "POST" | "PUT" | "PATCH";
+  path(): Promise<string>;
+  call(input: object): Promise<unknown>;
+  /** What every call needs, in the words of the library. */
+  readonly always: object;
+  readonly specials: Specials;
+}
+
+export async function resourcesOf(running: RunningPosthorn): Promise<readonly Resource[]> {
+  const { services } = running;
+  const admin = { tenantId: null };
+  const webhooks = libraryWebhooks(services, admin);
+  const newWebhook = async () =>
+    (await webhooks.create({ url: "https://example.com/", events: ["*"] })).view.webhook.id;
+  const webhookId = await newWebhook();
+  const { id: eventId } = await services.events.publish(admin, { eventType: "a.b", data: { n: 1 } });
+  const events = libraryEvents(services, admin);
+  const [delivery] = (await events.deliveries({ eventId })).rows;
+  const deliveryId = await delivered(running, delivery?.delivery.id ?? "");
+  const fixed = (path: string) => () => Promise.resolve(path);
+  return [
+    {
+      components: ["ApiKeyInput"],
+      fields: apiKeyFields,
+      method: "POST",
+      path: fixed("/v1/api-keys"),
+      call: (input) => libraryApiKeys(services, admin).create(input as never),
+      always: { name: "a key", role: "read" },
+      specials: { tenantId: { accepted: ["default"] } },
+    },
+    {
+      components: ["TenantInput"],
+      fields: tenantFields,
+      method: "PUT",
+      path: fixed("/v1/tenants/probe"),
+      call: (input) => services.tenants.put(admin, { id: "probe", input }),
+      always: {},
+      specials: {},
+    },
+    {
+      components: ["EventTypeInput"],
+      fields: eventTypeFields,
+      method: "PUT",
+      path: fixed("/v1/event-types/probe"),
+      call: (input) => libraryEventTypes(services, admin).put({ name: "probe", ...input }),
+      always: {},
+      specials: {},
+    },
+    {
+      components: ["WebhookCreate", "WebhookUpdate"],
+      fields: webhookFields,
+      method: "POST",
+      path: fixed("/v1/webhooks"),
+      call: (input) => webhooks.create(input),
+      always: { url: "https://example.com/", events: ["order.*"] },
+      specials: webhookSpecials,
+    },
+    {
+      components: ["CircuitAction"],
+      fields: circuitActionFields,
+      method: "PATCH",
+      path: fixed(`/v1/webhooks/${webhookId}/circuit-breaker`),
+      call: (input) => webhooks.circuit({ id: webhookId, ...(input as { action: "reset" }) }),
+      always: { action: "reset" },
+      specials: {},
+    },
+    {
+      components: ["RotateInput"],
+      fields: rotateFields,
+      method: "POST",
+      path: fixed(`/v1/webhooks/${webhookId}/secret/rotate`),
+      call: (input) => webhooks.rotateSecret({ id: webhookId, ...input }),
+      always: { force: true },
+      specials: {
+        secret: { accepted: [newSecret] },
+        force: { beside: () => ({ mode: "revoke" }) },
+      },
+    },
+    {
+      components: ["TestInput"],
+      fields: testFields,
+      method: "POST",
+      path: fixed(`/v1/webhooks/${webhookId}/test`),
+      call: (input) => webhooks.test({ id: webhookId, ...input }),
+      always: {},
+      specials: {},
+    },
+    {
+      components: ["IncidentInput"],
+      fields: incidentFields,
+      method: "POST",
+      // The reports of one webhook have a limit.
+      path: async () => `/v1/webhooks/${await newWebhook()}/incidents`,
+      call: async (input) => webhooks.reportIncident({ id: await newWebhook(), ...input } as never),
+      always: { kind: "other", detail: "x" },
+      specials: {},
+    },
+    {
+      components: ["ReplayInput"],
+      fields: replayFields,
+      method: "POST",
+      path: fixed(`/v1/events/${eventId}/replay`),
+      call: (input) => events.replay({ eventId, ...input }),
+      always: {},
+      specials: { webhookIds: { accepted: [[webhookId], Array.from({ length: 1_000 }, () => webhookId)] } },
+    },
+    {
+      components: ["RetryInput"],
+      fields: deliveryRetryFields,
+      method: "POST",
+      path: fixed(`/v1/webhooks/${webhookId}/deliveries/${deliveryId}/retry`),
+      call: (input) => libraryDeliveries(services, admin).retry({ webhookId, deliveryId, ...input }),
+      always: {},
+      specials: {},
+    },
+    {
+      components: ["RetryBatchInput"],
+      fields: retryBatchFields,
+      method: "POST",
+      path: fixed("/v1/dlq/retry-batch"),
+      call: (input) => libraryDeadLetters(services, admin).retryBatch(input),
+      always: {},
+      specials: {},
+    },
+    {
+      components: ["RecoverInput"],
+      fields: recoverFields,
+      method: "POST",
+      path: fixed(`/v1/webhooks/${webhookId}/recover`),
+      call: (input) => webhooks.recover({ id: webhookId, ...(input as { since: number }) }),
+      always: { since: 0, dryRun: true },
+      specials: { since: { accepted: [0, Date.UTC(2020, 0)] } },
+    },
+    {
+      components: ["EventInput"],
+      fields: eventFields,
+      method: "POST",
+      path: fixed("/v1/events"),
+      call: (input) => services.events.publish(admin, { eventType: "a.b", data: { n: 1 }, ...input }),
+      always: { eventType: "a.b", data: { n: 1 } },
+      specials: {},
+    },
+  ];
+}
+
+/** What succeeded can be retried again and again. */
+async function delivered({ services }: RunningPosthorn, id: string): Promise<string> {
+  for (;;) {
+    const { view } = await services.deliveries.get({ tenantId: null }, id);
+    if (view.status === "success") return id;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
+
+/** Nothing where the value is meant to be refused whatever the profile. */
+function withProfile(fits: (profile: Profile) => boolean): object {
+  const found = profiles.find(fits);
+  return found === undefined ? {} : { profile: found.name, ...needsOf(found) };
+}
+
+/** Beside the profile itself. */
+function needsOf({ registration }: Profile): object {
+  return registration.bearerTokenRequired ? { bearerToken: "token" } : {};
+}
+
+const pemOf = (pem: string) => [pem, pem.padEnd(16_384, "\n")];
+
+const webhookSpecials: Specials = {
+  secret: { accepted: [newSecret] },
+  tenantId: { accepted: ["default"] },
+  profile: {
+    beside: (value) => {
+      const profile = profiles.find(({ name }) => name === value);
+      return profile === undefined ? {} : needsOf(profile);
+    },
+  },
+  schemes: {
+    accepted: [["v1a"], ["v1"], ["x-webhook-v1"], ["rfc9421-ed25519"], ["rfc9421-hmac-sha256"]],
+    beside: (value) => withProfile(({ signatureSchemesAllowed: allowed }) => includesAll(allowed, value)),
+  },
+  payloadFormat: {
+    beside: (value) => withProfile(({ payloadFormats: allowed }) => includesAll(allowed, [value])),
+  },
+  bearerTokenIn: { beside: (value) => (value === "query" ? { bearerToken: "token" } : {}) },
+  migrationHeaders: { beside: () => withProfile(({ migrationHeaders }) => migrationHeaders.length > 0) },
+  "agreements.followPermanentRedirect": {
+    beside: () => withProfile(({ registration }) => registration.permanentRedirectAllowed),
+  },
+  verification: { members: { method: "cloudevents" } },
+  "verification.method": { accepted: ["none", "challenge", "cloudevents", "dns"] },
+  clientCertificate: { members: { certificatePem: validPair.cert, privateKeyPem: validPair.key } },
+  "clientCertificate.certificatePem": { accepted: pemOf(validPair.cert) },
+  "clientCertificate.privateKeyPem": { accepted: pemOf(validPair.key) },
+  oauth2: {
+    members: { tokenUrl: "https://example.com/token", clientId: "client", clientSecret: "secret" },
+  },
+};
+
+function includesAll(allowed: readonly unknown[], values: unknown): boolean {
+  return Array.isArray(values) && values.every((value) => allowed.includes(value));
+}
