@@ -36,6 +36,12 @@ export class OptionValues {
     return this.#values[name] === true;
   }
 
+  /** Of an option that takes `true` or `false`, which was judged when it was read. */
+  boolean(name: string): boolean | undefined {
+    const text = this.text(name);
+    return text === undefined ? undefined : text === "true";
+  }
+
   /** Repeated, or separated by commas. */
   list(name: string): readonly string[] | undefined {
     const value = this.#values[name];

@@ -17,7 +17,7 @@ import { CommandFailure, exitStatus } from "./failures.ts";
 import type { Invocation } from "./invocation.ts";
 
 /** Every command of the program, in the order of its help. */
-function createProgram(invocation: Invocation): Command {
+export function createProgram(invocation: Invocation): Command {
   const program = new Command("posthorn")
     .description("Webhook delivery that keeps its promises.")
     .version(version, "-V, --version", "print the version")

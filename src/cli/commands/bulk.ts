@@ -1,15 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
+import { retryBatchFields } from "../../core/fields/actions.ts";
 import type { Json } from "../api-client.ts";
 import { printOne } from "../client-command.ts";
 import type { ClientCall } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
+import { FieldOption } from "../field-option.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** What every action on many deliveries offers. */
 export function addBulkOptions(command: Command): Command {
   return command
-    .option("--rate <per-second>", "how many to start a second", "10")
+    .addOption(new FieldOption("--rate <per-second>", retryBatchFields.requestsPerSecond))
     .option("--dry-run", "only count")
     .option("--yes", "really do it")
     .option("--wait", "show progress until it is done");

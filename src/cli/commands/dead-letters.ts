@@ -1,6 +1,8 @@
 import type { Command } from "commander";
+import { retryBatchFields } from "../../core/fields/actions.ts";
 import { addPageOptions, clientCommand, collect, printList, printOne } from "../client-command.ts";
 import type { OptionValues } from "../client-command.ts";
+import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { addBulkOptions, runBulk } from "./bulk.ts";
 import { deliveryColumns } from "./deliveries.ts";
@@ -29,7 +31,7 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
 
   const retry = addBulkOptions(
     addFilters(dlq.command("retry").description("deliver dead letters again; all of them without a filter")),
-  ).option("--priority <priority>", "high, normal or low");
+  ).addOption(new FieldOption("--priority <priority>", retryBatchFields.priority));
   clientCommand(retry, invocation, (call) => {
     const filter = filterBody(call.options);
     return runBulk(call, {

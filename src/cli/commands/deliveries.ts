@@ -1,6 +1,8 @@
 import type { Command } from "commander";
+import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
+import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { cellText, printFields, printTable, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
@@ -86,7 +88,7 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
     .command("retry")
     .description("try a delivery again now")
     .argument("<delivery-id>")
-    .option("--priority <priority>", "high, normal or low");
+    .addOption(new FieldOption("--priority <priority>", deliveryRetryFields.priority, { says: "" }));
   clientCommand(retry, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const delivery = await client.get(`/v1/deliveries/${encodeURIComponent(id)}`);
     const path = `/v1/webhooks/${String(delivery["webhook_id"])}/deliveries/${encodeURIComponent(id)}/retry`;

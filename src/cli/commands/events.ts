@@ -1,6 +1,8 @@
 import type { Command } from "commander";
+import { replayFields } from "../../core/fields/actions.ts";
 import type { Json } from "../api-client.ts";
-import { addPageOptions, clientCommand, collect, printList, printOne } from "../client-command.ts";
+import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
+import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
@@ -56,7 +58,11 @@ export function addEventCommands(program: Command, invocation: Invocation): void
     .command("replay")
     .description("deliver a stored event again, to all webhooks that now ask for its type or to some")
     .argument("<event-id>")
-    .option("--webhook <id>", "only this webhook; may be repeated", collect);
+    .addOption(
+      new FieldOption("--webhook <id>", replayFields.webhookIds, {
+        says: "only this webhook; may be repeated",
+      }),
+    );
   clientCommand(replay, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const made = await client.post(`/v1/events/${encodeURIComponent(id)}/replay`, {
       body: { webhook_ids: options.list("webhook") },

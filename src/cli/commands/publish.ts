@@ -1,10 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { messageOf } from "../../core/thrown.ts";
+import { eventFields } from "../../core/fields/event.ts";
 import type { CallOptions } from "../api-client.ts";
 import { clientCommand, parseJson, printOne } from "../client-command.ts";
 import type { ClientCall } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
 import { readInputBytes } from "../invocation.ts";
 import type { Invocation } from "../invocation.ts";
 
@@ -22,12 +24,16 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
       "--content-type <type>",
       "the data is no JSON object but bytes of this media type, sent unchanged",
     )
-    .option("--idempotency-key <key>", "publishing the same key again within 24 h makes no second event")
-    .option("--priority <priority>", "high, normal or low")
-    .option("--source <name>", "which application published it")
+    .addOption(
+      new FieldOption("--idempotency-key <key>", eventFields.idempotencyKey, {
+        says: "publishing the same key again within 24 h makes no second event",
+      }),
+    )
+    .addOption(new FieldOption("--priority <priority>", eventFields.priority, { says: "" }))
+    .addOption(new FieldOption("--source <name>", eventFields.source))
     .option("--timestamp <time>", "when it happened, RFC 3339")
     .option("--metadata <json>", "about the resources in the data")
-    .option("--tenant <id>", "tenant, for administrators");
+    .addOption(tenantOption());
   clientCommand(command, invocation, publish);
 }
 

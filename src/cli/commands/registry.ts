@@ -1,7 +1,11 @@
 import type { Command } from "commander";
+import { apiKeyFields } from "../../core/fields/api-key.ts";
+import { eventTypeFields } from "../../core/fields/event-type.ts";
+import { rateLimitFields, tenantFields } from "../../core/fields/tenant.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, parseJson, printList, printOne } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
 import { readInput } from "../invocation.ts";
 import type { Invocation } from "../invocation.ts";
 import { shortTime } from "../table.ts";
@@ -44,8 +48,7 @@ export function addRegistryCommands(program: Command, invocation: Invocation): v
 }
 
 function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void {
-  const withTenant = (command: Command): Command =>
-    command.option("--tenant <id>", "tenant, for administrators");
+  const withTenant = (command: Command): Command => command.addOption(tenantOption());
   const list = withTenant(addPageOptions(eventTypes.command("list").description("list event types")));
   clientCommand(list, invocation, (call) =>
     printList(call, {
@@ -67,7 +70,7 @@ function addEventTypeCommands(eventTypes: Command, invocation: Invocation): void
   const put = withTenant(
     eventTypes.command("put").description("register or change an event type").argument("<name>"),
   )
-    .option("--description <text>", "for people")
+    .addOption(new FieldOption("--description <text>", eventTypeFields.description))
     .option("--schema <json>", "JSON Schema 2020-12 of the data, or - to read it from standard input")
     .option("--deprecated", "mark it");
   clientCommand(
@@ -113,7 +116,7 @@ function addDocumentCommands(eventTypes: Command, invocation: Invocation): void 
       .command(name)
       .description(description)
       .option("--profile <name>", "delivery profile, default standard")
-      .option("--tenant <id>", "tenant, for administrators");
+      .addOption(tenantOption());
     clientCommand(command, invocation, async ({ client, terminal, options }) => {
       const query = { profile: options.text("profile"), tenant_id: options.text("tenant") };
       const document = await client.get(`/v1/webhook-docs/${name}.json`, { query });
@@ -138,10 +141,19 @@ function addTenantCommands(tenants: Command, invocation: Invocation): void {
     .command("put")
     .description("create or change a tenant")
     .argument("<tenant-id>")
-    .option("--name <name>", "for people")
-    .option("--rate-limit <per-minute>", "requests per minute over all its webhooks; none to lift it")
-    .option("--webhooks-max <count>", "how many webhooks it may have")
-    .option("--worker-pool <name>", "the workers that serve it; default for those that serve all others");
+    .addOption(new FieldOption("--name <name>", tenantFields.name))
+    .addOption(
+      new FieldOption("--rate-limit <per-minute>", rateLimitFields.requestsPerMinute, {
+        says: "requests per minute over all its webhooks; none to lift it",
+        none: "none",
+      }),
+    )
+    .addOption(new FieldOption("--webhooks-max <count>", tenantFields.webhooksMax))
+    .addOption(
+      new FieldOption("--worker-pool <name>", tenantFields.workerPool, {
+        says: "the workers that serve it; default for those that serve all others",
+      }),
+    );
   clientCommand(put, invocation, async ({ client, terminal, args: [id = ""], options }) => {
     const limit = options.text("rateLimit") === "none" ? null : options.number("rateLimit");
     const body = {
@@ -159,8 +171,12 @@ function addKeyCommands(keys: Command, invocation: Invocation): void {
     .command("create")
     .description("make an API key; it is shown once")
     .argument("<name>", "what it is for")
-    .requiredOption("--role <role>", "admin, manage, publish or read")
-    .option("--tenant <id>", "tenant it is bound to; every role but admin needs one")
+    .addOption(new FieldOption("--role <role>", apiKeyFields.role, { says: "" }).makeOptionMandatory())
+    .addOption(
+      new FieldOption("--tenant <id>", apiKeyFields.tenantId, {
+        says: "tenant it is bound to; every role but admin needs one",
+      }),
+    )
     .option("--expires <time>", "refused from then on: a time, or a span from now such as 90d");
   clientCommand(create, invocation, async ({ client, terminal, args: [name], options }) => {
     const role = options.text("role");

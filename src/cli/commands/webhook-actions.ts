@@ -1,7 +1,9 @@
 import type { Command } from "commander";
+import { circuitActionFields, recoverFields, rotateFields, testFields } from "../../core/fields/actions.ts";
 import type { Json } from "../api-client.ts";
-import { clientCommand, collect, printOne } from "../client-command.ts";
+import { clientCommand, printOne } from "../client-command.ts";
 import { CommandFailure, RefusedError, UsageError } from "../failures.ts";
+import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { addBulkOptions, runBulk } from "./bulk.ts";
 import { onWebhook } from "./webhooks.ts";
@@ -11,7 +13,7 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
   const test = webhooks
     .command("test")
     .description("send a test event the whole path, to this webhook alone")
-    .option("--type <type>", "event type of the test");
+    .addOption(new FieldOption("--type <type>", testFields.eventType, { says: "event type of the test" }));
   onWebhook(test, invocation, async ({ client, terminal, options }, path) => {
     const result = await client.post(`${path}/test`, { body: { event_type: options.text("type") } });
     printOne(terminal, result);
@@ -69,8 +71,12 @@ function addRotateCommand(webhooks: Command, invocation: Invocation): void {
     .command("rotate")
     .description("replace the signing key; old and new are used for a while, unless revoked")
     .option("--revoke", "drop the old one at once, and one that still overlaps")
-    .option("--overlap-seconds <seconds>", "how long both are used", "86400")
-    .option("--secret <secret>", "the new secret; generated when left out")
+    .addOption(new FieldOption("--overlap-seconds <seconds>", rotateFields.overlapSeconds))
+    .addOption(
+      new FieldOption("--secret <secret>", rotateFields.secret, {
+        says: "the new secret; generated when left out",
+      }),
+    )
     .option("--force", "also while the overlap of an earlier rotation runs, which ends then");
   onWebhook(rotate, invocation, async ({ client, terminal, options }, path) => {
     const body = {
@@ -101,7 +107,11 @@ function addCircuitCommand(webhooks: Command, invocation: Invocation): void {
     .description("reset a circuit, or force it open or closed")
     .argument("<webhook-id>")
     .argument("<action>", "reset, open or close")
-    .option("--seconds <seconds>", "how long it is forced", "3600");
+    .addOption(
+      new FieldOption("--seconds <seconds>", circuitActionFields.durationSeconds, {
+        says: "how long it is forced",
+      }),
+    );
   clientCommand(circuit, invocation, async ({ client, terminal, args: [id = "", action = ""], options }) => {
     const actions: Readonly<Record<string, string>> = {
       reset: "reset",
@@ -133,7 +143,11 @@ export function addRecoverCommand(parent: Command, invocation: Invocation): void
         "deliveries made at or after this time, date, or span before now such as 1h",
       )
       .option("--until <time>", "deliveries made before this time, date, or span before now such as 1h")
-      .option("--status <status>", "exhausted and skipped when left out; may be repeated", collect),
+      .addOption(
+        new FieldOption("--status <status>", recoverFields.states, {
+          says: "exhausted and skipped when left out; may be repeated",
+        }),
+      ),
   );
   onWebhook(recover, invocation, (call, path) =>
     runBulk(call, {

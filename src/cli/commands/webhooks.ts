@@ -1,8 +1,11 @@
 import type { Command } from "commander";
+import { rateLimitFields } from "../../core/fields/tenant.ts";
+import { webhookFields } from "../../core/fields/webhook.ts";
 import type { ApiClient, Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, collect, parseJson, printList, printOne } from "../client-command.ts";
 import type { ClientCall, OptionValues } from "../client-command.ts";
 import { UsageError } from "../failures.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { printFields, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
@@ -18,13 +21,13 @@ const columns: readonly Column<Json>[] = [
 export function addWebhookCommands(webhooks: Command, invocation: Invocation): void {
   const create = addWebhookOptions(webhooks.command("create").description("subscribe a URL to events"))
     .argument("<url>", "where to send, https")
-    .requiredOption(
-      "--events <types>",
-      "event types, such as order.*; separated by commas or repeated",
-      collect,
+    .addOption(eventsOption().makeOptionMandatory())
+    .addOption(
+      new FieldOption("--secret <secret>", webhookFields.secret, {
+        says: "whsec_… or whsk_…; generated when left out",
+      }),
     )
-    .option("--secret <secret>", "whsec_… or whsk_…; generated when left out")
-    .option("--tenant <id>", "tenant, for administrators");
+    .addOption(tenantOption());
   clientCommand(create, invocation, async ({ client, terminal, args: [url], options }) => {
     const body = {
       url,
@@ -67,7 +70,7 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
     webhooks.command("update").description("change a webhook; what is left out stays"),
   )
     .option("--webhook-url <url>", "where to send")
-    .option("--events <types>", "event types", collect);
+    .addOption(eventsOption());
   onWebhook(update, invocation, async ({ client, terminal, options }, path) => {
     const body = { url: options.text("webhookUrl"), ...webhookBody(options) };
     if (Object.values(body).every((value) => value === undefined))
@@ -111,15 +114,28 @@ async function describeDeletion(client: ApiClient, path: string): Promise<string
 /** A page is enough to know that there are many. */
 const countedMax = 250;
 
+const eventsOption = () =>
+  new FieldOption("--events <types>", webhookFields.events, {
+    says: "event types, such as order.*; separated by commas or repeated",
+  });
+
 function addWebhookOptions(command: Command): Command {
   return command
-    .option("--description <text>", "for people")
-    .option("--profile <name>", "delivery profile")
-    .option("--ordering <guarantee>", "none, per_event_type or strict")
-    .option("--timeout-ms <ms>", "for one request")
-    .option("--rate-limit <per-minute>", "requests per minute")
-    .option("--verification <method>", "none, challenge, cloudevents or dns")
-    .option("--active <boolean>", "false to make it without sending")
+    .addOption(new FieldOption("--description <text>", webhookFields.description))
+    .addOption(new FieldOption("--profile <name>", webhookFields.profile, { says: "delivery profile" }))
+    .addOption(new FieldOption("--ordering <guarantee>", webhookFields.ordering, { says: "" }))
+    .addOption(new FieldOption("--timeout-ms <ms>", webhookFields.timeoutMs, { says: "for one request" }))
+    .addOption(
+      new FieldOption("--rate-limit <per-minute>", rateLimitFields.requestsPerMinute, {
+        says: "requests per minute",
+      }),
+    )
+    .addOption(new FieldOption("--verification <method>", webhookFields.verification, { says: "" }))
+    .addOption(
+      new FieldOption("--active <boolean>", webhookFields.active, {
+        says: "false to keep it without sending",
+      }),
+    )
     .option("--header <name:value>", "sent with every request; may be repeated", collect)
     .option(
       "--set <json>",
@@ -160,17 +176,10 @@ function webhookBody(options: OptionValues): Record<string, unknown> {
     timeout_ms: options.number("timeoutMs"),
     verification: options.text("verification"),
     rate_limit: perMinute === undefined ? undefined : { requests_per_minute: perMinute },
-    active: activeOf(options.text("active")),
+    active: options.boolean("active"),
     headers: headersOf(options.list("header")),
     ...(more === undefined ? {} : (parseJson(more, { what: "--set" }) as object)),
   };
-}
-
-function activeOf(text: string | undefined): boolean | undefined {
-  if (text === undefined) return undefined;
-  if (text !== "true" && text !== "false")
-    throw new UsageError(`--active takes true or false, not "${text}"`);
-  return text === "true";
 }
 
 function headersOf(given: readonly string[] | undefined): Record<string, string> | undefined {
