@@ -1,5 +1,6 @@
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Heartbeat } from "../../ports/store/ownership.ts";
+import { Alarm } from "../../ports/timing/alarm.ts";
 import { handoverOf } from "./owned-endpoints.ts";
 import { SerialWork } from "./serial-work.ts";
 import { WebhookAcquirer, type WebhookAcquirerOptions } from "./webhook-acquirer.ts";
@@ -34,7 +35,8 @@ export class ClusterMember {
   readonly #options: ClusterMemberOptions;
   readonly #work: SerialWork;
   readonly #acquirer: WebhookAcquirer;
-  readonly #timers = new Map<"heartbeat" | "leaving", Timer>();
+  readonly #heartbeatAlarm: Alarm;
+  readonly #leavingAlarm: Alarm;
   #worker: number | null = null;
   /** Until then nobody else can have acquired what this worker owns. */
   #ownsUntilMs = Number.NEGATIVE_INFINITY;
@@ -49,6 +51,8 @@ export class ClusterMember {
 
   constructor(options: ClusterMemberOptions) {
     this.#options = options;
+    this.#heartbeatAlarm = new Alarm(options.clock);
+    this.#leavingAlarm = new Alarm(options.clock);
     this.#work = new SerialWork((error) => {
       options.telemetry.log.warn(
         { err: String(error) },
@@ -134,7 +138,8 @@ export class ClusterMember {
   async leave(): Promise<void> {
     this.pause();
     this.#hasLeft = true;
-    for (const name of ["heartbeat", "leaving"] as const) this.#cancel(name);
+    this.#heartbeatAlarm.close();
+    this.#leavingAlarm.close();
     const { owned, store } = this.#options;
     await this.#work.run(async () => {
       const worker = this.#worker;
@@ -156,7 +161,7 @@ export class ClusterMember {
    * there must not let the worker die.
    */
   async #heartbeat(): Promise<void> {
-    this.#later("heartbeat", heartbeatMs, () => void this.#heartbeat());
+    this.#heartbeatAlarm.set(heartbeatMs, () => void this.#heartbeat());
     if (this.#isHeartbeatUnderWay) return;
     this.#isHeartbeatUnderWay = true;
     try {
@@ -254,8 +259,8 @@ export class ClusterMember {
   /** Releases quiet endpoints, and looks again while some are not quiet; later when the store is away. */
   #letGo(delayMs: number): void {
     const { owned } = this.#options;
-    if (owned.leaving.size === 0 || this.#timers.has("leaving")) return;
-    this.#later("leaving", delayMs, () => {
+    if (owned.leaving.size === 0 || this.#leavingAlarm.isSet) return;
+    this.#leavingAlarm.set(delayMs, () => {
       void this.#work
         .run(() => this.#releaseQuiet())
         .then((isDone) => this.#letGo(isDone === true ? leavingMs : heartbeatMs));
@@ -272,21 +277,6 @@ export class ClusterMember {
       endpoint.released();
     }
     return true;
-  }
-
-  #later(name: "heartbeat" | "leaving", delayMs: number, work: () => void): void {
-    if (this.#hasLeft) return;
-    this.#timers.get(name)?.cancel();
-    const timer = this.#options.clock.schedule(delayMs, () => {
-      this.#timers.delete(name);
-      work();
-    });
-    this.#timers.set(name, timer);
-  }
-
-  #cancel(name: "heartbeat" | "leaving"): void {
-    this.#timers.get(name)?.cancel();
-    this.#timers.delete(name);
   }
 }
 

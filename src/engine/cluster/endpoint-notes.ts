@@ -1,5 +1,5 @@
 import type { RollingWindow } from "../../core/rolling-window.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import {
   type EndpointNote,
   type EndpointRecollection,
@@ -8,6 +8,7 @@ import {
 } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { withDeadline } from "../../ports/timing/deadline.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
 export interface EndpointNotesOptions {
@@ -39,13 +40,16 @@ export class EndpointNotes {
   readonly #options: EndpointNotesOptions;
   readonly #unsent = new WeakMap<Endpoint, Unsent>();
   #due = new Set<Endpoint>();
-  #timer: Timer | null = null;
-  #sending: Promise<void> | null = null;
-  #overdue = false;
-  #stopped = false;
+  /** There is never more than one call under way. */
+  readonly #loop: Loop;
 
   constructor(options: EndpointNotesOptions) {
     this.#options = options;
+    this.#loop = new Loop({
+      clock: options.clock,
+      round: () => this.#send(),
+      failed: (error) => this.#failed(error),
+    });
   }
 
   /** A result was counted in the window of the endpoint's circuit. */
@@ -95,13 +99,11 @@ export class EndpointNotes {
 
   /** Sends what is due at once: somebody else will soon want to know. */
   hurry(): void {
-    if (this.#due.size > 0) this.#schedule(0);
+    if (this.#due.size > 0) this.#loop.soon(0);
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#timer?.cancel();
-    await this.#sending;
+    await this.#loop.stop();
     await this.#send();
   }
 
@@ -126,28 +128,7 @@ export class EndpointNotes {
     // Another worker owns it, and what this one still sees of it is not for that one to inherit.
     if (!endpoint.owned && endpoint.ownerEpoch === null) return;
     this.#due.add(endpoint);
-    this.#schedule(endpoint.owned ? gatherMs : 0);
-  }
-
-  #schedule(delayMs: number): void {
-    if (this.#stopped) return;
-    if (this.#timer !== null) {
-      if (delayMs > 0) return;
-      this.#timer.cancel();
-    }
-    this.#timer = this.#options.clock.schedule(delayMs, () => {
-      this.#timer = null;
-      // There is never more than one call under way.
-      this.#overdue = this.#sending !== null;
-      this.#sending ??= this.#send().finally(() => this.#sent());
-    });
-  }
-
-  #sent(): void {
-    this.#sending = null;
-    if (!this.#overdue) return;
-    this.#overdue = false;
-    this.#schedule(0);
+    this.#loop.soon(endpoint.owned ? gatherMs : 0);
   }
 
   async #send(): Promise<void> {

@@ -1,8 +1,9 @@
 import type { RateLimitConfig } from "../../core/profile.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { type SharedState, SharedStateUnavailableError, type TokenGrant } from "../../ports/shared-state.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Alarm } from "../../ports/timing/alarm.ts";
 import type { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { TenantAllowance } from "./tenant-allowance.ts";
 
@@ -30,11 +31,12 @@ export class TenantAllowances {
   #asking: TenantAllowance[] = [];
   readonly #running = new Set<Promise<void>>();
   #usableFromMs = Number.NEGATIVE_INFINITY;
-  #timer: Timer | null = null;
+  readonly #giveBackAlarm: Alarm;
   #stopped = false;
 
   constructor(options: TenantAllowancesOptions) {
     this.#options = options;
+    this.#giveBackAlarm = new Alarm(options.clock);
     this.#unwatch = options.state.watch((isAvailable) => {
       if (isAvailable) this.#back();
     });
@@ -52,7 +54,7 @@ export class TenantAllowances {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#unwatch();
-    this.#timer?.cancel();
+    this.#giveBackAlarm.close();
     await Promise.all(this.#running);
     await this.#giveBack([...this.#holders]);
   }
@@ -124,9 +126,8 @@ export class TenantAllowances {
   // ---- giving back --------------------------------------------------------------------------------------------
 
   #lookLater(): void {
-    if (this.#timer !== null || this.#holders.size === 0 || this.#stopped) return;
-    this.#timer = this.#options.clock.schedule(lookMs, () => {
-      this.#timer = null;
+    if (this.#giveBackAlarm.isSet || this.#holders.size === 0) return;
+    this.#giveBackAlarm.set(lookMs, () => {
       const unusedSinceMs = this.#options.clock.monotonicMs() - keepMs;
       const idle: TenantAllowance[] = [];
       for (const allowance of this.#holders) {

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type {
   AcquiredWebhook,
@@ -8,6 +8,8 @@ import type {
 } from "../../ports/store/ownership.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Alarm } from "../../ports/timing/alarm.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { type OwnedEndpoints, isQuiet } from "./owned-endpoints.ts";
 import type { SerialWork } from "./serial-work.ts";
@@ -60,10 +62,12 @@ export class WebhookAcquirer {
   readonly #unservable = new Map<string, number>();
   /** Webhooks with work that was stored since the running call asked which of their lanes have work. */
   #workAddedMeanwhile: Set<string> | null = null;
-  readonly #timers = new Map<"poll" | "wanted", Timer>();
+  readonly #wantedAlarm: Alarm;
+  readonly #polls: Loop;
   /** Where the next page begins; null between two rounds. */
   #after: string | null = null;
   #roundStartedMs = 0;
+  #pollPauseMs = pollMs;
   #lastWantedMs = Number.NEGATIVE_INFINITY;
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   /** When the store was last asked in vain, on the monotonic clock. */
@@ -77,16 +81,25 @@ export class WebhookAcquirer {
     this.#options = options;
     this.#self = by.self;
     this.#work = by.work;
+    const { clock, telemetry } = options;
+    this.#wantedAlarm = new Alarm(clock);
+    this.#polls = new Loop({
+      clock,
+      round: () => this.#poll(),
+      pauseMs: () => this.#pollPauseMs,
+      failed: (error) =>
+        telemetry.log.warn({ err: String(error) }, "work without an owner was not looked for"),
+    });
   }
 
   start(): void {
-    this.#later("poll", 0, () => this.#poll());
+    this.#polls.soon(0);
   }
 
   pause(): void {
     this.#paused = true;
-    for (const timer of this.#timers.values()) timer.cancel();
-    this.#timers.clear();
+    this.#wantedAlarm.close();
+    void this.#polls.stop();
     for (const resolve of [...this.#wanted.values()].flat()) resolve();
     this.#wanted.clear();
   }
@@ -131,7 +144,7 @@ export class WebhookAcquirer {
   // ---- by name ------------------------------------------------------------------------------------------------
 
   #acquireWantedSoon(): void {
-    if (this.#timers.has("wanted")) return;
+    if (this.#wantedAlarm.isSet) return;
     const { clock, random, isBrought } = this.#options;
     const sinceMs = clock.monotonicMs() - this.#lastWantedMs;
     const delayMs = isBrought()
@@ -139,7 +152,7 @@ export class WebhookAcquirer {
       : Math.max(random.uniform() * wantedJitterMs, wantedPauseMs - sinceMs);
     // While the store is away, more calls and log lines than this help nobody.
     const restMs = this.#failedMs + failedPauseMs - clock.monotonicMs();
-    this.#later("wanted", Math.max(delayMs, restMs), () => {
+    this.#wantedAlarm.set(Math.max(delayMs, restMs), () => {
       this.#lastWantedMs = clock.monotonicMs();
       this.#acquireWanted();
     });
@@ -170,20 +183,16 @@ export class WebhookAcquirer {
 
   // ---- by looking ---------------------------------------------------------------------------------------------
 
-  #poll(): void {
+  async #poll(): Promise<void> {
     const { clock, random, isBrought } = this.#options;
-    if (isBrought() && this.#after === null && clock.monotonicMs() - this.#lookedAtMs < pollRarelyMs)
-      return this.#later("poll", pollMs, () => this.#poll());
+    this.#pollPauseMs = pollMs;
+    if (isBrought() && this.#after === null && clock.monotonicMs() - this.#lookedAtMs < pollRarelyMs) return;
     if (this.#after === null) this.#roundStartedMs = clock.monotonicMs();
     this.#lookedAtMs = clock.monotonicMs();
-    void this.#work
-      .run(() => this.#acquireWork())
-      .then((more) => {
-        // Looking over very many lanes must not become all that the store does.
-        const restMs = Math.max(pollMs, restFactor * (clock.monotonicMs() - this.#roundStartedMs));
-        const delayMs = more === true ? nextPageMs : restMs * (0.75 + random.uniform() / 2);
-        this.#later("poll", delayMs, () => this.#poll());
-      });
+    const more = await this.#work.run(() => this.#acquireWork());
+    // Looking over very many lanes must not become all that the store does.
+    const restMs = Math.max(pollMs, restFactor * (clock.monotonicMs() - this.#roundStartedMs));
+    this.#pollPauseMs = more === true ? nextPageMs : restMs * (0.75 + random.uniform() / 2);
   }
 
   /** A page of the lanes that have work. True when the next one should be looked at right away. */
@@ -298,16 +307,6 @@ export class WebhookAcquirer {
     const { store, owned } = this.#options;
     const { worker } = this.#self;
     if (worker !== null) await store.keepOnly({ worker, webhookIds: owned.ids() });
-  }
-
-  #later(name: "poll" | "wanted", delayMs: number, work: () => void): void {
-    if (this.#paused) return;
-    this.#timers.get(name)?.cancel();
-    const timer = this.#options.clock.schedule(delayMs, () => {
-      this.#timers.delete(name);
-      work();
-    });
-    this.#timers.set(name, timer);
   }
 }
 

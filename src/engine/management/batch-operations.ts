@@ -1,10 +1,11 @@
 import { Backoff } from "../../core/backoff.ts";
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { EngineAccess } from "../engine-access.ts";
 import type { Scope } from "../services.ts";
 import { readSlice, type Selection, sliceSelection } from "./operation-selection.ts";
@@ -53,38 +54,40 @@ export class BatchOperations {
   readonly #options: BatchOperationsOptions;
   readonly #runs = new Map<string, Run>();
   #isStopping = false;
-  #look: Timer | null = null;
+  /** For those that another process left unfinished. */
+  readonly #look: Loop;
 
   constructor(options: BatchOperationsOptions) {
+    const { clock, log } = options;
     this.#options = options;
+    this.#look = new Loop({
+      clock,
+      round: () => this.#resume(),
+      pauseMs: () => abandonedLookMs,
+      failed: (error) =>
+        log.warn({ err: String(error) }, "abandoned batch operations could not be looked for"),
+    });
   }
 
   /** Goes on with what the last process left unfinished. */
   async start(): Promise<void> {
-    const { shared, store, clock } = this.#options;
+    const { shared } = this.#options;
     if (shared?.resumes === false) return;
+    await this.#resume();
+    if (shared !== null) this.#look.start();
+  }
+
+  async #resume(): Promise<void> {
+    const { shared, store, clock } = this.#options;
     for (const operation of await store.operations.unfinished()) {
       if (shared === null || clock.now() - operation.updatedAt > abandonedMs) this.#run(operation);
     }
-    if (shared !== null) this.#lookLater();
-  }
-
-  #lookLater(): void {
-    const { clock, log } = this.#options;
-    if (this.#isStopping) return;
-    this.#look = clock.schedule(abandonedLookMs, () => {
-      this.start().catch((error: unknown) => {
-        log.warn({ err: String(error) }, "abandoned batch operations could not be looked for");
-        this.#lookLater();
-      });
-    });
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#look?.cancel();
     for (const run of this.#runs.values()) run.interrupt();
-    await Promise.all([...this.#runs.values()].map((run) => run.ended));
+    await Promise.all([this.#look.stop(), ...[...this.#runs.values()].map((run) => run.ended)]);
   }
 
   async create(order: NewOperation): Promise<BatchOperation> {
@@ -252,7 +255,7 @@ class Run {
   async #pause(delayMs: number): Promise<void> {
     if (this.#isInterrupted) return;
     await new Promise<void>((resolve) => {
-      const timer: Timer = this.#options.clock.schedule(delayMs, resolve);
+      const timer = this.#options.clock.schedule(delayMs, resolve);
       this.#wake = () => {
         timer.cancel();
         resolve();

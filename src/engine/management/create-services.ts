@@ -121,9 +121,8 @@ export function createServices(options: ServicesOptions): ManagedServices {
         reload.start();
       },
       stop: async () => {
-        reload.stop();
         means.names.close();
-        await operations.stop();
+        await Promise.all([reload.stop(), operations.stop()]);
       },
     },
   };

@@ -1,8 +1,9 @@
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { StoreChange, StoreChanges } from "../../ports/store/changes.ts";
 import type { RegistryStore } from "../../ports/store/registry.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { EngineAccess } from "../engine-access.ts";
 import type { ApiKeys } from "./api-key-service.ts";
 import type { SchemaRegistry } from "./schema-registry.ts";
@@ -38,15 +39,24 @@ export class RegistryReload {
   readonly #options: RegistryReloadOptions;
   readonly #due = new Set<Table>();
   readonly #unsubscribe: (() => void)[] = [];
-  #timer: Timer | null = null;
-  #periodic: Timer | null = null;
-  #isReading = false;
+  readonly #reading: Loop;
+  readonly #periodic: Loop;
   /** What the store holds counts, also where it is older than what is known here. */
   #isFromScratch = false;
-  #stopped = false;
 
   constructor(options: RegistryReloadOptions) {
+    const { changes, clock, random, log } = options;
     this.#options = options;
+    const failed = (error: unknown): void =>
+      log.warn({ err: String(error) }, "a change of another process could not be read");
+    this.#reading = new Loop({ clock, round: () => this.#read(), failed });
+    const periodMs = changes.length === 0 ? deafMs : reloadMsMax;
+    this.#periodic = new Loop({
+      clock,
+      round: async () => this.#readAgain(tables),
+      pauseMs: () => periodMs * (0.5 + random.uniform() / 2),
+      failed,
+    });
   }
 
   start(): void {
@@ -58,23 +68,12 @@ export class RegistryReload {
       this.#readAgain(tables);
     });
     if (ended !== undefined) this.#unsubscribe.push(ended);
-    this.#later();
+    this.#periodic.start();
   }
 
-  stop(): void {
-    this.#stopped = true;
+  async stop(): Promise<void> {
     for (const end of this.#unsubscribe) end();
-    this.#timer?.cancel();
-    this.#periodic?.cancel();
-  }
-
-  #later(): void {
-    const { changes, clock, random } = this.#options;
-    const periodMs = changes.length === 0 ? deafMs : reloadMsMax;
-    this.#periodic = clock.schedule(periodMs * (0.5 + random.uniform() / 2), () => {
-      this.#readAgain(tables);
-      this.#later();
-    });
+    await Promise.all([this.#periodic.stop(), this.#reading.stop()]);
   }
 
   #heard(change: StoreChange): void {
@@ -88,24 +87,13 @@ export class RegistryReload {
 
   #readAgain(which: readonly Table[]): void {
     for (const table of which) this.#due.add(table);
-    if (this.#timer !== null || this.#isReading || this.#stopped) return;
-    this.#timer = this.#options.clock.schedule(gatherMs, () => {
-      this.#timer = null;
-      void this.#read();
-    });
+    this.#reading.soon(gatherMs);
   }
 
   async #read(): Promise<void> {
-    this.#isReading = true;
     const due = [...this.#due];
     this.#due.clear();
-    try {
-      for (const table of due) await this.#readTable(table);
-    } catch (error) {
-      this.#options.log.warn({ err: String(error) }, "a change of another process could not be read");
-    }
-    this.#isReading = false;
-    if (this.#due.size > 0) this.#readAgain([]);
+    for (const table of due) await this.#readTable(table);
   }
 
   async #readTable(table: Table): Promise<void> {

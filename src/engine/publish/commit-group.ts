@@ -1,6 +1,6 @@
 import { backoffMs } from "../../core/backoff.ts";
 import { errorOf, messageOf } from "../../core/thrown.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { StoreUnavailableError } from "../../ports/store.ts";
 import type { StoreTrouble } from "../../ports/store.ts";
@@ -16,6 +16,7 @@ import type {
   WebhookRuntimeState,
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Alarm } from "../../ports/timing/alarm.ts";
 import { rowsOf, WaitingWrites } from "./waiting-writes.ts";
 import type { WriteSize } from "./waiting-writes.ts";
 
@@ -89,11 +90,12 @@ export class CommitGroup {
   #failures = 0;
   /** Of the last write; null when it succeeded. */
   #obstacle: StoreUnavailableError | null = null;
-  #retryTimer: Timer | null = null;
+  readonly #retry: Alarm;
   readonly #idleWaiters: (() => void)[] = [];
 
   constructor(options: CommitGroupOptions) {
     this.#options = options;
+    this.#retry = new Alarm(options.clock);
   }
 
   publish(pending: PendingPublish): void {
@@ -143,7 +145,7 @@ export class CommitGroup {
     while ((this.backlog > 0 || this.#writing || this.#waiting) && this.#failures <= failuresBefore + 1) {
       await this.#nextWrite();
     }
-    this.#retryTimer?.cancel();
+    this.#retry.cancel();
   }
 
   /** Why nobody may even wait for the next transaction; null while it is worth it. */
@@ -160,7 +162,7 @@ export class CommitGroup {
   }
 
   #wait(): void {
-    if (this.#waiting || this.#writing || this.#retryTimer !== null) return;
+    if (this.#waiting || this.#writing || this.#retry.isSet) return;
     this.#waiting = true;
     this.#firstAt = this.#options.clock.monotonicMs();
     this.#noteSeen();
@@ -266,7 +268,7 @@ export class CommitGroup {
     for (const state of group.batch.webhookStates) {
       if (!this.#states.has(state.webhookId)) this.#states.set(state.webhookId, state);
     }
-    const { clock, random, telemetry } = this.#options;
+    const { random, telemetry } = this.#options;
     const delayMsMax = error.trouble === "disk_full" ? fullDiskDelayMsMax : retryDelayMsMax;
     const pauses = this.#failures - 1;
     const delayMs = backoffMs(
@@ -282,11 +284,7 @@ export class CommitGroup {
       },
       "the store cannot write; settlements are kept and written again",
     );
-    this.#retryTimer?.cancel();
-    this.#retryTimer = clock.schedule(delayMs, () => {
-      this.#retryTimer = null;
-      this.#wait();
-    });
+    this.#retry.set(delayMs, () => this.#wait());
   }
 
   /** A batch failed for another reason than the store's health: find the command that cannot be written, keep the rest. */
