@@ -1,6 +1,7 @@
 import type { Clock, Timer } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
+import { Loop } from "../ports/timing/loop.ts";
 
 export interface StoreClockOptions {
   readonly clock: Clock;
@@ -21,11 +22,17 @@ export class StoreClock implements Clock {
   /** Of the database's clock before this machine's, as it was last seen. */
   offsetMs = 0;
   #correctionMs = 0;
-  #timer: Timer | null = null;
-  #stopped = false;
+  readonly #loop: Loop;
 
   constructor(options: StoreClockOptions) {
     this.#options = options;
+    this.#loop = new Loop({
+      clock: options.clock,
+      round: () => this.#compare(),
+      pauseMs: () => compareMs,
+      // It is away; what was seen last stays true for a while.
+      failed: () => undefined,
+    });
   }
 
   now(): number {
@@ -46,28 +53,24 @@ export class StoreClock implements Clock {
 
   /** Resolves after the first comparison; others follow from time to time. */
   async start(): Promise<void> {
-    await this.#compare();
-    if (this.#stopped || this.#options.time === undefined) return;
-    this.#timer = this.#options.clock.schedule(compareMs, () => void this.start());
+    if (this.#options.time === undefined) return;
+    await this.#loop.run();
+    this.#loop.start();
   }
 
+  /** An answer that is still under way changes nothing any more, so nobody waits for it. */
   stop(): void {
-    this.#stopped = true;
-    this.#timer?.cancel();
+    void this.#loop.stop();
   }
 
   async #compare(): Promise<void> {
     const { clock, time } = this.#options;
     if (time === undefined) return;
     const before = { wall: clock.now(), monotonicMs: clock.monotonicMs() };
-    try {
-      const stored = await time();
-      const tookMs = clock.monotonicMs() - before.monotonicMs;
-      // Where in this time the database looked at its clock nobody knows.
-      if (tookMs <= answerMsMax) this.#seen(Math.round(stored - before.wall - tookMs / 2));
-    } catch {
-      // It is away; what was seen last stays true for a while.
-    }
+    const stored = await time();
+    const tookMs = clock.monotonicMs() - before.monotonicMs;
+    // Where in this time the database looked at its clock nobody knows.
+    if (tookMs <= answerMsMax) this.#seen(Math.round(stored - before.wall - tookMs / 2));
   }
 
   #seen(offsetMs: number): void {

@@ -1,5 +1,6 @@
-import type { Clock, Timer } from "../ports/clock.ts";
+import type { Clock } from "../ports/clock.ts";
 import { StoreUnavailableError, type Store, type StoreTrouble } from "../ports/store.ts";
+import { Loop } from "../ports/timing/loop.ts";
 
 /**
  * Asks a store whether it is there, so that a process which writes nothing just now knows too. A question without an
@@ -8,16 +9,22 @@ import { StoreUnavailableError, type Store, type StoreTrouble } from "../ports/s
 export class StoreProbe {
   readonly #store: Pick<Store, "ping">;
   readonly #clock: Clock;
-  #timer: Timer | null = null;
+  readonly #loop: Loop;
   #answeredMs: number;
   #known: StoreTrouble | null = null;
-  #isAsking = false;
-  #stopped = false;
 
   constructor(store: Pick<Store, "ping">, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
     this.#answeredMs = clock.monotonicMs();
+    this.#loop = new Loop({
+      clock,
+      round: () => this.#ask(),
+      pauseMs: () => probeMs,
+      failed: (error) => {
+        this.#known = knownTrouble(error);
+      },
+    });
   }
 
   /** Null when the store answered a moment ago, and nothing speaks against writing. */
@@ -27,30 +34,18 @@ export class StoreProbe {
   }
 
   start(): void {
-    if (this.#stopped) return;
-    this.#timer = this.#clock.schedule(probeMs, () => {
-      void this.#ask();
-      this.start();
-    });
+    this.#loop.start();
   }
 
+  /** An answer that is still under way changes nothing any more, so nobody waits for it. */
   stop(): void {
-    this.#stopped = true;
-    this.#timer?.cancel();
+    void this.#loop.stop();
   }
 
   async #ask(): Promise<void> {
-    if (this.#isAsking) return;
-    this.#isAsking = true;
-    try {
-      await this.#store.ping();
-      this.#answeredMs = this.#clock.monotonicMs();
-      this.#known = null;
-    } catch (error) {
-      this.#known = knownTrouble(error);
-    } finally {
-      this.#isAsking = false;
-    }
+    await this.#store.ping();
+    this.#answeredMs = this.#clock.monotonicMs();
+    this.#known = null;
   }
 }
 

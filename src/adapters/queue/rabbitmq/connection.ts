@@ -1,7 +1,8 @@
 import { messageOf } from "../../../core/thrown.ts";
-import type { Clock, Timer } from "../../../ports/clock.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
+import { Alarm } from "../../../ports/timing/alarm.ts";
 import { SteadyBackoff } from "./steady-backoff.ts";
 
 export interface ConnectionOptions<Session extends Losable> {
@@ -43,12 +44,13 @@ export class Connection<Session extends Losable> {
   #isUp = false;
   #upSince = 0;
   #awaySince = 0;
-  #timer: Timer | null = null;
+  readonly #alarm: Alarm;
   #attempt: Promise<void> | null = null;
   #losses = 0;
 
   constructor(options: ConnectionOptions<Session>) {
     this.#options = options;
+    this.#alarm = new Alarm(options.clock);
     this.#backoff = new SteadyBackoff(options.random);
   }
 
@@ -75,7 +77,7 @@ export class Connection<Session extends Losable> {
   /** Safe to call twice. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#timer?.cancel();
+    this.#alarm.close();
     // Also one that is being set up, which would not end by itself.
     await this.#end();
     await this.#attempt;
@@ -127,7 +129,7 @@ export class Connection<Session extends Losable> {
         "RabbitMQ cannot be reached, or not for long: three attempts in a row failed. Work is found in the store meanwhile",
       );
     }
-    this.#timer = clock.schedule(delayMs, () => {
+    this.#alarm.set(delayMs, () => {
       this.#attempt = this.#again();
     });
   }

@@ -1,8 +1,9 @@
 import type { Channel, ChannelModel } from "amqplib";
 import { messageOf } from "../../../core/thrown.ts";
-import type { Clock, Timer } from "../../../ports/clock.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
+import { Alarm } from "../../../ports/timing/alarm.ts";
 import { withDeadline } from "../../../ports/timing/deadline.ts";
 import { SteadyBackoff } from "./steady-backoff.ts";
 
@@ -37,10 +38,11 @@ export class KeptChannel<Kind extends Channel> {
   #latest: Kind | null = null;
   #isReady = false;
   #openedAt = 0;
-  #timer: Timer | null = null;
+  readonly #alarm: Alarm;
 
   constructor(options: KeptChannelOptions<Kind>) {
     this.#options = options;
+    this.#alarm = new Alarm(options.clock);
     this.#backoff = new SteadyBackoff(options.random);
   }
 
@@ -72,7 +74,7 @@ export class KeptChannel<Kind extends Channel> {
     this.#connection = null;
     this.#latest = null;
     this.#isReady = false;
-    this.#timer?.cancel();
+    this.#alarm.cancel();
     return latest;
   }
 
@@ -136,7 +138,7 @@ export class KeptChannel<Kind extends Channel> {
     const halfOpen = this.#latest;
     this.#latest = null;
     if (halfOpen !== null) void closeQuietly(halfOpen);
-    this.#timer = this.#options.clock.schedule(delayMs, () => {
+    this.#alarm.set(delayMs, () => {
       if (this.#connection === connection) void this.#open(connection);
     });
   }

@@ -1,6 +1,7 @@
 import { Backoff } from "../../../core/backoff.ts";
-import type { Clock, Timer } from "../../../ports/clock.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { Random } from "../../../ports/random.ts";
+import { Alarm } from "../../../ports/timing/alarm.ts";
 import { discard, type RedisClient } from "./client.ts";
 import { answerWithin } from "./deadline.ts";
 
@@ -27,7 +28,8 @@ const heartbeatMs = 5_000;
 export class Connection {
   readonly #options: ConnectionOptions;
   #client: RedisClient | null = null;
-  #timer: Timer | null = null;
+  /** For the next heartbeat, or the next attempt to come back. */
+  readonly #alarm: Alarm;
   readonly #backoff = new Backoff(againBounds);
   /** Rejects with the end of it all, so that nothing waits beyond. */
   readonly #closed = Promise.withResolvers<never>();
@@ -35,6 +37,7 @@ export class Connection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    this.#alarm = new Alarm(options.clock);
     this.#closed.promise.catch(() => undefined);
   }
 
@@ -61,7 +64,7 @@ export class Connection {
   close(): void {
     this.#isClosed = true;
     this.#closed.reject(new Error("the connection is closed"));
-    this.#timer?.cancel();
+    this.#alarm.close();
     if (this.#client !== null) discard(this.#client);
     this.#client = null;
   }
@@ -93,14 +96,14 @@ export class Connection {
       return;
     }
     this.#client = client;
-    this.#later(heartbeatMs, () => void this.#heartbeat(client));
+    this.#alarm.set(heartbeatMs, () => void this.#heartbeat(client));
   }
 
   async #heartbeat(client: RedisClient): Promise<void> {
     const { clock } = this.#options;
     try {
       await answerWithin(client.ping(), { clock, timeoutMs: attemptTimeoutMs });
-      if (this.#client === client) this.#later(heartbeatMs, () => void this.#heartbeat(client));
+      if (this.#client === client) this.#alarm.set(heartbeatMs, () => void this.#heartbeat(client));
     } catch (error) {
       this.lose(client, error);
     }
@@ -108,7 +111,7 @@ export class Connection {
 
   #again(): void {
     const delayMs = this.#backoff.nextMs(this.#options.random.uniform());
-    this.#later(delayMs, () => void this.#reconnect());
+    this.#alarm.set(delayMs, () => void this.#reconnect());
   }
 
   async #reconnect(): Promise<void> {
@@ -123,10 +126,5 @@ export class Connection {
     }
     this.#adopt(client);
     if (this.#client === client) this.#options.restored();
-  }
-
-  #later(delayMs: number, work: () => void): void {
-    this.#timer?.cancel();
-    this.#timer = this.#options.clock.schedule(delayMs, work);
   }
 }

@@ -1,7 +1,9 @@
 import type { PendingLane } from "../../../ports/store/ownership.ts";
+import { Alarm } from "../../../ports/timing/alarm.ts";
 import { texts } from "./columns.ts";
 import type { StoreState } from "./state.ts";
 import { pendingLanesIn } from "./pending-lanes.ts";
+import { realTime } from "./real-time.ts";
 
 /** Where work is announced; `LISTEN posthorn_work` receives it. */
 export const workChannel = "posthorn_work";
@@ -33,7 +35,7 @@ export class Announcer {
   readonly #state: AnnouncerState;
   readonly #queue: PendingLaneQueue | null;
   readonly #lanes = new Set<number>();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #alarm = new Alarm(realTime);
   #sending: Promise<void> = Promise.resolve();
   #sentAtMs = Number.NEGATIVE_INFINITY;
   #closed = false;
@@ -51,29 +53,25 @@ export class Announcer {
   /** Nobody needs the lanes any more that are not announced yet. */
   abandon(): void {
     this.#closed = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#alarm.close();
     this.#lanes.clear();
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#alarm.close();
     await this.#sending;
     await this.#send();
   }
 
   #later(delayMs: number): void {
-    if (this.#timer !== null || this.#closed) return;
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = null;
-        this.#sentAtMs = performance.now();
-        const before = this.#sending;
-        this.#sending = this.#send().then(() => before);
-      },
-      Math.max(0, delayMs),
-    );
+    if (this.#alarm.isSet) return;
+    this.#alarm.set(Math.max(0, delayMs), () => {
+      this.#sentAtMs = performance.now();
+      const before = this.#sending;
+      this.#sending = this.#send().then(() => before);
+    });
   }
 
   async #send(): Promise<void> {

@@ -1,8 +1,10 @@
 import { Backoff } from "../../../core/backoff.ts";
+import { Alarm } from "../../../ports/timing/alarm.ts";
 import type { Runner } from "./database.ts";
 import { numbers, texts } from "./columns.ts";
 import { isConnectionRefused } from "./errors.ts";
 import { identityOf } from "./incarnations.ts";
+import { realTime } from "./real-time.ts";
 import type { Greeting } from "./server-greeting.ts";
 
 /**
@@ -43,7 +45,7 @@ const endSql = "SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid";
 export class UnansweredConnections {
   readonly #fresh: FreshRunner;
   readonly #held = new Set<Held>();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #alarm = new Alarm(realTime);
   readonly #backoff = new Backoff(askBounds);
   #isAsking = false;
   #isClosed = false;
@@ -75,7 +77,7 @@ export class UnansweredConnections {
 
   close(): void {
     this.#isClosed = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#alarm.close();
     for (const held of this.#held) this.#release(held);
   }
 
@@ -84,9 +86,7 @@ export class UnansweredConnections {
   }
 
   #later(delayMs: number): void {
-    if (this.#isClosed || this.#isAsking) return;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#ask(), delayMs);
+    if (!this.#isAsking) this.#alarm.set(delayMs, () => void this.#ask());
   }
 
   async #ask(): Promise<void> {
