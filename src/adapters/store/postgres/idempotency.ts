@@ -5,6 +5,7 @@ import type {
   IdempotencyState,
   IdempotencyStore,
 } from "../../../ports/store/idempotency.ts";
+import { answerOf } from "../idempotency-rows.ts";
 import { storable, texts } from "./columns.ts";
 import type { Database } from "./database.ts";
 
@@ -91,7 +92,5 @@ export class PostgresIdempotency implements IdempotencyStore {
 function stateOf(row: EntryRow | undefined, entry: IdempotencyClaim): IdempotencyState {
   if (row === undefined) return { kind: "running" };
   const [fingerprint, status, body] = row;
-  if (fingerprint !== entry.fingerprint) return { kind: "mismatch" };
-  if (status !== null) return { kind: "finished", status, body: body ?? "" };
-  return { kind: "running" };
+  return answerOf({ fingerprint, status, body }, entry) ?? { kind: "running" };
 }

@@ -1,4 +1,5 @@
 import type { BatchOperation, OperationStore } from "../../../ports/store/operations.ts";
+import { isFinished, type OperationRow, toOperation } from "../operation-rows.ts";
 import type { Database } from "./database.ts";
 
 export class PostgresOperations implements OperationStore {
@@ -9,12 +10,11 @@ export class PostgresOperations implements OperationStore {
   }
 
   async save(operation: BatchOperation): Promise<void> {
-    const finished = operation.status !== "pending" && operation.status !== "running";
     await this.#database.rows(
       `INSERT INTO posthorn.operations (id, tenant, finished, document) VALUES ($1, $2, $3, $4)
        ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, finished = excluded.finished,
          document = excluded.document`,
-      [operation.id, operation.tenantId, finished, JSON.stringify(operation)],
+      [operation.id, operation.tenantId, isFinished(operation), JSON.stringify(operation)],
     );
   }
 
@@ -22,12 +22,11 @@ export class PostgresOperations implements OperationStore {
     readonly tenantId: string | null;
     readonly id: string;
   }): Promise<BatchOperation | null> {
-    const [row] = await this.#database.rows<[tenant: string | null, document: string]>(
+    const [row] = await this.#database.rows<OperationRow>(
       "SELECT tenant, document FROM posthorn.operations WHERE id = $1",
       [query.id],
     );
-    if (row === undefined || (query.tenantId !== null && query.tenantId !== row[0])) return null;
-    return JSON.parse(row[1]) as BatchOperation;
+    return toOperation(row, query);
   }
 
   async unfinished(): Promise<readonly BatchOperation[]> {

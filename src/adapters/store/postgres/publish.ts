@@ -1,11 +1,6 @@
-import type {
-  DuplicateOriginal,
-  Lease,
-  NewEvent,
-  PublishCommand,
-  PublishResult,
-} from "../../../ports/store/deliveries.ts";
+import type { Lease, NewEvent, PublishCommand, PublishResult } from "../../../ports/store/deliveries.ts";
 import { priorityCodes } from "../codes.ts";
+import { answerToRepeat, type EarlierPublish, isKeyed } from "../earlier-publish.ts";
 import { numbers, storable, texts } from "./columns.ts";
 import type { Transaction } from "./database.ts";
 import { hasFree, hasLeased } from "./lanes-with-work.ts";
@@ -26,11 +21,8 @@ type EarlierRow = [
   deliveries: number,
 ];
 
-/** What a deduplication key stands for. */
-interface Earlier {
-  readonly fingerprint: string | null;
+interface Earlier extends EarlierPublish {
   readonly expiresAt: number;
-  readonly original: DuplicateOriginal;
 }
 
 /** One commit's publishes: reads what the decisions depend on, decides in memory, and collects the rows. */
@@ -79,7 +71,7 @@ export class PublishBatch {
     const { event } = command;
     const tenant = this.#state.strings.ref(event.tenantId);
     const known = isKeyed(command) ? this.#earlier.get(keyName(tenant, event)) : undefined;
-    if (known !== undefined && known.expiresAt > event.createdAt) return answerTo(event, known);
+    if (known !== undefined && known.expiresAt > event.createdAt) return answerToRepeat(event, known);
     const seq = this.#numbers.nextEvent();
     const sequenceNumber = this.#numbers.nextSequence(tenant);
     this.#addEvent(command, { seq, tenant, sequenceNumber });
@@ -180,15 +172,6 @@ export class PublishBatch {
     );
     for (const [lane] of rows) this.#behindOthers.add(lane);
   }
-}
-
-function answerTo(event: NewEvent, known: Earlier): PublishResult {
-  if (known.fingerprint !== event.fingerprint) return { kind: "key_conflict", eventId: known.original.id };
-  return { kind: "duplicate", original: known.original };
-}
-
-function isKeyed({ event, dedupUntil }: PublishCommand): boolean {
-  return dedupUntil !== null && event.idempotencyKey !== null;
 }
 
 function keyName(tenant: number, event: NewEvent): string {

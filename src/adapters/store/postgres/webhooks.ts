@@ -1,18 +1,11 @@
-import { type Webhook, webhookFromDocument } from "../../../core/webhook.ts";
+import type { Webhook } from "../../../core/webhook.ts";
 import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
-import { secretOwners, toRuntimeState } from "../webhook-rows.ts";
-import type { SecretOwner, WebhookRow } from "../webhook-rows.ts";
+import { secretOwners, toSecret, toStoredWebhook } from "../webhook-rows.ts";
+import type { SecretOwner, SecretRow, WebhookRow } from "../webhook-rows.ts";
 import { texts } from "./columns.ts";
 import type { Database, Runner } from "./database.ts";
 
-type SecretRow = [
-  owner: string,
-  kind: StoredSecret["kind"],
-  ciphertext: Uint8Array,
-  digest: string,
-  createdAt: number,
-  expiresAt: number | null,
-];
+type OwnedSecretRow = [...SecretRow, owner: string];
 
 const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit,
     s.health FROM posthorn.webhooks w LEFT JOIN posthorn.webhook_states s ON s.webhook = w.id
@@ -67,11 +60,7 @@ export class PostgresWebhooks implements WebhookStore {
 
   async #withSecrets(rows: readonly WebhookRow[]): Promise<readonly StoredWebhook[]> {
     const secrets = await this.#secrets({ kind: secretOwners.webhook, ids: rows.map(([id]) => id) });
-    return rows.map((row) => ({
-      webhook: webhookFromDocument(JSON.parse(row[1])),
-      secrets: secrets.get(row[0]) ?? [],
-      runtime: toRuntimeState(row),
-    }));
+    return rows.map((row) => toStoredWebhook(row, secrets.get(row[0]) ?? []));
   }
 
   async saveSecrets(command: {
@@ -134,13 +123,13 @@ export class PostgresWebhooks implements WebhookStore {
     readonly kind: 0 | 1;
     readonly ids: readonly string[];
   }): Promise<ReadonlyMap<string, readonly StoredSecret[]>> {
-    const rows = await this.#database.rows<SecretRow>(
-      `SELECT owner, kind, ciphertext, digest, created_at, expires_at FROM posthorn.secrets
+    const rows = await this.#database.rows<OwnedSecretRow>(
+      `SELECT kind, ciphertext, digest, created_at, expires_at, owner FROM posthorn.secrets
        WHERE owner_kind = $1 AND owner = ANY ($2::text[]) ORDER BY owner, position`,
       [owners.kind, texts(owners.ids)],
     );
-    const grouped = Map.groupBy(rows, ([owner]) => owner);
-    return new Map([...grouped].map(([owner, group]) => [owner, group.map(toSecret)]));
+    const grouped = Map.groupBy(rows, (row) => row[5]);
+    return new Map([...grouped].map(([owner, group]) => [owner, group.map((row) => toSecret(row))]));
   }
 }
 
@@ -160,8 +149,4 @@ async function replaceSecrets(
       ...[digest, createdAt, expiresAt],
     ]);
   }
-}
-
-function toSecret([, kind, ciphertext, digest, createdAt, expiresAt]: SecretRow): StoredSecret {
-  return { kind, ciphertext, digest, createdAt, expiresAt };
 }

@@ -6,6 +6,7 @@ import type {
   IdempotencyState,
   IdempotencyStore,
 } from "../../../ports/store/idempotency.ts";
+import { answerOf } from "../idempotency-rows.ts";
 import type { Connection } from "./connection.ts";
 
 type EntryRow = [fingerprint: string, expiresAt: number, status: number | null, body: string | null];
@@ -83,8 +84,8 @@ export class SqliteIdempotency implements IdempotencyStore {
   #stateOf(row: EntryRow, entry: IdempotencyClaim): IdempotencyState | null {
     const [fingerprint, expiresAt, status, body] = row;
     if (expiresAt <= entry.now) return null;
-    if (fingerprint !== entry.fingerprint) return { kind: "mismatch" };
-    if (status !== null) return { kind: "finished", status, body: body ?? "" };
+    const answer = answerOf({ fingerprint, status, body }, entry);
+    if (answer !== null) return answer;
     const held = this.#held.get(nameOf(entry));
     if (held === undefined || held.holder === entry.holder) return null;
     return held.until > entry.now ? { kind: "running" } : null;

@@ -1,5 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import type { BatchOperation, OperationStore } from "../../../ports/store/operations.ts";
+import { isFinished, type OperationRow, toOperation } from "../operation-rows.ts";
 import type { Connection } from "./connection.ts";
 
 export class SqliteOperations implements OperationStore {
@@ -20,7 +21,7 @@ export class SqliteOperations implements OperationStore {
   }
 
   async save(operation: BatchOperation): Promise<void> {
-    const finished = operation.status === "pending" || operation.status === "running" ? 0 : 1;
+    const finished = isFinished(operation) ? 1 : 0;
     this.#connection.write(() =>
       this.#save.run(operation.id, operation.tenantId, finished, JSON.stringify(operation)),
     );
@@ -30,11 +31,8 @@ export class SqliteOperations implements OperationStore {
     readonly tenantId: string | null;
     readonly id: string;
   }): Promise<BatchOperation | null> {
-    const row = this.#connection.read(() => this.#get.get(query.id)) as unknown as
-      | [tenant: string | null, document: string]
-      | undefined;
-    if (row === undefined || (query.tenantId !== null && query.tenantId !== row[0])) return null;
-    return JSON.parse(row[1]) as BatchOperation;
+    const row = this.#connection.read(() => this.#get.get(query.id)) as unknown as OperationRow | undefined;
+    return toOperation(row, query);
   }
 
   async unfinished(): Promise<readonly BatchOperation[]> {

@@ -8,6 +8,7 @@ import type {
 } from "../../../ports/store/deliveries.ts";
 import { chunkKinds } from "./chunks.ts";
 import { formatCodes, originCodes, priorityCodes, stateCodes } from "../codes.ts";
+import { answerToRepeat, isKeyed } from "../earlier-publish.ts";
 import { queuePositionIn } from "../queue-position.ts";
 import type { StoreState } from "./state.ts";
 
@@ -100,7 +101,7 @@ export class PublishWriter {
     const { event } = command;
     const { strings, counters } = this.#state;
     const tenant = strings.ensure(event.tenantId);
-    if (command.dedupUntil !== null && event.idempotencyKey !== null) {
+    if (isKeyed(command)) {
       const earlier = this.#earlier(event, tenant);
       if (earlier !== null) return earlier;
       const { idempotencyKey, fingerprint } = event;
@@ -145,7 +146,6 @@ export class PublishWriter {
     // Upkeep keeps an event as long as its key, so that there is always an original to answer with.
     if (found === undefined) throw new Error(`deduplication key without its event ${row[0]}`);
     const [id, eventType, timestamp, sequenceNumber, deliveries] = found;
-    if (row[1] !== event.fingerprint) return { kind: "key_conflict", eventId: id };
     const original = {
       id,
       eventType: this.#state.strings.text(eventType),
@@ -153,6 +153,6 @@ export class PublishWriter {
       sequenceNumber,
       deliveries,
     };
-    return { kind: "duplicate", original };
+    return answerToRepeat(event, { fingerprint: row[1], original });
   }
 }

@@ -1,17 +1,9 @@
 import type { StatementSync } from "node:sqlite";
-import { type Webhook, webhookFromDocument } from "../../../core/webhook.ts";
+import type { Webhook } from "../../../core/webhook.ts";
 import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
-import { secretOwners, toRuntimeState } from "../webhook-rows.ts";
-import type { SecretOwner, WebhookRow } from "../webhook-rows.ts";
+import { secretOwners, toSecret, toStoredWebhook } from "../webhook-rows.ts";
+import type { SecretOwner, SecretRow, WebhookRow } from "../webhook-rows.ts";
 import type { StoreState } from "./state.ts";
-
-type SecretRow = [
-  kind: StoredSecret["kind"],
-  ciphertext: Uint8Array,
-  digest: string,
-  createdAt: number,
-  expiresAt: number | null,
-];
 
 const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit,
     s.health FROM webhooks w LEFT JOIN webhook_states s ON s.webhook = w.id WHERE w.deleted_at IS NULL`;
@@ -140,21 +132,11 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   #toStored(row: WebhookRow): StoredWebhook {
-    return {
-      webhook: webhookFromDocument(JSON.parse(row[1])),
-      secrets: this.#readSecrets({ kind: secretOwners.webhook, id: row[0] }),
-      runtime: toRuntimeState(row),
-    };
+    return toStoredWebhook(row, this.#readSecrets({ kind: secretOwners.webhook, id: row[0] }));
   }
 
   #readSecrets(owner: SecretOwner): readonly StoredSecret[] {
     const rows = this.#secrets.all(owner.kind, owner.id) as unknown as SecretRow[];
-    return rows.map(([kind, ciphertext, digest, createdAt, expiresAt]) => ({
-      kind,
-      ciphertext,
-      digest,
-      createdAt,
-      expiresAt,
-    }));
+    return rows.map((row) => toSecret(row));
   }
 }
