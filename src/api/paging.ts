@@ -2,9 +2,10 @@
 import type { Page, PageRequest } from "../ports/store.ts";
 import type { CursorCodec, Listing } from "./cursors.ts";
 import { PosthornError } from "../core/errors.ts";
+import { defaultOf } from "../core/fields/field.ts";
+import { pageLimitField } from "../core/fields/page.ts";
 
-export const pageLimitDefault = 50;
-export const pageLimitMax = 250;
+export const pageLimitDefault = defaultOf(pageLimitField);
 export const pageOffsetMax = 100_000;
 
 export interface PageQuery {

@@ -5,8 +5,10 @@
 import { closestName } from "../core/closest-name.ts";
 import { type FieldError, InvalidRequestError, PosthornError } from "../core/errors.ts";
 import { apiKeyFields } from "../core/fields/api-key.ts";
-import { apiPath } from "../core/fields/field.ts";
+import { apiPath, defaultOf } from "../core/fields/field.ts";
 import type { Fields } from "../core/fields/field.ts";
+import { judgeField } from "../core/fields/judge.ts";
+import { pageLimitField } from "../core/fields/page.ts";
 import {
   circuitActionFields,
   deliveryRetryFields,
@@ -234,22 +236,20 @@ export function withCalls<Library extends object>(service: object, scope: Scope,
   }) as unknown as Library;
 }
 
-const limitDefault = 50;
-const limitMax = 250;
-
 /** Splits a query into its filters, all of them there, and the page. */
 function listOf<Query extends object, Defaults extends object, Required extends string = never>(
   query: Query | undefined,
   defaults: Defaults,
   required: readonly Required[] = [],
 ) {
-  const given = filled(query ?? {}, { ...defaults, limit: limitDefault, cursor: null }, required) as Filled<
-    Query,
-    Defaults
-  > & { readonly limit: number; readonly cursor: string | null };
+  const given = filled(
+    query ?? {},
+    { ...defaults, limit: defaultOf(pageLimitField), cursor: null },
+    required,
+  ) as Filled<Query, Defaults> & { readonly limit: number; readonly cursor: string | null };
   const { limit, cursor, ...filters } = given;
-  if (!Number.isInteger(limit) || limit < 1 || limit > limitMax)
-    throw refused([{ field: "limit", message: `must be a whole number from 1 to ${limitMax}` }]);
+  const problems = judgeField(pageLimitField, { path: "limit", value: limit });
+  if (problems.length > 0) throw refused(problems);
   return {
     filters: filters as Filled<Omit<Query, "limit" | "cursor">, Defaults>,
     page: pageOf(limit, cursor),

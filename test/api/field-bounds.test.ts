@@ -87,6 +87,27 @@ suite("bounds of fields", () => {
       return failureOf(verdict, { resource, probe, path: probe.path });
     }));
 
+  test("WDS-60 a rate limit without a burst has one of 20, and keeps the one that it has", async () => {
+    const { body: webhook } = await client.post("/v1/webhooks", {
+      url: "https://example.com/",
+      events: ["*"],
+      rate_limit: { requests_per_minute: 600 },
+    });
+    assert.deepEqual(webhook["rate_limit"], { requests_per_minute: 600, burst: 20 });
+    const path = "/v1/tenants/limited";
+    for (const [given, burst] of [
+      [{ requests_per_minute: 600 }, 20],
+      [{ requests_per_minute: 600, burst: 7 }, 7],
+      [{ requests_per_minute: 60 }, 7],
+      [null, null],
+      [{ requests_per_minute: 60 }, 20],
+    ] as const) {
+      const { body: tenant } = await client.call("PUT", path, { body: { rate_limit: given } });
+      const expected = burst === null ? null : { ...given, burst };
+      assert.deepEqual(tenant["rate_limit"], expected);
+    }
+  });
+
   test("the OpenAPI document has the fields that are described, with their bounds", () => {
     for (const { components, fields } of resources) {
       for (const name of components) {

@@ -53,7 +53,7 @@ before(async () => {
     examples: [{ a: 1 }, { b: null }],
   });
   await put("order.anything", {});
-  await put("__proto__", { schema: true });
+  await put("__proto__", { schema: {} });
   await put("secret.plan", { description: "Of somebody else." }, "other");
 });
 after(() => server.close());

@@ -2,8 +2,9 @@
 import { Type } from "typebox";
 import type { Static, TObject, TProperties, TSchema } from "typebox";
 import { eventTypeField, tenantIdField } from "../../core/fields/names.ts";
+import { pageLimitField } from "../../core/fields/page.ts";
 import { schemaOfField } from "./field-schema.ts";
-import { pageLimitDefault, pageLimitMax, pageOffsetMax } from "../paging.ts";
+import { pageOffsetMax } from "../paging.ts";
 
 /** An object that takes no other members; bodies and queries are all made with it. */
 export function closed<P extends TProperties>(properties: P, options: object = {}): TObject<P> {
@@ -73,14 +74,7 @@ export const tenantId = Type.Unsafe<string>(schemaOfField(tenantIdField));
 export const eventTypeName = Type.Unsafe<string>(schemaOfField(eventTypeField));
 
 export const pageProperties = {
-  limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: pageLimitMax,
-      default: pageLimitDefault,
-      description: "Rows of the page.",
-    }),
-  ),
+  limit: Type.Optional(Type.Unsafe<number>(schemaOfField(pageLimitField))),
   cursor: Type.Optional(Type.String({ maxLength: 512, description: "`next_cursor` of the page before." })),
   offset: Type.Optional(
     Type.Integer({

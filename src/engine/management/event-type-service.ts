@@ -2,6 +2,8 @@ import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import { jsonBytes } from "../../core/plain-record.ts";
 import { isSystemEventType } from "../../core/event-type.ts";
 import { eventTypeFields, type EventTypeFields } from "../../core/fields/event-type.ts";
+import { defaultOf } from "../../core/fields/field.ts";
+import { pageLimitField } from "../../core/fields/page.ts";
 import { eventTypeField } from "../../core/fields/names.ts";
 import { judgeField } from "../../core/fields/judge.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -28,7 +30,6 @@ const eventTypesMax = 1_000;
 const examplesValidationUnitsMax = 250_000;
 /** Of all event types of a tenant, as JSON: the documents that describe its webhooks are made from all of them. */
 const catalogueBytesMax = 4 * 1024 * 1024;
-const pageLimitDefault = 50;
 /** A slow reader keeps a page in memory. */
 const pageBytesMax = 1024 * 1024;
 
@@ -43,7 +44,7 @@ export class EventTypes implements EventTypeService {
 
   async list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage> {
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
-    const { limit = pageLimitDefault, offset = 0, after = null } = query;
+    const { limit = defaultOf(pageLimitField), offset = 0, after = null } = query;
     return this.#options.registry.eventTypePage({ tenantId, after, offset, limit, bytesMax: pageBytesMax });
   }
 
