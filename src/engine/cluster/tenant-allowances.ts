@@ -62,7 +62,9 @@ export class TenantAllowances {
   #newAllowance(tenantQueue: TenantQueue, limit: RateLimitConfig): TenantAllowance {
     const { clock } = this.#options;
     const allowance = new TenantAllowance({
-      ...{ tenantQueue, limit, clock },
+      tenantQueue,
+      limit,
+      clock,
       isUsable: () => this.#options.state.isAvailable && clock.monotonicMs() >= this.#usableFromMs,
       ask: (asking) => this.#ask(asking),
     });

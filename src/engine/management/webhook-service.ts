@@ -11,6 +11,9 @@ import type { Store } from "../../ports/store.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { EngineAccess, LiveWebhook } from "../engine-access.ts";
 import type {
+  CircuitCommand,
+  RecoverCommand,
+  ReportIncidentCommand,
   RotateSecretCommand,
   Scope,
   WebhookInput,
@@ -193,7 +196,7 @@ export class Webhooks implements WebhookService {
 
   async reportIncident(
     scope: Scope,
-    command: Parameters<WebhookService["reportIncident"]>[1],
+    command: ReportIncidentCommand,
   ): ReturnType<WebhookService["reportIncident"]> {
     return this.#options.incidents.report(await this.#fresh(scope, command.id), command);
   }
@@ -205,10 +208,7 @@ export class Webhooks implements WebhookService {
     });
   }
 
-  async circuit(
-    scope: Scope,
-    command: Parameters<WebhookService["circuit"]>[1],
-  ): ReturnType<WebhookService["circuit"]> {
+  async circuit(scope: Scope, command: CircuitCommand): ReturnType<WebhookService["circuit"]> {
     return changeCircuit(await this.#fresh(scope, command.id), command, this.#options);
   }
 
@@ -242,10 +242,7 @@ export class Webhooks implements WebhookService {
     });
   }
 
-  async recover(
-    scope: Scope,
-    command: Parameters<WebhookService["recover"]>[1],
-  ): ReturnType<WebhookService["recover"]> {
+  async recover(scope: Scope, command: RecoverCommand): ReturnType<WebhookService["recover"]> {
     return this.#options.recovery.recover(await this.#fresh(scope, command.id), command);
   }
 

@@ -63,7 +63,8 @@ export class DeliveryWriter {
     const { id: deliveryId } = delivery;
     if (!leased) return { ref: seq, deliveryId, leaseToken: 0 };
     return {
-      ...{ ref: seq, deliveryId },
+      ref: seq,
+      deliveryId,
       leaseToken: leases.grant(seq, { until: delivery.leaseUntil, lane: lane.ref, priority, queuePosition }),
     };
   }
