@@ -128,8 +128,11 @@ export const circuitBreaker: Scenarios = {
         (circuit?.["state"] as unknown) === "open" &&
         Date.parse(textOf(circuit?.["state_transition_at"])) > Date.parse(opened),
     });
-    assert.ok(Date.parse(textOf(again?.["next_half_open_at"])) > Date.now(), JSON.stringify(again));
-    assert.equal(receiver.requestCount, 4 + 2);
+    const [openedAgain, probesAt] = [again?.["state_transition_at"], again?.["next_half_open_at"]];
+    assert.equal(Date.parse(textOf(probesAt)) - Date.parse(textOf(openedAgain)), 1_500);
+    const [last, next] = receiver.requests.slice(4 + 1);
+    const restedMs = Number(next?.arrivedAtMs ?? Infinity) - Number(last?.arrivedAtMs);
+    assert.ok(restedMs >= 1_400, `the next probe came after ${restedMs} ms`);
   },
 
   "WDS-107 WDS-142 forced open it holds what would go, forced closed it lets go what fails": async (

@@ -252,7 +252,7 @@ test("a server that is still loading is waited for, until the time is up", async
   t.after(() => isLoading.destroy());
   await assert.rejects(isLoading.get("key:1"), /LOADING/);
   await refuses(server.url, "refuses_writes", { connectTimeoutMs: 300 });
-  await opens(server.url);
+  await opens(server.url, { connectTimeoutMs: 60_000 });
   await loading;
 });
 
