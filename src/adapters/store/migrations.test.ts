@@ -10,6 +10,7 @@ const released = {
     "initial": "4747a15a72ebc418",
     "payload-formats": "4ffd0ede254554e6",
     "attempt-notes": "353f7cf26fc9ee96",
+    "sweeps-anew": "1166fe205324cdd3",
   },
   postgres: {
     "initial": "590b6421767e62af",

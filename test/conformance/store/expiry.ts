@@ -100,6 +100,13 @@ export const expiry: StoreTheme = (check) => {
     },
   );
 
+  check("expires also what was written after all that came before had ended", async (store) => {
+    await publishSettled(store, {}, {});
+    assert.equal(await expireAll(store, { now: start + day }), 0);
+    await publish(store, { event: { createdAt: start + 2 * day } });
+    assert.equal(await expireAll(store, { now: start + 3 * day }), 1);
+  });
+
   check("cancels what waits for a deleted webhook, in steps, and tells when it is done", async (store) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);

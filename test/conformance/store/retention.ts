@@ -19,6 +19,20 @@ import {
 import type { StoreTheme } from "./suite.ts";
 
 export const retention: StoreTheme = (check) => {
+  check("forgets also what was written after all that came before was forgotten", async (store) => {
+    const forgotten: string[] = [];
+    for (const createdAt of [start, start + 2 * day]) {
+      const { event, deliveries } = await publishSettled(store, { event: { createdAt } }, {});
+      const step = { createdBefore: createdAt + day, limit: 10 };
+      await runToEnd(() => store.upkeep.forgetPayloads(step));
+      assert.equal((await store.history.getEvent({ tenantId: null, id: event.id }))?.body, null);
+      await runToEnd(() => store.upkeep.forgetHistory(step));
+      const id = only(deliveries).id;
+      if ((await store.history.getDelivery({ tenantId: null, id })) === null) forgotten.push(id);
+    }
+    assert.equal(forgotten.length, 2);
+  });
+
   check("TS16-119 forgets old bodies, keeps young ones and those that still wait", async (store) => {
     const done = await publishSettled(store, { event: { createdAt: start } }, {});
     const waiting = await publish(store, { event: { createdAt: start } });

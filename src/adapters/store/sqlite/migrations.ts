@@ -10,9 +10,15 @@ import { ForeignDatabaseError } from "./errors.ts";
 import { initialSchema } from "./migrations/0001-initial.ts";
 import { payloadFormatColumns } from "./migrations/0002-payload-formats.ts";
 import { attemptNotes } from "./migrations/0003-attempt-notes.ts";
+import { sweepsAnew } from "./migrations/0004-sweeps-anew.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
-export const migrations: readonly Migration[] = [initialSchema, payloadFormatColumns, attemptNotes];
+export const migrations: readonly Migration[] = [
+  initialSchema,
+  payloadFormatColumns,
+  attemptNotes,
+  sweepsAnew,
+];
 
 /** "PHRN". Tells our files from those of other programs. */
 const applicationId = 0x5048524e;

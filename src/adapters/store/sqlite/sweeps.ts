@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
-import type { ChunkKind, Chunks } from "./chunks.ts";
-import type { Connection } from "./connection.ts";
+import { type ChunkKind, chunkKinds } from "./chunks.ts";
+import type { StoreState } from "./state.ts";
 
 export interface SweepStep {
   readonly name: "expire" | "payloads" | "history_deliveries" | "history_events";
@@ -39,12 +39,13 @@ export interface SweepResult {
  * short. Both survive restarts.
  */
 export class Sweeps {
-  readonly #chunks: Chunks;
+  readonly #state: Pick<StoreState, "chunks" | "counters">;
   readonly #read: StatementSync;
   readonly #save: StatementSync;
 
-  constructor(connection: Connection, chunks: Chunks) {
-    this.#chunks = chunks;
+  constructor(state: Pick<StoreState, "connection" | "chunks" | "counters">) {
+    const { connection } = state;
+    this.#state = state;
     this.#read = connection.prepare("SELECT floor, cursor FROM sweeps WHERE name = ?");
     this.#save = connection.prepare("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)");
   }
@@ -54,7 +55,7 @@ export class Sweeps {
     const stored = this.#read.get(step.name) as unknown as [floor: number, cursor: number] | undefined;
     const floor = stored?.[0] ?? 1;
     const from = Math.max(stored?.[1] ?? 1, floor);
-    const last = this.#chunks.lastSeqBefore(step.kind, step.createdBefore);
+    const last = this.#lastSeq(step);
     if (from > last) {
       if (from !== floor) this.#save.run(step.name, floor, floor);
       return { changed: 0, more: false };
@@ -72,6 +73,13 @@ export class Sweeps {
   floor(name: SweepStep["name"]): number {
     const stored = this.#read.get(name) as unknown as [floor: number, cursor: number] | undefined;
     return stored?.[0] ?? 1;
+  }
+
+  /** No further than rows were written: what comes later into the newest chunk has to be seen then. */
+  #lastSeq({ kind, createdBefore }: SweepStep): number {
+    const { chunks, counters } = this.#state;
+    const written = kind === chunkKinds.events ? counters.eventLast : counters.deliveryLast;
+    return Math.min(written, chunks.lastSeqBefore(kind, createdBefore));
   }
 
   #firstLeft(step: SweepStep, seen: { readonly from: number; readonly reached: number }): number {

@@ -13,7 +13,7 @@ export class SqliteUpkeep implements UpkeepStore {
   readonly #retention: Retention;
 
   constructor(state: StoreState, deliveries: SqliteDeliveries) {
-    const sweeps = new Sweeps(state.connection, state.chunks);
+    const sweeps = new Sweeps(state);
     this.#state = state;
     this.#deliveries = deliveries;
     this.#expiry = new Expiry(state, sweeps);
