@@ -153,7 +153,7 @@ export const wdsMutations: readonly Mutation[] = [
   {
     ids: "WDS-79",
     change: "the history does not say when the next attempt is due",
-    file: "src/engine/attempt/settle.ts",
+    file: "src/engine/attempt/attempt-record.ts",
     find: 'nextRetryAt: progress.state === "failed" ? progress.dueAt : null,',
     replace: "nextRetryAt: null,",
     test: modes,
@@ -163,7 +163,7 @@ export const wdsMutations: readonly Mutation[] = [
     ids: "WDS-20",
     change: "dead letters are not logged",
     file: "src/engine/attempt/settle.ts",
-    find: 'if (progress.state === "exhausted") this.#logDeadLetter(flight.delivery, progress);',
+    find: 'if (result.kind === "written" && progress.state === "exhausted")\n          this.#logDeadLetter(delivery, progress);',
     replace: "",
     test: "test/scenarios/semantics-of-attempts.test.ts",
     name: "a refusal for good is kept for people",

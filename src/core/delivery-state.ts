@@ -1,14 +1,24 @@
 /**
- * The delivery state machine: pure, total, and the only place that decides what becomes of a delivery.
+ * The delivery state machine: pure, and the only place that decides what becomes of a delivery.
  *
- * `transition` takes where a delivery stands and what happened, and answers where it stands now and what must be done.
- * The table below has a handler for every state and event, which the compiler checks; docs/state-machine.md shows the
- * same table for readers, which a test checks.
+ * `transition` takes where a delivery stands and what happened, and answers where it stands now. `EventsIn` says what can
+ * happen in which state, and the compiler refuses everything else. What ends a delivery without a request is data
+ * (`endings`), because the stores end thousands of rows with one statement: that SQL is made from it.
+ *
+ * docs/state-machine.md shows the same table for readers (state-machine-docs.test.ts), and test/conformance/store/
+ * state-machine.ts executes every row of it over the real stores.
  *
  * A turn that sent no request (circuit open, rate limit, pause, order) is no event at all: it consumes no attempt, but
  * the age of the delivery counts on (WDS-150, C-37).
  */
-import type { DeadLetterReason, DeliveryProgress, DeliveryState } from "./delivery.ts";
+import { waitingStates } from "./delivery.ts";
+import type {
+  CancelReason,
+  DeadLetterReason,
+  DeliveryProgress,
+  DeliveryState,
+  WaitingState,
+} from "./delivery.ts";
 import type { DeliveryPolicy } from "./delivery-policy.ts";
 import type { Verdict } from "./outcome.ts";
 import { nextDelayMs } from "./retry-schedule.ts";
@@ -30,10 +40,9 @@ interface DeliveryEvents {
     /** What was wrong has been mended on our side, such as an access token (EDS-9.2.3-3): do not wait for the retry. */
     readonly retryAtOnce: boolean;
   };
-  /** Its age passed the maximum while it waited. */
+  /** Its age passed the maximum (`isTooOld`) while it waited. */
   readonly expired: { readonly kind: "expired" };
-  /** By a user, or because the webhook was deleted. */
-  readonly cancelled: { readonly kind: "cancelled"; readonly reason: string };
+  readonly webhook_deleted: { readonly kind: "webhook_deleted" };
   /** A manual retry made a new delivery of the same event, which takes over: one live schedule only. */
   readonly superseded: { readonly kind: "superseded" };
   /** Retention removed the body that was to be sent. */
@@ -41,35 +50,62 @@ interface DeliveryEvents {
   /** The event is stored for a webhook of another tenant, so it must never be sent there. */
   readonly foreign_webhook: { readonly kind: "foreign_webhook" };
   /** The profile of the webhook does not allow what was published. */
-  readonly payload_refused: { readonly kind: "payload_refused"; readonly reason: "empty_data" };
+  readonly payload_refused: { readonly kind: "payload_refused" };
 }
 
-/** What a transition asks of its caller, beside storing the progress and the attempt. Times in Unix ms. */
-export type DeliveryEffect =
-  /** `late` when an accepted request ends a delivery that had already been given up or cancelled. */
-  | { readonly kind: "completed"; readonly late: boolean }
-  | { readonly kind: "schedule"; readonly dueAt: number }
-  | { readonly kind: "dead_letter"; readonly reason: DeadLetterReason }
-  /** The dead letter is settled and leaves the queue of dead letters. */
-  | { readonly kind: "dead_letter_closed"; readonly by: "late_success" | "manual_retry" }
-  | { readonly kind: "cancelled"; readonly reason: string };
+/** How an event without a request ends a delivery that waits. */
+export type Ending =
+  | { readonly state: "exhausted"; readonly reason: DeadLetterReason }
+  | { readonly state: "cancelled"; readonly reason: CancelReason };
+
+/** What has ended already stays as it is. */
+export const endings = {
+  expired: { state: "exhausted", reason: "expired" },
+  webhook_deleted: { state: "cancelled", reason: "webhook_deleted" },
+  superseded: { state: "cancelled", reason: "superseded" },
+  payload_unavailable: { state: "exhausted", reason: "payload_unavailable" },
+  foreign_webhook: { state: "exhausted", reason: "foreign_webhook" },
+  payload_refused: { state: "exhausted", reason: "empty_data" },
+} as const satisfies Readonly<Record<Exclude<DeliveryEventKind, "attempted">, Ending>>;
+
+const ofHolder = [
+  "attempted",
+  "expired",
+  "payload_unavailable",
+  "foreign_webhook",
+  "payload_refused",
+] as const;
+
+/** What the holder of a delivery reports of it, also when somebody else has ended it. */
+export type HolderEvent = DeliveryEvent<(typeof ofHolder)[number]>;
 
 /**
- * `moved`: store the progress (and the attempt, if the event was one), then carry out the effects. `ignored`: it came
- * too late and changes nothing. `refused`: the caller is mistaken; nothing may be stored.
+ * What can happen in which state. A delivery that was given up or cancelled may still be held by somebody who does not
+ * know, with a request on its way; of a success, or of what was skipped, nobody holds anything. What has ended is
+ * never looked at again when its webhook is deleted.
  */
-export type TransitionResult =
-  | {
-      readonly kind: "moved";
-      readonly progress: DeliveryProgress;
-      readonly effects: readonly DeliveryEffect[];
-    }
-  | { readonly kind: "ignored"; readonly reason: "already_final" }
-  | { readonly kind: "refused"; readonly reason: "not_yet_expired" | "never_dispatched" };
+export const eventsIn = {
+  pending: [...ofHolder, "webhook_deleted", "superseded"],
+  failed: [...ofHolder, "webhook_deleted", "superseded"],
+  success: ["superseded"],
+  exhausted: [...ofHolder, "superseded"],
+  skipped: ["superseded"],
+  cancelled: [...ofHolder, "superseded"],
+} as const satisfies Readonly<Record<DeliveryState, readonly DeliveryEventKind[]>>;
 
-export interface TransitionInput {
-  readonly progress: DeliveryProgress;
-  readonly event: DeliveryEvent;
+/** The states in which this event can happen. */
+type StateFor<K extends DeliveryEventKind> = {
+  [State in DeliveryState]: K extends (typeof eventsIn)[State][number] ? State : never;
+}[DeliveryState];
+
+/** Events that can happen in each of these states. */
+type EventIn<State extends DeliveryState> = DeliveryEvent<
+  { [K in DeliveryEventKind]: [State] extends [StateFor<K>] ? K : never }[DeliveryEventKind]
+>;
+
+export interface TransitionInput<State extends DeliveryState> {
+  readonly progress: DeliveryProgress<State>;
+  readonly event: EventIn<State>;
   readonly policy: Pick<DeliveryPolicy, "schedule" | "attemptsMax" | "retryDelayFloorsMs" | "ageMsMax">;
   /** Unix ms, not before the response was complete, so that Retry-After is never undercut. */
   readonly now: number;
@@ -77,97 +113,33 @@ export interface TransitionInput {
   readonly random: number;
 }
 
-/** Where a delivery stands after an event. Throws nothing, changes nothing, calls no clock. */
-export function transition(input: TransitionInput): TransitionResult {
-  return dispatch(input, input.event);
+/** Where a delivery stands after an event; the same object when nothing changed. Throws nothing, calls no clock. */
+export function transition<State extends DeliveryState>(input: TransitionInput<State>): DeliveryProgress {
+  const { progress } = input;
+  const event: DeliveryEvent = input.event;
+  if (event.kind === "attempted")
+    return isWaiting(progress) ? settleAttempt(input, event) : settleLateAttempt(progress, event);
+  return isWaiting(progress) ? { ...progress, ...endings[event.kind] } : progress;
 }
 
-type Handler<K extends DeliveryEventKind> = (
-  input: TransitionInput,
-  event: DeliveryEvents[K],
-) => TransitionResult;
-type HandlerRow = { readonly [K in DeliveryEventKind]: Handler<K> };
-
-function dispatch<K extends DeliveryEventKind>(
-  input: TransitionInput,
-  event: DeliveryEvent<K>,
-): TransitionResult {
-  const handle: Handler<K> = handlers[input.progress.state][event.kind as K];
-  return handle(input, event);
+function isWaiting(progress: DeliveryProgress): progress is DeliveryProgress<WaitingState> {
+  return waitingStates.some((state) => state === progress.state);
 }
 
-const alreadyFinal: TransitionResult = { kind: "ignored", reason: "already_final" };
-const ignore = (): TransitionResult => alreadyFinal;
-const neverDispatched = (): TransitionResult => ({ kind: "refused", reason: "never_dispatched" });
-
-const waiting: HandlerRow = {
-  attempted: settleAttempt,
-  expired: expire,
-  cancelled: (input, event) => cancel(input, event.reason),
-  superseded: (input) => cancel(input, "superseded"),
-  payload_unavailable: (input) => deadLetter(input.progress, "payload_unavailable"),
-  foreign_webhook: (input) => deadLetter(input.progress, "foreign_webhook"),
-  payload_refused: (input, event) => deadLetter(input.progress, event.reason),
-};
-
-const handlers: { readonly [S in DeliveryState]: HandlerRow } = {
-  pending: waiting,
-  failed: waiting,
-  success: {
-    attempted: recordOnly,
-    expired: ignore,
-    cancelled: ignore,
-    superseded: ignore,
-    payload_unavailable: ignore,
-    foreign_webhook: ignore,
-    payload_refused: ignore,
-  },
-  exhausted: {
-    attempted: settleLateAttempt,
-    expired: ignore,
-    cancelled: ignore,
-    superseded: (input) => moved(input.progress, [{ kind: "dead_letter_closed", by: "manual_retry" }]),
-    payload_unavailable: ignore,
-    foreign_webhook: ignore,
-    payload_refused: ignore,
-  },
-  cancelled: {
-    attempted: settleLateAttempt,
-    expired: ignore,
-    cancelled: ignore,
-    superseded: ignore,
-    payload_unavailable: ignore,
-    foreign_webhook: ignore,
-    payload_refused: ignore,
-  },
-  skipped: {
-    attempted: neverDispatched,
-    expired: ignore,
-    cancelled: ignore,
-    superseded: ignore,
-    payload_unavailable: ignore,
-    foreign_webhook: ignore,
-    payload_refused: ignore,
-  },
-};
-
-const completed: readonly DeliveryEffect[] = [{ kind: "completed", late: false }];
-const completedLate: readonly DeliveryEffect[] = [{ kind: "completed", late: true }];
-const deadLetterAnswered: readonly DeliveryEffect[] = [
-  { kind: "completed", late: true },
-  { kind: "dead_letter_closed", by: "late_success" },
-];
-const noEffects: readonly DeliveryEffect[] = [];
-
-function moved(progress: DeliveryProgress, effects: readonly DeliveryEffect[]): TransitionResult {
-  return { kind: "moved", progress, effects };
+/** Older than a delivery may get: it is `expired` unless it has ended. */
+export function isTooOld(
+  { createdAt }: Pick<DeliveryProgress, "createdAt">,
+  limit: { readonly ageMsMax: number; readonly now: number },
+): boolean {
+  return limit.now - createdAt > limit.ageMsMax;
 }
 
 type AttemptedEvent = DeliveryEvents["attempted"];
+type AttemptInput = Omit<TransitionInput<DeliveryState>, "event">;
 
-function settleAttempt(input: TransitionInput, event: AttemptedEvent): TransitionResult {
+function settleAttempt(input: AttemptInput, event: AttemptedEvent): DeliveryProgress {
   const { verdict } = event;
-  if (verdict.outcome === "accepted") return moved(afterAttempt(input.progress, event, "success"), completed);
+  if (verdict.outcome === "accepted") return afterAttempt(input.progress, event, "success");
   const progress = afterAttempt(input.progress, event, "failed");
   if (verdict.outcome === "terminal") return deadLetter(progress, permanentReason(verdict));
   return retryOrGiveUp(input, event, progress);
@@ -178,10 +150,10 @@ function settleAttempt(input: TransitionInput, event: AttemptedEvent): Transitio
  * is not waited for: the dead letter is written now, which frees an ordered lane and tells the owner earlier.
  */
 function retryOrGiveUp(
-  input: TransitionInput,
+  input: AttemptInput,
   event: AttemptedEvent,
   progress: DeliveryProgress,
-): TransitionResult {
+): DeliveryProgress {
   const { policy, now, random } = input;
   if (progress.attemptCount >= policy.attemptsMax) return deadLetter(progress, "max_attempts_exceeded");
   const horizon = progress.createdAt + policy.ageMsMax;
@@ -198,23 +170,16 @@ function retryOrGiveUp(
   });
   const dueAt = event.retryAtOnce ? now : now + delayMs;
   if (dueAt > horizon) return deadLetter(progress, "expired");
-  return moved({ ...progress, dueAt }, [{ kind: "schedule", dueAt }]);
+  return { ...progress, dueAt };
 }
 
 /**
- * The answer to a request that was on its way when its delivery was cancelled or given up. An acceptance is the truth
+ * The answer to a request that was on its way when its delivery was given up or cancelled. An acceptance is the truth
  * of what happened and wins; anything else is kept in the history and changes nothing.
  */
-function settleLateAttempt(input: TransitionInput, event: AttemptedEvent): TransitionResult {
-  if (event.verdict.outcome !== "accepted") return recordOnly(input, event);
-  const effects = input.progress.state === "exhausted" ? deadLetterAnswered : completedLate;
-  return moved(afterAttempt(input.progress, event, "success"), effects);
-}
-
-/** The request was made, so it counts, but state and reason stay. */
-function recordOnly(input: TransitionInput, event: AttemptedEvent): TransitionResult {
-  const { state, reason } = input.progress;
-  return moved({ ...afterAttempt(input.progress, event, state), reason }, noEffects);
+function settleLateAttempt(progress: DeliveryProgress, event: AttemptedEvent): DeliveryProgress {
+  if (event.verdict.outcome === "accepted") return afterAttempt(progress, event, "success");
+  return { ...afterAttempt(progress, event, progress.state), reason: progress.reason };
 }
 
 /** The one place where attempts are counted. */
@@ -233,18 +198,8 @@ function afterAttempt(
   };
 }
 
-function expire(input: TransitionInput): TransitionResult {
-  const { progress, policy, now } = input;
-  if (now <= progress.createdAt + policy.ageMsMax) return { kind: "refused", reason: "not_yet_expired" };
-  return deadLetter(progress, "expired");
-}
-
-function cancel(input: TransitionInput, reason: string): TransitionResult {
-  return moved({ ...input.progress, state: "cancelled", reason }, [{ kind: "cancelled", reason }]);
-}
-
-function deadLetter(progress: DeliveryProgress, reason: DeadLetterReason): TransitionResult {
-  return moved({ ...progress, state: "exhausted", reason }, [{ kind: "dead_letter", reason }]);
+function deadLetter(progress: DeliveryProgress, reason: DeadLetterReason): DeliveryProgress {
+  return { ...progress, state: "exhausted", reason };
 }
 
 function permanentReason(verdict: Verdict): DeadLetterReason {

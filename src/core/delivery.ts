@@ -10,6 +10,14 @@ export type Priority = (typeof priorities)[number];
 export const deliveryStates = ["pending", "failed", "success", "exhausted", "skipped", "cancelled"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/** Waits for a request, or for the answer to one. */
+export const waitingStates = ["pending", "failed"] as const satisfies readonly DeliveryState[];
+export type WaitingState = (typeof waitingStates)[number];
+
+/** Ended without an acceptance; a request may have been on its way. */
+export const givenUpStates = ["exhausted", "cancelled"] as const satisfies readonly DeliveryState[];
+export type GivenUpState = (typeof givenUpStates)[number];
+
 /** Why a delivery was dead-lettered (DLQ entry). `permanent_*` carry the status: `permanent_client_error_410`. */
 export type DeadLetterReason =
   | `permanent_${string}`
@@ -20,6 +28,9 @@ export type DeadLetterReason =
   | "foreign_webhook"
   | "empty_data";
 
+/** Why a delivery was cancelled. */
+export type CancelReason = "webhook_deleted" | "superseded";
+
 /** Why a delivery was never due: what its webhook was when the event was published. `recover` brings it back (C-46). */
 export type SkipReason = `webhook_${"disabled" | "suspended" | "unverified"}`;
 
@@ -27,8 +38,8 @@ export type SkipReason = `webhook_${"disabled" | "suspended" | "unverified"}`;
 export type DeliveryOrigin = "publish" | "retry" | "replay" | "recover" | "test";
 
 /** The part of a delivery that the state machine reads and writes. */
-export interface DeliveryProgress {
-  readonly state: DeliveryState;
+export interface DeliveryProgress<State extends DeliveryState = DeliveryState> {
+  readonly state: State;
   /** Requests made so far. */
   readonly attemptCount: number;
   readonly createdAt: number;
@@ -36,6 +47,14 @@ export interface DeliveryProgress {
   /** When the next request is due; meaningful while `pending` or `failed`. */
   readonly dueAt: number;
   readonly reason: string | null;
+}
+
+/** Whether it stands in the queue of dead letters: until a manual retry takes over, or a late acceptance settles it. */
+export function isDeadLetter(delivery: {
+  readonly state: DeliveryState;
+  readonly isSuperseded: boolean;
+}): boolean {
+  return delivery.state === "exhausted" && !delivery.isSuperseded;
 }
 
 /** What can hold back a delivery that is due, besides places. */

@@ -1,11 +1,11 @@
-/** Holds the delivery table of docs/state-machine.md against the code: every state with every event, no idle row. */
+/** Holds the delivery table and its drawing in docs/state-machine.md against the code: every state with every event. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { deliveryStates } from "./delivery.ts";
-import type { DeliveryProgress, DeliveryState } from "./delivery.ts";
-import { transition } from "./delivery-state.ts";
-import type { DeliveryEffect, DeliveryEvent } from "./delivery-state.ts";
+import { deliveryStates, isDeadLetter } from "./delivery.ts";
+import type { DeliveryProgress, DeliveryState, WaitingState } from "./delivery.ts";
+import { eventsIn, transition } from "./delivery-state.ts";
+import type { DeliveryEvent, TransitionInput } from "./delivery-state.ts";
+import { drawnArrows, type TableRow, tableRows } from "./delivery-table.fixture.ts";
 import type { Outcome, Verdict } from "./outcome.ts";
 
 const ageMsMax = 1_000_000;
@@ -19,7 +19,7 @@ interface Scenario {
 }
 
 function attempted(outcome: Outcome, retryAfterMs: number | null = null): DeliveryEvent {
-  const reason = outcome === "terminal" ? "permanent_client_error_400" : "server_error_500";
+  const reason = outcome === "terminal" ? "permanent_client_error_400" : "of the answer";
   const verdict: Verdict = { outcome, receiverStateUnknown: false, reason };
   return { kind: "attempted", verdict, executedAt: 50, retryAfterMs, retryAtOnce: false };
 }
@@ -38,85 +38,58 @@ const scenarios: readonly Scenario[] = [
     when: ["transient, next retry beyond the maximum age", "not accepted"],
     now: ageMsMax - 1,
   },
-  { event: { kind: "expired" }, when: ["older than the maximum age"], now: ageMsMax + 1 },
-  { event: { kind: "expired" }, when: ["not older"], now: ageMsMax },
-  { event: { kind: "cancelled", reason: "by the test" }, when: [] },
+  { event: { kind: "expired" }, when: [] },
+  { event: { kind: "webhook_deleted" }, when: [] },
   { event: { kind: "superseded" }, when: [] },
   { event: { kind: "payload_unavailable" }, when: [] },
   { event: { kind: "foreign_webhook" }, when: [] },
-  { event: { kind: "payload_refused", reason: "empty_data" }, when: [] },
+  { event: { kind: "payload_refused" }, when: [] },
 ];
 
-interface Row {
-  readonly states: readonly string[];
-  readonly events: readonly string[];
-  readonly when: string;
-  readonly outcome: string;
-}
-
-function documentedRows(): readonly Row[] {
-  const text = readFileSync(new URL("../../docs/state-machine.md", import.meta.url), "utf8");
-  const table = /\| State \| Event \|.*\n\|[-|]+\|\n((?:\|.*\n)+)/.exec(text)?.[1];
-  assert.ok(table !== undefined, "the delivery table is missing");
-  return table
-    .trimEnd()
-    .split("\n")
-    .map((line) => {
-      const cells = line.replaceAll("`", "").split("|").slice(1, -1);
-      const [states = "", events = "", when = "", ...outcome] = cells.map((cell) => cell.trim());
-      return { states: states.split(", "), events: events.split(", "), when, outcome: outcome.join(" | ") };
-    });
-}
-
 /** What the code does, in the words of the table. */
-function observed(state: DeliveryState, scenario: Scenario): string {
-  const { attemptCount = 1, now = 100 } = scenario;
-  const progress: DeliveryProgress = {
-    state,
-    attemptCount,
-    createdAt: 0,
-    firstAttemptAt: 10,
-    dueAt: 20,
+function observed(
+  state: DeliveryState,
+  scenario: Scenario,
+): Pick<TableRow, "result" | "reason" | "isAttempt" | "deadLetter"> {
+  const { attemptCount = 1, now = 100, event } = scenario;
+  const before: DeliveryProgress = {
+    ...{ state, attemptCount, createdAt: 0, firstAttemptAt: 10, dueAt: 20 },
     reason: "before",
   };
   const schedule = { kind: "list", delaysMs: [10, 10], jitter: { from: 1, to: 1 } } as const;
   const policy = { schedule, attemptsMax: 3, retryDelayFloorsMs: {}, ageMsMax };
-  const result = transition({ progress, event: scenario.event, policy, now, random: 0 });
-  if (result.kind !== "moved") return `${result.kind}: ${result.reason} | no | none`;
-  const counted = result.progress.attemptCount > attemptCount ? "yes" : "no";
-  return `${result.progress.state} | ${counted} | ${result.effects.map(effectWords).join(", ") || "none"}`;
-}
-
-function effectWords(effect: DeliveryEffect): string {
-  switch (effect.kind) {
-    case "completed":
-      return effect.late ? "completed(late)" : "completed";
-    case "schedule":
-      return "schedule";
-    case "dead_letter":
-      return `dead_letter(${effect.reason.replace(/^permanent_.*/, "permanent_*")})`;
-    case "dead_letter_closed":
-      return `dead_letter_closed(${effect.by})`;
-    case "cancelled":
-      return effect.reason === "by the test" ? "cancelled" : `cancelled(${effect.reason})`;
-    default:
-      return assert.fail("an effect without words");
-  }
+  const input = { progress: before, event, policy, now, random: 0 } as TransitionInput<WaitingState>;
+  const after = transition(input);
+  const isAsBefore = after.state === state && after.reason === before.reason;
+  const isSuperseded = event.kind === "superseded";
+  const wasDead = isDeadLetter({ state, isSuperseded: false });
+  const isDead = isDeadLetter({ state: after.state, isSuperseded });
+  const moved = wasDead ? "closed" : "written";
+  return {
+    result: isAsBefore ? "as before" : after.state,
+    reason: isAsBefore ? "as before" : (after.reason ?? "none").replace(/^permanent_.*/, "permanent_*"),
+    isAttempt: after.attemptCount > attemptCount,
+    deadLetter: wasDead === isDead ? "none" : moved,
+  };
 }
 
 test("the delivery table in docs/state-machine.md is what the code does", () => {
-  const rows = documentedRows();
-  const used = new Set<Row>();
+  const rows = tableRows();
+  const used = new Set<TableRow>();
   for (const state of deliveryStates) {
     for (const scenario of scenarios) {
-      const matching = rows.filter((row) => {
-        const whenMatches = row.when === "always" || scenario.when.includes(row.when);
-        return row.states.includes(state) && row.events.includes(scenario.event.kind) && whenMatches;
-      });
-      const place = `${state}, ${scenario.event.kind}, ${scenario.when[0] ?? "always"}`;
-      assert.equal(matching.length, 1, `${place}: ${matching.length} rows`);
-      assert.equal(matching[0]?.outcome, observed(state, scenario), place);
-      for (const row of matching) used.add(row);
+      const { kind } = scenario.event;
+      if (!eventsIn[state].some((each) => each === kind)) continue;
+      const matching = rows.filter(
+        ({ state: from, event, when }) =>
+          from === state && event === kind && (when === "always" || scenario.when.includes(when)),
+      );
+      const place = `${state}, ${kind}, ${scenario.when[0] ?? "always"}`;
+      const [row] = matching;
+      assert.ok(row !== undefined && matching.length === 1, `${place}: ${matching.length} rows`);
+      const { result, reason, isAttempt, deadLetter } = row;
+      assert.deepEqual({ result, reason, isAttempt, deadLetter }, observed(state, scenario), place);
+      used.add(row);
     }
   }
   assert.deepEqual(
@@ -124,4 +97,21 @@ test("the delivery table in docs/state-machine.md is what the code does", () => 
     [],
     "rows that describe nothing",
   );
+});
+
+test("the drawing has the arrows of the table, and no other", () => {
+  const labels = new Map<string, Set<string>>();
+  for (const { state, event, when, result } of tableRows()) {
+    if (result === "as before") continue;
+    const arrow = `${state} --> ${result}`;
+    const answer = when === "accepted" ? "accepted" : "not accepted";
+    const said = labels.get(arrow) ?? new Set();
+    labels.set(arrow, said.add(event === "attempted" ? answer : event));
+  }
+  const expected = [...labels].map(([arrow, said]) => `${arrow}: ${[...said].toSorted().join(", ")}`);
+  const drawn = drawnArrows().map((line) => {
+    const [arrow = "", label = ""] = line.split(": ");
+    return `${arrow}: ${label.split(", ").toSorted().join(", ")}`;
+  });
+  assert.deepEqual(drawn.toSorted(), expected.toSorted());
 });

@@ -18,6 +18,8 @@ export interface EngineAccess {
   /** After the store has it: takes a new or changed webhook with its keys into service, at once. */
   applyWebhook(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): void;
   removeWebhook(id: string): void;
+  /** After that: cancels what waits of it, as far as one step goes; upkeep does the rest. */
+  cancelWaiting(webhookId: string): Promise<void>;
   /** Ends the pause that an answer of the receiver asked for, once that is stored. */
   resume(webhookId: string): Promise<void>;
   /** After `saveTenantKeys`: webhooks of the tenant sign with these from the next attempt on. */

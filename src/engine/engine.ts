@@ -283,6 +283,10 @@ export class Engine implements EngineAccess {
     this.#changes.remove(id);
   }
 
+  cancelWaiting(webhookId: string): Promise<void> {
+    return this.#upkeep.cancelWaiting(webhookId);
+  }
+
   applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void {
     this.#directory.applyTenantKeys(change);
   }

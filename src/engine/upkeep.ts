@@ -87,6 +87,19 @@ export class Upkeep {
     await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
   }
 
+  /**
+   * Right after the webhook was deleted, in whichever process that was. What one step does not take, and what publishers
+   * still write that have not heard of it, is cancelled by the rounds.
+   */
+  async cancelWaiting(webhookId: string): Promise<void> {
+    const { store, clock, telemetry } = this.#options;
+    try {
+      await store.cancelWebhook({ webhookId, now: clock.now(), limit: stepRowsMax, keepsMark: true });
+    } catch (error) {
+      telemetry.log.warn({ err: String(error), webhookId }, "what waits is cancelled by the next upkeep");
+    }
+  }
+
   /** Returns how many rows changed. */
   async #repeat(what: string, step: (limit: number) => Promise<StepResult>): Promise<number> {
     const { clock } = this.#options;

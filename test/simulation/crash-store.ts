@@ -1,6 +1,12 @@
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import type { Store } from "../../src/ports/store.ts";
-import type { ClaimRequest, ClaimResult, CommitBatch, Settlement } from "../../src/ports/store/deliveries.ts";
+import type {
+  ClaimRequest,
+  ClaimResult,
+  CommitBatch,
+  Settlement,
+  SettlementResult,
+} from "../../src/ports/store/deliveries.ts";
 import type { VirtualTime } from "./fake-clock.ts";
 import type { Ledger } from "./ledger.ts";
 import type { SeededRandom } from "./seeded-random.ts";
@@ -60,7 +66,7 @@ export interface CrashStoreOptions {
   readonly committed: (commit: {
     readonly run: EngineRun;
     readonly batch: CommitBatch;
-    readonly settled: readonly boolean[];
+    readonly settled: readonly SettlementResult[];
   }) => void;
 }
 

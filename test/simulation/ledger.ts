@@ -24,6 +24,8 @@ export interface LedgerDelivery {
   progress: DeliveryProgress;
   supersededBy: string | null;
   lease: { readonly leaseToken: number; readonly until: number } | null;
+  /** The lease under which upkeep, a deletion or a retry by hand ended it, until its holder has reported. */
+  endedLease: LedgerDelivery["lease"];
   readonly attempts: AttemptRecord[];
   /** Requests that left for it. */
   requests: number;
@@ -54,7 +56,7 @@ export class Ledger {
       if (answer?.kind === "accepted") this.#requeued(command, answer.leases);
     }
     for (const [index, settlement] of batch.settlements.entries()) {
-      if (result.settled[index] === true) this.#settled(settlement);
+      if (result.settled[index]?.kind === "written") this.#settled(settlement);
     }
   }
 
@@ -69,19 +71,23 @@ export class Ledger {
     for (const lease of leases) {
       const delivery = this.#byRef.get(lease.ref);
       if (delivery?.lease?.leaseToken === lease.leaseToken) delivery.lease = null;
+      if (delivery?.endedLease?.leaseToken === lease.leaseToken) delivery.endedLease = null;
     }
   }
 
   /** The store was opened again after a crash: nobody holds anything. */
   restarted(): void {
-    for (const delivery of this.waiting) delivery.lease = null;
+    for (const delivery of this.deliveries.values()) {
+      delivery.lease = null;
+      delivery.endedLease = null;
+    }
   }
 
   /** Upkeep ended deliveries without naming them: looks up what still waits as far as is known. */
   async reconcile(store: Store): Promise<void> {
     for (const delivery of [...this.waiting]) {
       const stored = await store.history.getDelivery({ tenantId: null, id: delivery.id });
-      if (stored !== null) this.#move(delivery, stored.progress);
+      if (stored !== null) this.#end(delivery, stored.progress);
     }
   }
 
@@ -117,7 +123,7 @@ export class Ledger {
     const old = command.supersedes === null ? undefined : this.deliveries.get(command.supersedes);
     if (old !== undefined) {
       old.supersededBy = first.id;
-      if (isWaiting(old)) this.#move(old, { ...old.progress, state: "cancelled", reason: "superseded" });
+      if (isWaiting(old)) this.#end(old, { ...old.progress, state: "cancelled", reason: "superseded" });
     }
     for (const [index, delivery] of command.deliveries.entries()) {
       this.#insert({ delivery, event, lease: leases[index] });
@@ -139,6 +145,7 @@ export class Ledger {
         lease === undefined || lease.leaseToken === 0
           ? null
           : { leaseToken: lease.leaseToken, until: delivery.leaseUntil },
+      endedLease: null,
       attempts: [],
       requests: 0,
       lost: 0,
@@ -154,7 +161,15 @@ export class Ledger {
     const delivery = this.#byRef.get(settlement.lease.ref);
     if (delivery === undefined) return;
     if (settlement.attempt !== null) delivery.attempts.push(settlement.attempt);
+    if (settlement.late === true) delivery.endedLease = null;
     this.#move(delivery, settlement.progress);
+  }
+
+  /** By somebody who does not hold it. */
+  #end(delivery: LedgerDelivery, progress: DeliveryProgress): void {
+    const { lease } = delivery;
+    this.#move(delivery, progress);
+    if (!isWaiting(delivery)) delivery.endedLease = lease;
   }
 
   #move(delivery: LedgerDelivery, progress: DeliveryProgress): void {

@@ -8,6 +8,8 @@ export class RecordedTelemetry {
   readonly circuits = new Map<CircuitState, number>();
   readonly alarms = new Map<Alarm, number>();
   readonly messages = new Map<string, number>();
+  /** Answers that came after their delivery had ended: as what, and what that made of it. */
+  readonly lateAnswers = new Map<string, number>();
   readonly #trace: (line: string) => void;
 
   constructor(trace: (line: string) => void) {
@@ -35,6 +37,8 @@ export class RecordedTelemetry {
 
   #line(level: string, fields: LogFields, message: string): void {
     count(this.messages, message);
+    if (message === "a request was answered after its delivery had ended")
+      count(this.lateAnswers, `${String(fields["reason"])}, ${String(fields["is"])}`);
     this.#trace(`${level} ${message} ${JSON.stringify(fields)}`);
   }
 }

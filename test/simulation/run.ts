@@ -54,6 +54,7 @@ function printSummary(coverage: Coverage): void {
     `store faults: ${table(coverage.storeFaults)}`,
     `receivers: ${table(coverage.moods)}`,
     `settled as: ${table(coverage.states)}`,
+    `answered after the end: ${table(coverage.lateAnswers)}`,
     `circuits: ${table(coverage.circuits)}`,
     `log: ${table(coverage.messages)}`,
   ];

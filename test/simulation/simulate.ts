@@ -21,6 +21,7 @@ export interface Coverage {
   readonly states: Map<string, number>;
   readonly circuits: Map<string, number>;
   readonly messages: Map<string, number>;
+  readonly lateAnswers: Map<string, number>;
   virtualHours: number;
   steps: number;
 }
@@ -58,13 +59,16 @@ export function emptyCoverage(): Coverage {
     states: names(),
     circuits: names(),
     messages: names(),
+    lateAnswers: names(),
     virtualHours: 0,
     steps: 0,
   };
 }
 
 export function addCoverage(total: Coverage, more: Coverage): void {
-  for (const part of ["storeFaults", "crashes", "moods", "states", "circuits", "messages"] as const) {
+  for (const part of [
+    ...(["storeFaults", "crashes", "moods", "states", "circuits", "messages", "lateAnswers"] as const),
+  ]) {
     for (const [name, hits] of more[part]) total[part].set(name, (total[part].get(name) ?? 0) + hits);
   }
   total.virtualHours += more.virtualHours;
@@ -86,6 +90,7 @@ function coverageOf(world: World): Coverage {
     crashes: world.crashes,
     moods: receiver.outcomes,
     messages: recorded.messages,
+    lateAnswers: recorded.lateAnswers,
   };
   addCoverage(coverage, { ...coverage, ...parts, states: recorded.states, circuits: recorded.circuits });
   coverage.virtualHours = world.time.monotonicMs() / 3_600_000;

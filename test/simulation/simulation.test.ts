@@ -8,6 +8,16 @@ import type { WorldOptions } from "./world.ts";
 const modelSeeds = 200;
 const sqliteSeeds = 20;
 
+/** Why a delivery had ended when its answer came, and what the answer made of it. */
+const lateAnswers = [
+  "webhook_deleted, success",
+  "webhook_deleted, cancelled",
+  "superseded, success",
+  "superseded, cancelled",
+  "expired, success",
+  "expired, exhausted",
+];
+
 describe("simulation: the whole engine in virtual time", () => {
   const coverage = emptyCoverage();
   for (const seeds of chunksOf(modelSeeds)) {
@@ -19,6 +29,7 @@ describe("simulation: the whole engine in virtual time", () => {
     assert.deepEqual(missingBoundaries(coverage), [], "no world died at these boundaries");
     for (const state of ["success", "failed", "exhausted"]) assert.ok(coverage.states.has(state), state);
     for (const phase of ["open", "half_open", "closed"]) assert.ok(coverage.circuits.has(phase), phase);
+    for (const late of lateAnswers) assert.ok(coverage.lateAnswers.has(late), `answered late: ${late}`);
     for (const fault of ["commit.settle:unavailable", "commit.publish:unavailable", "claim:unavailable"]) {
       assert.ok(coverage.storeFaults.has(fault), fault);
     }

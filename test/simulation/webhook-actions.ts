@@ -90,10 +90,14 @@ export class WebhookActions {
 
   async remove({ engine, store }: Target): Promise<void> {
     const busy = new Set([...this.#options.ledger.waiting].map((delivery) => delivery.lane.webhookId));
-    const live = this.any(engine, ({ id }) => busy.has(id)) ?? this.any(engine, () => true);
+    const live =
+      this.any(engine, ({ id }) => (engine.webhook(id)?.inFlight ?? 0) > 0) ??
+      this.any(engine, ({ id }) => busy.has(id)) ??
+      this.any(engine, () => true);
     if (live === undefined || [...engine.webhooks()].length < 2) return;
     await store.webhooks.delete({ id: live.webhook.id, deletedAt: this.#options.now() });
     engine.removeWebhook(live.webhook.id);
+    await engine.cancelWaiting(live.webhook.id);
   }
 
   async update({ engine, store, run }: Target): Promise<void> {

@@ -13,6 +13,9 @@ import type { Target } from "./webhook-actions.ts";
 import { eventTypes } from "./webhook-draft.ts";
 
 const minuteMs = 60_000;
+/** Beyond every lease, and beyond the age of every profile. */
+const longestLeaseMs = 10 * minuteMs;
+const longestAgeMs = 6 * 1_440 * minuteMs;
 
 export interface WorkloadOptions {
   readonly random: SeededRandom;
@@ -24,6 +27,8 @@ export interface WorkloadOptions {
   readonly fail: (invariant: string, message: string) => void;
   readonly restart: () => void;
   readonly startOutage: (durationMs: number) => void;
+  /** The wall clock. */
+  readonly jump: (byMs: number) => void;
 }
 
 const actionWeights = {
@@ -88,6 +93,20 @@ export class Workload {
     this.#guard(this.#actions[name](target), name);
   }
 
+  /** The webhook of a request is deleted, or its delivery ends because its lease ran out. */
+  endUnderWay(target: Target): void {
+    const { random, trace } = this.#options;
+    if (target.engine.activity().inFlight === 0) return;
+    const how = random.pick(["remove", "supersede", "expire"] as const);
+    trace(`do ${how} under way`);
+    const actions = {
+      remove: () => this.webhooks.remove(target),
+      supersede: () => this.#supersedeUnderWay(target),
+      expire: () => this.#expireUnderWay(target),
+    };
+    this.#guard(actions[how](), `${how} under way`);
+  }
+
   #guard(action: Promise<void>, name: string): void {
     action.catch((error: unknown) => {
       const isExpected =
@@ -140,6 +159,18 @@ export class Workload {
       supersedes: old.id,
       deliveries: [newDelivery(engine, { old, webhook: live.webhook, origin: "retry", now: now() })],
     });
+  }
+
+  /** All leases run out at once, and somebody retries what is on its way. */
+  async #supersedeUnderWay(target: Target): Promise<void> {
+    this.#options.jump(longestLeaseMs);
+    await this.#retry(target, (delivery) => isWaiting(delivery) && delivery.lease !== null);
+  }
+
+  /** The same, and what is on its way is too old. */
+  async #expireUnderWay(target: Target): Promise<void> {
+    this.#options.jump(longestAgeMs);
+    await target.engine.upkeepRound();
   }
 
   async #replay({ engine }: Target): Promise<void> {

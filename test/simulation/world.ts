@@ -27,6 +27,7 @@ const healMsMax = 31 * hourMs;
 const livenessCheckMs = 5 * minuteMs;
 const helpMs = 10 * minuteMs;
 const stopGraceMs = 10_000;
+const endUnderWayChance = 0.003;
 
 export interface WorldOptions {
   readonly seed: number;
@@ -89,10 +90,14 @@ export class World {
       refused: (run, batch) => this.#invariants.refused(run, batch),
       committed: (commit) => this.#invariants.committed(commit),
     });
+    const interference = this.#random.fork("interference");
     this.receiver = new HostileReceiver({
       ...{ time, trace },
       random: this.#random.fork("receiver"),
-      sent: (sent) => this.#invariants.requestSent(sent),
+      sent: (sent) => {
+        if (interference.chance(endUnderWayChance)) this.#endUnderWay();
+        return this.#invariants.requestSent(sent);
+      },
       answered: (flight, answer) => this.#invariants.requestAnswered(flight, answer),
     });
     this.#workload = new Workload({
@@ -102,6 +107,7 @@ export class World {
       now: () => time.now(),
       restart: () => this.#restart(),
       startOutage: (durationMs) => this.store.startOutage(durationMs),
+      jump: (byMs) => this.#jump(byMs),
     });
   }
 
@@ -156,6 +162,12 @@ export class World {
     this.#trace(`clock jumps ${byMs}`);
     this.time.jump(byMs);
     this.#invariants.clockJumped(byMs);
+  }
+
+  /** Somebody ends a delivery while its request is on its way. */
+  #endUnderWay(): void {
+    const end = (): void => this.#withTarget((target) => this.#workload.endUnderWay(target));
+    this.time.after(1, () => !this.#healing && end());
   }
 
   #watch(): void {

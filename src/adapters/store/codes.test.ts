@@ -1,16 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { deliveryStates, priorities } from "../../core/delivery.ts";
+import { deliveryStates, priorities, waitingStates } from "../../core/delivery.ts";
 import { failureCategories } from "../../core/outcome.ts";
 import { orderingGuarantees } from "../../core/webhook.ts";
 import {
   categoryCodes,
   decode,
+  decodeState,
   orderingCodes,
   originCodes,
   outcomeCodes,
   priorityCodes,
   stateCodes,
+  waitingMax,
 } from "./codes.ts";
 
 test("the numbers in existing files keep their meaning", () => {
@@ -45,6 +47,17 @@ test("every word of the core has a code", () => {
   assert.deepEqual([...stateCodes.decode].sort(), [...deliveryStates].sort());
   assert.deepEqual([...categoryCodes.decode], [...failureCategories]);
   assert.deepEqual([...orderingCodes.decode], [...orderingGuarantees]);
+});
+
+test("what waits has the lowest codes", () => {
+  const codes = waitingStates.map((state) => stateCodes.encode[state]);
+  assert.deepEqual(codes, [0, waitingMax]);
+  assert.equal(codes.length, waitingMax + 1);
+});
+
+test("a state that cannot stand where it was found is an error", () => {
+  assert.equal(decodeState(waitingStates, 1), "failed");
+  assert.throws(() => decodeState(waitingStates, stateCodes.encode.success), RangeError);
 });
 
 test("a code that nobody wrote is an error", () => {

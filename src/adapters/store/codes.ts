@@ -1,4 +1,11 @@
-import { type DeliveryOrigin, type DeliveryState, type Priority, priorities } from "../../core/delivery.ts";
+import {
+  type DeliveryOrigin,
+  type DeliveryState,
+  type Priority,
+  priorities,
+  waitingStates,
+} from "../../core/delivery.ts";
+import type { Ending } from "../../core/delivery-state.ts";
 import { type FailureCategory, failureCategories, type Outcome } from "../../core/outcome.ts";
 import { type PayloadFormatName, payloadFormats } from "../../core/profile.ts";
 import { type OrderingGuarantee, orderingGuarantees } from "../../core/webhook.ts";
@@ -34,14 +41,25 @@ export const formatCodes = codec<PayloadFormatName>(payloadFormats);
 export const orderingCodes = codec<OrderingGuarantee>(orderingGuarantees);
 
 export const exhausted = stateCodes.encode.exhausted;
-export const cancelled = stateCodes.encode.cancelled;
-/** Codes up to this one wait for a request: `pending` and `failed`. */
-export const waitingMax = stateCodes.encode.failed;
+/** Codes up to this one wait for a request. */
+export const waitingMax = Math.max(...waitingStates.map((state) => stateCodes.encode[state]));
+
+/** What an UPDATE sets in the rows of deliveries that an event ends. */
+export function endingSql({ state, reason }: Ending): string {
+  return `state = ${stateCodes.encode[state]}, reason = '${reason}'`;
+}
 
 export function decode<Word extends string>(words: Codec<Word>, code: number): Word {
   const word = words.decode[code];
   if (word === undefined) throw new RangeError(`unknown stored code ${code}`);
   return word;
+}
+
+/** A state that is one of these wherever the caller found its row. */
+export function decodeState<State extends DeliveryState>(states: readonly State[], code: number): State {
+  const state = states.find((each) => stateCodes.encode[each] === code);
+  if (state === undefined) throw new RangeError(`the stored state ${code} is none of ${states.join()}`);
+  return state;
 }
 
 export function decodeOrNull<Word extends string>(words: Codec<Word>, code: number | null): Word | null {

@@ -20,6 +20,7 @@ const released = {
     "identity": "671b3ad510533fca",
     "attempt notes": "d7193cfbdb88369b",
     "idempotency-holder": "cd972e19f29dca83",
+    "late-lease": "a9e4676cad5b7e0b",
   },
 };
 

@@ -131,7 +131,8 @@ function deleteRoute({ services }: ApiOptions): Route {
     operationId: "deleteWebhook",
     tag: "Webhooks",
     summary: "Delete a webhook",
-    description: "Its waiting deliveries are cancelled.",
+    description:
+      "Its waiting deliveries are cancelled. One whose request is on its way is cancelled too, and becomes a success if that is accepted.",
     access: "manage",
     params: webhookParams,
     answers: { 204: { description: "It is gone." } },

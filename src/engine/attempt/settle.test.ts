@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createCircuit } from "../../core/circuit-breaker.ts";
 import { standard } from "../../core/profiles/standard.ts";
-import type { Settlement } from "../../ports/store/deliveries.ts";
+import type { Settlement, SettlementResult } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Flight } from "../dispatch/flight.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
@@ -26,9 +26,15 @@ function stopped(addressee: "foreign" | "unclear") {
   const settler = new Settler({
     ...{ telemetry, clock: new ManualClock(), random: { uniform: () => 0.5 } },
     commits: {
-      settle: ({ settlement, done }: { settlement: Settlement; done: (written: boolean) => void }) => {
+      settle: ({
+        settlement,
+        done,
+      }: {
+        settlement: Settlement;
+        done: (result: SettlementResult) => void;
+      }) => {
         written.push(settlement);
-        done(true);
+        done({ kind: "written" });
       },
     },
     dispatcher: () => ({

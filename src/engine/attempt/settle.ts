@@ -1,25 +1,21 @@
 import { circuitSignal, recordResult, releaseProbe } from "../../core/circuit-breaker.ts";
 import { classify, judge } from "../../core/classify.ts";
-import type { AttemptRecord, DeliveryProgress } from "../../core/delivery.ts";
+import type { AttemptRecord, DeliveryProgress, GivenUpState, WaitingState } from "../../core/delivery.ts";
 import { transition } from "../../core/delivery-state.ts";
-import type { DeliveryEvent } from "../../core/delivery-state.ts";
+import type { HolderEvent } from "../../core/delivery-state.ts";
 import { boundedPause, endpointPause, observeExhausted, observeHealth } from "../../core/endpoint-health.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import { parseHttpDate, parseRetryAfter } from "../../core/http/retry-after.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
+import type { ClaimedDelivery, Settlement } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import {
-  responseFieldLengthMax,
-  responseSampleBytesMax,
-  retryAfterLengthMax,
-} from "../../ports/transport.ts";
+import { retryAfterLengthMax } from "../../ports/transport.ts";
 import type { TransportResult } from "../../ports/transport.ts";
 import type { OwnerAlerts } from "./owner-alerts.ts";
-import { attemptNotes, type NotedAnswer } from "./attempt-notes.ts";
+import type { NotedAnswer } from "./attempt-notes.ts";
+import { attemptRecord, masked, shownLocation, statusOf } from "./attempt-record.ts";
 import type { CommitGroup } from "../publish/commit-group.ts";
-import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Flight } from "../dispatch/flight.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
@@ -63,15 +59,18 @@ export class Settler {
     this.#options.dispatcher().answered(flight, paceOf(result));
     const retryAfter = retryAfterOf(flight, result, now);
     const retryAfterMs = retryAfter?.means.kind === "delay" ? retryAfter.means.delayMs : null;
-    const event: DeliveryEvent = {
+    const event: HolderEvent = {
       ...{ kind: "attempted", verdict, executedAt: flight.startedAt },
       ...{ retryAfterMs, retryAtOnce },
     };
-    const progress = this.#move(flight.delivery, { endpoint, event, now });
+    const progress = this.#move(flight.delivery.progress, { endpoint, event, now });
     this.#touchEndpoint(flight, { verdict, result, retryAfterMs, progress, now });
-    const notes = attemptNotes(flight, { retryAfter, progress, now });
-    const attempt = this.#attemptRecord(flight, { verdict, result, progress, notes });
-    this.#commit(flight, { progress, attempt, settledAt: now });
+    const id = this.#options.nextId();
+    const report = this.#reportOn(flight, {
+      ...{ event, now, progress },
+      attempt: (after) => attemptRecord(flight, { id, verdict, result, retryAfter, progress: after, now }),
+    });
+    this.#report(flight.delivery, report);
     this.#count(flight, { verdict, result, progress });
   }
 
@@ -95,21 +94,20 @@ export class Settler {
   }
 
   /** A delivery ends without a request: it expired, or its body is gone. */
-  withoutAttempt(delivery: ClaimedDelivery, lane: Lane, event: DeliveryEvent): void {
+  withoutAttempt(delivery: ClaimedDelivery, lane: Lane, event: HolderEvent): void {
     const { endpoint } = lane;
     const now = this.#options.clock.now();
-    const progress = this.#move(delivery, { endpoint, event, now });
+    const progress = this.#move(delivery.progress, { endpoint, event, now });
     if (progress.firstAttemptAt !== null && event.kind === "expired") {
       const { firstAttemptAt } = progress;
       const decision = observeExhausted(endpoint.health, { firstAttemptAt, now }, endpoint.policy.disable);
       if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     }
-    this.#logDeadLetter(delivery, progress);
-    this.#options.commits.settle({
-      settlement: { lease: delivery.lease, progress, attempt: null, settledAt: now },
+    this.#report(delivery, {
+      ...{ endpoint, event, now, progress, attempt: null },
       done: (written) => {
-        if (written || !lane.ordered) this.#options.dispatcher().dropped(lane);
-        if (!written) this.#options.dispatcher().lost({ lane });
+        if (written !== null || !lane.ordered) this.#options.dispatcher().dropped(lane);
+        if (written === null) this.#options.dispatcher().lost({ lane });
       },
     });
   }
@@ -120,7 +118,7 @@ export class Settler {
    * looks again.
    */
   stopped(flight: Flight, addressee: "foreign" | "unclear"): void {
-    const { delivery, endpoint, lane } = flight;
+    const { delivery, endpoint } = flight;
     const { telemetry, dispatcher } = this.#options;
     telemetry.metrics.alarmed("delivery_stopped");
     telemetry.log.error(
@@ -135,31 +133,18 @@ export class Settler {
     dispatcher().answered(flight, endpoint.pace);
     if (addressee === "unclear") return dispatcher().lost(flight);
     const now = this.#options.clock.now();
-    const progress = this.#move(delivery, { endpoint, now, event: { kind: "foreign_webhook" } });
-    this.#logDeadLetter(delivery, progress);
-    lane.settling += 1;
-    this.#options.commits.settle({
-      settlement: { lease: delivery.lease, progress, attempt: null, settledAt: now },
-      done: (written) => {
-        lane.settling -= 1;
-        if (written) dispatcher().settled(flight, null);
-        else this.#lost(flight);
-      },
-    });
+    const event: HolderEvent = { kind: "foreign_webhook" };
+    const progress = this.#move(delivery.progress, { endpoint, event, now });
+    this.#report(delivery, this.#reportOn(flight, { event, now, progress, attempt: null }));
   }
 
   #move(
-    delivery: ClaimedDelivery,
-    by: { readonly endpoint: Endpoint; readonly event: DeliveryEvent; readonly now: number },
+    progress: DeliveryProgress<WaitingState | GivenUpState>,
+    by: { readonly endpoint: Endpoint; readonly event: HolderEvent; readonly now: number },
   ): DeliveryProgress {
     const { event, now } = by;
     const { policy } = by.endpoint;
-    const random = this.#options.random.uniform();
-    const result = transition({ progress: delivery.progress, event, policy, now, random });
-    if (result.kind === "moved") return result.progress;
-    throw new Error(
-      `delivery ${delivery.id}: ${event.kind} in state ${delivery.progress.state} was ${result.reason}`,
-    );
+    return transition({ progress, event, policy, now, random: this.#options.random.uniform() });
   }
 
   #touchEndpoint(
@@ -238,43 +223,41 @@ export class Settler {
     });
   }
 
-  #attemptRecord(flight: Flight, attempt: SettledAttempt & Pick<AttemptRecord, "notes">): AttemptRecord {
-    const { verdict, result, progress, notes } = attempt;
-    return {
-      id: this.#options.nextId(),
-      number: progress.attemptCount,
-      outcome: verdict.outcome,
-      receiverStateUnknown: verdict.receiverStateUnknown,
-      category: verdict.category ?? null,
-      statusCode: statusOf(result),
-      responseSample: sampleText(flight, result),
-      errorMessage: errorMessage(flight, result),
-      durationMs: Math.round(result.durationMs),
-      scheduledAt: flight.delivery.progress.dueAt,
-      executedAt: flight.startedAt,
-      nextRetryAt: progress.state === "failed" ? progress.dueAt : null,
-      notes,
+  /** The report on a request that was made, or stopped. Its lane settles until it is written. */
+  #reportOn(flight: Flight, decided: Omit<Report, "endpoint" | "done">): Report {
+    const { endpoint, lane } = flight;
+    lane.settling += 1;
+    const done = (written: DeliveryProgress | null): void => {
+      lane.settling -= 1;
+      if (written === null) return this.#lost(flight);
+      this.#options.dispatcher().settled(flight, written.state === "failed" ? written.dueAt : null);
     };
+    return { ...decided, endpoint, done };
   }
 
-  #commit(
-    flight: Flight,
-    settled: {
-      readonly progress: DeliveryProgress;
-      readonly attempt: AttemptRecord;
-      readonly settledAt: number;
-    },
-  ): void {
-    const { progress } = settled;
-    const retryAt = progress.state === "failed" ? progress.dueAt : null;
-    if (progress.state === "exhausted") this.#logDeadLetter(flight.delivery, progress);
-    flight.lane.settling += 1;
+  #report(delivery: ClaimedDelivery, report: Report): void {
+    const { progress } = report;
     this.#options.commits.settle({
-      settlement: { lease: flight.delivery.lease, ...settled },
-      done: (written) => {
-        flight.lane.settling -= 1;
-        if (written) this.#options.dispatcher().settled(flight, retryAt);
-        else this.#lost(flight);
+      settlement: settlementOf(delivery, report),
+      done: (result) => {
+        if (result.kind === "ended") return this.#reportLate(delivery, { ...report, ended: result.progress });
+        if (result.kind === "written" && progress.state === "exhausted")
+          this.#logDeadLetter(delivery, progress);
+        report.done(result.kind === "written" ? progress : null);
+      },
+    });
+  }
+
+  /** The delivery was ended meanwhile, by other means than a lease: decided again from where it stands now. */
+  #reportLate(delivery: ClaimedDelivery, report: LateReport): void {
+    const { ended } = report;
+    const progress = this.#move(ended, report);
+    if (progress === ended) return report.done(ended);
+    this.#options.commits.settle({
+      settlement: { ...settlementOf(delivery, { ...report, progress }), late: true },
+      done: ({ kind }) => {
+        if (kind === "written") this.#logLate(delivery, { ended, progress });
+        report.done(kind === "written" ? progress : null);
       },
     });
   }
@@ -307,6 +290,19 @@ export class Settler {
     );
   }
 
+  #logLate(
+    delivery: ClaimedDelivery,
+    { ended, progress }: { readonly ended: DeliveryProgress; readonly progress: DeliveryProgress },
+  ): void {
+    this.#options.telemetry.log.info(
+      {
+        ...{ deliveryId: delivery.id, webhookId: delivery.webhookId },
+        ...{ was: ended.state, reason: ended.reason, is: progress.state },
+      },
+      "a request was answered after its delivery had ended",
+    );
+  }
+
   #lost(flight: Flight): void {
     this.#options.dispatcher().lost(flight);
     this.#options.telemetry.log.warn(
@@ -314,6 +310,29 @@ export class Settler {
       "the lease was lost before the attempt was settled; another worker decides",
     );
   }
+}
+
+/** What the holder of a delivery has to say of it, and what that makes of it. */
+interface Report {
+  readonly endpoint: Endpoint;
+  readonly event: HolderEvent;
+  readonly now: number;
+  readonly progress: DeliveryProgress;
+  /** For the history; null when no request was made. */
+  readonly attempt: ((after: DeliveryProgress) => AttemptRecord) | null;
+  /** Where the delivery stands in the store; null when the lease was lost. */
+  readonly done: (written: DeliveryProgress | null) => void;
+}
+
+interface LateReport extends Report {
+  readonly ended: DeliveryProgress<GivenUpState>;
+}
+
+function settlementOf(
+  { lease }: ClaimedDelivery,
+  { progress, attempt, now }: Pick<Report, "progress" | "attempt" | "now">,
+): Settlement {
+  return { lease, progress, attempt: attempt === null ? null : attempt(progress), settledAt: now };
 }
 
 interface Judgement {
@@ -337,10 +356,6 @@ function noteSunset(endpoint: Endpoint, { fields }: TransportResult, now: number
   if (fields.sunset !== undefined) endpoint.health.sunsetAt = parseHttpDate(fields.sunset.trim(), now);
 }
 
-function statusOf(result: TransportResult): number | null {
-  return result.observation.kind === "response" ? result.observation.status : null;
-}
-
 function retryAfterOf(
   flight: Flight,
   { observation }: TransportResult,
@@ -359,36 +374,4 @@ function exhaustedOf(progress: DeliveryProgress): { readonly firstAttemptAt: num
   if (progress.state !== "exhausted" || progress.firstAttemptAt === null) return null;
   const gaveUp = progress.reason === "max_attempts_exceeded" || progress.reason === "expired";
   return gaveUp ? { firstAttemptAt: progress.firstAttemptAt } : null;
-}
-
-function errorMessage(flight: Flight, result: TransportResult): string | null {
-  const location = shownLocation(flight, result);
-  return location === null ? result.errorMessage : `redirect to ${location} was not followed`;
-}
-
-const locationLengthMax = 500;
-
-/** Where a redirect points, for people. */
-function shownLocation(flight: Flight, { fields }: TransportResult): string | null {
-  const { location } = fields;
-  if (location === undefined) return null;
-  const wasCut = location.length >= responseFieldLengthMax;
-  return masked(flight, { text: location, wasCut }).slice(0, locationLengthMax);
-}
-
-const decoder = new TextDecoder("utf-8", { fatal: false });
-
-function sampleText(flight: Flight, { responseSample }: TransportResult): string | null {
-  if (responseSample === null || responseSample.length === 0) return null;
-  const wasCut = responseSample.length >= responseSampleBytesMax;
-  return masked(flight, { text: decoder.decode(responseSample), wasCut });
-}
-
-function masked(
-  { endpoint, accessToken }: Flight,
-  { text, wasCut }: { readonly text: string; readonly wasCut: boolean },
-): string {
-  const { shownSecrets } = endpoint.config;
-  const secrets = accessToken === null ? shownSecrets : [accessToken, ...shownSecrets];
-  return maskSecrets(text, { secrets, wasCut });
 }

@@ -1,5 +1,5 @@
 import { attemptTimeoutMsMax } from "../../core/delivery-policy.ts";
-import type { DeliveryEvent } from "../../core/delivery-state.ts";
+import { type DeliveryEvent, isTooOld } from "../../core/delivery-state.ts";
 import type { Lease } from "../../ports/store/deliveries.ts";
 import { Capacity } from "./capacity.ts";
 import type { DispatcherOptions } from "./dispatcher-options.ts";
@@ -312,7 +312,7 @@ export class Dispatcher {
       return true;
     }
     const { endpoint } = lane;
-    if (now - head.progress.createdAt > endpoint.policy.ageMsMax)
+    if (isTooOld(head.progress, { ageMsMax: endpoint.policy.ageMsMax, now }))
       return this.#drop(lane, { kind: "expired" });
     const why = unsendable(head, endpoint.policy);
     if (why !== null) return this.#drop(lane, why);

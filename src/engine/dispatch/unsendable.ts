@@ -16,6 +16,6 @@ export function unsendable(
 ): Unsendable | null {
   if (body === null) return { kind: "payload_unavailable" };
   if (emptyDataRefused && isEmptyData({ eventType, timestamp, raw, body }))
-    return { kind: "payload_refused", reason: "empty_data" };
+    return { kind: "payload_refused" };
   return null;
 }

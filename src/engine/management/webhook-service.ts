@@ -162,6 +162,7 @@ export class Webhooks implements WebhookService {
       this.#require(scope, id);
       await this.#options.store.webhooks.delete({ id, deletedAt: this.#options.clock.now() });
       this.#options.access.removeWebhook(id);
+      await this.#options.access.cancelWaiting(id);
     });
   }
 

@@ -55,7 +55,7 @@ function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): 
           leases: [],
         })),
         requeues: [],
-        settled: batch.settlements.map(() => true),
+        settled: batch.settlements.map(() => ({ kind: "written" })),
       };
     },
   };
@@ -104,7 +104,10 @@ function publishLarge(
 
 function settle(commits: CommitGroup, name: string): Promise<boolean> {
   return new Promise((resolve) => {
-    commits.settle({ settlement: { name } as unknown as Settlement, done: resolve });
+    commits.settle({
+      settlement: { name } as unknown as Settlement,
+      done: ({ kind }) => resolve(kind === "written"),
+    });
   });
 }
 

@@ -2,8 +2,7 @@ import { backoffMs } from "../../core/backoff.ts";
 import { errorOf, messageOf } from "../../core/thrown.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import { StoreUnavailableError } from "../../ports/store.ts";
-import type { StoreTrouble } from "../../ports/store.ts";
+import { type StoreTrouble, StoreUnavailableError } from "../../ports/store.ts";
 import type {
   CommitBatch,
   CommitResult,
@@ -13,6 +12,7 @@ import type {
   RequeueCommand,
   RequeueResult,
   Settlement,
+  SettlementResult,
   WebhookRuntimeState,
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -67,7 +67,7 @@ type SizedRequeue = PendingRequeue & { readonly size: WriteSize };
 
 interface PendingSettlement {
   readonly settlement: Settlement;
-  readonly done: (written: boolean) => void;
+  readonly done: (result: SettlementResult) => void;
 }
 
 export class CommitGroup {
@@ -254,7 +254,7 @@ export class CommitGroup {
       group.requeues[index]?.done(result.requeues[index] as RequeueResult);
     }
     for (let index = 0; index < group.settlements.length; index += 1) {
-      group.settlements[index]?.done(result.settled[index] === true);
+      group.settlements[index]?.done(result.settled[index] as SettlementResult);
     }
   }
 
@@ -313,7 +313,7 @@ export class CommitGroup {
     );
     for (const pending of part.publishes) pending.done(failure);
     for (const pending of part.requeues) pending.done(failure);
-    for (const pending of part.settlements) pending.done(false);
+    for (const pending of part.settlements) pending.done({ kind: "lost" });
   }
 
   #writable(): void {

@@ -2,8 +2,10 @@ import type {
   AttemptRecord,
   DeliveryOrigin,
   DeliveryProgress,
+  GivenUpState,
   Priority,
   SkipReason,
+  WaitingState,
 } from "../../core/delivery.ts";
 import type { PayloadFormatName } from "../../core/profile.ts";
 import type { LaneKey } from "../../core/webhook.ts";
@@ -14,6 +16,10 @@ import type { LaneKey } from "../../core/webhook.ts";
  * A delivery that waits is free or leased. A lease is taken by `claim`, or by `commit` for deliveries it just wrote
  * (`claim: true`), and ends with a settlement, with `release`, or when it runs out. Only the holder of the newest lease
  * token can settle, so a worker that lost its lease cannot overwrite the result of another one.
+ *
+ * A delivery may be ended over the head of its holder: by `cancelWebhook`, or, when its lease ran out, by `expire` and by
+ * a retry that supersedes it. Nobody else took the lease, so its holder still reports, once, what came of its request:
+ * the store answers `ended` with where the delivery stands, and takes a settlement from there (`late`).
  *
  * Where several processes share a store, an ordered lane is in the hands of one of them at a time: while it holds a
  * lease there, the others get nothing of the lane. What a process held when it died is free when its leases run out.
@@ -47,9 +53,17 @@ export interface CommitResult {
   /** In the order of the commands. */
   readonly publishes: readonly PublishResult[];
   readonly requeues: readonly RequeueResult[];
-  /** True where the settlement was written, false where the lease was lost. */
-  readonly settled: readonly boolean[];
+  readonly settled: readonly SettlementResult[];
 }
+
+/**
+ * `lost`: somebody else has the lease, or had it. `ended`: the delivery was ended over the head of the holder, and
+ * stands at `progress`; nothing was written.
+ */
+export type SettlementResult =
+  | { readonly kind: "written" }
+  | { readonly kind: "lost" }
+  | { readonly kind: "ended"; readonly progress: DeliveryProgress<GivenUpState> };
 
 /** One event with the deliveries it causes. Stored whole or, as a duplicate, not at all. */
 export interface PublishCommand {
@@ -151,13 +165,15 @@ export interface Lease {
   readonly leaseToken: number;
 }
 
-/** The result of one attempt, or of an event without a request (expired, cancelled). */
+/** The result of one attempt, or of an event without a request (expired, payload gone). */
 export interface Settlement {
   readonly lease: Lease;
   readonly progress: DeliveryProgress;
   readonly attempt: AttemptRecord | null;
   /** When the result was known; `completedAt` of a delivery that ends with it. */
   readonly settledAt: number;
+  /** Goes on from the progress that the store answered as `ended`. A success takes the dead letter out of its queue. */
+  readonly late?: true;
 }
 
 /** What is remembered of a webhook between restarts, beside its configuration. */
@@ -217,7 +233,7 @@ export interface ClaimedDelivery {
   readonly eventId: string;
   readonly eventType: string;
   readonly priority: Priority;
-  readonly progress: DeliveryProgress;
+  readonly progress: DeliveryProgress<WaitingState>;
   readonly format: PayloadFormatName;
   /** When the event happened. */
   readonly timestamp: number;

@@ -5,12 +5,8 @@
 export interface UpkeepStore {
   /** Dead-letters free waiting deliveries that are older than their webhook's horizon (C-37). */
   expire(step: ExpireStep): Promise<StepResult>;
-  /** Cancels waiting deliveries of a deleted webhook. */
-  cancelWebhook(step: {
-    readonly webhookId: string;
-    readonly now: number;
-    readonly limit: number;
-  }): Promise<StepResult>;
+  /** Cancels waiting deliveries of a deleted webhook, also those that somebody holds. */
+  cancelWebhook(step: CancelStep): Promise<StepResult>;
   /** Removes bodies of events created before a time, unless a delivery of theirs still waits. */
   forgetPayloads(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
   /** Removes finished deliveries with their attempts, and events without deliveries, created before a time. */
@@ -26,6 +22,15 @@ export interface ExpireStep {
   /** Horizon of each webhook; webhooks not listed use `ageMsDefault`. */
   readonly ageMsByWebhook: ReadonlyMap<string, number>;
   readonly ageMsDefault: number;
+}
+
+/** Which webhook was deleted. Once nothing of it waits it is no longer one of `deletedWithWork`. */
+export interface CancelStep {
+  readonly webhookId: string;
+  readonly now: number;
+  readonly limit: number;
+  /** It stays one of them, because publishers that have not heard of the deletion may still write for it. */
+  readonly keepsMark?: true;
 }
 
 /** What one step did. */

@@ -17,7 +17,7 @@ import {
   publishCommand,
   publishSettled,
   runToEnd,
-  settle,
+  settled,
   start,
 } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
@@ -58,9 +58,9 @@ export const expiry: StoreTheme = (check) => {
     );
     assert.equal(await expireAll(store, { now: start + hour + 1 }), 0);
     assert.equal(await expireAll(store, { now: start + 2 * hour }), 1);
-    assert.equal(await settle(store, leases[0] ?? noLease), false);
+    assert.equal((await settled(store, leases[0] ?? noLease)).kind, "ended");
     assert.equal(await expireAll(store, { now: start + 3 * hour }), 1);
-    assert.equal(await settle(store, claimed.lease), false);
+    assert.equal((await settled(store, claimed.lease)).kind, "ended");
   });
 
   check("comes back to what was rescheduled, in every step size", async (store) => {
@@ -123,25 +123,47 @@ export const expiry: StoreTheme = (check) => {
     assert.equal((await store.deliveries.depth()).waiting.normal, 3);
   });
 
-  check("a deleted webhook has work as long as something of it is leased", async (store) => {
+  check(
+    "cancels what somebody holds of a deleted webhook, claimed or leased as it was written",
+    async (store) => {
+      const webhook = newWebhook();
+      await store.webhooks.save(webhook);
+      const key = lane(webhook.id);
+      const { deliveries, leases } = await publish(store, {
+        deliveries: [{ lane: key, claim: true }, { lane: key }, { lane: lane("another"), claim: true }],
+      });
+      const claimed = only((await claim(store, key)).deliveries);
+      await store.webhooks.delete({ id: webhook.id, deletedAt: start });
+      const step = { webhookId: webhook.id, now: start + 5, limit: 10 };
+      assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 2, more: false });
+      assert.deepEqual(await store.webhooks.deletedWithWork(), []);
+      assert.equal((await store.deliveries.depth()).waiting.normal, 1);
+      for (const lease of [leases[0] ?? noLease, claimed.lease]) {
+        const answer = await settled(store, lease);
+        assert.equal(answer.kind, "ended");
+      }
+      for (const { id } of deliveries.slice(0, 2)) {
+        const stored = await store.history.getDelivery({ tenantId: null, id });
+        assert.deepEqual([stored?.progress.state, stored?.completedAt], ["cancelled", start + 5]);
+      }
+      await store.deliveries.release([claimed.lease]);
+      assert.deepEqual(claimedIds(await claim(store, key, { now: start + day })), []);
+    },
+  );
+
+  check("a webhook keeps its mark while publishers may still write for it", async (store) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
-    const key = lane(webhook.id);
-    const { deliveries, leases } = await publish(store, {
-      deliveries: [{ lane: key, claim: true }, { lane: key }],
-    });
-    const claimed = only((await claim(store, key)).deliveries);
+    await publish(store, { deliveries: [{ lane: lane(webhook.id) }] });
     await store.webhooks.delete({ id: webhook.id, deletedAt: start });
-    const step = { webhookId: webhook.id, now: start + 5, limit: 10 };
-    assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 0, more: false });
-    await settle(store, claimed.lease);
-    await store.upkeep.cancelWebhook(step);
+    const step = { webhookId: webhook.id, now: start, limit: 10 };
+    assert.deepEqual(await store.upkeep.cancelWebhook({ ...step, keepsMark: true }), {
+      changed: 1,
+      more: false,
+    });
     assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
-    await store.deliveries.release(leases.slice(0, 1));
+    await publish(store, { deliveries: [{ lane: lane(webhook.id) }] });
     assert.deepEqual(await store.upkeep.cancelWebhook(step), { changed: 1, more: false });
     assert.deepEqual(await store.webhooks.deletedWithWork(), []);
-    const stored = await store.history.getDelivery({ tenantId: null, id: deliveries[0]?.id ?? "" });
-    assert.equal(stored?.progress.state, "cancelled");
-    assert.equal(stored?.completedAt, start + 5);
   });
 };

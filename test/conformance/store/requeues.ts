@@ -15,6 +15,7 @@ import {
   requeue,
   runToEnd,
   settle,
+  settled,
   start,
 } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
@@ -101,16 +102,19 @@ export const requeues: StoreTheme = (check) => {
     assert.equal((await store.deliveries.depth()).waiting.normal, 1);
   });
 
-  check("replaces a delivery whose lease ran out, and its holder can no longer settle", async (store) => {
-    const { event, deliveries, leases } = await publish(store, {
-      deliveries: [{ claim: true, leaseUntil: start + 1 }],
-    });
-    const retry = newDelivery({ origin: "retry", createdAt: start + 1 });
-    const command = { eventId: event.id, deliveries: [retry], supersedes: only(deliveries).id };
-    assert.equal((await requeue(store, command)).kind, "accepted");
-    assert.equal(await settle(store, only(leases)), false);
-    assert.deepEqual(claimedIds(await claim(store, key, { now: start + 1 })), [retry.id]);
-  });
+  check(
+    "replaces a delivery whose lease ran out, whose holder does not settle it as before",
+    async (store) => {
+      const { event, deliveries, leases } = await publish(store, {
+        deliveries: [{ claim: true, leaseUntil: start + 1 }],
+      });
+      const retry = newDelivery({ origin: "retry", createdAt: start + 1 });
+      const command = { eventId: event.id, deliveries: [retry], supersedes: only(deliveries).id };
+      assert.equal((await requeue(store, command)).kind, "accepted");
+      assert.equal((await settled(store, only(leases))).kind, "ended");
+      assert.deepEqual(claimedIds(await claim(store, key, { now: start + 1 })), [retry.id]);
+    },
+  );
 
   check("a delivery is replaced once: two retries of one dead letter leave one schedule", async (store) => {
     const { event, deliveries } = await publishSettled(store, {}, dead);

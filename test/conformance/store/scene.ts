@@ -15,6 +15,7 @@ import type {
   RequeueCommand,
   RequeueResult,
   Settlement,
+  SettlementResult,
 } from "../../../src/ports/store/deliveries.ts";
 
 export const start = Date.UTC(2026, 0, 1);
@@ -192,6 +193,14 @@ export async function settle(
   lease: Lease,
   fields: Partial<Omit<Settlement, "lease">> = {},
 ): Promise<boolean> {
+  return (await settled(store, lease, fields)).kind === "written";
+}
+
+export async function settled(
+  store: Store,
+  lease: Lease,
+  fields: Partial<Omit<Settlement, "lease">> = {},
+): Promise<SettlementResult> {
   return only((await commit(store, { settlements: [settlement(lease, fields)] })).settled);
 }
 

@@ -4,6 +4,7 @@ import { deadLetters } from "./dead-letters.ts";
 import { durability } from "./durability.ts";
 import { history } from "./history.ts";
 import { idempotency } from "./idempotency.ts";
+import { lateAnswers } from "./late-answers.ts";
 import { leases } from "./leases.ts";
 import { model } from "./model.ts";
 import { operations } from "./operations.ts";
@@ -14,6 +15,7 @@ import { publishing } from "./publishing.ts";
 import { registry } from "./registry.ts";
 import { requeues } from "./requeues.ts";
 import { retention } from "./retention.ts";
+import { stateMachine } from "./state-machine.ts";
 import { sharing } from "./sharing.ts";
 import { settlements } from "./settlements.ts";
 import { runThemes, type StoreSubject } from "./suite.ts";
@@ -28,6 +30,8 @@ export function storeConformance(subject: StoreSubject): void {
     ["ordered lanes", orderedLanes],
     ["leases and their tokens", leases],
     ["settlements", settlements],
+    ["answers after the end", lateAnswers],
+    ["state machine", stateMachine],
     ["requeues", requeues],
     ["counters", counters],
     ["history", history],

@@ -6,6 +6,7 @@
  * ```
  */
 import { after, before, describe, test } from "node:test";
+import { cancellation } from "./cancellation.ts";
 import { circuitBreaker } from "./circuit-breaker.ts";
 import { content } from "./content.ts";
 import { deadLetters } from "./dead-letters.ts";
@@ -33,6 +34,7 @@ const themes: Readonly<Record<string, Scenarios>> = {
   records,
   content,
   redelivery,
+  cancellation,
   limits,
   tenants,
 };

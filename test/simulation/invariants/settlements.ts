@@ -1,4 +1,4 @@
-import type { CommitBatch, Settlement } from "../../../src/ports/store/deliveries.ts";
+import type { CommitBatch, Settlement, SettlementResult } from "../../../src/ports/store/deliveries.ts";
 import type { EngineRun } from "../engine-run.ts";
 import { isWaiting } from "../ledger.ts";
 import type { LedgerDelivery } from "../ledger.ts";
@@ -9,7 +9,7 @@ import type { Watched } from "./watched.ts";
 export interface Commit {
   readonly run: EngineRun;
   readonly batch: CommitBatch;
-  readonly settled: readonly boolean[];
+  readonly settled: readonly SettlementResult[];
 }
 
 /** Looks at every settlement as the store takes it, before the ledger does (I-13 to I-17). */
@@ -29,7 +29,9 @@ export class SettlementChecks {
 
   committed({ run, batch, settled }: Commit): void {
     for (const [index, settlement] of batch.settlements.entries()) {
-      this.#settled(run, settlement, settled[index] === true);
+      const kind = settled[index]?.kind;
+      if (kind === "ended") this.#checkEnded(settlement);
+      else this.#settled(run, settlement, kind === "written");
     }
   }
 
@@ -81,12 +83,20 @@ export class SettlementChecks {
   #checkRefusal(delivery: LedgerDelivery, { lease }: Settlement): void {
     const { time, fail } = this.#watched;
     const ranOut = delivery.lease === null || delivery.lease.until <= time.wallMsMax;
-    const isOver = !isWaiting(delivery);
-    if (ranOut || isOver) return;
+    const isOver = !isWaiting(delivery) && delivery.endedLease?.leaseToken !== lease.leaseToken;
+    if (isOver || (ranOut && delivery.endedLease === null)) return;
     fail(
       "I-14",
       `the store refused a settlement of ${delivery.id}, token ${lease.leaseToken}, lease ${delivery.lease?.leaseToken}`,
     );
+  }
+
+  /** Nothing was written yet: the engine decides again, from where the delivery stands. */
+  #checkEnded({ lease, late }: Settlement): void {
+    const { ledger, fail } = this.#watched;
+    const delivery = ledger.byRef(lease.ref);
+    if (late === true || delivery?.endedLease?.leaseToken !== lease.leaseToken)
+      fail("I-14", `the store took a lease for one under which ${delivery?.id} was ended`);
   }
 
   #checkWithoutRequest(delivery: LedgerDelivery, { progress }: Settlement): void {
@@ -115,13 +125,14 @@ export class SettlementChecks {
     settled: { readonly delivery: LedgerDelivery; readonly settlement: Settlement },
   ): void {
     const { fail } = this.#watched;
-    const { progress, attempt } = settled.settlement;
+    const { progress, attempt, late } = settled.settlement;
     const { id } = settled.delivery;
     const means = flight.answer?.means;
     if (attempt?.outcome !== means)
       fail("I-15", `${id}: the receiver meant ${means}, recorded ${attempt?.outcome}`);
     if (means === "accepted" && progress.state !== "success")
       fail("I-15", `${id} was accepted and is ${progress.state}`);
+    if (late === true) return this.#checkLate(settled);
     if (
       means === "terminal" &&
       (progress.state !== "exhausted" || progress.reason?.startsWith("permanent_") !== true)
@@ -129,6 +140,25 @@ export class SettlementChecks {
       fail("I-15", `${id} was refused for good and is ${progress.state} (${progress.reason})`);
     }
     if (means === "transient") this.#checkRetry(flight, settled);
+  }
+
+  /** A late answer that is no acceptance changes nothing but the history. */
+  #checkLate({
+    delivery,
+    settlement,
+  }: {
+    readonly delivery: LedgerDelivery;
+    readonly settlement: Settlement;
+  }): void {
+    const { fail } = this.#watched;
+    const { state, reason } = settlement.progress;
+    const before = delivery.progress;
+    if (settlement.attempt?.outcome === "accepted" || (state === before.state && reason === before.reason))
+      return;
+    fail(
+      "I-15",
+      `${delivery.id} was ${before.state} (${before.reason}), a late answer made it ${state} (${reason})`,
+    );
   }
 
   #checkRetry(

@@ -1,5 +1,6 @@
-import { priorities } from "../../../src/core/delivery.ts";
-import type { Priority } from "../../../src/core/delivery.ts";
+import { givenUpStates, isDeadLetter, priorities, waitingStates } from "../../../src/core/delivery.ts";
+import type { DeliveryProgress, DeliveryState, Priority } from "../../../src/core/delivery.ts";
+import { endings } from "../../../src/core/delivery-state.ts";
 import type {
   ClaimedDelivery,
   ClaimRequest,
@@ -15,6 +16,7 @@ import type {
   RequeueCommand,
   RequeueResult,
   Settlement,
+  SettlementResult,
   StoreDepth,
 } from "../../../src/ports/store/deliveries.ts";
 import { isHeld, isWaiting } from "./rows.ts";
@@ -47,6 +49,8 @@ export class ModelDeliveries implements DeliveryStore {
     for (const lease of leases) {
       const row = this.#held(lease);
       if (row !== undefined) row.lease = null;
+      const ended = this.#rows.byRef.get(lease.ref);
+      if (ended?.endedLease?.leaseToken === lease.leaseToken) ended.endedLease = null;
     }
   }
 
@@ -63,7 +67,7 @@ export class ModelDeliveries implements DeliveryStore {
     const deadLetters = new Map<string, number>();
     for (const row of this.#rows.deliveries.values()) {
       if (isWaiting(row)) waiting[row.priority] += 1;
-      if (row.progress.state !== "exhausted" || row.supersededBy !== null) continue;
+      if (!isDeadLetter({ state: row.progress.state, isSuperseded: row.supersededBy !== null })) continue;
       const { tenantId } = row.event.event;
       deadLetters.set(tenantId, (deadLetters.get(tenantId) ?? 0) + 1);
     }
@@ -114,6 +118,7 @@ export class ModelDeliveries implements DeliveryStore {
       format: delivery.format,
       progress: { state, attemptCount: 0, createdAt, firstAttemptAt: null, dueAt, reason },
       lease: null,
+      endedLease: null,
       category: null,
       completedAt: null,
       supersededBy: null,
@@ -141,22 +146,24 @@ export class ModelDeliveries implements DeliveryStore {
     if (old.supersededBy !== null || (isWaiting(old) && isHeld(old, by.createdAt))) return false;
     old.supersededBy = by.id;
     if (!isWaiting(old)) return true;
-    this.#rows.move(old, {
-      progress: { ...old.progress, state: "cancelled", reason: "superseded" },
-      at: by.createdAt,
-    });
+    this.#rows.end(old, { ending: endings.superseded, at: by.createdAt });
     return true;
   }
 
-  #settle(settlement: Settlement): boolean {
-    const row = this.#held(settlement.lease);
-    if (row === undefined) return false;
-    this.#rows.move(row, { progress: settlement.progress, at: settlement.settledAt });
-    const { attempt } = settlement;
-    if (attempt === null) return true;
-    row.attempts.push(attempt);
-    row.category = attempt.category ?? row.category;
-    return true;
+  #settle(settlement: Settlement): SettlementResult {
+    const { lease, progress, settledAt } = settlement;
+    const held = this.#held(lease);
+    if (held !== undefined) {
+      this.#rows.move(held, { progress, at: settledAt });
+      return recorded(held, settlement);
+    }
+    const row = this.#rows.byRef.get(lease.ref);
+    if (row?.endedLease?.leaseToken !== lease.leaseToken) return { kind: "lost" };
+    if (settlement.late !== true) return { kind: "ended", progress: progressIn(givenUpStates, row) };
+    row.endedLease = null;
+    if (progress.state === "success") row.completedAt = settledAt;
+    row.progress = progress;
+    return recorded(row, settlement);
   }
 
   #held(lease: Lease): DeliveryRow | undefined {
@@ -194,6 +201,23 @@ export class ModelDeliveries implements DeliveryStore {
   }
 }
 
+function recorded(row: DeliveryRow, { attempt }: Settlement): SettlementResult {
+  if (attempt !== null) {
+    row.attempts.push(attempt);
+    row.category = attempt.category ?? row.category;
+  }
+  return { kind: "written" };
+}
+
+function progressIn<State extends DeliveryState>(
+  states: readonly State[],
+  { progress }: DeliveryRow,
+): DeliveryProgress<State> {
+  const state = states.find((each) => each === progress.state);
+  if (state === undefined) throw new Error(`a delivery is ${progress.state}, none of ${states.join()}`);
+  return { ...progress, state };
+}
+
 function takeUpTo(candidates: readonly DeliveryRow[], request: ClaimRequest): DeliveryRow[] {
   const taken: DeliveryRow[] = [];
   let bytes = 0;
@@ -227,7 +251,7 @@ function claimed(
     eventId: id,
     eventType,
     priority: row.priority,
-    progress: row.progress,
+    progress: progressIn(waitingStates, row),
     format: row.format,
     ...{ contentType, timestamp, source, idempotencyKey, raw },
     eventPriority: row.event.event.priority,

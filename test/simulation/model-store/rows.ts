@@ -4,6 +4,7 @@ import type {
   DeliveryProgress,
   Priority,
 } from "../../../src/core/delivery.ts";
+import type { Ending } from "../../../src/core/delivery-state.ts";
 import type { FailureCategory } from "../../../src/core/outcome.ts";
 import type { PayloadFormatName } from "../../../src/core/profile.ts";
 import type { LaneKey, Webhook } from "../../../src/core/webhook.ts";
@@ -35,6 +36,8 @@ export interface DeliveryRow {
   readonly format: PayloadFormatName;
   progress: DeliveryProgress;
   lease: LeaseRow | null;
+  /** The lease that it was ended under, until its holder has reported. */
+  endedLease: LeaseRow | null;
   category: FailureCategory | null;
   completedAt: number | null;
   supersededBy: string | null;
@@ -86,6 +89,12 @@ export class Rows {
     if (isWaiting(row)) return;
     row.completedAt = change.at;
     this.lane(row.lane).delete(row);
+  }
+
+  /** Ends it over the head of its holder, if anybody holds it. */
+  end(row: DeliveryRow, change: { readonly ending: Ending; readonly at: number }): void {
+    row.endedLease = row.lease;
+    this.move(row, { progress: { ...row.progress, ...change.ending }, at: change.at });
   }
 
   lane(key: LaneKey): Set<DeliveryRow> {

@@ -1,4 +1,5 @@
-import type { ExpireStep, StepResult, UpkeepStore } from "../../../src/ports/store/upkeep.ts";
+import { endings, isTooOld } from "../../../src/core/delivery-state.ts";
+import type { CancelStep, ExpireStep, StepResult, UpkeepStore } from "../../../src/ports/store/upkeep.ts";
 import { isHeld, isWaiting } from "./rows.ts";
 import type { DeliveryRow, Rows } from "./rows.ts";
 
@@ -21,27 +22,15 @@ export class ModelUpkeep implements UpkeepStore {
     const horizon = (row: DeliveryRow): number =>
       step.ageMsByWebhook.get(row.lane.webhookId) ?? step.ageMsDefault;
     const old = [...this.#rows.waiting()].filter(
-      (row) => now - row.progress.createdAt > horizon(row) && !isHeld(row, now),
+      (row) => isTooOld(row.progress, { ageMsMax: horizon(row), now }) && !isHeld(row, now),
     );
-    return inSteps(old, step.limit, (row) =>
-      this.#rows.move(row, { progress: { ...row.progress, state: "exhausted", reason: "expired" }, at: now }),
-    );
+    return inSteps(old, step.limit, (row) => this.#rows.end(row, { ending: endings.expired, at: now }));
   }
 
-  async cancelWebhook(step: {
-    readonly webhookId: string;
-    readonly now: number;
-    readonly limit: number;
-  }): Promise<StepResult> {
-    const { now, webhookId } = step;
-    const free = [...this.#rows.waiting()].filter(
-      (row) => row.lane.webhookId === webhookId && !isHeld(row, now),
-    );
-    return inSteps(free, step.limit, (row) =>
-      this.#rows.move(row, {
-        progress: { ...row.progress, state: "cancelled", reason: "webhook_deleted" },
-        at: now,
-      }),
+  async cancelWebhook({ webhookId, now, limit }: CancelStep): Promise<StepResult> {
+    const waiting = [...this.#rows.waiting()].filter((row) => row.lane.webhookId === webhookId);
+    return inSteps(waiting, limit, (row) =>
+      this.#rows.end(row, { ending: endings.webhook_deleted, at: now }),
     );
   }
 

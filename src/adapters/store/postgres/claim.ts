@@ -1,6 +1,6 @@
-import type { Priority } from "../../../core/delivery.ts";
+import { type Priority, waitingStates } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult, Lease } from "../../../ports/store/deliveries.ts";
-import { decode, formatCodes, priorityCodes, stateCodes } from "../codes.ts";
+import { decode, decodeState, formatCodes, priorityCodes } from "../codes.ts";
 import {
   claimColumns as column,
   type ClaimRow,
@@ -224,7 +224,7 @@ export class Claimer {
       eventType: strings.text(row[column.eventType]),
       priority: decode(priorityCodes, row[column.priority]),
       progress: {
-        state: decode(stateCodes, row[column.state]),
+        state: decodeState(waitingStates, row[column.state]),
         attemptCount: row[column.attemptCount],
         createdAt: row[column.createdAt],
         firstAttemptAt: row[column.firstAttemptAt],

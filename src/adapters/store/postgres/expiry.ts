@@ -1,8 +1,10 @@
-import type { ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
-import { cancelled, exhausted } from "../codes.ts";
+import { endings } from "../../../core/delivery-state.ts";
+import type { CancelStep, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
+import { endingSql } from "../codes.ts";
 import { numbers } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import type { Transaction } from "./database.ts";
+import { endedUnder } from "./settle.ts";
 import type { StoreState } from "./state.ts";
 import { Sweep, toVisit, type Visit, type VisitRow, windowRows } from "./sweeps.ts";
 
@@ -22,9 +24,9 @@ const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) 
   locked AS (SELECT q.delivery FROM posthorn.queue q JOIN due USING (delivery) WHERE ${isFree}
     FOR UPDATE OF q SKIP LOCKED),
   gone AS (DELETE FROM posthorn.queue q USING locked l WHERE q.delivery = l.delivery
-    RETURNING q.delivery, q.priority),
+    RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
-    UPDATE posthorn.deliveries d SET state = ${exhausted}, reason = 'expired', completed_at = $1
+    UPDATE posthorn.deliveries d SET ${endingSql(endings.expired)}, completed_at = $1, late_fence = g.late_fence
     FROM gone g WHERE d.seq = g.delivery RETURNING d.seq, d.tenant),
   dead AS (INSERT INTO posthorn.dead_letters (delivery, tenant) SELECT seq, tenant FROM done),
   counted AS (${addToCounters(
@@ -38,19 +40,20 @@ const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) 
 const ofWebhook = "posthorn.lanes l JOIN posthorn.queue q ON q.lane = l.ref WHERE l.webhook = $1";
 
 /**
- * Ends what waits of a webhook and is not on its way. Two looks, because each partial index knows one kind of row, and each
- * with the limit, so that a lane of a million is not read to take a hundred. Locks as above.
+ * Ends what waits of a webhook, leased or not. Two looks, because each partial index knows one kind of row, and each with
+ * the limit, so that a lane of a million is not read to take a hundred. Locks as above.
  */
 const cancelSql = `WITH picked AS MATERIALIZED (
     SELECT delivery FROM (SELECT q.delivery FROM ${ofWebhook} AND q.owner IS NULL LIMIT $3
       FOR UPDATE OF q SKIP LOCKED) AS free
-    UNION ALL SELECT delivery FROM (SELECT q.delivery FROM ${ofWebhook} AND q.owner IS NOT NULL
-      AND q.lease_until <= $2 LIMIT $3 FOR UPDATE OF q SKIP LOCKED) AS expired
+    UNION ALL SELECT delivery FROM (SELECT q.delivery FROM ${ofWebhook} AND q.owner IS NOT NULL LIMIT $3
+      FOR UPDATE OF q SKIP LOCKED) AS leased
     LIMIT $3),
   gone AS (DELETE FROM posthorn.queue q USING picked p WHERE q.delivery = p.delivery
-    RETURNING q.delivery, q.priority),
+    RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
-    UPDATE posthorn.deliveries d SET state = ${cancelled}, reason = 'webhook_deleted', completed_at = $2
+    UPDATE posthorn.deliveries d SET ${endingSql(endings.webhook_deleted)}, completed_at = $2,
+      late_fence = g.late_fence
     FROM gone g WHERE d.seq = g.delivery RETURNING d.seq),
   counted AS (${addToCounters("SELECT priority, 0, -1 FROM gone")})
   SELECT count(*) FROM done`;
@@ -75,31 +78,25 @@ export class Expiry {
     return this.#sweep.step((transaction, above) => this.#visit(transaction, { step, above, ages }));
   }
 
-  /** Clears the webhook's mark once nothing of it waits, free or leased. */
-  async cancelWebhook(step: {
-    readonly webhookId: string;
-    readonly now: number;
-    readonly limit: number;
-  }): Promise<StepResult> {
+  /** What others lock at this moment, to claim or to settle it, is left for another step. */
+  async cancelWebhook(step: CancelStep): Promise<StepResult> {
     const { strings, aside } = this.#state;
     await strings.lookUp([step.webhookId]);
     // A webhook that never had a delivery has no number, and null matches nothing.
     const webhook = strings.find(step.webhookId);
     return aside.transaction(async (transaction) => {
       const [row] = await transaction.rows<[changed: number]>(cancelSql, [webhook, step.now, step.limit]);
-      const [left] = await transaction.rows<[free: boolean, any: boolean]>(
-        `SELECT EXISTS (SELECT FROM ${ofWebhook} AND q.owner IS NULL)
-           OR EXISTS (SELECT FROM ${ofWebhook} AND q.owner IS NOT NULL AND q.lease_until <= $2),
-           EXISTS (SELECT FROM ${ofWebhook} AND q.owner IS NOT NULL)`,
-        [webhook, step.now],
-      );
-      const [free, leased] = left ?? [false, false];
-      if (!free && !leased) {
+      const [left] = await transaction.rows<[any: boolean]>(`SELECT EXISTS (SELECT FROM ${ofWebhook})`, [
+        webhook,
+      ]);
+      const waits = left?.[0] ?? false;
+      if (!waits && step.keepsMark !== true) {
         await transaction.rows("UPDATE posthorn.webhooks SET cancel_due = false WHERE id = $1", [
           step.webhookId,
         ]);
       }
-      return { changed: row?.[0] ?? 0, more: free };
+      const changed = row?.[0] ?? 0;
+      return { changed, more: waits && changed > 0 };
     });
   }
 

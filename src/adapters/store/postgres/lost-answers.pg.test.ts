@@ -21,6 +21,7 @@ import type { Store } from "../../../ports/store.ts";
 import { openPostgresStore } from "./open.ts";
 
 const masterKeyIds = { current: "key", previous: [] };
+const written = { kind: "written" };
 const unavailable = { name: "StoreUnavailableError" };
 
 interface Scene {
@@ -64,11 +65,11 @@ test("WDS-204 a settlement that was written, and not answered, is written when i
   assert.ok(success !== undefined && failure !== undefined);
   const settlements = [success, failure];
   await losingAnswer(() => commit(store, { settlements }), "(SELECT count(*) FROM posthorn.attempts) = 2");
-  assert.deepEqual((await commit(store, { settlements })).settled, [true, true]);
+  assert.deepEqual((await commit(store, { settlements })).settled, [written, written]);
   for (const { id } of deliveries) assert.equal((await store.history.listAttempts(id)).length, 1);
   // Somebody else's attempt under the same lease is not taken for it.
   const other = settlement(only(leases.slice(0, 1)), { attempt: newAttempt() });
-  assert.deepEqual((await commit(store, { settlements: [other] })).settled, [false]);
+  assert.deepEqual((await commit(store, { settlements: [other] })).settled, [{ kind: "lost" }]);
 });
 
 test("WDS-204 what a claim took, and nobody was told of, is claimed again", async (t) => {

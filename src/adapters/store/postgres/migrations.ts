@@ -16,6 +16,7 @@ import { endpointReports } from "./migrations/0004-endpoint-reports.ts";
 import { identity } from "./migrations/0005-identity.ts";
 import { attemptNotes } from "./migrations/0006-attempt-notes.ts";
 import { idempotencyHolder } from "./migrations/0007-idempotency-holder.ts";
+import { lateLease } from "./migrations/0008-late-lease.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -29,7 +30,7 @@ export interface PostgresMigration extends Migration {
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly PostgresMigration[] = [
-  ...[initialSchema, ownership, pools, endpointReports, identity, attemptNotes, idempotencyHolder],
+  ...[initialSchema, ownership, pools, endpointReports, identity, attemptNotes, idempotencyHolder, lateLease],
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

@@ -22,6 +22,7 @@ import type { Store } from "../../../ports/store.ts";
 import { openPostgresStore } from "./open.ts";
 
 const masterKeyIds = { current: "key", previous: [] };
+const written = { kind: "written" };
 const unknown = { name: "StoreUnavailableError", outcome: "unknown" };
 
 /** A server of its own, and a store that reaches it through a network that can be broken. */
@@ -159,7 +160,7 @@ suite("a transaction whose number another one gets after a crash", () => {
     assertUnknown("settlement", "settlement with others");
     const { sent, settlements } = scene;
     for (const { id } of sent.deliveries) assert.deepEqual(await store.history.listAttempts(id), []);
-    assert.deepEqual((await commit(store, { settlements })).settled, [true, true]);
+    assert.deepEqual((await commit(store, { settlements })).settled, [written, written]);
     for (const { id } of sent.deliveries) assert.equal((await store.history.listAttempts(id)).length, 1);
   });
 

@@ -1,10 +1,13 @@
+import { isDeadLetter } from "../../../core/delivery.ts";
+import { endings } from "../../../core/delivery-state.ts";
 import type { Lease, RequeueCommand, RequeueResult } from "../../../ports/store/deliveries.ts";
-import { cancelled, exhausted, waitingMax } from "../codes.ts";
+import { decode, endingSql, stateCodes, waitingMax } from "../codes.ts";
 import { isStoredId, numbers, plainWords } from "./columns.ts";
 import type { Deltas } from "./counters.ts";
 import type { Transaction } from "./database.ts";
 import type { DeliveryRows, EventRef } from "./delivery-rows.ts";
 import type { Numbers } from "./positions.ts";
+import { endedUnder } from "./settle.ts";
 import type { StoreState } from "./state.ts";
 
 type EventRow = [id: string, seq: number, tenant: number, bodyBytes: number | null];
@@ -109,7 +112,8 @@ export class RequeueBatch {
     replaced.isSuperseded = true;
     this.#replacements.push({ seq, ...change, waited });
     if (waited) this.#deltas.addWaiting(replaced.priority, -1);
-    else if (state === exhausted) this.#deltas.addDeadLetter(replaced.tenant, -1);
+    else if (isDeadLetter({ state: decode(stateCodes, state), isSuperseded: false }))
+      this.#deltas.addDeadLetter(replaced.tenant, -1);
     return true;
   }
 
@@ -150,13 +154,13 @@ export class RequeueBatch {
     await this.#transaction.rows(
       `WITH given AS (
          SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::boolean[]) AS g (seq, by, at, waited)),
-       unqueued AS (DELETE FROM posthorn.queue q USING given g WHERE q.delivery = g.seq),
-       undead AS (DELETE FROM posthorn.dead_letters l USING given g WHERE l.delivery = g.seq)
-       UPDATE posthorn.deliveries d SET superseded_by = g.by,
-         state = CASE WHEN waited THEN ${cancelled} ELSE state END,
-         reason = CASE WHEN waited THEN 'superseded' ELSE reason END,
-         completed_at = CASE WHEN waited THEN g.at ELSE completed_at END
-       FROM given g WHERE d.seq = g.seq`,
+       unqueued AS (DELETE FROM posthorn.queue q USING given g WHERE q.delivery = g.seq
+         RETURNING q.delivery, ${endedUnder}),
+       undead AS (DELETE FROM posthorn.dead_letters l USING given g WHERE l.delivery = g.seq),
+       ended AS (UPDATE posthorn.deliveries d SET ${endingSql(endings.superseded)}, superseded_by = g.by,
+           completed_at = g.at, late_fence = u.late_fence
+         FROM given g LEFT JOIN unqueued u ON u.delivery = g.seq WHERE d.seq = g.seq AND g.waited)
+       UPDATE posthorn.deliveries d SET superseded_by = g.by FROM given g WHERE d.seq = g.seq AND NOT g.waited`,
       [
         numbers(replacements.map(({ seq }) => seq)),
         plainWords(replacements.map(({ by }) => by)),

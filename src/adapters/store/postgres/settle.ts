@@ -1,11 +1,36 @@
-import type { Settlement, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
+import { type DeliveryProgress, type GivenUpState, givenUpStates } from "../../../core/delivery.ts";
+import type { Settlement, SettlementResult, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
 import { attemptNotesText } from "../attempt-notes.ts";
-import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
+import { categoryCodes, decodeState, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
 import { tierSpan } from "../queue-position.ts";
 import { booleans, decimals, numbers, plainWords, texts } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import type { Runner } from "./database.ts";
 import { hasFree, hasLeased } from "./lanes-with-work.ts";
+
+/**
+ * The batch; leaves out what is not the delivery that was leased: after a restore its position may be another one's. The
+ * CASE is for the planner, which takes it for half of the rows. Of a join by position and id it expects a single row, and
+ * plans to compare each row of the batch with all others.
+ */
+const givenSql = `given AS (
+    SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
+      $8::text[], $9::bigint[], $10::smallint[], $11::int[], $26::uuid[])
+    AS g (at, ref, fence, state, attempt_count, due_at, first_attempt_at, reason, settled_at, category, number, id)
+    WHERE CASE WHEN (SELECT d.id FROM posthorn.deliveries d WHERE d.seq = g.ref) = g.id THEN true END)`;
+
+/** The attempts of what was written (`done`). */
+const attemptedSql = `attempted AS (
+    INSERT INTO posthorn.attempts (delivery, webhook, id, number, outcome, state_unknown, category, status_code,
+      response_sample, error_message, duration_ms, scheduled_at, executed_at, next_retry_at, notes)
+    SELECT done.seq, done.webhook, a.id, a.number, a.outcome, a.state_unknown, a.category, a.status_code,
+      a.response_sample, a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at,
+      a.notes
+    FROM done JOIN unnest($12::int[], $13::uuid[], $14::int[], $15::smallint[], $16::boolean[], $17::smallint[],
+      $18::int[], $19::text[], $20::text[], $21::double precision[], $22::bigint[], $23::bigint[], $24::bigint[],
+      $25::text[])
+    AS a (at, id, number, outcome, state_unknown, category, status_code, response_sample, error_message, duration_ms,
+      scheduled_at, executed_at, next_retry_at, notes) ON a.at = done.at)`;
 
 /**
  * Ends or reschedules every delivery whose lease token is the newest, with its attempt, its dead letter and the
@@ -19,17 +44,9 @@ import { hasFree, hasLeased } from "./lanes-with-work.ts";
  * `deliveries` (`done`), and only that has an attempt. Requeues, expiry and cancelling lock in the same order, `queue`
  * first. Rows are found by their keys; what `unnest` brings is the batch.
  *
- * `given` leaves out what is not the delivery that was leased: after a restore its position may be another one's. The CASE
- * is for the planner, which takes it for half of the rows. Of a join by position and id it expects a single row, and plans
- * to compare each row of the batch with all others.
- *
  * The looks at the end see the queue as it was before the statement, hence `<> s.delivery`.
  */
-const settleSql = `WITH given AS (
-    SELECT * FROM unnest($1::int[], $2::bigint[], $3::int[], $4::smallint[], $5::int[], $6::bigint[], $7::bigint[],
-      $8::text[], $9::bigint[], $10::smallint[], $11::int[], $27::uuid[])
-    AS g (at, ref, fence, state, attempt_count, due_at, first_attempt_at, reason, settled_at, category, number, id)
-    WHERE CASE WHEN (SELECT d.id FROM posthorn.deliveries d WHERE d.seq = g.ref) = g.id THEN true END),
+const settleSql = `WITH ${givenSql},
   ended AS (
     DELETE FROM posthorn.queue q USING given g
     WHERE q.delivery = g.ref AND q.fence = g.fence AND g.state > ${waitingMax}
@@ -50,17 +67,7 @@ const settleSql = `WITH given AS (
     WHERE d.seq = s.delivery AND (g.number IS NULL OR g.number > d.attempt_last
       OR posthorn.refuse('attempt ' || g.number || ' of delivery ' || d.id || ' is stored already'))
     RETURNING g.at, d.seq, d.tenant, d.webhook, d.state),
-  attempted AS (
-    INSERT INTO posthorn.attempts (delivery, webhook, id, number, outcome, state_unknown, category, status_code,
-      response_sample, error_message, duration_ms, scheduled_at, executed_at, next_retry_at, notes)
-    SELECT done.seq, done.webhook, a.id, a.number, a.outcome, a.state_unknown, a.category, a.status_code,
-      a.response_sample, a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at,
-      a.notes
-    FROM done JOIN unnest($12::int[], $13::uuid[], $14::int[], $15::smallint[], $16::boolean[], $17::smallint[],
-      $18::int[], $19::text[], $20::text[], $21::double precision[], $22::bigint[], $23::bigint[], $24::bigint[],
-      $25::text[])
-    AS a (at, id, number, outcome, state_unknown, category, status_code, response_sample, error_message, duration_ms,
-      scheduled_at, executed_at, next_retry_at, notes) ON a.at = done.at),
+  ${attemptedSql},
   dead AS (
     INSERT INTO posthorn.dead_letters (delivery, tenant) SELECT seq, tenant FROM done WHERE state = ${exhausted}),
   counted AS (${addToCounters(
@@ -68,13 +75,48 @@ const settleSql = `WITH given AS (
      UNION ALL SELECT ${deadLetterKind}, tenant, 1 FROM done WHERE state = ${exhausted}`,
   )})
   SELECT s.at, CASE WHEN s.ordered
-    AND ${hasFree("s.lane")} AND NOT ${hasLeased("s.lane", "q.owner = $26 AND q.delivery <> s.delivery")}
+    AND ${hasFree("s.lane")} AND NOT ${hasLeased("s.lane", "q.owner = $27 AND q.delivery <> s.delivery")}
     THEN s.lane END
   FROM settled s`;
 
+/** The lease that a row of `queue` is deleted under when its delivery ends over the head of its holder; null when free. */
+export const endedUnder = "CASE WHEN q.owner IS NOT NULL THEN q.fence END AS late_fence";
+
+/**
+ * The same for deliveries that were ended over the head of their holder: they are in no queue any more. What is no success
+ * leaves the end as it was; a success settles the dead letter, unless a retry has closed it.
+ */
+const lateSql = `WITH ${givenSql},
+  done AS (
+    UPDATE posthorn.deliveries d SET state = g.state, attempt_count = g.attempt_count,
+      first_attempt_at = g.first_attempt_at, reason = g.reason, category = coalesce(g.category, d.category),
+      completed_at = CASE WHEN d.state = g.state THEN d.completed_at ELSE g.settled_at END,
+      attempt_last = coalesce(g.number, d.attempt_last), late_fence = NULL
+    FROM given g WHERE d.seq = g.ref AND d.late_fence = g.fence
+    RETURNING g.at, d.seq, d.webhook, d.state),
+  ${attemptedSql},
+  closed AS (
+    DELETE FROM posthorn.dead_letters l USING done WHERE l.delivery = done.seq AND done.state <> ${exhausted}
+    RETURNING l.tenant),
+  counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM closed`)})
+  SELECT at FROM done`;
+
+type EndedRow = [
+  at: number,
+  state: number,
+  attemptCount: number,
+  createdAt: number,
+  firstAttemptAt: number | null,
+  dueAt: number,
+  reason: string | null,
+];
+
+const written: SettlementResult = { kind: "written" };
+const lost: SettlementResult = { kind: "lost" };
+
 /** In the order of the batch, and the lanes in which others may go on. */
 export interface SettleResult {
-  readonly settled: readonly boolean[];
+  readonly settled: readonly SettlementResult[];
   readonly freeLanes: readonly number[];
 }
 
@@ -86,19 +128,59 @@ export interface SettleBatch {
 }
 
 export async function writeSettlements(runner: Runner, batch: SettleBatch): Promise<SettleResult> {
-  const settled = batch.settlements.map(() => false);
+  const settled: SettlementResult[] = batch.settlements.map(() => lost);
   const given = firstOfEachLease(batch.settlements);
   if (given.length === 0) return { settled, freeLanes: [] };
   const rows = await runner.rows<[at: number, lane: number | null]>(settleSql, [
     ...progressColumns(given),
     ...attemptColumns(given),
+    plainWords(given.map(({ lease }) => lease.deliveryId)),
     batch.processNumber,
+  ]);
+  for (const [at] of rows) settled[at] = written;
+  const refused = (): readonly Placed[] => given.filter(({ at }) => settled[at] === lost);
+  const doubtful = refused().filter(({ settlement }) => batch.isInDoubt(settlement));
+  for (const at of await writtenBefore(runner, doubtful)) settled[at] = written;
+  const late = refused().filter((each) => each.late === true);
+  for (const at of await writeLate(runner, late)) settled[at] = written;
+  const others = refused().filter((each) => each.late !== true);
+  for (const [at, progress] of await endedMeanwhile(runner, others))
+    settled[at] = { kind: "ended", progress };
+  return { settled, freeLanes: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
+}
+
+/** What the holder of a lease reports after the delivery was ended over its head. It reports once. */
+async function writeLate(runner: Runner, given: readonly Placed[]): Promise<readonly number[]> {
+  if (given.length === 0) return [];
+  const rows = await runner.rows<[at: number]>(lateSql, [
+    ...progressColumns(given),
+    ...attemptColumns(given),
     plainWords(given.map(({ lease }) => lease.deliveryId)),
   ]);
-  for (const [at] of rows) settled[at] = true;
-  const doubtful = given.filter(({ at, settlement }) => settled[at] !== true && batch.isInDoubt(settlement));
-  for (const at of await writtenBefore(runner, doubtful)) settled[at] = true;
-  return { settled, freeLanes: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
+  return rows.map(([at]) => at);
+}
+
+/** Which of these were ended over the head of their holder, and where they stand. */
+async function endedMeanwhile(
+  runner: Runner,
+  given: readonly Placed[],
+): Promise<readonly (readonly [at: number, progress: DeliveryProgress<GivenUpState>])[]> {
+  if (given.length === 0) return [];
+  const rows = await runner.rows<EndedRow>(
+    `SELECT g.at, d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason
+     FROM unnest($1::int[], $2::bigint[], $3::int[], $4::uuid[]) AS g (at, ref, fence, id)
+     JOIN posthorn.deliveries d ON d.seq = g.ref AND d.id = g.id AND d.late_fence = g.fence`,
+    [
+      numbers(given.map(({ at }) => at)),
+      numbers(given.map(({ lease }) => lease.ref)),
+      numbers(given.map(({ lease }) => Math.min(lease.leaseToken, leaseTokenMax))),
+      plainWords(given.map(({ lease }) => lease.deliveryId)),
+    ],
+  );
+  return rows.map(([at, code, attemptCount, createdAt, firstAttemptAt, dueAt, reason]) => {
+    const state = decodeState(givenUpStates, code);
+    return [at, { state, attemptCount, createdAt, firstAttemptAt, dueAt, reason }];
+  });
 }
 
 /**

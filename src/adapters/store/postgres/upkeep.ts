@@ -1,4 +1,4 @@
-import type { ExpireStep, StepResult, UpkeepStore } from "../../../ports/store/upkeep.ts";
+import type { CancelStep, ExpireStep, StepResult, UpkeepStore } from "../../../ports/store/upkeep.ts";
 import { Expiry } from "./expiry.ts";
 import type { Partitions } from "./partitions.ts";
 import { Retention, type RetentionStep } from "./retention.ts";
@@ -20,11 +20,7 @@ export class PostgresUpkeep implements UpkeepStore {
     return this.#expiry.expire(step);
   }
 
-  async cancelWebhook(step: {
-    readonly webhookId: string;
-    readonly now: number;
-    readonly limit: number;
-  }): Promise<StepResult> {
+  async cancelWebhook(step: CancelStep): Promise<StepResult> {
     return this.#expiry.cancelWebhook(step);
   }
 

@@ -1,7 +1,7 @@
 import type { StatementSync } from "node:sqlite";
-import type { Priority } from "../../../core/delivery.ts";
+import { type Priority, waitingStates } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult } from "../../../ports/store/deliveries.ts";
-import { decode, formatCodes, priorityCodes, stateCodes, waitingMax } from "../codes.ts";
+import { decode, decodeState, formatCodes, priorityCodes, waitingMax } from "../codes.ts";
 import type { EntryRow, LaneEntry } from "./lane-queue.ts";
 import { queuePositionMax, tierSpan, withinTier } from "../queue-position.ts";
 import type { StoreState } from "./state.ts";
@@ -203,7 +203,7 @@ export class Claimer {
       eventType: strings.text(row[4]),
       priority: decode(priorityCodes, row[5]),
       progress: {
-        state: decode(stateCodes, row[6]),
+        state: decodeState(waitingStates, row[6]),
         attemptCount: row[7],
         createdAt: row[8],
         firstAttemptAt: row[9],

@@ -73,6 +73,7 @@ export class SqliteDeliveries implements DeliveryStore {
       held.map(({ ref }) => ref).filter((seq) => this.#state.leases.get(seq)?.queuePosition === null),
     );
     for (const { ref } of held) this.#state.leases.drop(ref);
+    for (const { ref, leaseToken } of leases) this.#state.leases.forgetEnded({ seq: ref, leaseToken });
   }
 
   async lanesWithWork(page: { readonly after: string | null; readonly limit: number }): Promise<LanePage> {

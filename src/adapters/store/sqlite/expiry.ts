@@ -1,7 +1,8 @@
 import type { StatementSync } from "node:sqlite";
-import type { ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
+import { type Ending, endings, isTooOld } from "../../../core/delivery-state.ts";
+import type { CancelStep, ExpireStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { chunkKinds } from "./chunks.ts";
-import { cancelled, exhausted, waitingMax } from "../codes.ts";
+import { stateCodes, waitingMax } from "../codes.ts";
 import type { StoreState } from "./state.ts";
 import type { SweepVisit, Sweeps, SweepWindow } from "./sweeps.ts";
 
@@ -14,7 +15,15 @@ type WaitingRow = [
   tenant: number,
   createdAt: number,
 ];
-type LaneRow = [seq: number, priority: number, lane: number, queuePosition: number];
+type LaneRow = [seq: number, priority: number, queuePosition: number];
+
+interface Waiting {
+  readonly seq: number;
+  readonly priority: number;
+  readonly lane: number;
+  /** Null when it was leased as it was written. */
+  readonly queuePosition: number | null;
+}
 
 const windowRows = 4096;
 
@@ -45,7 +54,7 @@ export class Expiry {
     );
     this.#lanesOf = connection.prepare("SELECT ref FROM lanes WHERE webhook = ?");
     this.#waitingIn = connection.prepare(
-      `SELECT d.seq, d.priority, d.lane, d.rank FROM lane_entries e JOIN deliveries d ON d.seq = e.delivery
+      `SELECT d.seq, d.priority, d.rank FROM lane_entries e JOIN deliveries d ON d.seq = e.delivery
        WHERE e.lane = ? AND d.state <= ${waitingMax} ORDER BY e.rank, e.delivery LIMIT ?`,
     );
     this.#cancelDone = connection.prepare("UPDATE webhooks SET cancel_due = 0 WHERE id = ?");
@@ -65,40 +74,29 @@ export class Expiry {
     });
   }
 
-  /** Clears the webhook's mark once nothing of it waits, free or leased. */
-  cancelWebhook(step: {
-    readonly webhookId: string;
-    readonly now: number;
-    readonly limit: number;
-  }): StepResult {
-    const { strings, leases, lanes } = this.#state;
-    const webhook = strings.find(step.webhookId);
-    const refs = webhook === null ? [] : (this.#lanesOf.all(webhook) as unknown as [ref: number][]);
-    let changed = 0;
-    let leased = 0;
-    for (const [ref] of refs) {
-      const rows = this.#waitingIn.all(ref, step.limit - changed + leases.placedIn(ref) + 1);
-      for (const [seq, priority, lane, queuePosition] of rows as unknown as LaneRow[]) {
-        if (leases.isHeld({ seq, now: step.now })) {
-          leased += 1;
-          continue;
-        }
-        if (changed === step.limit) return { changed, more: true };
-        this.#end({
-          seq,
-          priority,
-          lane,
-          queuePosition,
-          state: cancelled,
-          reason: "webhook_deleted",
-          now: step.now,
-        });
-        changed += 1;
-      }
+  /** What is leased ends too, whether or not it has a place in its lane. */
+  cancelWebhook(step: CancelStep): StepResult {
+    const webhook = this.#state.strings.find(step.webhookId);
+    const waiting = webhook === null ? [] : this.#waitingOf({ webhook, limit: step.limit + 1 });
+    for (const row of waiting.slice(0, step.limit))
+      this.#end({ ...row, ending: endings.webhook_deleted, now: step.now });
+    const more = waiting.length > step.limit;
+    if (!more && step.keepsMark !== true) this.#cancelDone.run(step.webhookId);
+    return { changed: Math.min(waiting.length, step.limit), more };
+  }
+
+  #waitingOf({ webhook, limit }: { readonly webhook: number; readonly limit: number }): readonly Waiting[] {
+    const { leases, lanes } = this.#state;
+    const found: Waiting[] = [];
+    for (const [lane] of this.#lanesOf.all(webhook) as unknown as [lane: number][]) {
+      const rows = this.#waitingIn.all(lane, limit - found.length) as unknown as LaneRow[];
+      found.push(...rows.map(([seq, priority, queuePosition]) => ({ seq, priority, lane, queuePosition })));
     }
-    for (const [, lease] of leases.fresh()) if (lanes.get(lease.lane).webhook === webhook) leased += 1;
-    if (leased === 0) this.#cancelDone.run(step.webhookId);
-    return { changed, more: false };
+    for (const [seq, { lane, priority }] of leases.fresh()) {
+      if (found.length >= limit) break;
+      if (lanes.get(lane).webhook === webhook) found.push({ seq, priority, lane, queuePosition: null });
+    }
+    return found;
   }
 
   #expireWindow(
@@ -115,27 +113,20 @@ export class Expiry {
     let changed = 0;
     for (const [seq, priority, lane, queuePosition, webhook, tenant, createdAt] of rows) {
       const ageMsMax = step.ageMsByWebhook.get(strings.text(webhook)) ?? step.ageMsDefault;
-      if (step.now - createdAt <= ageMsMax || leases.isHeld({ seq, now: step.now })) continue;
-      this.#end({ seq, priority, lane, queuePosition, state: exhausted, reason: "expired", now: step.now });
+      if (!isTooOld({ createdAt }, { ageMsMax, now: step.now })) continue;
+      if (leases.isHeld({ seq, now: step.now })) continue;
+      this.#end({ seq, priority, lane, queuePosition, ending: endings.expired, now: step.now });
       counters.addDeadLetter(tenant, 1);
       changed += 1;
     }
     return { changed, stoppedAt: rows.length === window.limit ? (rows.at(-1)?.[0] ?? null) : null };
   }
 
-  #end(end: {
-    readonly seq: number;
-    readonly priority: number;
-    readonly lane: number;
-    readonly queuePosition: number | null;
-    readonly state: number;
-    readonly reason: string;
-    readonly now: number;
-  }): void {
-    // One that ran out but was never taken: its holder must not settle any more.
+  /** Its holder may be in the middle of a request, whose answer it still reports. */
+  #end(end: Waiting & { readonly ending: Ending; readonly now: number }): void {
     const { leases, queue, counters } = this.#state;
-    leases.take(end.seq, null);
-    this.#finish.run(end.state, end.reason, end.now, end.seq);
+    leases.end(end.seq);
+    this.#finish.run(stateCodes.encode[end.ending.state], end.ending.reason, end.now, end.seq);
     if (end.queuePosition !== null)
       queue.remove({ lane: end.lane, queuePosition: end.queuePosition, seq: end.seq });
     counters.addWaiting(end.priority, -1);

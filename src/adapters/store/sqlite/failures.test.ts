@@ -75,7 +75,7 @@ test("a full disk refuses the batch whole: no row, no lease, no counter, no numb
   // The same batch goes through once there is room, with the leases it was refused with.
   db.exec("PRAGMA max_page_count = 1000000");
   const { publishes, settled } = await commit(store, batch);
-  assert.deepEqual(settled, [true, true]);
+  assert.deepEqual(settled, [{ kind: "written" }, { kind: "written" }]);
   assert.deepEqual(
     publishes.map((each) => each.kind === "accepted" && each.sequenceNumber),
     [2, 1],
@@ -105,7 +105,7 @@ test("a statement that fails in mid-batch takes everything before it back", asyn
     publishes: [command],
     settlements: [settlement(first), settlement(second)],
   });
-  assert.deepEqual(retried.settled, [true, true]);
+  assert.deepEqual(retried.settled, [{ kind: "written" }, { kind: "written" }]);
   const stored = await store.history.getEvent({ tenantId: "t", id: command.event.id });
   assert.equal(stored?.eventType, "never seen");
   assert.equal(stored?.sequenceNumber, 1);

@@ -11,15 +11,20 @@ export class Leases {
   readonly #fresh = new LeaseTable();
   readonly #placed = new LeaseTable();
   readonly #placedPerLane = new Map<number, number>();
+  /** Lease tokens of deliveries that were ended over the head of their holder. */
+  readonly #ended = new Map<number, number>();
   #leaseToken = 0;
   /** No fresh lease runs out before this. */
   #freshUntilMin = Number.POSITIVE_INFINITY;
   /** What the running transaction changed, newest last; undone when it fails. */
   #journal: JournalEntry[] = [];
+  /** The same for `#ended`, with the token that was there before. */
+  #endedJournal: { readonly seq: number; readonly before: number | undefined }[] = [];
 
   readonly listener: TransactionListener = {
     afterCommit: () => {
       if (this.#journal.length > 0) this.#journal = [];
+      if (this.#endedJournal.length > 0) this.#endedJournal = [];
     },
     afterRollback: () => this.#undo(),
   };
@@ -70,6 +75,25 @@ export class Leases {
     return lease;
   }
 
+  /** The delivery ends inside a transaction; who held it may still report what came of its request. */
+  end(seq: number): void {
+    const lease = this.take(seq, null);
+    if (lease === undefined) return;
+    this.#endedJournal.push({ seq, before: this.#ended.get(seq) });
+    this.#ended.set(seq, lease.leaseToken);
+  }
+
+  /** Whether the delivery was ended while this was its newest lease. */
+  wasEnded(lease: { readonly seq: number; readonly leaseToken: number }): boolean {
+    return this.#ended.get(lease.seq) === lease.leaseToken;
+  }
+
+  /** Its holder has reported, inside a transaction. */
+  reported(seq: number): void {
+    this.#endedJournal.push({ seq, before: this.#ended.get(seq) });
+    this.#ended.delete(seq);
+  }
+
   /** Gives a fresh delivery its place inside a transaction. Its lease stays, so that its holder may still settle late. */
   place({ seq, queuePosition }: { readonly seq: number; readonly queuePosition: number }): void {
     const lease = this.take(seq, null);
@@ -77,6 +101,11 @@ export class Leases {
     const { leaseToken, until, lane, priority } = lease;
     this.#put(seq, { leaseToken, until, lane, priority, queuePosition });
     this.#journal.push({ seq, lease: null });
+  }
+
+  /** The holder of a delivery that was ended has no request to report. */
+  forgetEnded(lease: { readonly seq: number; readonly leaseToken: number }): void {
+    if (this.wasEnded(lease)) this.#ended.delete(lease.seq);
   }
 
   /** Ends the lease of a delivery that has its place already; nothing needs to be written for it. */
@@ -142,6 +171,11 @@ export class Leases {
     // Putting one back appended it; `freshFirst` relies on the order of positions.
     this.#fresh.sort();
     this.#journal = [];
+    for (const { seq, before } of this.#endedJournal.reverse()) {
+      if (before === undefined) this.#ended.delete(seq);
+      else this.#ended.set(seq, before);
+    }
+    this.#endedJournal = [];
     this.#freshUntilMin = 0;
   }
 }

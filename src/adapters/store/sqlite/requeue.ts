@@ -1,6 +1,8 @@
 import type { StatementSync } from "node:sqlite";
+import { isDeadLetter } from "../../../core/delivery.ts";
+import { endings } from "../../../core/delivery-state.ts";
 import type { Lease, NewDelivery, RequeueCommand, RequeueResult } from "../../../ports/store/deliveries.ts";
-import { cancelled, exhausted, waitingMax } from "../codes.ts";
+import { decode, endingSql, stateCodes, waitingMax } from "../codes.ts";
 import type { DeliveryWriter, EventRef } from "./publish.ts";
 import type { StoreState } from "./state.ts";
 
@@ -40,8 +42,8 @@ export class RequeueWriter {
       "SELECT seq, event, tenant, state, priority, superseded_by, lane, rank FROM deliveries WHERE id = ?",
     );
     this.#cancel = connection.prepare(
-      `UPDATE deliveries SET state = ${cancelled}, reason = 'superseded', rank = NULL, completed_at = ?,
-       superseded_by = ? WHERE seq = ?`,
+      `UPDATE deliveries SET ${endingSql(endings.superseded)}, rank = NULL, completed_at = ?, superseded_by = ?
+       WHERE seq = ?`,
     );
     this.#supersede = connection.prepare("UPDATE deliveries SET superseded_by = ? WHERE seq = ?");
   }
@@ -79,14 +81,15 @@ export class RequeueWriter {
     const now = change.by.createdAt;
     if (supersededBy !== null || leases.isHeld({ seq, now })) return false;
     if (state <= waitingMax) {
-      leases.take(seq, null);
+      leases.end(seq);
       if (queuePosition !== null) queue.remove({ lane, queuePosition, seq });
       this.#cancel.run(now, change.by.id, seq);
       counters.addWaiting(priority, -1);
       return true;
     }
     this.#supersede.run(change.by.id, seq);
-    if (state === exhausted) counters.addDeadLetter(tenant, -1);
+    if (isDeadLetter({ state: decode(stateCodes, state), isSuperseded: false }))
+      counters.addDeadLetter(tenant, -1);
     return true;
   }
 }

@@ -1,11 +1,26 @@
 import type { StatementSync } from "node:sqlite";
-import type { AttemptRecord } from "../../../core/delivery.ts";
-import type { Settlement, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
+import { type AttemptRecord, givenUpStates, isDeadLetter } from "../../../core/delivery.ts";
+import type { Settlement, SettlementResult, WebhookRuntimeState } from "../../../ports/store/deliveries.ts";
 import { attemptNotesText } from "../attempt-notes.ts";
-import { categoryCodes, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
+import { categoryCodes, decodeState, exhausted, outcomeCodes, stateCodes, waitingMax } from "../codes.ts";
 import type { LeaseRecord } from "./lease-table.ts";
 import { queuePositionIn } from "../queue-position.ts";
 import type { StoreState } from "./state.ts";
+
+type EndedRow = [
+  state: number,
+  attemptCount: number,
+  createdAt: number,
+  firstAttemptAt: number | null,
+  dueAt: number,
+  reason: string | null,
+  tenant: number,
+  supersededBy: string | null,
+  completedAt: number,
+];
+
+const written: SettlementResult = { kind: "written" };
+const lost: SettlementResult = { kind: "lost" };
 
 /** Writes what became of deliveries and of their webhooks. Only inside a write. */
 export class SettleWriter {
@@ -13,6 +28,7 @@ export class SettleWriter {
   readonly #update: StatementSync;
   readonly #insertAttempt: StatementSync;
   readonly #tenant: StatementSync;
+  readonly #ended: StatementSync;
   readonly #saveWebhookState: StatementSync;
 
   constructor(state: StoreState) {
@@ -27,34 +43,73 @@ export class SettleWriter {
       "INSERT INTO attempts VALUES ((? << 16) | ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );
     this.#tenant = connection.prepare("SELECT tenant FROM deliveries WHERE seq = ?");
+    this.#ended = connection.prepare(
+      `SELECT state, attempt_count, created_at, first_attempt_at, due_at, reason, tenant, superseded_by, completed_at
+       FROM deliveries WHERE seq = ?`,
+    );
     this.#saveWebhookState = connection.prepare(
       "INSERT OR REPLACE INTO webhook_states VALUES (?, ?, ?, ?, ?, ?)",
     );
   }
 
-  /** False when the lease was lost: then nothing is written. */
-  write(settlement: Settlement): boolean {
-    const { lease, progress, attempt } = settlement;
+  /** Writes nothing when the lease was lost, or when the delivery was ended over the head of its holder. */
+  write(settlement: Settlement): SettlementResult {
+    const { lease, progress } = settlement;
     const seq = lease.ref;
     const held = this.#state.leases.take(seq, lease.leaseToken);
-    if (held === undefined) return false;
+    if (held === undefined) return this.#writeLate(settlement);
     const state = stateCodes.encode[progress.state];
     const waits = state <= waitingMax;
+    this.#move(settlement, {
+      queuePosition: waits ? this.#requeue(seq, { held, dueAt: progress.dueAt }) : null,
+      completedAt: waits ? null : settlement.settledAt,
+    });
+    if (!waits) this.#leaveLane(seq, held);
+    if (state === exhausted) this.#countDeadLetter(seq);
+    return written;
+  }
+
+  /** The answer to a request whose delivery was ended meanwhile. Its end stays when that was, unless it is a success. */
+  #writeLate(settlement: Settlement): SettlementResult {
+    const { leases, counters } = this.#state;
+    const { lease, progress } = settlement;
+    const seq = lease.ref;
+    if (!leases.wasEnded({ seq, leaseToken: lease.leaseToken })) return lost;
+    const row = this.#ended.get(seq) as unknown as EndedRow | undefined;
+    if (row === undefined) return lost;
+    const state = decodeState(givenUpStates, row[0]);
+    if (settlement.late !== true) {
+      const [, attemptCount, createdAt, firstAttemptAt, dueAt, reason] = row;
+      return { kind: "ended", progress: { state, attemptCount, createdAt, firstAttemptAt, dueAt, reason } };
+    }
+    const [, , , , , , tenant, supersededBy, completedAt] = row;
+    const isSuccess = progress.state !== state;
+    this.#move(settlement, {
+      queuePosition: null,
+      completedAt: isSuccess ? settlement.settledAt : completedAt,
+    });
+    if (isSuccess && isDeadLetter({ state, isSuperseded: supersededBy !== null }))
+      counters.addDeadLetter(tenant, -1);
+    leases.reported(seq);
+    return written;
+  }
+
+  #move(
+    { lease, progress, attempt }: Settlement,
+    place: { readonly queuePosition: number | null; readonly completedAt: number | null },
+  ): void {
     this.#update.run(
-      waits ? this.#requeue(seq, { held, dueAt: progress.dueAt }) : null,
-      state,
+      place.queuePosition,
+      stateCodes.encode[progress.state],
       progress.attemptCount,
       progress.dueAt,
       progress.firstAttemptAt,
-      waits ? null : settlement.settledAt,
+      place.completedAt,
       progress.reason,
       attempt === null || attempt.category === null ? null : categoryCodes.encode[attempt.category],
-      seq,
+      lease.ref,
     );
-    if (!waits) this.#leaveLane(seq, held);
-    if (state === exhausted) this.#countDeadLetter(seq);
-    if (attempt !== null) this.#writeAttempt(seq, attempt);
-    return true;
+    if (attempt !== null) this.#writeAttempt(lease.ref, attempt);
   }
 
   /** Gives a delivery that waits on its new place, and returns it. */

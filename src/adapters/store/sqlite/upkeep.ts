@@ -1,4 +1,4 @@
-import type { ExpireStep, StepResult, UpkeepStore } from "../../../ports/store/upkeep.ts";
+import type { CancelStep, ExpireStep, StepResult, UpkeepStore } from "../../../ports/store/upkeep.ts";
 import type { SqliteDeliveries } from "./deliveries.ts";
 import { Expiry } from "./expiry.ts";
 import { Retention, type RetentionStep } from "./retention.ts";
@@ -25,11 +25,7 @@ export class SqliteUpkeep implements UpkeepStore {
     return this.#state.connection.write(() => this.#expiry.expire(step));
   }
 
-  async cancelWebhook(step: {
-    readonly webhookId: string;
-    readonly now: number;
-    readonly limit: number;
-  }): Promise<StepResult> {
+  async cancelWebhook(step: CancelStep): Promise<StepResult> {
     this.#deliveries.endExpiredLeases(step.now);
     return this.#state.connection.write(() => this.#expiry.cancelWebhook(step));
   }

@@ -1,0 +1,71 @@
+import type { AttemptRecord, DeliveryProgress } from "../../core/delivery.ts";
+import type { Verdict } from "../../core/outcome.ts";
+import { responseFieldLengthMax, responseSampleBytesMax } from "../../ports/transport.ts";
+import type { TransportResult } from "../../ports/transport.ts";
+import { maskSecrets } from "../credentials/secret-mask.ts";
+import type { Flight } from "../dispatch/flight.ts";
+import { attemptNotes, type NotedAnswer } from "./attempt-notes.ts";
+
+/** A request as it is kept in the history, under where its delivery stands after it. */
+export function attemptRecord(
+  flight: Flight,
+  made: Pick<NotedAnswer, "retryAfter" | "now"> & {
+    readonly id: string;
+    readonly verdict: Verdict;
+    readonly result: TransportResult;
+    readonly progress: DeliveryProgress;
+  },
+): AttemptRecord {
+  const { id, verdict, result, progress } = made;
+  return {
+    id,
+    number: progress.attemptCount,
+    outcome: verdict.outcome,
+    receiverStateUnknown: verdict.receiverStateUnknown,
+    category: verdict.category ?? null,
+    statusCode: statusOf(result),
+    responseSample: sampleText(flight, result),
+    errorMessage: errorMessage(flight, result),
+    durationMs: Math.round(result.durationMs),
+    scheduledAt: flight.delivery.progress.dueAt,
+    executedAt: flight.startedAt,
+    nextRetryAt: progress.state === "failed" ? progress.dueAt : null,
+    notes: attemptNotes(flight, made),
+  };
+}
+
+export function statusOf(result: TransportResult): number | null {
+  return result.observation.kind === "response" ? result.observation.status : null;
+}
+
+function errorMessage(flight: Flight, result: TransportResult): string | null {
+  const location = shownLocation(flight, result);
+  return location === null ? result.errorMessage : `redirect to ${location} was not followed`;
+}
+
+const locationLengthMax = 500;
+
+/** Where a redirect points, for people. */
+export function shownLocation(flight: Flight, { fields }: TransportResult): string | null {
+  const { location } = fields;
+  if (location === undefined) return null;
+  const wasCut = location.length >= responseFieldLengthMax;
+  return masked(flight, { text: location, wasCut }).slice(0, locationLengthMax);
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: false });
+
+function sampleText(flight: Flight, { responseSample }: TransportResult): string | null {
+  if (responseSample === null || responseSample.length === 0) return null;
+  const wasCut = responseSample.length >= responseSampleBytesMax;
+  return masked(flight, { text: decoder.decode(responseSample), wasCut });
+}
+
+export function masked(
+  { endpoint, accessToken }: Flight,
+  { text, wasCut }: { readonly text: string; readonly wasCut: boolean },
+): string {
+  const { shownSecrets } = endpoint.config;
+  const secrets = accessToken === null ? shownSecrets : [accessToken, ...shownSecrets];
+  return maskSecrets(text, { secrets, wasCut });
+}

@@ -1,0 +1,118 @@
+/** A process that holds deliveries, as far as settling goes: the code of production, with nothing sent. */
+import { createCircuit } from "../../../src/core/circuit-breaker.ts";
+import type { HolderEvent } from "../../../src/core/delivery-state.ts";
+import { createHealth } from "../../../src/core/endpoint-health.ts";
+import { standard } from "../../../src/core/profiles/standard.ts";
+import { Settler, type SettleOptions } from "../../../src/engine/attempt/settle.ts";
+import type { Flight } from "../../../src/engine/dispatch/flight.ts";
+import { ManualClock } from "../../../src/engine/manual-clock.fixture.ts";
+import { CommitGroup } from "../../../src/engine/publish/commit-group.ts";
+import type { Store } from "../../../src/ports/store.ts";
+import type { ClaimedDelivery } from "../../../src/ports/store/deliveries.ts";
+import type { Telemetry } from "../../../src/ports/telemetry.ts";
+import { noResponseFields, type TransportResult } from "../../../src/ports/transport.ts";
+import { hour, newId } from "./scene.ts";
+
+/** An answer of a receiver, and under which policy it came. */
+export interface Answer {
+  readonly status: number;
+  readonly retryAfter?: string;
+  readonly attemptsMax?: number;
+}
+
+type EndingOfHolder = Exclude<HolderEvent, { readonly kind: "attempted" }>;
+
+/** Deliveries may get this old. */
+export const ageMsMax = hour;
+
+const silent = (): void => undefined;
+const telemetry = {
+  log: { debug: silent, info: silent, warn: silent, error: silent },
+  metrics: { alarmed: silent, attemptSettled: silent, commitWritten: silent },
+} as unknown as Telemetry;
+
+export class Holder {
+  readonly #clock = new ManualClock();
+  readonly #settler: Settler;
+  #heard: string | null = null;
+
+  constructor(store: Store) {
+    const random = { uniform: () => 0.5, bytes: (count: number) => new Uint8Array(count) };
+    const commits = new CommitGroup({
+      ...{ store: store.deliveries, clock: this.#clock, random, telemetry, windowMs: 10, rowsMax: 100 },
+      ...{ changedStates: () => [], recovered: silent },
+    });
+    const heard = (word: string) => () => void (this.#heard = word);
+    const dispatcher = {
+      answered: silent,
+      settled: heard("settled"),
+      dropped: heard("settled"),
+      lost: heard("lost"),
+    };
+    this.#settler = new Settler({
+      ...{ clock: this.#clock, random, telemetry, commits, nextId: newId, notes: null },
+      dispatcher: () => dispatcher,
+      states: { changed: silent, circuitMoved: silent },
+      lifecycle: { decided: silent, movedPermanently: silent },
+      ownerAlerts: { report: silent },
+    } as unknown as SettleOptions);
+  }
+
+  /** Returns what the dispatcher hears in the end: `settled`, or `lost`. */
+  async answered(delivery: ClaimedDelivery, answer: Answer & { readonly at: number }): Promise<string> {
+    const { status, retryAfter, attemptsMax = 9, at } = answer;
+    const result: TransportResult = {
+      observation: {
+        ...{ kind: "response", status, complete: true },
+        ...(retryAfter === undefined ? {} : { retryAfter }),
+      },
+      ...{ responseSample: null, fields: noResponseFields, errorMessage: null, durationMs: 1 },
+    };
+    const flight = flightOf(delivery, { at, attemptsMax });
+    return this.#run(at, () => this.#settler.attempted(flight, result));
+  }
+
+  async ended(
+    delivery: ClaimedDelivery,
+    end: { readonly event: EndingOfHolder; readonly at: number },
+  ): Promise<string> {
+    const { event, at } = end;
+    const flight = flightOf(delivery, { at, attemptsMax: 9 });
+    return this.#run(at, () =>
+      event.kind === "foreign_webhook"
+        ? this.#settler.stopped(flight, "foreign")
+        : this.#settler.withoutAttempt(delivery, flight.lane, event),
+    );
+  }
+
+  async #run(at: number, act: () => void): Promise<string> {
+    this.#clock.time = at;
+    this.#heard = null;
+    act();
+    while (this.#heard === null) await this.#clock.turn();
+    return this.#heard;
+  }
+}
+
+/** What settling reads of a flight. */
+function flightOf(
+  delivery: ClaimedDelivery,
+  { at, attemptsMax }: { readonly at: number; readonly attemptsMax: number },
+): Flight {
+  const schedule = { kind: "list", delaysMs: [1_000], jitter: { from: 1, to: 1 } };
+  const endpoint = {
+    webhook: { id: delivery.webhookId, tenantId: delivery.tenantId },
+    policy: { ...standard, schedule, attemptsMax, retryDelayFloorsMs: {}, ageMsMax },
+    ...{ circuit: createCircuit(at), health: createHealth(), pace: "quick", tokens: null },
+    ...{
+      config: { shownSecrets: [] },
+      gateLog: null,
+      tenantQueue: { gateLog: null },
+      pause: () => false,
+      succeeded: silent,
+    },
+  };
+  const lane = { endpoint, settling: 0, ordered: false, freedAt: 0 };
+  const flight = { delivery, endpoint, lane, startedAt: at, url: "", probe: null, accessToken: null };
+  return flight as unknown as Flight;
+}

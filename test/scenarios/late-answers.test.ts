@@ -1,0 +1,89 @@
+/** Requests that are answered after somebody else has ended their delivery, because its lease had run out. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { DeliveryState } from "../../src/core/delivery.ts";
+import type { NewDelivery } from "../../src/ports/store/deliveries.ts";
+import type { StoredDelivery } from "../../src/ports/store/history.ts";
+import type { Answer } from "../peers/receiver.ts";
+import { engineScene } from "./engine-scene.ts";
+import { eventually } from "./eventually.ts";
+
+const scene = engineScene();
+const dayMs = 86_400_000;
+
+/** A delivery whose request waits for its answer. */
+async function underWay(): Promise<{
+  readonly delivery: StoredDelivery;
+  readonly answer: (answer: Answer) => void;
+}> {
+  const { promise, resolve } = Promise.withResolvers<Answer>();
+  let count = 0;
+  scene.receiver.script(() => (count++ === 0 ? promise : {}));
+  await scene.addWebhook();
+  const eventId = await scene.publish();
+  await scene.receiver.waitForRequests(1);
+  return { delivery: await scene.deliveryOf(eventId), answer: resolve };
+}
+
+/** As another process would, whose clock says that the lease is over. */
+async function expire(): Promise<void> {
+  const { upkeep } = scene.world.store;
+  const now = Date.now() + dayMs;
+  await upkeep.expire({ now, limit: 100, ageMsByWebhook: new Map(), ageMsDefault: 1_000 });
+}
+
+async function deadLetterCount(): Promise<number> {
+  return (await scene.world.store.deliveries.depth()).deadLetters.get(scene.tenantId) ?? 0;
+}
+
+async function reaches(id: string, state: DeliveryState, attempts: number): Promise<StoredDelivery> {
+  const { history } = scene.world.store;
+  const stored = await eventually(`the delivery is ${state}, with ${attempts} attempts`, {
+    ask: () => history.getDelivery({ tenantId: null, id }),
+    holds: (delivery) => delivery?.progress.state === state && delivery.progress.attemptCount === attempts,
+  });
+  assert.ok(stored !== null);
+  assert.equal((await history.listAttempts(id)).length, attempts);
+  return stored;
+}
+
+test("accepted after it was given up: a success, and its dead letter is closed", async () => {
+  const { delivery, answer } = await underWay();
+  await expire();
+  await reaches(delivery.id, "exhausted", 0);
+  assert.equal(await deadLetterCount(), 1);
+  answer({ status: 200 });
+  const { progress } = await reaches(delivery.id, "success", 1);
+  assert.equal(progress.reason, null);
+  assert.equal(await deadLetterCount(), 0);
+});
+
+test("refused after it was given up: the dead letter stays, with the answer in its history", async () => {
+  const { delivery, answer } = await underWay();
+  await expire();
+  answer({ status: 503 });
+  const { progress } = await reaches(delivery.id, "exhausted", 1);
+  assert.equal(progress.reason, "expired");
+  assert.equal(await deadLetterCount(), 1);
+  assert.equal(scene.receiver.requestCount, 1);
+});
+
+test("accepted after a retry had taken over: it tells the truth of its own, and the retry is sent", async () => {
+  const { delivery, answer } = await underWay();
+  const now = Date.now() + dayMs;
+  const retry: NewDelivery = {
+    ...{ id: scene.world.engine.nextId(), lane: delivery.lane, priority: "normal", state: "pending" },
+    ...{ reason: null, dueAt: Date.now(), createdAt: now, origin: "retry", format: "standard" },
+    ...{ claim: false, leaseUntil: 0 },
+  };
+  const requeued = await scene.world.engine.requeue({
+    ...{ eventId: delivery.eventId, deliveries: [retry], supersedes: delivery.id },
+  });
+  assert.equal(requeued.kind, "accepted");
+  await reaches(delivery.id, "cancelled", 0);
+  answer({ status: 200 });
+  const first = await reaches(delivery.id, "success", 1);
+  assert.equal(first.supersededBy, retry.id);
+  await reaches(retry.id, "success", 1);
+  assert.equal(scene.receiver.requestCount, 2);
+});
