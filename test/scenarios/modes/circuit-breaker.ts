@@ -131,7 +131,7 @@ export const circuitBreaker: Scenarios = {
     const [openedAgain, probesAt] = [again?.["state_transition_at"], again?.["next_half_open_at"]];
     assert.equal(Date.parse(textOf(probesAt)) - Date.parse(textOf(openedAgain)), 1_500);
     const [last, next] = receiver.requests.slice(4 + 1);
-    const restedMs = Number(next?.arrivedAtMs ?? Infinity) - Number(last?.arrivedAtMs);
+    const restedMs = (next?.arrivedAtMs ?? Infinity) - Number(last?.arrivedAtMs);
     assert.ok(restedMs >= 1_400, `the next probe came after ${restedMs} ms`);
   },
 
