@@ -102,7 +102,7 @@ test("WDS-204 a commit that loses its connection wrote nothing, and can be repea
   await blocker.query("ROLLBACK");
   assert.equal((await store.deliveries.depth()).waiting.normal, 1);
   const { publishes, settled } = await commit(store, batch);
-  assert.deepEqual(settled, [true]);
+  assert.deepEqual(settled, [{ kind: "written" }]);
   assert.deepEqual(
     publishes.map((each) => each.kind === "accepted" && each.sequenceNumber),
     [2, 1],
