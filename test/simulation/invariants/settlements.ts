@@ -28,9 +28,11 @@ export class SettlementChecks {
   }
 
   committed({ run, batch, settled }: Commit): void {
+    // The ledger has not noted this commit yet: a retry in it may have ended a delivery that is settled in it as well.
+    const superseded = new Set(batch.requeues.map(({ supersedes }) => supersedes));
     for (const [index, settlement] of batch.settlements.entries()) {
       const kind = settled[index]?.kind;
-      if (kind === "ended") this.#checkEnded(settlement);
+      if (kind === "ended") this.#checkEnded(settlement, superseded);
       else this.#settled(run, settlement, kind === "written");
     }
   }
@@ -92,10 +94,12 @@ export class SettlementChecks {
   }
 
   /** Nothing was written yet: the engine decides again, from where the delivery stands. */
-  #checkEnded({ lease, late }: Settlement): void {
+  #checkEnded({ lease, late }: Settlement, superseded: ReadonlySet<string | null>): void {
     const { ledger, fail } = this.#watched;
     const delivery = ledger.byRef(lease.ref);
-    if (late === true || delivery?.endedLease?.leaseToken !== lease.leaseToken)
+    const isEndedNow = delivery !== undefined && superseded.has(delivery.id);
+    const endedUnder = isEndedNow ? delivery.lease : delivery?.endedLease;
+    if (late === true || endedUnder?.leaseToken !== lease.leaseToken)
       fail("I-14", `the store took a lease for one under which ${delivery?.id} was ended`);
   }
 
