@@ -29,7 +29,7 @@ export const switching: Scenarios = {
   ) => {
     const { receiver } = scene;
     receiver.script((_, index) => ({ status: index === 0 ? 500 : 200 }));
-    const webhook = await scene.addWebhook({ retry_config: { schedule_ms: [5_000] } });
+    const webhook = await scene.addWebhook({ retry_config: { schedule_ms: [15_000] } });
     const event = await scene.publish();
     const dueAt = Date.parse(textOf((await scene.reaches(event, "failed"))["next_attempt_at"]));
     await scene.change(webhook, { active: false });

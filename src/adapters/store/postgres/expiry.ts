@@ -3,6 +3,7 @@ import type { CancelStep, ExpireStep, StepResult } from "../../../ports/store/up
 import { endingSql } from "../codes.ts";
 import { numbers } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
+import { hasWork } from "./lanes-with-work.ts";
 import type { Transaction } from "./database.ts";
 import { endedUnder } from "./settle.ts";
 import type { StoreState } from "./state.ts";
@@ -37,19 +38,22 @@ const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) 
     min(delivery), coalesce(bool_or(created_at < $7), false), (SELECT count(*) FROM due) = $3
   FROM seen`;
 
-const ofWebhook = "posthorn.lanes l JOIN posthorn.queue q ON q.lane = l.ref WHERE l.webhook = $1";
+/** A limited look into each lane of webhook $1, in the order of the index, which no walk through the table has. */
+const inLanes = (condition: string, order: string): string =>
+  `SELECT q.delivery FROM posthorn.lanes l CROSS JOIN LATERAL (
+        SELECT q.delivery FROM posthorn.queue q WHERE q.lane = l.ref AND ${condition} ORDER BY ${order} LIMIT $3
+        FOR UPDATE SKIP LOCKED) AS q
+      WHERE l.webhook = $1`;
 
 /**
  * Ends what waits of a webhook, leased or not. Two looks, because each partial index knows one kind of row, and each with
  * the limit, so that a lane of a million is not read to take a hundred. Locks as above.
  */
 const cancelSql = `WITH picked AS MATERIALIZED (
-    SELECT delivery FROM (SELECT q.delivery FROM ${ofWebhook} AND q.owner IS NULL LIMIT $3
-      FOR UPDATE OF q SKIP LOCKED) AS free
-    UNION ALL SELECT delivery FROM (SELECT q.delivery FROM ${ofWebhook} AND q.owner IS NOT NULL LIMIT $3
-      FOR UPDATE OF q SKIP LOCKED) AS leased
+    SELECT delivery FROM (${inLanes("q.owner IS NULL", "q.rank, q.delivery")}
+      UNION ALL ${inLanes("q.owner IS NOT NULL", "q.lease_until")}) AS waiting
     LIMIT $3),
-  gone AS (DELETE FROM posthorn.queue q USING picked p WHERE q.delivery = p.delivery
+  gone AS (DELETE FROM posthorn.queue q WHERE q.delivery = ANY (ARRAY(SELECT delivery FROM picked))
     RETURNING q.delivery, q.priority, ${endedUnder}),
   done AS (
     UPDATE posthorn.deliveries d SET ${endingSql(endings.webhook_deleted)}, completed_at = $2,
@@ -57,6 +61,8 @@ const cancelSql = `WITH picked AS MATERIALIZED (
     FROM gone g WHERE d.seq = g.delivery RETURNING d.seq),
   counted AS (${addToCounters("SELECT priority, 0, -1 FROM gone")})
   SELECT count(*) FROM done`;
+
+const anyLeftSql = `SELECT EXISTS (SELECT FROM posthorn.lanes l WHERE l.webhook = $1 AND ${hasWork("l.ref")})`;
 
 /** Ends deliveries that nobody waits for any more: too old, or their webhook is gone. */
 export class Expiry {
@@ -86,16 +92,15 @@ export class Expiry {
     const webhook = strings.find(step.webhookId);
     return aside.transaction(async (transaction) => {
       const [row] = await transaction.rows<[changed: number]>(cancelSql, [webhook, step.now, step.limit]);
-      const [left] = await transaction.rows<[any: boolean]>(`SELECT EXISTS (SELECT FROM ${ofWebhook})`, [
-        webhook,
-      ]);
+      const changed = row?.[0] ?? 0;
+      if (changed === step.limit || step.keepsMark === true) return { changed, more: changed === step.limit };
+      const [left] = await transaction.rows<[any: boolean]>(anyLeftSql, [webhook]);
       const waits = left?.[0] ?? false;
-      if (!waits && step.keepsMark !== true) {
+      if (!waits) {
         await transaction.rows("UPDATE posthorn.webhooks SET cancel_due = false WHERE id = $1", [
           step.webhookId,
         ]);
       }
-      const changed = row?.[0] ?? 0;
       return { changed, more: waits && changed > 0 };
     });
   }

@@ -25,6 +25,7 @@ export class Leases {
     afterCommit: () => {
       if (this.#journal.length > 0) this.#journal = [];
       if (this.#endedJournal.length > 0) this.#endedJournal = [];
+      this.#forgetOldest();
     },
     afterRollback: () => this.#undo(),
   };
@@ -163,6 +164,12 @@ export class Leases {
     if (lease !== undefined) this.#remove(seq, lease);
   }
 
+  /** Some holders never report, and nobody tells: their processes gave up, or there was nothing to report. */
+  #forgetOldest(): void {
+    const seqs = this.#ended.keys();
+    while (this.#ended.size > endedMax) this.#ended.delete(seqs.next().value ?? 0);
+  }
+
   #undo(): void {
     for (const { seq, lease } of this.#journal.reverse()) {
       if (lease !== null) this.#put(seq, lease);
@@ -179,6 +186,9 @@ export class Leases {
     this.#freshUntilMin = 0;
   }
 }
+
+/** Many times what is on its way at once. */
+const endedMax = 50_000;
 
 /** `lease: null` undoes a grant, anything else the end of that lease. */
 interface JournalEntry {
