@@ -39,7 +39,7 @@ const expireSql = `WITH given AS (SELECT * FROM unnest($4::int[], $5::bigint[]) 
   FROM seen`;
 
 /** A limited look into each lane of webhook $1, in the order of the index, which no walk through the table has. */
-const inLanes = (condition: string, order: string): string =>
+const inLanes = ({ condition, order }: { readonly condition: string; readonly order: string }): string =>
   `SELECT q.delivery FROM posthorn.lanes l CROSS JOIN LATERAL (
         SELECT q.delivery FROM posthorn.queue q WHERE q.lane = l.ref AND ${condition} ORDER BY ${order} LIMIT $3
         FOR UPDATE SKIP LOCKED) AS q
@@ -50,8 +50,8 @@ const inLanes = (condition: string, order: string): string =>
  * the limit, so that a lane of a million is not read to take a hundred. Locks as above.
  */
 const cancelSql = `WITH picked AS MATERIALIZED (
-    SELECT delivery FROM (${inLanes("q.owner IS NULL", "q.rank, q.delivery")}
-      UNION ALL ${inLanes("q.owner IS NOT NULL", "q.lease_until")}) AS waiting
+    SELECT delivery FROM (${inLanes({ condition: "q.owner IS NULL", order: "q.rank, q.delivery" })}
+      UNION ALL ${inLanes({ condition: "q.owner IS NOT NULL", order: "q.lease_until" })}) AS waiting
     LIMIT $3),
   gone AS (DELETE FROM posthorn.queue q WHERE q.delivery = ANY (ARRAY(SELECT delivery FROM picked))
     RETURNING q.delivery, q.priority, ${endedUnder}),
