@@ -57,7 +57,7 @@ export interface LiveWebhook {
   readonly pauseReason: PauseReason | null;
   readonly lastSuccessAt: number | null;
   readonly inFlight: number;
-  /** What its owner said, where that is another process (ownership/endpoint-reports.ts). */
+  /** What its owner said, where that is another process (cluster/endpoint-reports.ts). */
   readonly report: { readonly inFlight: number } | null;
 }
 

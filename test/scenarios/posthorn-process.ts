@@ -13,6 +13,16 @@ const entry = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const readyMsMax = 60_000;
 const askAgainMs = 10;
 
+/** Of servers under test: a free port, receivers on this machine, a log that tests read. */
+export const serverUnderTest = {
+  POSTHORN_PORT: "0",
+  POSTHORN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64"),
+  POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
+  POSTHORN_EGRESS_ALLOW_HTTP: "true",
+  POSTHORN_LOG_LEVEL: "info",
+  POSTHORN_LOG_FORMAT: "json",
+} as const;
+
 /** One run of `posthorn serve`, from its start to its end. */
 export class ServeRun {
   readonly #child: ChildProcess;

@@ -25,7 +25,7 @@ export interface DirectoryOptions {
   readonly requestOrigin: string;
   readonly accessTokens: (credentials: OAuth2Credentials) => AccessTokens;
   readonly wakes: EndpointWakes;
-  /** New endpoints are served by this process (ownership/). */
+  /** New endpoints are served by this process (cluster/). */
   readonly ownsAll: boolean;
   /** Null where a tenant's limit is divided among the workers. */
   readonly allowances: TenantAllowances | null;
@@ -36,7 +36,7 @@ export class Directory {
   readonly #options: DirectoryOptions;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #tenantQueues = new Map<string, TenantQueue>();
-  /** How many webhooks each tenant has that has any. */
+  /** Webhooks by tenant; tenants without one are not in it. */
   readonly #webhooksOf = new Map<string, number>();
   readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
   readonly #tenantLimits = new Map<string, RateLimitConfig>();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { StoreChange } from "../../../src/ports/store/changes.ts";
-import type { AcquireRequest, Acquisition, OwnershipStore } from "../../../src/ports/store/ownership.ts";
+import type { Acquisition } from "../../../src/ports/store/ownership.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import {
   claim,
@@ -17,42 +17,10 @@ import {
   settle,
   start,
 } from "./scene.ts";
-import type { OpenStore, StoreTheme } from "./suite.ts";
+import { acquire, another, blank, idsIn, ownershipOf } from "./several-processes.ts";
+import type { StoreTheme } from "./suite.ts";
 
 const longMs = 60_000;
-
-function ownershipOf(store: Store): OwnershipStore {
-  if (store.ownership === undefined) throw new Error("a store that can be shared has ownership");
-  return store.ownership;
-}
-
-async function another(open: OpenStore): Promise<Store> {
-  if (open.openAnother === undefined) throw new Error("the subject says that it can be shared");
-  return open.openAnother();
-}
-
-async function acquire(
-  store: Store,
-  worker: number,
-  fields: Partial<Omit<AcquireRequest, "worker">> = {},
-): Promise<Acquisition> {
-  const from = { kind: "work", after: null, except: [] } as const;
-  return ownershipOf(store).acquire({ worker, from, limit: 100, slack: 100, ...fields });
-}
-
-const idsIn = ({ webhooks }: Acquisition): readonly string[] =>
-  webhooks.map(({ webhookId }) => webhookId).toSorted();
-
-function blank(webhookId: string) {
-  return {
-    webhookId,
-    pausedUntil: null,
-    pauseReason: null,
-    lastSuccessAt: null,
-    circuit: null,
-    health: null,
-  };
-}
 
 /** A stored webhook with waiting deliveries. */
 async function webhookWithWork(store: Store, deliveries = 1): Promise<string> {

@@ -25,15 +25,11 @@ import {
   settle,
   start,
 } from "./scene.ts";
-import type { OpenStore, StoreTheme } from "./suite.ts";
+import { another } from "./several-processes.ts";
+import type { StoreTheme } from "./suite.ts";
 
 const free = lane("webhook-1");
 const strict = lane("webhook-1", "strict");
-
-async function another(open: OpenStore): Promise<Store> {
-  if (open.openAnother === undefined) throw new Error("the subject says that it can be shared");
-  return open.openAnother();
-}
 
 /** Two openings of the same data stand for two processes. */
 export const sharing: StoreTheme = (check) => {

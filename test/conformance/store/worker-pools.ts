@@ -2,20 +2,16 @@ import assert from "node:assert/strict";
 import type { Priority } from "../../../src/core/delivery.ts";
 import type { LaneKey } from "../../../src/core/webhook.ts";
 import type { NewDelivery } from "../../../src/ports/store/deliveries.ts";
-import type { AcquireRequest, PendingLane, OwnershipStore } from "../../../src/ports/store/ownership.ts";
+import type { AcquireRequest, PendingLane } from "../../../src/ports/store/ownership.ts";
 import type { Tenant } from "../../../src/ports/store/registry.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { eventually } from "../../scenarios/eventually.ts";
 import { claim, lane, minute, newWebhook, only, publish, settle, start } from "./scene.ts";
+import { ownershipOf } from "./several-processes.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const longMs = 60_000;
 const anyWork = { kind: "work", after: null, except: [] } as const;
-
-function ownershipOf(store: Store): OwnershipStore {
-  if (store.ownership === undefined) throw new Error("a store that can be shared has ownership");
-  return store.ownership;
-}
 
 async function saveTenant(store: Store, id: string, workerPool: string): Promise<void> {
   const tenant: Tenant = {

@@ -6,6 +6,7 @@ import { leftovers } from "../../services/leftovers.ts";
 import { ownFolder } from "../../services/own-process.ts";
 import { PostgresPair } from "../../services/postgres-pair.fixture.ts";
 import { eventually } from "../eventually.ts";
+import { serverUnderTest } from "../posthorn-process.ts";
 import { acceptedTwice, breaches, whatWaits } from "../outages/history.ts";
 import { PosthornServer } from "../outages/posthorn-server.ts";
 import { type Accepted, type Address, SteadyPublisher } from "../outages/publisher.ts";
@@ -191,14 +192,9 @@ async function eventIds(pair: PostgresPair): Promise<ReadonlySet<string>> {
 
 function newServer(name: string, env: Readonly<Record<string, string>>): PosthornServer {
   return new PosthornServer(name, {
-    POSTHORN_PORT: "0",
+    ...serverUnderTest,
     POSTHORN_DATABASE_CONNECTIONS: "6",
-    POSTHORN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64"),
     POSTHORN_ADMIN_KEY: adminKey,
-    POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
-    POSTHORN_EGRESS_ALLOW_HTTP: "true",
-    POSTHORN_LOG_LEVEL: "info",
-    POSTHORN_LOG_FORMAT: "json",
     ...env,
   });
 }

@@ -5,6 +5,7 @@ import { PostgresServer } from "../../services/postgres-server.fixture.ts";
 import { RabbitmqServer } from "../../services/rabbitmq-server.fixture.ts";
 import { RedisServer } from "../../services/redis-server.fixture.ts";
 import { eventually } from "../eventually.ts";
+import { serverUnderTest } from "../posthorn-process.ts";
 import { PosthornServer } from "./posthorn-server.ts";
 import { adminKey } from "./webhooks.ts";
 
@@ -141,14 +142,9 @@ export class Deployment {
     // So that the server can tell whose connections it holds.
     database.searchParams.set("application_name", `posthorn ${name}`);
     return new PosthornServer(name, {
-      POSTHORN_PORT: "0",
+      ...serverUnderTest,
       POSTHORN_DATA_DIR: this.#folder,
-      POSTHORN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64"),
       POSTHORN_ADMIN_KEY: adminKey,
-      POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
-      POSTHORN_EGRESS_ALLOW_HTTP: "true",
-      POSTHORN_LOG_LEVEL: "info",
-      POSTHORN_LOG_FORMAT: "json",
       POSTHORN_SHUTDOWN_GRACE_MS: "5000",
       ...env,
       POSTHORN_DATABASE_URL: database.href,

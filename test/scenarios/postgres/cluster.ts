@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createTestDatabase, type TestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
 import { itemsOf, type Json, textOf } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
-import { ServeRun } from "../posthorn-process.ts";
+import { ServeRun, serverUnderTest } from "../posthorn-process.ts";
 import { type CompanionName, type OwnPrefixes, ownPrefixes } from "./own-prefixes.ts";
 
 export interface Reply {
@@ -137,18 +137,13 @@ export class Cluster {
 
   #spawn(roles: string, env: Readonly<Record<string, string>>): ClusterProcess {
     const made = new ClusterProcess({
-      POSTHORN_PORT: "0",
+      ...serverUnderTest,
       POSTHORN_DATA_DIR: this.#dataDir,
       POSTHORN_DATABASE_URL: this.database.url,
       // Several clusters of many processes share a server that allows a hundred connections.
       POSTHORN_DATABASE_CONNECTIONS: "5",
-      POSTHORN_MASTER_KEY: Buffer.alloc(32, 9).toString("base64"),
       POSTHORN_ADMIN_KEY: this.adminKey,
       POSTHORN_ROLES: roles,
-      POSTHORN_EGRESS_ALLOW: "127.0.0.0/8",
-      POSTHORN_EGRESS_ALLOW_HTTP: "true",
-      POSTHORN_LOG_LEVEL: "info",
-      POSTHORN_LOG_FORMAT: "json",
       POSTHORN_SHUTDOWN_GRACE_MS: "5000",
       ...this.#env,
       ...env,

@@ -11,6 +11,12 @@ import { openPostgresStore } from "./open.ts";
 const masterKeyIds = { current: "key", previous: [] };
 const connectionsMax = 6;
 
+const succeeds = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => true,
+    () => false,
+  );
+
 suite("a primary that cannot be reached", () => {
   const stack = new AsyncDisposableStack();
   let server: PostgresServer;
@@ -34,11 +40,7 @@ suite("a primary that cannot be reached", () => {
 
   after(() => stack.disposeAsync());
 
-  const publishes = (): Promise<boolean> =>
-    publish(store).then(
-      () => true,
-      () => false,
-    );
+  const publishes = (): Promise<boolean> => succeeds(publish(store));
 
   test("without its synchronous standby it holds no more connections than a process may have, and says why", async () => {
     await publish(store);
@@ -62,22 +64,14 @@ suite("a primary that cannot be reached", () => {
     await count();
     const known = { name: "StoreUnavailableError", message: /synchronous standby/ };
     await eventually("it says what commits wait for", {
-      ask: () =>
-        assert.rejects(store.ping(), known).then(
-          () => true,
-          () => false,
-        ),
+      ask: () => succeeds(assert.rejects(store.ping(), known)),
       holds: Boolean,
     });
     await server.needNoStandby();
     await eventually("publishing works again", { ask: publishes, holds: Boolean, withinMs: 30_000 });
     // Another commit may go on a moment later than this one.
     await eventually("it is well again", {
-      ask: () =>
-        store.ping().then(
-          () => true,
-          () => false,
-        ),
+      ask: () => succeeds(store.ping()),
       holds: Boolean,
     });
     await count();
@@ -104,11 +98,7 @@ suite("a primary that cannot be reached", () => {
     server.becomeStandby();
     await server.start();
     await eventually("the standby is known", {
-      ask: () =>
-        assert.rejects(store.ping(), standby).then(
-          () => true,
-          () => false,
-        ),
+      ask: () => succeeds(assert.rejects(store.ping(), standby)),
       holds: Boolean,
     });
     await assert.rejects(publish(store), standby);

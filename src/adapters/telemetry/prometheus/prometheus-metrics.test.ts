@@ -23,6 +23,15 @@ async function linesOf(fill: (made: PrometheusMetrics) => void): Promise<readonl
   return text.split("\n");
 }
 
+/** What a process that does nothing observes. */
+const idle = {
+  depth: async () => ({ waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() }),
+  circuits: () => [],
+  pool: "large",
+  activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
+  openSockets: () => 0,
+};
+
 suite("metrics", () => {
   test("a summary that has observed nothing says NaN, as the format spells it", async () => {
     const lines = await linesOf(() => {});
@@ -132,11 +141,7 @@ suite("metrics", () => {
     const textOf = async (queue: { readonly isConnected: boolean } | null): Promise<string> => {
       const lines = await linesOf(({ observe }) =>
         observe({
-          depth: async () => ({ waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() }),
-          circuits: () => [],
-          pool: "large",
-          activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
-          openSockets: () => 0,
+          ...idle,
           ...(queue !== null && {
             workers: async () =>
               new Map([
@@ -181,11 +186,7 @@ posthorn_shared_state_errors_total 5`,
     const offsetOf = async (clockOffsetMs?: () => number): Promise<readonly string[]> => {
       const lines = await linesOf(({ observe }) =>
         observe({
-          depth: async () => ({ waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() }),
-          circuits: () => [],
-          pool: "large",
-          activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
-          openSockets: () => 0,
+          ...idle,
           ...(clockOffsetMs !== undefined && { clockOffsetMs }),
         }),
       );
@@ -198,11 +199,8 @@ posthorn_shared_state_errors_total 5`,
   test("a store that does not answer spares the rest of the scrape", async () => {
     const lines = await linesOf(({ observe }) =>
       observe({
+        ...idle,
         depth: () => Promise.reject(new Error("down")),
-        circuits: () => [],
-        pool: "large",
-        activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
-        openSockets: () => 0,
       }),
     );
     assert.ok(lines.includes("posthorn_webhooks 0"));
