@@ -7,16 +7,19 @@ const TESTS = "[.](test|fixture)[.]ts$";
 const MAY_IMPORT = {
   core: [],
   ports: ["core"],
+  // The path of an event. It never knows who drives it.
   engine: ["ports", "core"],
+  // What API, CLI and library call, by resource.
+  services: ["engine", "ports", "core"],
   adapters: ["ports", "core"],
   receiver: ["core"],
-  api: ["engine", "ports", "core"],
-  gateway: ["receiver", "engine", "core"],
+  api: ["services", "ports", "core"],
+  gateway: ["receiver", "services", "core"],
   check: ["receiver", "engine", "ports", "core"],
   pages: ["check", "config", "core"],
   config: ["core"],
   // The composition root: the only place that names a concrete adapter.
-  app: ["adapters", "api", "gateway", "receiver", "engine", "config", "ports", "core"],
+  app: ["adapters", "api", "gateway", "receiver", "services", "engine", "config", "ports", "core"],
   cli: ["app", "check", "config", "pages", "receiver", "core"],
 };
 
@@ -63,7 +66,20 @@ module.exports = {
       comment: "src never imports tests, benchmarks or scripts",
       severity: "error",
       from: { path: "^src/", pathNot: TESTS },
-      to: { path: ["^(test|bench|scripts)/", TESTS] },
+      to: { path: ["^(test|bench|scripts|dashboard)/", TESTS] },
+    },
+    {
+      name: "dashboard-takes-types-of-the-api",
+      comment: "the pages know of the server what its schemas say, and nothing of it runs in a browser",
+      severity: "error",
+      from: { path: "^dashboard/", pathNot: TESTS },
+      to: { path: "^(src|test|bench|scripts)/", pathNot: "^src/api/schemas/" },
+    },
+    {
+      name: "dashboard-takes-only-types",
+      severity: "error",
+      from: { path: "^dashboard/", pathNot: TESTS },
+      to: { path: "^src/", dependencyTypesNot: ["type-only", "type-import"] },
     },
     {
       name: "src-belongs-to-a-part",
@@ -99,7 +115,7 @@ module.exports = {
       from: { path: "^src/adapters/(store|queue|shared-state)/[^/]+$", pathNot: TESTS },
       to: { path: "^src/adapters/$1/[^/]+/" },
     },
-    ...["core", "ports", "engine", "receiver"].map(withoutPackages),
+    ...["core", "ports", "engine", "services", "receiver"].map(withoutPackages),
     {
       name: "core-does-no-io",
       comment: "core may use the built-in modules that only compute",
@@ -140,13 +156,13 @@ module.exports = {
       comment: "every import leads to a file",
       severity: "error",
       // The consumer of the packed kit runs in a project of its own.
-      from: { path: "^(src|test|bench|scripts)/", pathNot: "^test/receiver/consumer[.]mjs$" },
+      from: { path: "^(src|test|bench|scripts|dashboard)/", pathNot: "^test/receiver/consumer[.]mjs$" },
       to: { couldNotResolve: true },
     },
     {
       name: "no-cycles",
       severity: "error",
-      from: { path: "^(src|test|bench|scripts)/" },
+      from: { path: "^(src|test|bench|scripts|dashboard)/" },
       // Types may refer to each other (a lane knows its endpoint and the other way round); modules must not.
       to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } },
     },

@@ -9,28 +9,39 @@ export interface BesideRaw {
   readonly baseline: number;
   /** Median of the ratios of each run to the raw around it; not exactly value / baseline. */
   readonly ratio: number;
+  /** Median of the main thread's processor time for one delivery, where the contestant tells. */
+  readonly mainCpuUs: number | null;
 }
 
 export interface Figure {
   readonly perSecond: number;
   /** Processor time of the contestant for one delivery. */
   readonly cpuUs: number;
+  /** Of that, the main thread's; where it is worth telling. */
+  readonly mainCpuUs?: number;
   readonly sinkCpuShare: number;
 }
 
 /** Raw, run, raw, run, …, raw: the machine's speed wanders, and each run is compared with its neighbours only. */
 export async function besideRaw(
   context: Context,
-  input: { readonly name: string; readonly kind?: RawKind; readonly measure: () => Promise<Figure> },
+  input: {
+    readonly name: string;
+    readonly kind?: RawKind;
+    /** Another raw than that of `kind`. */
+    readonly raw?: () => Promise<RawSample>;
+    readonly measure: () => Promise<Figure>;
+  },
 ): Promise<BesideRaw> {
-  const raws: RawSample[] = [await context.raw.sample(input.kind)];
+  const sampleRaw = input.raw ?? (() => context.raw.sample(input.kind));
+  const raws: RawSample[] = [await sampleRaw()];
   const figures: Figure[] = [];
   const ratios: number[] = [];
   for (let run = 0; run < context.runs; run += 1) {
     // Measurements must not overlap.
     const figure = await input.measure();
     const before = raws.at(-1) as RawSample;
-    const after = await context.raw.sample(input.kind);
+    const after = await sampleRaw();
     const ratio = (figure.perSecond * 2) / (before.perSecond + after.perSecond);
     raws.push(after);
     figures.push(figure);
@@ -41,10 +52,13 @@ export async function besideRaw(
     );
   }
   const cpuUs = median(figures.map((figure) => figure.cpuUs));
+  const mains = figures.flatMap(({ mainCpuUs }) => mainCpuUs ?? []);
+  const mainCpuUs = mains.length === 0 ? null : median(mains);
+  const ofMain = mainCpuUs === null ? "" : ` (main thread ${mainCpuUs.toFixed(1)})`;
   const rawCpuUs = median(raws.map((sample) => sample.cpuUs));
   const sinkPercent = Math.round(100 * Math.max(...figures.map((figure) => figure.sinkCpuShare)));
   context.note(
-    `${input.name}: ${cpuUs.toFixed(1)} µs of processor time each, raw ${rawCpuUs.toFixed(1)} µs ` +
+    `${input.name}: ${cpuUs.toFixed(1)} µs of processor time each${ofMain}, raw ${rawCpuUs.toFixed(1)} µs ` +
       `(ratio ${(rawCpuUs / cpuUs).toFixed(2)}); ratios of the runs ${ratios.map((ratio) => ratio.toFixed(2)).join(", ")}; ` +
       `sink at ${sinkPercent} % of a core`,
   );
@@ -52,6 +66,7 @@ export async function besideRaw(
     value: median(figures.map((figure) => figure.perSecond)),
     baseline: median(raws.map((sample) => sample.perSecond)),
     ratio: median(ratios),
+    mainCpuUs,
   };
 }
 

@@ -25,6 +25,11 @@ export const checks: readonly Check[] = [
     run: () => typeCheck("tsconfig.receiver.json"),
   },
   {
+    name: "types-dashboard",
+    title: "type check of the dashboard (a browser)",
+    run: () => typeCheck("dashboard/tsconfig.json"),
+  },
+  {
     name: "lint",
     title: "lint",
     run: () =>

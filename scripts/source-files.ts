@@ -10,7 +10,7 @@ import ts from "@typescript/typescript6";
 export const projectRoot = resolve(import.meta.dirname, "..");
 
 /** Folders that hold TypeScript of ours. */
-export const codeFolders = ["src", "test", "bench", "scripts"] as const;
+export const codeFolders = ["src", "test", "bench", "scripts", "dashboard"] as const;
 
 const ignoredFolders = new Set(["node_modules", ".git", "data", "dist", "coverage"]);
 
@@ -35,7 +35,7 @@ export function sourceFiles(): readonly SourceFile[] {
 /** The same of another checkout. */
 export function sourceFilesOf(root: string): readonly SourceFile[] {
   return filesOf(root)
-    .filter((path) => path.endsWith(".ts") && isInCodeFolder(path))
+    .filter((path) => /\.tsx?$/.test(path) && isInCodeFolder(path))
     .map((path) => parse({ root, path }));
 }
 
@@ -65,7 +65,13 @@ function parse({ root, path }: { readonly root: string; readonly path: string })
     text,
     lineCount: text.split("\n").length - (text.endsWith("\n") ? 1 : 0),
     isTest: isTestPath(path),
-    tree: ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.TS),
+    tree: ts.createSourceFile(
+      path,
+      text,
+      ts.ScriptTarget.Latest,
+      true,
+      path.endsWith("x") ? ts.ScriptKind.TSX : ts.ScriptKind.TS,
+    ),
   };
 }
 

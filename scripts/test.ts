@@ -61,6 +61,7 @@ const suites: readonly Suite[] = [
   { name: "conformance", folder: "test/conformance/", silenceMsMax: 180_000 },
   { name: "other", folder: "test/", silenceMsMax: 180_000 },
   { name: "unit", folder: "src/", silenceMsMax: 180_000, isShort: true },
+  { name: "dashboard", folder: "dashboard/", silenceMsMax: 180_000, isShort: true },
 ];
 
 /** Two shared cores are what the project is developed and checked on, and half of what the files do is to wait. */

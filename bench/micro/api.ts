@@ -12,7 +12,7 @@ import type { AddressInfo } from "node:net";
 import { parseArgs } from "node:util";
 import { createApi } from "../../src/api/server.ts";
 import { profiles } from "../../src/core/profiles/index.ts";
-import type { PublishReceipt, Services } from "../../src/engine/services.ts";
+import type { PublishReceipt, Services } from "../../src/services/services.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 
 const { values } = parseArgs({
@@ -165,10 +165,12 @@ async function startApi(): Promise<number> {
       tenantPublishesPerMinute: 1_000_000,
     },
     readiness: () => ({ ready: true, reasons: [], details: [] }),
+    system: () => Promise.reject(new Error("not measured")),
     metricsText: async () => "",
     profiles,
     cursorKey: new Uint8Array(32),
     dev: false,
+    version: "0.0.0",
   });
   const { url } = await api.listen({ host: "127.0.0.1", port: 0 });
   return Number(new URL(url).port);

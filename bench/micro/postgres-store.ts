@@ -4,9 +4,9 @@ import { Meter } from "../store/meter.ts";
 import { StoreWork, storeWorkBodyBytes, storeWorkStartAt } from "../store/store-work.ts";
 
 // What the PostgreSQL store does per second, without an engine. Whether a backlog slows claims is the row `claims`.
-// Run: node bench/micro/postgres-store.ts [--prepared]
+// Run: node bench/micro/postgres-store.ts [--unprepared]
 
-const preparedStatements = process.argv.includes("--prepared");
+const preparedStatements = process.argv.includes("--unprepared") ? "off" : "auto";
 
 async function publishAndSettle(
   work: StoreWork,
@@ -69,7 +69,7 @@ const store = await openPostgresStore({ url: database.url, now, masterKeyIds, pr
 const work = new StoreWork(store, { lanes: 100 });
 try {
   await publishAndSettle(work, { batch: 200, total: 20_000 });
-  const statements = preparedStatements ? "prepared" : "unprepared";
+  const statements = preparedStatements === "off" ? "unprepared" : "prepared";
   console.log(`bodies of ${storeWorkBodyBytes} bytes, ${statements} statements`);
   for (const batch of [1, 20, 200, 1_000])
     await publishAndSettle(work, { batch, total: Math.min(40_000, batch * 400) });

@@ -1,16 +1,19 @@
 /**
  * What `Transport.send` costs beside bare undici: `node bench/micro/transport.ts [seconds] [only]`.
  *
- * All three loops send the same signed-looking request at concurrency 100 to the same sink in a child process, in
- * turns, because the machine's speed wanders. The figure is this process's processor time per request.
+ * All loops send the same signed-looking request at concurrency 100 to the same sink in a child process, in turns,
+ * because the machine's speed wanders. The figures are the processor time per request of this process and of its main
+ * thread alone.
  */
 import { fork } from "node:child_process";
 import { createServer } from "node:net";
 import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
 import { Pool } from "undici";
 import type { Dispatcher } from "undici";
 import { systemClock as clock } from "../../src/adapters/system/clock.ts";
 import { createHttpTransport } from "../../src/adapters/transport/http/http-transport.ts";
+import { createThreadsTransport } from "../../src/adapters/transport/threads/threads-transport.ts";
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
 
 const concurrency = 100;
@@ -60,6 +63,20 @@ async function compare(seconds: number, only: string | undefined): Promise<void>
     socketsMax: 200,
     idleSocketMs: 4000,
   });
+  const threads = createThreadsTransport({
+    threads: 1,
+    start: (workerData) =>
+      new Worker(new URL("../../src/app/sender-entry.ts", import.meta.url), { workerData }),
+    settings: {
+      egressAllow: [],
+      allowLoopback: true,
+      egressProxy: null,
+      socketsMax: 200,
+      idleSocketsMax: 200,
+    },
+    clock,
+    onLost: ({ cause }) => console.error(`a sender ended: ${cause}`),
+  });
   const request = {
     method: "POST",
     origin,
@@ -74,9 +91,10 @@ async function compare(seconds: number, only: string | undefined): Promise<void>
     "pool.request": (done) => void requestOnce(pool).then(done),
     "pool.dispatch": (done) => void dispatchOnce(pool).then(done),
     "transport.send": (done) => void transport.send(request).then(done),
+    "threads.send": (done) => void threads.send(request).then(done),
   };
   const names = Object.keys(contestants).filter((name) => only === undefined || name.includes(only));
-  const best = new Map<string, { cpuUs: number; perSecond: number }>();
+  const best = new Map<string, Figure>();
   for (let round = 0; round <= rounds; round++) {
     for (const name of names) {
       const figure = await measure(contestants[name] as SendOne, round === 0 ? 1 : seconds);
@@ -84,11 +102,14 @@ async function compare(seconds: number, only: string | undefined): Promise<void>
     }
   }
   const base = best.get("pool.dispatch")?.cpuUs ?? 0;
-  for (const [name, { cpuUs, perSecond }] of best) {
+  for (const [name, { cpuUs, mainUs, perSecond }] of best) {
     const beside = base === 0 ? "" : `, ${(cpuUs - base).toFixed(2)} µs beside dispatch`;
-    console.log(`${name.padEnd(16)} ${cpuUs.toFixed(2)} µs, ${Math.round(perSecond)}/s${beside}`);
+    console.log(
+      `${name.padEnd(16)} ${cpuUs.toFixed(2)} µs, main thread ${mainUs.toFixed(2)} µs, ${Math.round(perSecond)}/s${beside}`,
+    );
   }
   await transport.close();
+  await threads.close();
   await pool.destroy();
   sink.kill();
 }
@@ -128,10 +149,17 @@ class BareHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-function measure(sendOne: SendOne, seconds: number): Promise<{ cpuUs: number; perSecond: number }> {
+interface Figure {
+  readonly cpuUs: number;
+  readonly mainUs: number;
+  readonly perSecond: number;
+}
+
+function measure(sendOne: SendOne, seconds: number): Promise<Figure> {
   return new Promise((resolve) => {
     const started = performance.now();
     const cpu = process.cpuUsage();
+    const main = process.threadCpuUsage();
     let running = concurrency;
     let count = 0;
     const next = (): void => {
@@ -139,8 +167,13 @@ function measure(sendOne: SendOne, seconds: number): Promise<{ cpuUs: number; pe
       if (performance.now() - started < seconds * 1000) return sendOne(next);
       if (--running > 0) return;
       const used = process.cpuUsage(cpu);
+      const mainUsed = process.threadCpuUsage(main);
       const elapsedS = (performance.now() - started) / 1000;
-      resolve({ cpuUs: (used.user + used.system) / count, perSecond: count / elapsedS });
+      resolve({
+        cpuUs: (used.user + used.system) / count,
+        mainUs: (mainUsed.user + mainUsed.system) / count,
+        perSecond: count / elapsedS,
+      });
     };
     for (let lane = 0; lane < concurrency; lane++) sendOne(next);
   });

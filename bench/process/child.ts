@@ -1,5 +1,9 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import type { Answer, Call, Usage } from "./serve-calls.ts";
+
+/** What the sink shows over TLS, and all contestants trust. */
+const sinkCertificate = fileURLToPath(new URL("../sink/certificate/certificate.pem", import.meta.url));
 
 /**
  * A process of its own, started for one role (sink, raw, product) and driven by calls. Every contestant runs in one,
@@ -15,7 +19,11 @@ export class Child {
   constructor(script: URL) {
     this.#name = script.pathname.split("/").slice(-2).join("/");
     // Standard output belongs to the table.
-    this.#process = fork(script, [], { stdio: ["ignore", 2, 2, "ipc"], serialization: "advanced" });
+    this.#process = fork(script, [], {
+      stdio: ["ignore", 2, 2, "ipc"],
+      serialization: "advanced",
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: sinkCertificate },
+    });
     this.#process.on("message", (message) => this.#answered(message as Answer));
     this.#process.on("error", (error) => this.#fail(error));
     this.#process.on("exit", (code, signal) => {

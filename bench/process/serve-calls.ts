@@ -15,6 +15,8 @@ export interface Answer {
 
 export interface Usage {
   readonly cpuMs: number;
+  /** Of that, the main thread's. */
+  readonly mainCpuMs: number;
   readonly rssBytes: number;
   /** The most it ever was. */
   readonly rssBytesMax: number;
@@ -46,8 +48,10 @@ function send(message: Answer): void {
 
 function usage(): Usage {
   const { user, system } = process.cpuUsage();
+  const main = process.threadCpuUsage();
   return {
     cpuMs: (user + system) / 1000,
+    mainCpuMs: (main.user + main.system) / 1000,
     rssBytes: process.memoryUsage.rss(),
     rssBytesMax: process.resourceUsage().maxRSS * 1024,
   };

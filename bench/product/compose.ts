@@ -29,10 +29,21 @@ export interface Product extends AssembledEngine {
   readonly stopMetrics: () => void;
 }
 
-/** What a user gets without settings, but for loopback targets, a quiet log and the addresses of servers. */
+/**
+ * What a user gets without settings, but for loopback targets, a quiet log and the addresses of servers.
+ * `POSTHORN_SENDER_THREADS` in the environment of the bench compares the two ways of sending.
+ */
 export function productSettings({ dataDir, servers }: Home, roles?: Settings["roles"]): Settings {
   const given = { ...servers, ...(roles === undefined ? {} : { roles }) };
-  const resolution = resolveValues({ dev: true, logLevel: "warn", port: 0, dataDir, ...given });
+  const senderThreads = process.env["POSTHORN_SENDER_THREADS"] ?? "auto";
+  const resolution = resolveValues({
+    dev: true,
+    logLevel: "warn",
+    port: 0,
+    dataDir,
+    senderThreads,
+    ...given,
+  });
   if (resolution.kind === "refused") throw new Error(resolution.problems.join("; "));
   return resolution.settings;
 }

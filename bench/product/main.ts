@@ -18,6 +18,7 @@ import type {
   PacedInput,
   PlannedEvent,
   ServedProduct,
+  ServeInput,
   WebhookSeed,
 } from "./product.ts";
 
@@ -35,10 +36,9 @@ function opened(): Product {
 }
 
 /** With the HTTP API, exactly as `npm start` runs it. */
-async function serve({ home }: { readonly home: Home }): Promise<ServedProduct> {
-  const running = await startPosthorn(productSettings(home));
-  if (running.url === null) throw new Error("the API does not listen");
-  return { url: running.url, adminKey: running.adminKey };
+async function serve({ home, roles }: ServeInput): Promise<ServedProduct> {
+  const { url, adminKey } = await startPosthorn(productSettings(home, roles));
+  return { url: url ?? "", adminKey };
 }
 
 async function createWebhooks(seeds: readonly WebhookSeed[]): Promise<string[]> {

@@ -4,6 +4,7 @@ import type { SignatureSchemeName } from "../../src/core/profile.ts";
 import type { LoopStop } from "./loop-watch.ts";
 import type { OldEventsInput } from "./old-events.ts";
 import type { ParkInput } from "./park.ts";
+import type { Settings } from "../../src/config/options.ts";
 import type { Home } from "./home.ts";
 import { committed } from "./waiting.ts";
 import { openWitness } from "./witness.ts";
@@ -18,7 +19,14 @@ export interface WebhookSeed {
   readonly timeoutMs?: number;
 }
 
+export interface ServeInput {
+  readonly home: Home;
+  /** What this process does; all when absent. */
+  readonly roles?: Settings["roles"] | undefined;
+}
+
 export interface ServedProduct {
+  /** Empty when this process serves no API. */
   readonly url: string;
   readonly adminKey: string;
 }
@@ -69,9 +77,9 @@ export class ProductProcess {
     return this;
   }
 
-  /** Starts all of it, HTTP API included. It is ended with `kill`. */
-  async serve(home: Home): Promise<ServedProduct> {
-    const served = await this.#child.call<ServedProduct>("serve", { home });
+  /** Starts all of it, HTTP API included, or these roles. It is ended with `kill`. */
+  async serve(home: Home, roles?: ServeInput["roles"]): Promise<ServedProduct> {
+    const served = await this.#child.call<ServedProduct>("serve", { home, roles });
     this.#witness = await openWitness(home);
     return served;
   }

@@ -1,5 +1,6 @@
 import { eventTypeOf } from "../message.ts";
 import type { Context } from "../row.ts";
+import type { Sink } from "../sink/sink.ts";
 import type { SignatureSchemeName } from "../../src/core/profile.ts";
 import type { Home } from "./home.ts";
 import { ProductProcess } from "./product.ts";
@@ -18,6 +19,18 @@ export function webhooksFor(
     url: `${origin}/ok/${index}`,
     eventType: options.eventType ?? eventTypeOf(index),
     schemes: options.schemes ?? ["v1"],
+  }));
+}
+
+/** Webhooks of an origin each, over TLS. */
+export function webhooksOverTls(
+  sink: Pick<Sink, "tlsOrigin">,
+  { count, path }: { readonly count: number; readonly path: string },
+): WebhookSeed[] {
+  return Array.from({ length: count }, (_, index) => ({
+    url: `${sink.tlsOrigin(`n${index}`)}${path}`,
+    eventType: eventTypeOf(index),
+    schemes: ["v1"],
   }));
 }
 

@@ -8,6 +8,8 @@ export interface Stretch {
   /** Warm-up included: from the moment the product was told to go. */
   readonly perSecondCold: number;
   readonly productCpuUs: number;
+  /** Of that, the main thread's. */
+  readonly productMainCpuUs: number;
   /** Share of one core. */
   readonly sinkCpuShare: number;
   readonly productRssBytesMax: number;
@@ -55,6 +57,7 @@ export async function measureStretch(
   return {
     perSecond: (input.count * 1000) / elapsedMs,
     perSecondCold: (total * 1000) / coldMs,
+    productMainCpuUs: ((after.product.mainCpuMs - before.product.mainCpuMs) * 1000) / input.count,
     productCpuUs: ((after.product.cpuMs - before.product.cpuMs) * 1000) / input.count,
     sinkCpuShare: (after.sink.cpuMs - before.sink.cpuMs) / elapsedMs,
     productRssBytesMax: after.product.rssBytesMax,

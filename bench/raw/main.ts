@@ -1,7 +1,8 @@
 // The limit: a bare undici loop that signs and sends. `node bench/raw/main.ts`, driven by raw.ts.
 
 import { randomBytes } from "node:crypto";
-import { Pool } from "undici";
+import type { LookupFunction } from "node:net";
+import { Agent, Pool } from "undici";
 import { createUuidV7Source } from "../../src/core/uuid.ts";
 import type { Signer } from "../../src/core/signing/standard-webhooks.ts";
 import { messageBody, messageHeaders, messageSigner } from "../message.ts";
@@ -92,4 +93,38 @@ async function paced(input: {
   return { sent };
 }
 
-serveCalls({ open, run, paced });
+/** So many requests over TLS: to each origin in turn, at the same concurrency. */
+async function overTls(input: {
+  readonly origins: readonly string[];
+  readonly path: string;
+  readonly requests: number;
+}): Promise<RawResult> {
+  signer = messageSigner(["v1"]);
+  // Every name is this machine.
+  const lookup: LookupFunction = (_name, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]);
+  const agent = new Agent({ connections: 1, pipelining: 1, allowH2: false, connect: { lookup } });
+  const startedAt = machineMs();
+  const cpuBefore = process.cpuUsage();
+  let started = 0;
+  const lane = async (first: number): Promise<void> => {
+    for (let index = first; started < input.requests; index += concurrency) {
+      started += 1;
+      const { origins } = input;
+      const answer = await agent.request({
+        origin: origins[index % origins.length] as string,
+        method: "POST",
+        path: input.path,
+        headers: messageHeaders({ id: ids.next(), body, signer }),
+        body,
+      });
+      await answer.body.dump();
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, (_, index) => lane(index)));
+  const cpu = process.cpuUsage(cpuBefore);
+  const elapsedMs = machineMs() - startedAt;
+  await agent.destroy();
+  return { requests: input.requests, elapsedMs, cpuMs: (cpu.user + cpu.system) / 1000 };
+}
+
+serveCalls({ open, run, overTls, paced });

@@ -67,6 +67,15 @@ export class Raw {
     target.items = Math.round((perSecond * this.#sampleMs) / 1000);
   }
 
+  /** To each of the origins in turn, at the same concurrency. */
+  async overTls(input: {
+    readonly origins: readonly string[];
+    readonly path: string;
+    readonly requests: number;
+  }): Promise<RawSample> {
+    return perRequest(await this.#child.call<RawResult>("overTls", input));
+  }
+
   paced(input: { readonly perSecond: number; readonly durationMs: number }): Promise<PacedResult> {
     return this.#child.call("paced", input);
   }
@@ -76,12 +85,12 @@ export class Raw {
   }
 
   async #run(kind: RawKind, durationMs: number): Promise<RawSample> {
-    const result = await this.#child.call<RawResult>("run", { ...kind, durationMs });
-    return {
-      perSecond: (result.requests * 1000) / result.elapsedMs,
-      cpuUs: (result.cpuMs * 1000) / result.requests,
-    };
+    return perRequest(await this.#child.call<RawResult>("run", { ...kind, durationMs }));
   }
+}
+
+function perRequest({ requests, elapsedMs, cpuMs }: RawResult): RawSample {
+  return { perSecond: (requests * 1000) / elapsedMs, cpuUs: (cpuMs * 1000) / requests };
 }
 
 const warmUpMs = 1_000;

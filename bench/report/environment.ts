@@ -15,7 +15,8 @@ export function describeEnvironment(folder: string): string[] {
   ];
 }
 
-function measureSyncMs(folder: string): number[] {
+/** How long the disk takes to have a page for good, several times. */
+export function measureSyncMs(folder: string): number[] {
   const file = openSync(join(folder, "fsync-probe"), "w");
   const page = Buffer.alloc(8192, 1);
   try {

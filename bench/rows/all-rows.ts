@@ -4,14 +4,18 @@ import { bullmq } from "./bullmq.ts";
 import { claims, claimsEmbedded } from "./claims.ts";
 import { drain, drainDefaultSchemes } from "./drain.ts";
 import { httpOneToOne } from "./http-one-to-one.ts";
+import { hosts } from "./hosts.ts";
 import { idle } from "./idle.ts";
 import { isolation } from "./isolation.ts";
 import { latency } from "./latency.ts";
 import { loop } from "./loop.ts";
+import { quiet } from "./quiet.ts";
 import { raw, rawDispatch } from "./raw.ts";
 import { distributed, postgres } from "./servers.ts";
 import { fanOut, through } from "./through.ts";
 import { tenants } from "./tenants.ts";
+import { publishUnderTls } from "./publish-under-tls.ts";
+import { tlsCold, tlsWarm } from "./tls.ts";
 import { verify } from "./verify.ts";
 
 /** Every bench, in the order of running. */
@@ -24,7 +28,12 @@ export const allRows: readonly Row[] = [
   through,
   httpOneToOne,
   fanOut,
+  tlsWarm,
+  tlsCold,
+  publishUnderTls,
+  hosts,
   latency,
+  quiet,
   isolation,
   tenants,
   backlog,
@@ -38,4 +47,4 @@ export const allRows: readonly Row[] = [
 ];
 
 /** Rows that measure a process which is not ours to improve, or the process of the bench itself. */
-export const unprofiledRows: readonly string[] = [bullmq.name, verify.name];
+export const unprofiledRows: readonly string[] = [bullmq.name, quiet.name, verify.name];

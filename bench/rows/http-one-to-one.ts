@@ -1,10 +1,10 @@
 import { besideRaw } from "../beside-raw.ts";
 import type { Figure } from "../beside-raw.ts";
 import { eventTypeOf } from "../message.ts";
-import { Child } from "../process/child.ts";
 import { ProductProcess } from "../product/product.ts";
 import { seedWebhooks, webhooksFor } from "../product/seed.ts";
 import { measureStretch } from "../product/stretch.ts";
+import { PublisherProcess } from "../publisher/publisher.ts";
 import { judged } from "../row.ts";
 import type { Context, Row } from "../row.ts";
 
@@ -34,12 +34,12 @@ async function httpOnce(
   const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
   const dataDir = await seedWebhooks(context, { name: "http-1to1", webhooks });
   const product = new ProductProcess();
-  const publisher = new Child(new URL("../publisher/main.ts", import.meta.url));
+  const publisher = new PublisherProcess();
   try {
     const { url, adminKey } = await product.serve({ dataDir });
     const stretch = await measureStretch(context, product, {
       ...counts,
-      go: () => publisher.call("publish", { url, adminKey, types, events: counts.warmUp + counts.count }),
+      go: () => publisher.publish({ url, adminKey, types, events: counts.warmUp + counts.count }),
     });
     const { cpuMs } = await publisher.usage();
     const publisherUs = (cpuMs * 1000) / (counts.warmUp + counts.count);

@@ -1,8 +1,8 @@
 import type { Buffer } from "node:buffer";
 import { Webhook } from "standardwebhooks";
-import { defaultCrypto } from "../../src/receiver/default-crypto.ts";
-import type { ReceivedMessage } from "../../src/receiver/message.ts";
-import { receivedHeaders } from "../../src/receiver/received-headers.ts";
+import { defaultCrypto } from "../../src/receiver/crypto/default-crypto.ts";
+import type { ReceivedMessage } from "../../src/receiver/message/message.ts";
+import { receivedHeaders } from "../../src/receiver/message/received-headers.ts";
 import { prepareStandardWebhooksVerifier } from "../../src/receiver/schemes/standard-webhooks.ts";
 import { messageBody, messageHeaders, messageSigner, secretTexts } from "../message.ts";
 import { judged } from "../row.ts";

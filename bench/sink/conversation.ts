@@ -7,18 +7,21 @@ const lengthNeedle = Buffer.from("ontent-length: ");
 const idNeedle = Buffer.from("Webhook-ID: ");
 const idBytes = 36;
 const answerText = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const lastAnswer = Buffer.from("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
 const failureAnswer = Buffer.from("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n");
 /** Answers to one and more requests that arrived in one read. */
 const answers = Array.from({ length: 9 }, (_, count) => Buffer.from(answerText.repeat(count)));
 
 /**
- * `POST /` is six bytes; the next one tells how to behave: `/ok/…`, `/hang/…`, `/slow/50/…`, `/fail/…`, and `/turn/…`,
- * which answers until it is turned and hangs from then on.
+ * `POST /` is six bytes; the next one tells how to behave: `/ok/…`, `/hang/…`, `/slow/50/…`, `/fail/…`,
+ * `/close/…`, which ends the connection with its answer, and `/turn/…`, which answers until it is turned and hangs from
+ * then on.
  */
 const behaviourOffset = 6;
 const okByte = "o".charCodeAt(0);
 const hangByte = "h".charCodeAt(0);
 const slowByte = "s".charCodeAt(0);
+const closeByte = "c".charCodeAt(0);
 const turnByte = "t".charCodeAt(0);
 
 /**
@@ -72,6 +75,9 @@ export class Conversation {
     if (behaviour === okByte) {
       this.#pendingOk += 1;
       this.#counters.arrived(this.#counters.recording ? idOf(chunk, offset) : null);
+    } else if (behaviour === closeByte) {
+      this.#counters.arrived(this.#counters.recording ? idOf(chunk, offset) : null);
+      this.#socket.end(lastAnswer);
     } else if (behaviour === hangByte) {
       this.#counters.hanging += 1;
     } else if (behaviour === turnByte) {

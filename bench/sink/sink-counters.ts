@@ -12,6 +12,9 @@ export class SinkCounters {
   hanging = 0;
   slow = 0;
   failed = 0;
+  /** Over TLS; those that resumed a session are among them. */
+  handshakes = 0;
+  resumed = 0;
   recording = false;
   turned = false;
   #ids: string[] = [];
@@ -43,6 +46,8 @@ export class SinkCounters {
     this.hanging = 0;
     this.slow = 0;
     this.failed = 0;
+    this.handshakes = 0;
+    this.resumed = 0;
     this.recording = false;
     this.turned = false;
     this.#ids = [];

@@ -12,15 +12,28 @@ export interface SinkCounts {
 export class Sink {
   readonly #child: Child;
   readonly origin: string;
+  readonly #tlsPort: number;
 
-  private constructor(child: Child, origin: string) {
+  private constructor(child: Child, ports: { readonly plain: number; readonly tls: number }) {
     this.#child = child;
-    this.origin = origin;
+    this.origin = `http://127.0.0.1:${ports.plain}`;
+    this.#tlsPort = ports.tls;
   }
 
   static async start(): Promise<Sink> {
     const child = new Child(new URL("main.ts", import.meta.url));
-    return new Sink(child, `http://127.0.0.1:${await child.call<number>("port")}`);
+    const [plain, tls] = await Promise.all([child.call<number>("port"), child.call<number>("tlsPort")]);
+    return new Sink(child, { plain, tls });
+  }
+
+  /** One of any number of names under which the sink is reached over TLS. */
+  tlsOrigin(name: string): string {
+    return `https://${name}.sink.localhost:${this.#tlsPort}`;
+  }
+
+  /** TLS handshakes since the last reset. */
+  handshakes(): Promise<{ readonly all: number; readonly resumed: number }> {
+    return this.#child.call("handshakes");
   }
 
   reset(): Promise<void> {

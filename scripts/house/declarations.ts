@@ -38,7 +38,11 @@ function isFunctionTyped(member: ts.TypeElement): boolean {
 }
 
 function isTypeOfParameter(node: ts.Node): boolean {
-  return ts.isTypeReferenceNode(node) && node.typeName.getText() === "Parameters";
+  return (
+    ts.isTypeReferenceNode(node) &&
+    node.typeName.getText() === "Parameters" &&
+    node.typeArguments !== undefined
+  );
 }
 
 const placesOfFields = /^src\/(api|engine\/management|services|cli|core\/resources)\//;

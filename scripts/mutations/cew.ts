@@ -83,7 +83,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4.1.3-5",
     change: "a callback permits any number of times",
-    file: "src/engine/management/verification/callback-key.ts",
+    file: "src/services/webhooks/verification/callback-key.ts",
     find: "return isEqual && tokenDigest !== null && isInTime;",
     replace: "return isInTime || tokenDigest === null;",
     test: management,
@@ -92,7 +92,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4.1.3-5",
     change: "a callback opens with any key",
-    file: "src/engine/management/verification/callback-key.ts",
+    file: "src/services/webhooks/verification/callback-key.ts",
     find: "return isEqual && tokenDigest !== null && isInTime;",
     replace: "return tokenDigest !== null && isInTime;",
     test: management,
@@ -128,7 +128,7 @@ export const cewMutations: readonly Mutation[] = [
   {
     ids: "CEW-4.1-1",
     change: "a changed URL needs no new permission",
-    file: "src/engine/management/webhook-verification-input.ts",
+    file: "src/services/webhooks/webhook-verification-input.ts",
     find: "isSameQuestion(verification, choice) && isSameTarget(choice.method, [base.url, merged.url])",
     replace: "isSameQuestion(verification, choice)",
     test: verification,

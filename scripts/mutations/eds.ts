@@ -137,7 +137,7 @@ export const edsMutations: readonly Mutation[] = [
   {
     ids: "EDS-7.1-2 EDS-9.4-5 IDK-30",
     change: "the keys of all producers are one space",
-    file: "src/receiver/message-key.ts",
+    file: "src/receiver/message/message-key.ts",
     find: "JSON.stringify([scope.producer, scope.endpoint, scope.identity])",
     replace: "JSON.stringify([scope.endpoint, scope.identity])",
     test: deduplication,

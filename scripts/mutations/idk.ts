@@ -8,7 +8,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-2",
     change: "a key that is not a quoted string is taken by strict receivers",
-    file: "src/receiver/message-key.ts",
+    file: "src/receiver/message/message-key.ts",
     find: 'return parse(raw, syntax === "lenient");',
     replace: "return parse(raw, true);",
     test: kit,
@@ -117,7 +117,7 @@ export const idkMutations: readonly Mutation[] = [
   {
     ids: "IDK-28",
     change: "the application's own format of keys is not asked for",
-    file: "src/receiver/message-key.ts",
+    file: "src/receiver/message/message-key.ts",
     find: 'if (!rules.isAcceptable(key)) throw malformed("it does not have the documented format");',
     replace: "",
     test: kit,

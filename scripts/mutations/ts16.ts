@@ -38,7 +38,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-69",
     change: "a revoked key goes on signing for the overlap",
-    file: "src/engine/management/webhook-secrets.ts",
+    file: "src/services/webhooks/webhook-secrets.ts",
     find: 'if (command.mode === "revoke" || current === undefined) return [fresh, ...others];',
     replace: "if (current === undefined) return [fresh, ...others];",
     test: "test/scenarios/signatures-during-rotation.test.ts",
@@ -47,7 +47,7 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-74",
     change: "a secret may be used twice",
-    file: "src/engine/management/webhook-secrets.ts",
+    file: "src/services/webhooks/webhook-secrets.ts",
     find: "if (user === null) return;",
     replace: "if (user !== undefined) return;",
     test: secrets,
@@ -65,20 +65,20 @@ export const ts16Mutations: readonly Mutation[] = [
   {
     ids: "TS16-88",
     change: "signatures are compared byte by byte until one differs (WebCrypto)",
-    file: "src/receiver/crypto-web.ts",
+    file: "src/receiver/crypto/crypto-web.ts",
     find: "for (let index = 0; index < left.length; index++) difference |= (left[index] ?? 0) ^ (right[index] ?? 0);",
     replace:
       "for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false;",
-    test: "src/receiver/constant-time.test.ts",
+    test: "src/receiver/crypto/constant-time.test.ts",
     name: "on WebCrypto",
   },
   {
     ids: "TS16-88",
     change: "signatures are compared byte by byte until one differs (node:crypto)",
-    file: "src/receiver/crypto-node.ts",
+    file: "src/receiver/crypto/crypto-node.ts",
     find: "left.length === right.length && builtin.timingSafeEqual(left, right)",
     replace: "Buffer.compare(left, right) === 0",
-    test: "src/receiver/constant-time.test.ts",
+    test: "src/receiver/crypto/constant-time.test.ts",
     name: "on node:crypto, whose own",
   },
   {
@@ -87,7 +87,7 @@ export const ts16Mutations: readonly Mutation[] = [
     file: "src/receiver/schemes/standard-webhooks.ts",
     find: "signatures.v1.some((signature) => crypto.equal(signature, expected))",
     replace: "signatures.v1.some((signature) => String(signature) === String(expected))",
-    test: "src/receiver/constant-time.test.ts",
+    test: "src/receiver/crypto/constant-time.test.ts",
     name: "TS16-88 v1",
   },
   {

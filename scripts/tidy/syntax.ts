@@ -6,7 +6,7 @@ import type { CheckResult } from "../check.ts";
 import { locate, type SourceFile, sourceFiles, walk } from "../source-files.ts";
 
 /** Parts that must behave the same for the same inputs, so that simulation and tests can drive time and chance. */
-const deterministicParts = /^src\/(core|ports|engine|api|gateway)\//;
+const deterministicParts = /^src\/(core|ports|engine|services|api|gateway)\//;
 
 const bannedMembers: Readonly<Record<string, string>> = {
   "Date.now": "take the time from the clock port",
@@ -56,7 +56,7 @@ export function ownImports(): CheckResult {
       const specifier = specifierOf(node);
       if (specifier === undefined) return undefined;
       if (specifier.startsWith(".")) {
-        return /\.(ts|json|mjs|cjs)$/.test(specifier)
+        return /\.(tsx?|json|mjs|cjs)$/.test(specifier)
           ? undefined
           : `import of "${specifier}": own files end in .ts`;
       }

@@ -58,6 +58,7 @@ const retiredFiles: ReadonlyMap<string, string> = new Map([
 const retiredFolders: ReadonlyMap<string, string> = new Map([
   ["src/engine/ownership/", "src/engine/cluster/"],
   ["src/engine/shared/", "src/engine/cluster/"],
+  ["src/engine/management/", "src/services/"],
 ]);
 
 export function vocabulary(): CheckResult {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PosthornError } from "../core/errors.ts";
 import { ManualClock } from "../engine/manual-clock.fixture.ts";
-import type { Principal } from "../engine/services.ts";
+import type { Principal } from "../services/services.ts";
 import { addressesMax, CallLimits, unknownKeysPerMinute } from "./call-limits.ts";
 import type { CallRates } from "./call-limits.ts";
 import type { Access } from "./route.ts";

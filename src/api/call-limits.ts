@@ -7,7 +7,7 @@
 import { PosthornError } from "../core/errors.ts";
 import { createBucket, peekWaitMs, tryTakeAll } from "../core/rate-limit.ts";
 import type { RateBucket } from "../core/rate-limit.ts";
-import type { Principal } from "../engine/services.ts";
+import type { Principal } from "../services/services.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Metrics } from "../ports/telemetry.ts";
 import type { Access } from "./route.ts";
@@ -32,6 +32,7 @@ export interface AnswerFields {
 }
 
 export const unknownKeysPerMinute = 600;
+const wrongLoginsPerMinute = 5;
 /** Addresses are many where somebody wants them to be; those beyond share one bucket. */
 export const addressesMax = 10_000;
 
@@ -41,6 +42,7 @@ export class CallLimits {
   readonly #publishing: LimitList;
   readonly #others: LimitList;
   readonly #unknownKeys: LimitList;
+  readonly #wrongLogins: LimitList;
 
   constructor({ callRates, clock, metrics }: CallLimitsOptions) {
     this.#clock = clock;
@@ -69,6 +71,14 @@ export class CallLimits {
         bucketsMax: addressesMax,
       },
     ]);
+    this.#wrongLogins = new LimitList([
+      {
+        name: "wrong_login",
+        perMinute: wrongLoginsPerMinute,
+        what: "wrong logins",
+        bucketsMax: addressesMax,
+      },
+    ]);
   }
 
   /** Counts a call and tells in its answer what is left. Throws `rate_limited`, and counts nothing, beyond a limit. */
@@ -85,6 +95,11 @@ export class CallLimits {
    */
   countUnknown(address: string, answer: AnswerFields): void {
     this.#take(this.#unknownKeys, { ids: [address], answer, tellsAlways: false });
+  }
+
+  /** Counts a wrong login to the dashboard, of which an address gets a few; a right one is never refused. */
+  countWrongLogin(address: string, answer: AnswerFields): void {
+    this.#take(this.#wrongLogins, { ids: [address], answer, tellsAlways: false });
   }
 
   #take(

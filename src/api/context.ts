@@ -1,11 +1,13 @@
 import type { Profile } from "../core/profile.ts";
-import type { Services } from "../engine/services.ts";
+import type { Services } from "../services/services.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
+import type { StoreFacts } from "../ports/store.ts";
 import type { IdempotencyStore } from "../ports/store/idempotency.ts";
 import type { Logger, Metrics } from "../ports/telemetry.ts";
 import type { CallRates } from "./call-limits.ts";
+import type { Sessions } from "./dashboard/sessions.ts";
 
 /** What the API is built from. Nothing here is owned by it: `close` of the API leaves all of this open. */
 export interface ApiOptions {
@@ -20,17 +22,40 @@ export interface ApiOptions {
   readonly limits: ApiLimits;
   readonly callRates: CallRates;
   readonly readiness: () => Readiness;
+  readonly system: () => Promise<SystemReport>;
   /** Text in the Prometheus exposition format. */
   readonly metricsText: () => Promise<string>;
   readonly profiles: readonly Profile[];
   /** At least 32 bytes. Cursors made with another key are refused. */
   readonly cursorKey: Uint8Array;
+  /** Of the package. */
+  readonly version: string;
   /** Development mode; shown in the API documentation. */
   readonly dev: boolean;
+  /** Absent and null leave the dashboard out. */
+  readonly dashboard?: Dashboard | null;
+  /** Path below which a proxy passes requests on without taking it away, such as `/hooks`; empty for none. */
+  readonly basePath?: string;
   /** For tests. */
   readonly timeouts?: ApiTimeouts;
   /** One debug line a request. Off by default because even an unwanted line costs time. */
   readonly logRequests?: boolean;
+}
+
+/** The operator dashboard at `/ui`. */
+export interface Dashboard {
+  readonly sessions: Sessions;
+  /** Of the server. */
+  readonly version: string;
+  /** Its files by path below `/ui/`, with `index.html` among them. Rejects with a reason for people. */
+  readonly files: () => Promise<ReadonlyMap<string, DashboardFile>>;
+}
+
+export interface DashboardFile {
+  readonly contentType: string;
+  readonly body: Uint8Array;
+  /** The same compressed, where that makes it smaller. */
+  readonly encodings: Readonly<Partial<Record<"br" | "gzip", Uint8Array>>>;
 }
 
 /** Slow clients: what a request may take until it is complete, and how long a connection may be idle. */
@@ -64,6 +89,33 @@ export interface Readiness {
   readonly reasons: readonly string[];
   /** Sentences about reasons that somebody has to do something about. */
   readonly details: readonly string[];
+}
+
+/** How this process is set up, and what it knows of the others. Holds no secret. */
+export interface SystemReport {
+  readonly roles: readonly string[];
+  /** Unix milliseconds. */
+  readonly startedAt: number;
+  /** By name; null while the store cannot say. */
+  readonly pools: ReadonlyMap<string, number> | null;
+  readonly store: { readonly kind: "sqlite" | "postgresql"; readonly facts: StoreFacts | null };
+  readonly queue: Companion<"store" | "rabbitmq">;
+  readonly sharedState: Companion<"process" | "redis">;
+  readonly retention: { readonly payloadDays: number; readonly historyDays: number };
+  readonly settings: readonly ReportedSetting[];
+}
+
+/** What is in use beside the store; what is in the process or the store itself is always there. */
+export interface Companion<Kind extends string> {
+  readonly kind: Kind;
+  readonly isAvailable: boolean;
+}
+
+/** A setting in force; a secret is masked. `source` is null where it is not known. */
+export interface ReportedSetting {
+  readonly name: string;
+  readonly value: string;
+  readonly source: { readonly kind: string; readonly name: string } | null;
 }
 
 /** What a body may have beyond the payload itself: envelope, metadata, links and white space. */

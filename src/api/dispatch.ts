@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
 import { defaultBounds, parseJson } from "../core/json/guard.ts";
-import type { Principal, RawContent, Scope } from "../engine/services.ts";
+import type { Principal, RawContent, Scope } from "../services/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import { fingerprintOf, readIdempotencyKey, runOnce } from "./idempotency.ts";
 import type { IdempotencyDependencies } from "./idempotency.ts";
@@ -188,6 +188,7 @@ function createCallReader(route: Route, form: FormReader): (request: FastifyRequ
       body: readBody(request),
       bodyBytes: Buffer.isBuffer(request.body) ? request.body : emptyBody,
       headers: request.headers,
+      connection: request.socket,
     };
   };
 }

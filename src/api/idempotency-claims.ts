@@ -1,8 +1,9 @@
-import type { Clock, Timer } from "../ports/clock.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import { StoreUnavailableError } from "../ports/store.ts";
 import type { ClaimedKey, IdempotencyState, IdempotencyStore } from "../ports/store/idempotency.ts";
 import type { Logger } from "../ports/telemetry.ts";
+import { Loop } from "../ports/timing/loop.ts";
 
 /** How long a finished answer is kept. Published in /docs/idempotency (IDK-7, IDK-13). */
 export const answerKeptMs = 24 * 3_600_000;
@@ -37,8 +38,7 @@ export class IdempotencyClaims {
   readonly #running = new Map<ClaimedKey, number>();
   readonly #unsettled = new Set<Unsettled>();
   #settling: Promise<void> | null = null;
-  #timer: Timer | null = null;
-  #closed = false;
+  readonly #loop: Loop;
 
   constructor(parts: {
     readonly store: IdempotencyStore;
@@ -49,6 +49,12 @@ export class IdempotencyClaims {
     this.#store = parts.store;
     this.#clock = parts.clock;
     this.#log = parts.log;
+    this.#loop = new Loop({
+      clock: parts.clock,
+      round: () => this.#round(),
+      failed: (error) =>
+        this.#log.debug({ err: String(error) }, "claims of idempotent requests could not be renewed"),
+    });
     this.#process = Buffer.from(parts.random.bytes(holderBytes)).toString("base64url");
   }
 
@@ -97,8 +103,7 @@ export class IdempotencyClaims {
 
   /** Tries once more to tell the store; what it does not take runs out by itself. */
   async close(): Promise<void> {
-    this.#closed = true;
-    this.#timer?.cancel();
+    await this.#loop.stop();
     await this.#settle().catch(() => undefined);
   }
 
@@ -139,23 +144,16 @@ export class IdempotencyClaims {
   }
 
   #wake(): void {
-    if (this.#timer !== null || this.#closed) return;
     if (this.#running.size + this.#unsettled.size === 0) return;
-    const delayMs = this.#unsettled.size > 0 ? settleMs : renewMs;
-    this.#timer = this.#clock.schedule(delayMs, () => {
-      void this.#round().finally(() => {
-        this.#timer = null;
-        this.#wake();
-      });
-    });
+    this.#loop.soon(this.#unsettled.size > 0 ? settleMs : renewMs);
   }
 
   async #round(): Promise<void> {
     try {
       await this.#settle();
       await this.#renew();
-    } catch (error) {
-      this.#log.debug({ err: String(error) }, "claims of idempotent requests could not be renewed");
+    } finally {
+      this.#wake();
     }
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../engine/manual-clock.fixture.ts";
-import { RequestPace } from "../engine/publish/request-pace.ts";
+import { RequestPace } from "../ports/timing/request-pace.ts";
 import { jsonInTurns } from "./json-in-turns.ts";
 
 const document = {

@@ -1,4 +1,4 @@
-import type { RequestPace } from "../engine/publish/request-pace.ts";
+import type { RequestPace } from "../ports/timing/request-pace.ts";
 
 /** Objects of some megabytes as JSON, with turns for others between their members. The same text as `JSON.stringify`. */
 export async function jsonInTurns(value: unknown, pace: RequestPace, depth = 0): Promise<string> {

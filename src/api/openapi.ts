@@ -1,5 +1,5 @@
 /** The OpenAPI 3.1 document, made from the routes themselves. */
-import type { TSchema } from "typebox";
+import type { Schema } from "./schemas/type.ts";
 import { errorTable } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import { rolesFor } from "./authentication.ts";
@@ -85,16 +85,16 @@ const idempotencyKeyParameter = {
 };
 
 /** All optional, because they belong to one form of the route only. */
-function rawParameters({ raw }: Route): TSchema | undefined {
+function rawParameters({ raw }: Route): Schema | undefined {
   return raw === undefined ? undefined : { ...raw.query, required: [] };
 }
 
 function parametersOf(
-  schema: TSchema | undefined,
+  schema: Schema | undefined,
   { where, components }: { readonly where: "path" | "query"; readonly components: Components },
 ): readonly JsonObject[] {
   const { properties = {}, required = [] } = (schema ?? {}) as {
-    readonly properties?: Readonly<Record<string, TSchema & { readonly description?: string }>>;
+    readonly properties?: Readonly<Record<string, Schema & { readonly description?: string }>>;
     readonly required?: readonly string[];
   };
   return Object.entries(properties).map(([name, property]) => ({
@@ -195,10 +195,9 @@ function isSchema(value: object): boolean {
 }
 
 function copy(schema: object, components: Components): JsonObject {
-  // Own words of ours and of TypeBox mean nothing to others.
+  // Own words of ours mean nothing to others.
   const entries = Object.entries(schema).filter(
-    ([name, value]) =>
-      !name.startsWith("~") && name !== "x-rule" && !(name === "format" && value === "instant"),
+    ([name, value]) => name !== "x-rule" && !(name === "format" && value === "instant"),
   );
   return {
     ...Object.fromEntries(

@@ -1,5 +1,8 @@
 /** `limit`, `cursor` and `offset` of every listing, and the shape of its answer. */
+import { placeOf, placeText } from "../services/searched-place.ts";
+import type { SearchedPage, SearchPageRequest } from "../services/searched-place.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
+import { formatInstantOrNull } from "./mapping/instant.ts";
 import type { CursorCodec, Listing } from "./cursors.ts";
 import { PosthornError } from "../core/errors.ts";
 import { defaultOf } from "../core/fields/field.ts";
@@ -19,6 +22,11 @@ export interface ListJson {
   readonly next_cursor: string | null;
 }
 
+export interface SearchJson extends ListJson {
+  readonly searched_to: string | null;
+  readonly complete: boolean;
+}
+
 export interface Pager {
   /** For listings of the store, which are ordered by a numeric position. */
   request(query: PageQuery, listing: Listing): PageRequest;
@@ -26,6 +34,12 @@ export interface Pager {
     page: Page<Row>,
     more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown },
   ): ListJson;
+  /** For searches, whose pages may end early. */
+  searchRequest(query: PageQuery, listing: Listing): SearchPageRequest;
+  searchAnswer<Row>(
+    page: SearchedPage<Row>,
+    more: { readonly listing: Listing; readonly toJson: (row: Row) => unknown },
+  ): SearchJson;
   /** For listings that continue after an id. */
   after(query: PageQuery, listing: Listing): string | null;
   cursorAfter(id: string | null, listing: Listing): string | null;
@@ -57,6 +71,17 @@ export function createPager(cursors: CursorCodec): Pager {
     answer: (page, { listing, toJson }) => ({
       data: page.rows.map(toJson),
       next_cursor: page.next === null ? null : cursors.encode(listing, page.next),
+    }),
+    searchRequest: (query, listing) => ({
+      limit: query.limit ?? pageLimitDefault,
+      offset: query.offset ?? 0,
+      after: query.cursor === undefined ? null : placeOf(String(cursors.decode(listing, query.cursor))),
+    }),
+    searchAnswer: ({ rows, next, searchedTo, isComplete }, { listing, toJson }) => ({
+      data: rows.map(toJson),
+      next_cursor: next === null ? null : cursors.encode(listing, placeText(next)),
+      searched_to: formatInstantOrNull(searchedTo),
+      complete: isComplete,
     }),
     after,
     cursorAfter,

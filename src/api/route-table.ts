@@ -9,13 +9,15 @@ import { createOpenApi } from "./openapi.ts";
 import { createPager } from "./paging.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
+import { dashboardRoutes } from "./routes/dashboard.ts";
 import { deadLetterRoutes } from "./routes/dead-letters.ts";
 import { deliveryRoutes } from "./routes/deliveries.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { profileRoutes } from "./routes/profiles.ts";
+import { searchRoutes } from "./routes/search.ts";
 import { secretRoutes } from "./routes/secrets.ts";
-import { documentationRoutes, systemRoutes } from "./routes/system.ts";
+import { documentationRoutes, systemReportRoute, systemRoutes } from "./routes/system.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookActionRoutes } from "./routes/webhook-actions.ts";
 import { webhookDocsRoutes } from "./routes/webhook-docs.ts";
@@ -36,8 +38,11 @@ export function createRoutes(options: ApiOptions): readonly Route[] {
     ...webhookDocsRoutes(options),
     ...tenantRoutes(options, pager),
     ...apiKeyRoutes(options, pager),
+    ...searchRoutes(options),
     ...profileRoutes(options, pager),
     ...systemRoutes(options),
+    ...dashboardRoutes(options),
+    systemReportRoute(options),
   ];
   // The document describes its own routes too, so the pages can only be made when all routes are known.
   const openApi = once(() => createOpenApi(routes, options));

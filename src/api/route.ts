@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Static, TSchema } from "typebox";
+import type { Socket } from "node:net";
+import type { Static, Schema } from "./schemas/type.ts";
 import type { ErrorCode } from "../core/errors.ts";
-import type { Principal, RawContent, Scope } from "../engine/services.ts";
+import type { Principal, RawContent, Scope } from "../services/services.ts";
 import type { JsonBounds } from "../core/json/guard.ts";
 
 /**
@@ -18,9 +19,9 @@ export interface Route {
   readonly description?: string;
   readonly access: Access;
   /** Parameters that do not match name nothing that exists: 404. */
-  readonly params?: TSchema;
-  readonly query?: TSchema;
-  readonly body?: TSchema;
+  readonly params?: Schema;
+  readonly query?: Schema;
+  readonly body?: Schema;
   /** An absent body counts as `{}`. */
   readonly bodyOptional?: boolean;
   /** Takes a body of any media type and drops it, for callers that have their own ideas of a POST. */
@@ -46,7 +47,7 @@ export interface Route {
 export interface RawForm {
   readonly parameter: string;
   /** Requires the parameter. */
-  readonly query: TSchema;
+  readonly query: Schema;
   readonly bodyBytesMax: number;
   readonly description: string;
   handle(call: Call<unknown, unknown, RawContent>): Promise<Answer>;
@@ -69,19 +70,21 @@ export const tags = {
   Events: "Publish events and look at what became of them.",
   Webhooks: "Subscriptions: where events go, and how.",
   Deliveries: "One event for one webhook, with every attempt.",
+  Search: "Anything, by what is at hand.",
   "Dead letters": "Deliveries that were given up, and how to bring them back.",
   "Event types": "The catalogue of event types and the schemas of their data.",
   Tenants: "Whose webhooks and events these are.",
   "API keys": "Who may call this API.",
   Profiles: "The published delivery semantics.",
-  System: "Health, metrics and documentation. No key is needed.",
+  Dashboard: "Logging in to the dashboard at `/ui`.",
+  System: "Health, metrics and documentation without a key; how a process is set up for administrators.",
 } as const;
 export type Tag = keyof typeof tags;
 
 export interface AnswerDescription {
   readonly description: string;
   /** Absent for an answer without a body. */
-  readonly schema?: TSchema;
+  readonly schema?: Schema;
   readonly contentType?: string;
 }
 
@@ -96,6 +99,8 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
   readonly bodyBytes: Uint8Array;
   /** For the few fields that mean something to a route; never all of them. */
   readonly headers: IncomingHttpHeaders;
+  /** Over which the request came. */
+  readonly connection: Pick<Socket, "remoteAddress">;
 }
 
 export interface Answer {
@@ -107,7 +112,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-interface TypedRoute<P extends TSchema, Q extends TSchema, B extends TSchema>
+interface TypedRoute<P extends Schema, Q extends Schema, B extends Schema>
   extends Omit<Route, "params" | "query" | "body" | "handle"> {
   readonly params?: P;
   readonly query?: Q;
@@ -115,18 +120,18 @@ interface TypedRoute<P extends TSchema, Q extends TSchema, B extends TSchema>
   handle(call: Call<Static<P>, Static<Q>, Static<B>>): Promise<Answer>;
 }
 
-interface TypedRawForm<Q extends TSchema> extends Omit<RawForm, "query" | "handle"> {
+interface TypedRawForm<Q extends Schema> extends Omit<RawForm, "query" | "handle"> {
   readonly query: Q;
   handle(call: Call<unknown, Static<Q>, RawContent>): Promise<Answer>;
 }
 
 /** As {@link defineRoute}, for the second form of a route. */
-export function defineRawForm<Q extends TSchema>(form: TypedRawForm<Q>): RawForm {
+export function defineRawForm<Q extends Schema>(form: TypedRawForm<Q>): RawForm {
   return form;
 }
 
 /** Ties the handler's types to the schemas. The dispatcher validates before it calls, which makes the cast true. */
-export function defineRoute<P extends TSchema, Q extends TSchema, B extends TSchema>(
+export function defineRoute<P extends Schema, Q extends Schema, B extends Schema>(
   route: TypedRoute<P, Q, B>,
 ): Route {
   return route;

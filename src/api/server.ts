@@ -1,11 +1,12 @@
 /** The HTTP server: Fastify with the routes of route-table.ts, or with the probes alone. */
 import { maxHeaderSize } from "node:http";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { fastify } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { NotFoundError, PosthornError } from "../core/errors.ts";
 import { authenticate, authorize, UnauthenticatedError } from "./authentication.ts";
+import type { Caller } from "./authentication.ts";
 import { CallLimits } from "./call-limits.ts";
 import type { ApiOptions, ApiTimeouts } from "./context.ts";
 import {
@@ -16,12 +17,15 @@ import {
   renderError,
   send,
 } from "./dispatch.ts";
+import { ownHeader } from "./dashboard/own-calls.ts";
+import { serveDashboard } from "./dashboard/serve-dashboard.ts";
+import { sessionCookie } from "./dashboard/session-cookie.ts";
+import type { Session, Sessions } from "./dashboard/sessions.ts";
 import { IdempotencyClaims } from "./idempotency-claims.ts";
 import { MethodNotAllowedError, renderProblem } from "./problems.ts";
 import { BodyMemory } from "./body-memory.ts";
 import { refuseExpectation, refuseHosts } from "./request-head.ts";
 import { dropBody, readBody } from "./request-body.ts";
-import type { Principal } from "../engine/services.ts";
 import type { BodyBounds, RequestBody } from "./request-body.ts";
 import type { Access, RawForm, Route } from "./route.ts";
 import { createRoutes } from "./route-table.ts";
@@ -34,7 +38,7 @@ declare module "fastify" {
   }
 }
 
-export type { ApiOptions, Readiness } from "./context.ts";
+export type { ApiOptions, DashboardFile, Readiness } from "./context.ts";
 
 export interface Api {
   /** Port 0 takes a free one. */
@@ -61,7 +65,9 @@ const bodyMemoryBytesMax = 256 * 1024 * 1024;
 const pathParameterLengthMax = 512;
 
 export function createApi(options: ApiOptions): Promise<Api> {
-  return createFrom(options, { routes: createRoutes(options), redirects: pageRedirects });
+  const { dashboard = null } = options;
+  const redirects = dashboard === null ? pageRedirects : { ...pageRedirects, "/": "ui/", "/ui": "ui/" };
+  return createFrom(options, { routes: createRoutes(options), redirects });
 }
 
 /** What people type into a browser, and where it leads; relative, so that a prefix of a proxy stays. */
@@ -83,8 +89,14 @@ async function createFrom(
     if (route.bodyIgnored === true) registerWithoutBody(app, route, parts);
     else register(app, route, parts);
   }
-  for (const [path, location] of Object.entries(redirects)) {
-    app.get(path, (_, reply) => send(reply, { status: 302, headers: { location }, text: "" }));
+  serveDashboard(app, options);
+  for (const [path, target] of Object.entries(redirects)) {
+    app.get(path, (request, reply) => {
+      // Relative to a prefix without its slash, the prefix itself would be lost.
+      const isBase = request.originalUrl.split("?", 1)[0] === options.basePath;
+      const location = isBase ? `${options.basePath}/${target}` : target;
+      send(reply, { status: 302, headers: { location }, text: "" });
+    });
   }
   let isDraining = false;
   app.addHook("onRequest", (_request, reply, done) => {
@@ -106,8 +118,15 @@ async function createFrom(
   };
 }
 
+/** Routes validate and serialise by themselves; what Fastify would load for it takes a tenth of each start. */
+const noCompilers = { buildValidator: refuseSchemas, buildSerializer: refuseSchemas };
+
+function refuseSchemas(): never {
+  throw new Error("Routes are given to Fastify without schemas: see validation.ts");
+}
+
 function createServer(options: ApiOptions, routes: readonly Route[]): FastifyInstance {
-  const { log, timeouts = timeoutsDefault } = options;
+  const { log, timeouts = timeoutsDefault, basePath = "" } = options;
   const bodies = new BodyMemory(bodyMemoryBytesMax);
   const app = fastify({
     logger: false,
@@ -119,6 +138,10 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
     // While draining, requests on open connections are still served, with `Connection: close`.
     return503OnClosing: false,
     routerOptions: { maxParamLength: pathParameterLengthMax },
+    schemaController: { compilersFactory: noCompilers },
+    ...(basePath !== "" && {
+      rewriteUrl: (request: IncomingMessage) => withoutBase(request.url ?? "/", { basePath }),
+    }),
     http: {
       headersTimeout: timeouts.headersTimeoutMs,
       connectionsCheckingInterval: timeouts.checkIntervalMs,
@@ -149,6 +172,13 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
   app.server.on("checkExpectation", refuseExpectation);
   if (options.logRequests === true) logRequests(app, options);
   return app;
+}
+
+/** A proxy may keep the prefix that it serves us under; what comes without it is served too, as probes do. */
+function withoutBase(url: string, { basePath }: { readonly basePath: string }): string {
+  if (!url.startsWith(basePath)) return url;
+  const rest = url.slice(basePath.length);
+  return rest === "" || /^[/?]/.test(rest) ? `/${rest.replace(/^\//, "")}` : url;
 }
 
 /** What routes are registered with. */
@@ -188,22 +218,45 @@ function registerWithoutBody(app: FastifyInstance, route: Route, parts: RoutePar
 }
 
 /** Before the body is read, so that a caller without a key cannot make the server hold any. */
-function createAuthenticationHook(access: Exclude<Access, "public">, { services, callLimits }: RouteParts) {
+function createAuthenticationHook(access: Exclude<Access, "public">, parts: RouteParts) {
+  const { services, callLimits, dashboard } = parts;
+  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
   return (request: FastifyRequest, { raw: answer }: FastifyReply, done: (error?: Error) => void): void => {
-    let principal: Principal;
+    let caller: Caller;
     try {
-      principal = authenticate(request.headers.authorization, services.apiKeys);
+      caller = authenticate(request.raw as RequestHead, known);
     } catch (error) {
       if (error instanceof UnauthenticatedError) {
         callLimits.countUnknown(request.socket.remoteAddress ?? "", answer);
       }
       throw error;
     }
+    const { principal, session } = caller;
+    if (session !== null) keepSession(session, { request, answer, sessions: known.sessions });
     callLimits.count(principal, { access, answer });
     authorize(principal, access);
     request.principal = principal;
     done();
   };
+}
+
+type RequestHead = IncomingMessage & { readonly method: string };
+
+/** What a session reads is kept by nobody, and what a person does keeps the session. */
+function keepSession(
+  session: Session,
+  given: {
+    readonly request: FastifyRequest;
+    readonly answer: ServerResponse;
+    readonly sessions: Sessions | null;
+  },
+): void {
+  const { request, answer, sessions } = given;
+  answer.setHeader("cache-control", "no-store");
+  if (request.headers[ownHeader] === "poll") return;
+  const renewed = sessions?.renewed(session) ?? null;
+  if (renewed === null || sessions === null) return;
+  answer.setHeader("set-cookie", sessionCookie(request.headers, sessions.cookieOf(renewed)));
 }
 
 /** Everything that is not JSON: bytes where a route takes them, 415 elsewhere. */

@@ -1,6 +1,7 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import type { Clock, Timer } from "../ports/clock.ts";
+import type { Clock } from "../ports/clock.ts";
+import { Alarm } from "../ports/timing/alarm.ts";
 
 export interface SlowReadersOptions {
   readonly clock: Clock;
@@ -24,30 +25,29 @@ class SlowReaders {
   readonly #sockets = new Set<Socket>();
   /** Since when a part of an answer waits (monotonic ms). */
   readonly #waitingSince = new Map<Socket, number>();
-  #timer: Timer | null = null;
+  readonly #alarm: Alarm;
 
   constructor(options: SlowReadersOptions) {
     this.#options = options;
+    this.#alarm = new Alarm(options.clock);
   }
 
   opened(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once("close", () => this.#closed(socket));
-    this.#timer ??= this.#checkLater();
+    if (!this.#alarm.isSet) this.#checkLater();
   }
 
   #closed(socket: Socket): void {
     this.#sockets.delete(socket);
     this.#waitingSince.delete(socket);
-    if (this.#sockets.size > 0) return;
-    this.#timer?.cancel();
-    this.#timer = null;
+    if (this.#sockets.size === 0) this.#alarm.cancel();
   }
 
-  #checkLater(): Timer {
-    return this.#options.clock.schedule(this.#options.checkIntervalMs, () => {
+  #checkLater(): void {
+    this.#alarm.set(this.#options.checkIntervalMs, () => {
       for (const socket of this.#sockets) this.#check(socket);
-      this.#timer = this.#sockets.size > 0 ? this.#checkLater() : null;
+      if (this.#sockets.size > 0) this.#checkLater();
     });
   }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Type } from "typebox";
+import { Type } from "./schemas/type.ts";
 import { closed, freeObject, nullable, oneOf } from "./schemas/building-blocks.ts";
 import { compileValidator } from "./validation.ts";
 

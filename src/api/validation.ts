@@ -1,7 +1,7 @@
-/** Requests against their TypeBox schemas. The quick check stops at the first error; only a bad request pays for all. */
+/** Requests against their schemas. The quick check stops at the first error; only a bad request pays for all. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { ValidateFunction } from "ajv/dist/2020.js";
-import type { TSchema } from "typebox";
+import type { Schema } from "./schemas/type.ts";
 import type { FieldError } from "../core/errors.ts";
 import { isUuid } from "../core/uuid.ts";
 import { isDateTime, parseInstant } from "./mapping/instant.ts";
@@ -12,7 +12,7 @@ export type Validator = (value: unknown) => readonly FieldError[] | null;
 
 export type ValueSource = "body" | "query" | "path";
 
-export function compileValidator(schema: TSchema, source: ValueSource): Validator {
+export function compileValidator(schema: Schema, source: ValueSource): Validator {
   // Compiled when first needed: all of them at once would take longer than the rest of the start.
   let quick: ValidateFunction | undefined;
   let thorough: ValidateFunction | undefined;

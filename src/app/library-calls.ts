@@ -2,13 +2,10 @@
  * The services as the library offers them: nothing has to be null, every list takes and answers the same shape, and
  * errors name fields as the caller wrote them.
  */
-import { closestName } from "../core/closest-name.ts";
-import { type FieldError, InvalidRequestError, PosthornError } from "../core/errors.ts";
+import { PosthornError } from "../core/errors.ts";
 import { apiKeyFields } from "../core/fields/api-key.ts";
-import { apiPath, defaultOf } from "../core/fields/field.ts";
+import { apiPath } from "../core/fields/field.ts";
 import type { Fields } from "../core/fields/field.ts";
-import { judgeField } from "../core/fields/judge.ts";
-import { pageLimitField } from "../core/fields/page.ts";
 import {
   circuitActionFields,
   deliveryRetryFields,
@@ -19,63 +16,56 @@ import {
   rotateFields,
   testFields,
 } from "../core/fields/actions.ts";
+import { deliveryFilterFields, deliveryListFields } from "../core/fields/delivery-list.ts";
+import { eventListFields } from "../core/fields/event-list.ts";
+import { webhookFilters } from "../core/fields/filters.ts";
 import { webhookFields } from "../core/fields/webhook.ts";
 import type {
   ApiKeyInput,
   ApiKeyService,
   CircuitCommand,
   DeadLetterService,
+  DeliveryFiltersWithin,
   DeliveryListQuery,
   DeliveryService,
   DeliveryView,
   EventListQuery,
+  EventMatch,
   EventService,
+  EventTypeInput,
   EventTypeListQuery,
+  EventTypeName,
   EventTypeService,
+  ListedDelivery,
   RecoverCommand,
+  ReplayCommand,
   ReportIncidentCommand,
   RetryBatchCommand,
+  RetryDeliveryCommand,
   RotateSecretCommand,
   Scope,
   Services,
+  TestWebhookCommand,
   WebhookListQuery,
   WebhookService,
   WebhookView,
-} from "../engine/services.ts";
-import type { Page } from "../ports/store.ts";
-import type { DeadLetterQuery, StoredEvent } from "../ports/store/history.ts";
+} from "../services/services.ts";
+import type { DeadLetterQuery, EventSummary } from "../ports/store/history.ts";
 import type { EventType, EventTypeKey } from "../ports/store/registry.ts";
+import {
+  allNull,
+  answerOf,
+  filled,
+  foundOf,
+  listOf,
+  needed,
+  notACursor,
+  searchOf,
+  withKnownNames,
+} from "./library-queries.ts";
+import type { Filters, FoundList, Lenient, List, ListQuery } from "./library-queries.ts";
 
-/** What every list takes, beside its filters. */
-export interface ListQuery {
-  /** Rows of one page, 1 to 250; 50 when left out. */
-  readonly limit?: number | undefined;
-  /** `next` of the page before. */
-  readonly cursor?: string | undefined;
-}
-
-/** What every list answers, newest first. */
-export interface List<Row> {
-  readonly rows: readonly Row[];
-  /** Where the next page begins; null when there is none. */
-  readonly next: string | null;
-}
-
-/** Whatever may be null may be left out, and so may what is named. */
-export type Lenient<Command, Named extends keyof Command = never> = {
-  readonly [Key in keyof Command as null extends Command[Key]
-    ? never
-    : Key extends Named
-      ? never
-      : Key]: Command[Key];
-} & {
-  readonly [Key in keyof Command as null extends Command[Key] ? Key : Key extends Named ? Key : never]?:
-    | Command[Key]
-    | undefined;
-};
-
-/** Filters of a list with the shape of every list. */
-export type Filters<Query> = Lenient<Omit<Query, "page" | "limit" | "offset" | "after">> & ListQuery;
+export type { Filters, Lenient, List, ListQuery };
 
 /** A service without its first parameter, the scope, which the library fills in. */
 export type Scoped<Service> = {
@@ -87,7 +77,6 @@ export type Scoped<Service> = {
 };
 
 type Replaced<Service, Calls> = Omit<Scoped<Service>, keyof Calls> & Calls;
-type CommandOf<Call extends (...args: never) => unknown> = Parameters<Call>[1];
 
 export type LibraryEvents = Replaced<Omit<EventService, "publish" | "publishMany">, EventCalls>;
 export type LibraryWebhooks = Replaced<WebhookService, WebhookCalls>;
@@ -97,10 +86,15 @@ export type LibraryEventTypes = Replaced<EventTypeService, EventTypeCalls>;
 export type LibraryApiKeys = Replaced<Omit<ApiKeyService, "authenticate">, ApiKeyCalls>;
 
 interface EventCalls {
-  list(query?: Filters<EventListQuery>): Promise<List<StoredEvent>>;
-  deliveries(query: { readonly eventId: string } & ListQuery): Promise<List<DeliveryView>>;
+  /** Without their bodies. */
+  list(query?: Filters<EventListQuery>): Promise<FoundList<EventSummary>>;
+  deliveries(
+    query: { readonly eventId: string } & Filters<DeliveryFiltersWithin>,
+  ): Promise<FoundList<ListedDelivery>>;
+  /** Who got it, and why the others did not: by webhook, newest first. */
+  matches(query: { readonly eventId: string } & ListQuery): Promise<List<EventMatch>>;
   /** To the named webhooks, or to all that now subscribe to its type. */
-  replay(command: CommandOf<EventService["replay"]>): ReturnType<EventService["replay"]>;
+  replay(command: ReplayCommand): ReturnType<EventService["replay"]>;
 }
 
 interface WebhookCalls {
@@ -108,13 +102,16 @@ interface WebhookCalls {
   circuit(command: CircuitCommand): ReturnType<WebhookService["circuit"]>;
   rotateSecret(command: RotateSecretCommand): ReturnType<WebhookService["rotateSecret"]>;
   reportIncident(command: ReportIncidentCommand): ReturnType<WebhookService["reportIncident"]>;
-  test(command: CommandOf<WebhookService["test"]>): ReturnType<WebhookService["test"]>;
+  test(command: TestWebhookCommand): ReturnType<WebhookService["test"]>;
   recover(command: RecoverCommand): ReturnType<WebhookService["recover"]>;
 }
 
 interface DeliveryCalls {
-  list(query: Filters<DeliveryListQuery>): Promise<List<DeliveryView>>;
-  retry(command: CommandOf<DeliveryService["retry"]>): ReturnType<DeliveryService["retry"]>;
+  list(query?: Filters<DeliveryListQuery>): Promise<FoundList<ListedDelivery>>;
+  listOfWebhook(
+    query: { readonly webhookId: string } & Filters<DeliveryFiltersWithin>,
+  ): Promise<FoundList<ListedDelivery>>;
+  retry(command: RetryDeliveryCommand): ReturnType<DeliveryService["retry"]>;
 }
 
 interface DeadLetterCalls {
@@ -125,9 +122,9 @@ interface DeadLetterCalls {
 interface EventTypeCalls {
   /** By tenant and name, not by age. */
   list(query?: Filters<EventTypeListQuery>): Promise<List<EventType>>;
-  get(query: Lenient<CommandOf<EventTypeService["get"]>>): ReturnType<EventTypeService["get"]>;
-  put(command: Lenient<CommandOf<EventTypeService["put"]>>): ReturnType<EventTypeService["put"]>;
-  delete(query: Lenient<CommandOf<EventTypeService["delete"]>>): ReturnType<EventTypeService["delete"]>;
+  get(query: Lenient<EventTypeName>): ReturnType<EventTypeService["get"]>;
+  put(command: Lenient<EventTypeInput>): ReturnType<EventTypeService["put"]>;
+  delete(query: Lenient<EventTypeName>): ReturnType<EventTypeService["delete"]>;
 }
 
 interface ApiKeyCalls {
@@ -137,12 +134,17 @@ interface ApiKeyCalls {
 export function libraryEvents({ events }: Services, scope: Scope): LibraryEvents {
   return withCalls<LibraryEvents>(events, scope, {
     list: (query) => {
-      const { filters, page } = listOf(query, { eventType: null, from: null, to: null, tenantId: null });
-      return events.list(scope, { ...filters, page }).then(answerOf);
+      const { filters, page } = searchOf(query, allNull(eventListFields));
+      return events.list(scope, { ...filters, page }).then(foundOf);
     },
     deliveries: (query) => {
+      const { filters, page } = searchOf(query, withinOne, ["eventId"]);
+      return events.deliveries(scope, { ...filters, page }).then(foundOf);
+    },
+    matches: ({ cursor = null, ...query }) => {
       const { filters, page } = listOf(query, {}, ["eventId"]);
-      return events.deliveries(scope, { eventId: filters.eventId, page }).then(answerOf);
+      const { limit } = page;
+      return events.matches(scope, { ...filters, page: { limit, offset: 0, after: cursor } });
     },
     replay: (command) => events.replay(scope, withKnownNames(command, { eventId: needed, ...replayFields })),
   } satisfies EventCalls);
@@ -152,7 +154,7 @@ export function libraryWebhooks({ webhooks }: Services, scope: Scope): LibraryWe
   return withCalls<LibraryWebhooks>(webhooks, scope, {
     list: async (query) => {
       const { cursor = null, ...rest } = query ?? {};
-      const { filters, page } = listOf(rest, { active: null, eventType: null, tenantId: null });
+      const { filters, page } = listOf(rest, allNull(webhookFilters));
       const { limit } = page;
       const { views, next } = await webhooks.list(scope, { ...filters, limit, offset: 0, after: cursor });
       return { rows: views, next };
@@ -171,8 +173,12 @@ export function libraryWebhooks({ webhooks }: Services, scope: Scope): LibraryWe
 export function libraryDeliveries({ deliveries }: Services, scope: Scope): LibraryDeliveries {
   return withCalls<LibraryDeliveries>(deliveries, scope, {
     list: (query) => {
-      const { filters, page } = listOf(query, { status: null, from: null, to: null }, ["webhookId"]);
-      return deliveries.list(scope, { ...filters, page }).then(answerOf);
+      const { filters, page } = searchOf(query, allNull(deliveryListFields));
+      return deliveries.list(scope, { ...filters, page }).then(foundOf);
+    },
+    listOfWebhook: (query) => {
+      const { filters, page } = searchOf(query, withinOne, ["webhookId"]);
+      return deliveries.listOfWebhook(scope, { ...filters, page }).then(foundOf);
     },
     retry: (command) =>
       deliveries.retry(
@@ -215,6 +221,15 @@ export function libraryApiKeys({ apiKeys }: Services, scope: Scope): LibraryApiK
   } satisfies ApiKeyCalls);
 }
 
+/** `tenant/name`: neither can hold a slash. */
+function eventTypeKeyOf(cursor: string): EventTypeKey {
+  const [tenantId, name, ...more] = cursor.split("/");
+  if (tenantId === undefined || name === undefined || more.length > 0) throw notACursor();
+  return { tenantId, name };
+}
+
+const withinOne = allNull(deliveryFilterFields);
+
 type AnyCall = (...rest: unknown[]) => unknown;
 
 /** The service with its scope filled in, and with these calls in place of its own. Every call rejects, none throws. */
@@ -234,104 +249,6 @@ export function withCalls<Library extends object>(service: object, scope: Scope,
       };
     },
   }) as unknown as Library;
-}
-
-/** Splits a query into its filters, all of them there, and the page. */
-function listOf<Query extends object, Defaults extends object, Required extends string = never>(
-  query: Query | undefined,
-  defaults: Defaults,
-  required: readonly Required[] = [],
-) {
-  const given = filled(
-    query ?? {},
-    { ...defaults, limit: defaultOf(pageLimitField), cursor: null },
-    required,
-  ) as Filled<Query, Defaults> & { readonly limit: number; readonly cursor: string | null };
-  const { limit, cursor, ...filters } = given;
-  const problems = judgeField(pageLimitField, { path: "limit", value: limit });
-  if (problems.length > 0) throw refused(problems);
-  return {
-    filters: filters as Filled<Omit<Query, "limit" | "cursor">, Defaults>,
-    page: pageOf(limit, cursor),
-  };
-}
-
-function pageOf(limit: number, cursor: string | null) {
-  if (cursor !== null && !/^\d{1,15}$/.test(cursor))
-    throw new PosthornError("invalid_cursor", "the cursor is not the `next` of a page");
-  return { limit, before: cursor === null ? null : Number(cursor), offset: 0 };
-}
-
-/** `tenant/name`: neither can hold a slash. */
-function eventTypeKeyOf(cursor: string): EventTypeKey {
-  const [tenantId, name, ...more] = cursor.split("/");
-  if (tenantId === undefined || name === undefined || more.length > 0)
-    throw new PosthornError("invalid_cursor", "the cursor is not the `next` of a page");
-  return { tenantId, name };
-}
-
-function answerOf<Row>({ rows, next }: Page<Row>): List<Row> {
-  return { rows, next: next === null ? null : String(next) };
-}
-
-/** What is there after the defaults were filled in. */
-type Filled<Given, Defaults> = {
-  readonly [Key in keyof Given | keyof Defaults]: Key extends keyof Defaults
-    ?
-        | Exclude<Key extends keyof Given ? Given[Key] : never, undefined>
-        | (undefined extends (Key extends keyof Given ? Given[Key] : undefined) ? Defaults[Key] : never)
-    : Key extends keyof Given
-      ? Given[Key]
-      : never;
-};
-
-const times: ReadonlySet<string> = new Set(["from", "to"]);
-
-/** A command with what was left out. A name that means nothing, and what has to be there, is refused by name. */
-function filled<Given extends object, Defaults extends object>(
-  given: Given,
-  defaults: Defaults,
-  required: readonly string[] = [],
-): Filled<Given, Defaults> {
-  const problems: FieldError[] = [];
-  const values = Object.entries(given as Readonly<Record<string, unknown>>).filter(
-    ([, value]) => value !== undefined,
-  );
-  const known = [...Object.keys(defaults), ...required];
-  for (const [field, value] of values) {
-    if (!known.includes(field)) problems.push({ field, message: unknownField(field, known) });
-    else if (times.has(field) && value !== null && !Number.isFinite(value))
-      problems.push({ field, message: "must be a time in Unix milliseconds" });
-  }
-  for (const field of required)
-    if (!values.some(([name]) => name === field)) problems.push({ field, message: "is required" });
-  if (problems.length > 0) throw refused(problems);
-  return { ...defaults, ...Object.fromEntries(values) } as Filled<Given, Defaults>;
-}
-
-const needed = { isRequired: true };
-
-/** A command as it was given. A name that means nothing, and what has to be there, is refused by name. */
-function withKnownNames<Given extends object>(
-  given: Given,
-  fields: Readonly<Record<string, { readonly isRequired: boolean }>>,
-): Given {
-  const required = Object.keys(fields).filter((name) => fields[name]?.isRequired === true);
-  const others = Object.keys(fields).filter((name) => fields[name]?.isRequired !== true);
-  filled(given, Object.fromEntries(others.map((name) => [name, null])), required);
-  return given;
-}
-
-function unknownField(field: string, known: readonly string[]): string {
-  const nearest = closestName(field, known);
-  return nearest === null
-    ? `is not a known field; there is ${known.join(", ")}`
-    : `is not a known field; did you mean ${nearest}?`;
-}
-
-function refused(problems: readonly FieldError[]): InvalidRequestError {
-  const text = problems.map(({ field, message }) => `${field} ${message}`).join("; ");
-  return new InvalidRequestError(`the call is not valid: ${text}`, problems);
 }
 
 /** Services name fields as the API does; here they have the names of the library. The error stays the same object. */

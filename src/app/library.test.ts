@@ -154,8 +154,8 @@ suite("library", () => {
       const published = [];
       for (let count = 0; count < 3; count += 1)
         published.unshift((await posthorn.publish({ eventType: "x.y", data: { count } })).id);
-      const first = await events.list({ limit: 2, eventType: "x.y" });
-      const rest = await events.list({ limit: 2, eventType: "x.y", cursor: first.next ?? "" });
+      const first = await events.list({ limit: 2, eventTypes: ["x.*"] });
+      const rest = await events.list({ limit: 2, eventTypes: ["x.*"], cursor: first.next ?? "" });
       assert.deepEqual(
         [...first.rows, ...rest.rows].map(({ id }) => id),
         published,
@@ -163,7 +163,17 @@ suite("library", () => {
       assert.equal(rest.next, null);
       const [eventId = ""] = published;
       assert.equal((await events.deliveries({ eventId })).rows.length, 1);
-      assert.equal((await deliveries.list({ webhookId, limit: 1 })).rows.length, 1);
+      const { rows: matched } = await events.matches({ eventId, limit: 1 });
+      assert.deepEqual([matched.length, matched[0]?.reason], [1, "other_type"]);
+      assert.equal((await deliveries.listOfWebhook({ webhookId, limit: 1 })).rows.length, 1);
+      const found = await deliveries.list({ webhookIds: [webhookId], eventTypes: ["x.*"], limit: 2 });
+      const others = await deliveries.list({
+        webhookIds: [webhookId],
+        eventTypes: ["x.*"],
+        cursor: found.next ?? "",
+      });
+      assert.equal(found.rows.length + others.rows.length, 3);
+      assert.deepEqual([others.next, others.isComplete, others.searchedTo], [null, true, null]);
       assert.deepEqual((await deadLetters.list()).rows, []);
       assert.equal((await deadLetters.retryBatch({ dryRun: true })).count, 0);
       assert.equal((await webhooks.recover({ id: webhookId, since: 0, dryRun: true })).count, 0);
@@ -190,7 +200,9 @@ suite("library", () => {
       const page = { limit: 10, before: null, offset: 0 };
       assert.equal(await fieldsOf(webhooks.list({ page } as never)), "page");
       assert.equal(await fieldsOf(deadLetters.list({ page } as never)), "page");
-      assert.equal(await fieldsOf(deliveries.list({} as never)), "webhookId");
+      assert.equal(await fieldsOf(deliveries.listOfWebhook({} as never)), "webhookId");
+      assert.equal(await fieldsOf(deliveries.list({ httpStatuses: ["6xx"] })), "httpStatuses[0]");
+      await assert.rejects(deliveries.list({ cursor: "nonsense" }), { code: "invalid_cursor" });
       assert.equal(await fieldsOf(webhooks.list({ limit: 1_000 })), "limit");
       assert.equal(await fieldsOf(posthorn.events.list({ from: "today" as never })), "from");
       assert.equal(await fieldsOf(posthorn.publish({ eventType: "", data: { a: 1 } })), "eventType");

@@ -12,7 +12,13 @@
 import { DuplicateEventError, PosthornError } from "../core/errors.ts";
 import { resolveValues } from "../config/resolve.ts";
 import type { Settings } from "../config/options.ts";
-import type { PublishEntry, PublishInput, PublishReceipt, Scope, TenantService } from "../engine/services.ts";
+import type {
+  PublishEntry,
+  PublishInput,
+  PublishReceipt,
+  Scope,
+  TenantService,
+} from "../services/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import {
   inLibraryWords,
@@ -47,7 +53,7 @@ export {
 export type { ErrorCode, FieldError } from "../core/errors.ts";
 export type { Settings } from "../config/options.ts";
 export type { Logger } from "../ports/telemetry.ts";
-export type * from "../engine/services.ts";
+export type * from "../services/services.ts";
 export type { Filters, Lenient, List, ListQuery, Scoped } from "./library-calls.ts";
 
 /** Settings by their names in code, checked like those of the server; the environment is not read. */
@@ -98,6 +104,7 @@ export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn>
   if (resolution.kind === "refused") throw new SettingsError(resolution.problems);
   const running = await startPosthorn(resolution.settings, {
     listens: listen,
+    sources: resolution.sources,
     ...(log !== undefined && { log }),
   });
   const scope: Scope = { tenantId: tenantId ?? null };

@@ -1,15 +1,19 @@
 import { systemClock } from "../adapters/system/clock.ts";
 import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
+import { Sessions } from "../api/dashboard/sessions.ts";
+import { loginPath } from "../api/routes/dashboard.ts";
 import { createApi, createProbes } from "../api/server.ts";
 import type { Api, ApiOptions, Readiness } from "../api/server.ts";
 import type { Settings } from "../config/options.ts";
 import { profiles } from "../core/profiles/index.ts";
 import { codeOf } from "../core/thrown.ts";
-import type { Services } from "../engine/services.ts";
+import type { Services } from "../services/services.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
+import { dashboardFiles } from "./dashboard-files.ts";
 import type { Keys } from "./keys.ts";
+import { version } from "./version.ts";
 
 /** What the HTTP server of a process answers from. */
 export interface ListenerParts {
@@ -20,6 +24,7 @@ export interface ListenerParts {
   readonly random: Random;
   readonly log: Logger;
   readonly readiness: () => Readiness;
+  readonly system: ApiOptions["system"];
   readonly metrics: PrometheusMetrics;
 }
 
@@ -29,18 +34,34 @@ export interface Listener {
   close(graceMs: number): Promise<void>;
 }
 
+export interface ApiListener extends Listener {
+  /** Logs in to the dashboard as the administrator, once and within five minutes; null without a dashboard. */
+  loginLink(): string | null;
+}
+
 /**
  * Rejects when it cannot listen: a process that promises the API and serves none would help nobody.
  *
  * Where others can take over it goes on answering for a moment when it is closed: `/readyz` says that it drains, and
  * connections that callers keep open end with an answer, not with a request on its way.
  */
-export async function openApi(parts: ListenerParts): Promise<Listener> {
-  const server = await createApi(optionsOf(parts));
-  const listener = await listen(server, parts.settings);
-  if (parts.settings.databaseUrl === null) return listener;
+export async function openApi(parts: ListenerParts): Promise<ApiListener> {
+  const { settings, keys, services, random } = parts;
+  const { secretBox, adminKey } = keys;
+  const sessions = settings.ui
+    ? new Sessions({ secretBox, apiKeys: services.apiKeys, clock: systemClock, random })
+    : null;
+  const dashboard = sessions === null ? null : { sessions, version, files: dashboardFiles() };
+  const server = await createApi({ ...optionsOf(parts), dashboard });
+  const listener = await listen(server, settings);
+  const loginLink = () => {
+    const code = sessions?.createCode(adminKey).code;
+    return code === undefined ? null : `${listener.url}${settings.basePath}/${loginPath(code)}`;
+  };
+  if (settings.databaseUrl === null) return { ...listener, loginLink };
   return {
     url: listener.url,
+    loginLink,
     close: async (graceMs) => {
       const lingerMs = Math.min(lingerMsMax, graceMs / 5);
       server.drain();
@@ -83,7 +104,7 @@ async function listen(server: Api, { host, port }: Settings): Promise<Listener> 
 }
 
 function optionsOf(parts: ListenerParts): ApiOptions {
-  const { settings, services, store, keys, random, log, readiness, metrics } = parts;
+  const { settings, services, store, keys, random, log, readiness, system, metrics } = parts;
   return {
     services,
     idempotency: store.idempotency,
@@ -100,10 +121,13 @@ function optionsOf(parts: ListenerParts): ApiOptions {
       tenantPublishesPerMinute: settings.apiTenantPublishesPerMinute,
     },
     readiness,
+    system,
     metricsText: () => metrics.text(),
     profiles,
     cursorKey: keys.cursorKey,
     dev: settings.dev,
+    version,
+    basePath: settings.basePath,
     logRequests: settings.logLevel === "debug",
   };
 }

@@ -1,7 +1,5 @@
 import { existsSync } from "node:fs";
-import { planPostgresMigrations } from "../adapters/store/postgres/open.ts";
 import { backupSqliteStore } from "../adapters/store/sqlite/backup.ts";
-import { planStoreMigrations } from "../adapters/store/sqlite/open.ts";
 import { createSystemRandom } from "../adapters/system/random.ts";
 import type { Settings } from "../config/options.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
@@ -25,12 +23,17 @@ class BackupElsewhereError extends Error {
 export async function planMigrations(
   settings: Pick<Settings, "dataDir" | "databaseUrl">,
 ): Promise<MigrationReport> {
-  const { databaseUrl: url, dataDir } = settings;
-  const plan =
-    url === null
-      ? planStoreMigrations({ dataDir: dataFolderAt(dataDir).path })
-      : await planPostgresMigrations({ url });
+  const plan = await planOf(settings);
   return { from: plan.from, steps: plan.pending.map(({ number, name }) => ({ number, name })) };
+}
+
+async function planOf({ databaseUrl: url, dataDir }: Pick<Settings, "dataDir" | "databaseUrl">) {
+  if (url === null) {
+    const { planStoreMigrations } = await import("../adapters/store/sqlite/open.ts");
+    return planStoreMigrations({ dataDir: dataFolderAt(dataDir).path });
+  }
+  const { planPostgresMigrations } = await import("../adapters/store/postgres/open.ts");
+  return planPostgresMigrations({ url });
 }
 
 /** Brings the database up to date, which starting does as well. No server may run on a data folder meanwhile. */

@@ -1,15 +1,15 @@
-import { openRabbitMqQueue } from "../adapters/queue/rabbitmq/open.ts";
+import type { RabbitMqQueueOptions } from "../adapters/queue/rabbitmq/open.ts";
 import type { RabbitMqQueue } from "../adapters/queue/rabbitmq/queue.ts";
-import { openRedisSharedState } from "../adapters/shared-state/redis/open.ts";
+import type { RedisSharedStateOptions } from "../adapters/shared-state/redis/open.ts";
 import type { RedisSharedState } from "../adapters/shared-state/redis/shared-state.ts";
 import { systemClock } from "../adapters/system/clock.ts";
-import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
 import type { Settings } from "../config/options.ts";
 import { routeWork } from "../engine/cluster/work-routing.ts";
 import type { Random } from "../ports/random.ts";
 import type { ConfigChange } from "../ports/store/config-changes.ts";
 import type { PendingLane } from "../ports/store/ownership.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import type { MetricSources } from "../adapters/telemetry/prometheus/gauges.ts";
 
 /** What processes share beside the store, where settings name it. Both may be away later; at the start they must be there. */
 export interface Companions {
@@ -18,7 +18,7 @@ export interface Companions {
   close(): Promise<void>;
 }
 
-/** Opens them side by side. When one cannot be opened the other is closed again. */
+/** Loads and opens them side by side. When one cannot be opened the other is closed again. */
 export async function openCompanions(
   settings: Pick<Settings, "queueUrl" | "queuePrefix" | "redisUrl" | "redisPrefix">,
   parts: { readonly random: Random; readonly telemetry: Telemetry },
@@ -26,8 +26,8 @@ export async function openCompanions(
   const { queueUrl, queuePrefix, redisUrl, redisPrefix } = settings;
   const common = { ...parts, clock: systemClock, connectTimeoutMs };
   const opening = [
-    queueUrl === null ? nothing : openRabbitMqQueue({ ...common, url: queueUrl, prefix: queuePrefix }),
-    redisUrl === null ? nothing : openRedisSharedState({ ...common, url: redisUrl, prefix: redisPrefix }),
+    queueUrl === null ? nothing : openQueue({ ...common, url: queueUrl, prefix: queuePrefix }),
+    redisUrl === null ? nothing : openState({ ...common, url: redisUrl, prefix: redisPrefix }),
   ] as const;
   const close = async (): Promise<void> => {
     for (const each of await Promise.allSettled(opening)) {
@@ -75,9 +75,19 @@ export function companionSources({ workQueue, sharedState }: Companions): Compan
   };
 }
 
-type CompanionSources = Pick<Parameters<PrometheusMetrics["observe"]>[0], "queue" | "sharedState">;
+type CompanionSources = Pick<MetricSources, "queue" | "sharedState">;
 
 const nothing = Promise.resolve(null);
+
+async function openQueue(options: RabbitMqQueueOptions): Promise<RabbitMqQueue> {
+  const { openRabbitMqQueue } = await import("../adapters/queue/rabbitmq/open.ts");
+  return openRabbitMqQueue(options);
+}
+
+async function openState(options: RedisSharedStateOptions): Promise<RedisSharedState> {
+  const { openRedisSharedState } = await import("../adapters/shared-state/redis/open.ts");
+  return openRedisSharedState(options);
+}
 
 /** A start that cannot succeed says so within ten seconds. */
 const connectTimeoutMs = 6_000;

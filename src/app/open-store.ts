@@ -1,5 +1,4 @@
-import { openPostgresStore, type PostgresStoreOptions } from "../adapters/store/postgres/open.ts";
-import { openSqliteStore } from "../adapters/store/sqlite/open.ts";
+import type { PostgresStoreOptions } from "../adapters/store/postgres/open.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import { createDigestKeyFile, type DigestKeyHolder } from "../adapters/keys/digest-key.ts";
 import { masterKeyId } from "../adapters/keys/secret-box.ts";
@@ -9,7 +8,10 @@ import type { DataFolder } from "./data-folder.ts";
 import type { MasterKeys } from "./keys.ts";
 import { type Companions, storeHooks } from "./open-companions.ts";
 
-export type StoreSettings = Pick<Settings, "databaseUrl" | "databaseDirectUrl" | "databaseConnections">;
+export type StoreSettings = Pick<
+  Settings,
+  "databaseUrl" | "databaseDirectUrl" | "databaseConnections" | "databasePreparedStatements"
+>;
 
 /** The store of the settings, and where the key of digests lies: beside it, for all who share it. */
 export interface OpenedStore {
@@ -17,7 +19,7 @@ export interface OpenedStore {
   readonly digestKeyHolder: DigestKeyHolder;
 }
 
-/** PostgreSQL when there is a URL, else SQLite in the data folder. */
+/** PostgreSQL when there is a URL, else SQLite in the data folder. Only the one that is used is loaded. */
 export async function openStore(
   settings: StoreSettings,
   parts: {
@@ -31,15 +33,18 @@ export async function openStore(
   const { folder, masterKeys, companions } = parts;
   const now = systemClock.now();
   if (databaseUrl === null) {
+    const { openSqliteStore } = await import("../adapters/store/sqlite/open.ts");
     const store = await openSqliteStore({ dataDir: folder.path, now, pid: process.pid });
     return { store, digestKeyHolder: createDigestKeyFile(folder.digestKeyFile) };
   }
+  const { openPostgresStore } = await import("../adapters/store/postgres/open.ts");
   const { current, previous } = masterKeys();
   const masterKeyIds = { current: masterKeyId(current), previous: previous.map(masterKeyId) };
   const direct = directUrlOf(settings);
   const store = await openPostgresStore({
     ...{ url: databaseUrl, now, masterKeyIds, connectTimeoutMs },
     ...{ connectionsMax: settings.databaseConnections, ...direct },
+    preparedStatements: settings.databasePreparedStatements,
     ...(companions === undefined ? {} : storeHooks(companions)),
   });
   companions?.sharedState?.serve(store.scope);

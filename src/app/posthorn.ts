@@ -2,9 +2,11 @@ import { systemClock } from "../adapters/system/clock.ts";
 import { createSystemRandom } from "../adapters/system/random.ts";
 import { createPrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
 import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
+import type { SystemReport } from "../api/context.ts";
 import type { Readiness } from "../api/server.ts";
-import type { Settings } from "../config/options.ts";
-import type { Services } from "../engine/services.ts";
+import type { OptionName, Settings } from "../config/options.ts";
+import type { Source } from "../config/sources.ts";
+import type { Services } from "../services/services.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
@@ -18,6 +20,8 @@ import { openStore } from "./open-store.ts";
 import { Readings } from "./readings.ts";
 import { StoreClock } from "./store-clock.ts";
 import { assembleEngine } from "./running-engine.ts";
+import { systemReport } from "./system-report.ts";
+import type { SystemParts } from "./system-report.ts";
 import type { AssembledEngine } from "./running-engine.ts";
 
 /** What tests and the library put in place of the real thing. */
@@ -27,6 +31,8 @@ export interface Overrides {
   readonly names?: NameLookup;
   /** False starts no HTTP server, whatever the roles say. */
   readonly listens?: boolean;
+  /** Where each setting came from, for whoever asks the API. */
+  readonly sources?: Readonly<Record<OptionName, Source>>;
 }
 
 export interface RunningPosthorn {
@@ -41,6 +47,8 @@ export interface RunningPosthorn {
   readonly adminKey: string;
   /** Where the admin key lies; null when it came from a setting. */
   readonly adminKeyFile: string | null;
+  /** Logs in to the dashboard as the administrator, once and within five minutes; null without a dashboard. */
+  loginLink(): string | null;
   metricsText(): Promise<string>;
   readiness(): Readiness;
   /** Finishes what runs within the grace time, then closes everything. Safe to call twice. */
@@ -85,9 +93,10 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   const readings = new Readings({ engine, store, companions, settings });
   started.defer(() => readings.stop());
   const readiness = (): Readiness => readings.readiness();
-  const listening = { settings, services, store, keys, random, log, readiness, metrics };
+  const system = reporter({ settings, store, companions }, overrides);
   const listens = overrides.listens !== false;
   const hasApi = settings.roles.includes("api");
+  const listening = { settings, services, store, keys, random, log, readiness, system, metrics };
   // First to open and last to close, so that they tell how the start and the shutdown get on.
   const probes = listens && !hasApi ? await openProbes(listening) : null;
   started.defer(async () => probes?.close(probesGraceMs));
@@ -114,10 +123,20 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     dataDir: folder.path,
     adminKey: keys.adminKey,
     adminKeyFile: keys.adminKeyFile,
+    loginLink: () => api?.loginLink() ?? null,
     metricsText: () => metrics.text(),
     readiness,
     stop: stopOnce,
   };
+}
+
+/** `GET /v1/system` of this process, which starts now. */
+function reporter(
+  parts: Pick<SystemParts, "settings" | "store" | "companions">,
+  { sources }: Pick<Overrides, "sources">,
+): () => Promise<SystemReport> {
+  const startedAt = systemClock.now();
+  return () => systemReport({ ...parts, sources: sources ?? null, startedAt });
 }
 
 function observe(

@@ -1,17 +1,15 @@
 import { createSchemaCompiler } from "../adapters/schema/ajv/schema-compiler.ts";
 import { createNameLookup } from "../adapters/system/name-lookup.ts";
-import { createHttpTransport } from "../adapters/transport/http/http-transport.ts";
 import { daysToMs } from "../config/options.ts";
 import type { Settings } from "../config/options.ts";
 import { createAddressPolicy } from "../core/egress/address-policy.ts";
-import type { AddressPolicy } from "../core/egress/address-policy.ts";
 import { Engine } from "../engine/engine.ts";
-import { hashApiKey } from "../engine/management/api-key-service.ts";
-import { createServices } from "../engine/management/create-services.ts";
-import type { ManagementLifecycle } from "../engine/management/create-services.ts";
-import { SchemaRegistry } from "../engine/management/schema-registry.ts";
-import { loadTenantDirectory } from "../engine/management/tenant-directory.ts";
-import type { Services } from "../engine/services.ts";
+import { hashApiKey } from "../services/keys/api-key-service.ts";
+import { createServices } from "../services/create-services.ts";
+import type { ServicesLifecycle } from "../services/create-services.ts";
+import { SchemaRegistry } from "../services/event-types/schema-registry.ts";
+import { loadTenantDirectory } from "../services/tenants/tenant-directory.ts";
+import type { Services } from "../services/services.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Random } from "../ports/random.ts";
@@ -20,14 +18,15 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Keys } from "./keys.ts";
 import type { Companions } from "./open-companions.ts";
+import { openTransport } from "./open-transport.ts";
 import { requestOriginOf } from "./request-origin.ts";
 import { version } from "./version.ts";
 
-/** The engine with its management, not yet started. */
+/** The engine with the services over it, not yet started. */
 export interface AssembledEngine {
   readonly engine: Engine;
   readonly services: Services;
-  readonly lifecycle: ManagementLifecycle;
+  readonly lifecycle: ServicesLifecycle;
   readonly transport: Transport;
 }
 
@@ -54,8 +53,6 @@ export interface EngineParts {
 const commitRowsMax = 2_048;
 /** Beyond what any tenant needs, and below what would make the engine's memory a surprise. */
 const webhooksPerTenantMax = 100_000;
-/** Shorter than the five seconds after which Node's own servers close idle connections. */
-const idleSocketMs = 4_000;
 
 const userAgent = `Posthorn/${version}`;
 
@@ -63,7 +60,7 @@ const userAgent = `Posthorn/${version}`;
 export async function assembleEngine(parts: EngineParts): Promise<AssembledEngine> {
   const { settings, store, companions, clock, keys, random, telemetry } = parts;
   const policy = createAddressPolicy({ allow: settings.egressAllow, allowLoopback: settings.dev });
-  const transport = parts.transport ?? openTransport(settings, { addressPolicy: policy, clock });
+  const transport = parts.transport ?? openTransport(settings, { clock, log: telemetry.log });
   const urlRules = {
     policy,
     allowHttp: settings.dev || settings.egressAllowHttp,
@@ -123,20 +120,6 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     },
   });
   return { engine, services, lifecycle, transport };
-}
-
-function openTransport(
-  settings: Settings,
-  { addressPolicy, clock }: { readonly addressPolicy: AddressPolicy; readonly clock: Clock },
-): Transport {
-  return createHttpTransport({
-    addressPolicy,
-    clock,
-    // As many again may be idle, so that a burst over many origins does not have to close one connection per request.
-    socketsMax: 2 * settings.concurrency,
-    idleSocketMs,
-    proxyUrl: settings.egressProxy ?? undefined,
-  });
 }
 
 function limitsOf(settings: Settings) {

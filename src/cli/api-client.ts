@@ -35,6 +35,11 @@ export class ApiClient {
     return url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
   }
 
+  /** Of something on the same server. */
+  addressOf(path: string): string {
+    return new URL(path.replace(/^\//, ""), this.#base).href;
+  }
+
   get(path: string, options: CallOptions = {}): Promise<Json> {
     return this.call("GET", { path, ...options });
   }
@@ -44,7 +49,7 @@ export class ApiClient {
   }
 
   async call(method: string, options: CallOptions & { readonly path: string }): Promise<Json> {
-    const url = new URL(options.path.replace(/^\//, ""), this.#base);
+    const url = new URL(this.addressOf(options.path));
     for (const [name, value] of Object.entries(options.query ?? {})) {
       for (const one of Array.isArray(value) ? value : [value]) {
         if (one !== undefined) url.searchParams.append(name, String(one));

@@ -1,11 +1,13 @@
 import type { Command } from "commander";
+import { defaultOf } from "../core/fields/field.ts";
+import { pageLimitField } from "../core/fields/page.ts";
 import { messageOf } from "../core/thrown.ts";
 import { ApiClient } from "./api-client.ts";
 import type { CallOptions, Json } from "./api-client.ts";
 import { findServer } from "./connection.ts";
 import { RefusedError, UsageError } from "./failures.ts";
 import type { Invocation } from "./invocation.ts";
-import { printFields, printTable } from "./table.ts";
+import { cellText, printFields, printTable } from "./table.ts";
 import type { Column } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { timeOf } from "./times.ts";
@@ -143,6 +145,8 @@ function pageQuery(options: OptionValues): { readonly limit?: number; readonly c
   return { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
 }
 
+const pageLimitDefault = defaultOf(pageLimitField);
+
 /** Prints a listing: a table for people, a row a line for programs. */
 export async function printList(
   call: ClientCall,
@@ -155,17 +159,29 @@ export async function printList(
   },
 ): Promise<void> {
   const { client, terminal, options } = call;
+  const { limit, ...from } = pageQuery(options);
   const rows: Json[] = [];
-  let cursor: unknown = options.text("cursor");
-  do {
+  let shown = 0;
+  let { cursor }: { cursor?: unknown } = from;
+  for (;;) {
     const page = await client.get(list.path, {
-      query: { ...list.query, ...pageQuery(options), ...(typeof cursor === "string" && { cursor }) },
+      query: {
+        ...list.query,
+        ...(limit !== undefined && { limit: options.flag("all") ? limit : limit - shown }),
+        ...(typeof cursor === "string" && { cursor }),
+      },
     });
     const data = page["data"] as readonly Json[];
+    shown += data.length;
     if (terminal.json) for (const row of data) terminal.object(row);
     else rows.push(...data);
     cursor = page["next_cursor"];
-  } while (options.flag("all") && typeof cursor === "string");
+    if (typeof cursor !== "string") break;
+    // A search that had looked at enough for one page goes on until this one is full.
+    const isCutShort = page["complete"] === false && shown < (limit ?? pageLimitDefault);
+    if (!options.flag("all") && !isCutShort) break;
+    if (isCutShort) terminal.note(`searched back to ${cellText(page["searched_to"])}, ${shown} found so far`);
+  }
   if (!terminal.json) {
     if (rows.length > 0) printTable(terminal, { columns: list.columns, rows });
     else terminal.note(list.none);

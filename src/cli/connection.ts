@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isLoopbackHost } from "../config/relations.ts";
+import { isLoopbackHost } from "../core/http/loopback-host.ts";
 import { codeOf } from "../core/thrown.ts";
 import { UsageError } from "./failures.ts";
 

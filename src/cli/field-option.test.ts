@@ -76,7 +76,8 @@ function typedProbes(
   const { kind } = field;
   const named = kind.is === "object" && kind.shorthand !== null ? kind.fields[kind.shorthand] : undefined;
   return probesOf("field", named ?? field, {}).flatMap(({ value, isAccepted, what }) => {
-    if (value === null || what.endsWith("another type")) return [];
+    const isUntyped = value === null || (Array.isArray(value) && value.length === 0);
+    if (isUntyped || what.endsWith("another type")) return [];
     const one = typeof value === "string" ? value : JSON.stringify(value);
     return [{ text: Array.isArray(value) ? value.join(",") : one, isAccepted, what }];
   });

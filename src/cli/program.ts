@@ -8,9 +8,13 @@ import { addDemoCommand } from "./commands/demo.ts";
 import { addEventCommands } from "./commands/events.ts";
 import { addListenCommand } from "./commands/listen.ts";
 import { addMaintenanceCommands } from "./commands/maintenance.ts";
+import { addOperationCommands } from "./commands/operations.ts";
 import { addPublishCommand } from "./commands/publish.ts";
 import { addRegistryCommands } from "./commands/registry.ts";
+import { addSearchCommand } from "./commands/search.ts";
+import { addSystemCommand } from "./commands/system.ts";
 import { addServeCommand } from "./commands/serve.ts";
+import { addUiCommand } from "./commands/ui.ts";
 import { addRecoverCommand, addWebhookActions } from "./commands/webhook-actions.ts";
 import { addWebhookCommands } from "./commands/webhooks.ts";
 import { CommandFailure, exitStatus } from "./failures.ts";
@@ -26,6 +30,7 @@ export function createProgram(invocation: Invocation): Command {
     .showSuggestionAfterError(true)
     .addHelpText("after", helpEnd);
   addServeCommand(program, invocation);
+  addUiCommand(program, invocation);
   addDemoCommand(program, invocation);
   addListenCommand(program, invocation);
   addCheckCommand(program, invocation);
@@ -35,8 +40,11 @@ export function createProgram(invocation: Invocation): Command {
   addWebhookCommands(webhooks, invocation);
   addWebhookActions(webhooks, invocation);
   addDeliveryCommands(program, invocation);
+  addSearchCommand(program, invocation);
+  addSystemCommand(program, invocation);
   addDeadLetterCommands(program, invocation);
   addRecoverCommand(program, invocation);
+  addOperationCommands(program, invocation);
   addRegistryCommands(program, invocation);
   addConfigCommand(program, invocation);
   addMaintenanceCommands(program, invocation);

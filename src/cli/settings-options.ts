@@ -52,8 +52,16 @@ export function resolveFor(command: Command, invocation: Invocation): Resolution
 
 /** The settings, or a usage error with every problem. */
 export function settingsFor(command: Command, invocation: Invocation): Settings {
+  return resolvedFor(command, invocation).settings;
+}
+
+/** The same, with where each setting came from. */
+export function resolvedFor(
+  command: Command,
+  invocation: Invocation,
+): Extract<Resolution, { readonly kind: "resolved" }> {
   const resolution = resolveFor(command, invocation);
-  if (resolution.kind === "resolved") return resolution.settings;
+  if (resolution.kind === "resolved") return resolution;
   throw settingsProblem(resolution.problems);
 }
 

@@ -1,6 +1,4 @@
-import { styleText } from "node:util";
-
-type Style = Parameters<typeof styleText>[0];
+import { type InspectColor, styleText } from "node:util";
 
 /** A stream as far as commands care. */
 interface Stream {
@@ -58,11 +56,11 @@ export class Terminal {
     this.#err.write(`\r\u001b[2K${line}`);
   }
 
-  outStyle(style: Style, text: string): string {
+  outStyle(style: InspectColor, text: string): string {
     return this.#paint(this.#out, style, text);
   }
 
-  errStyle(style: Style, text: string): string {
+  errStyle(style: InspectColor, text: string): string {
     return this.#paint(this.#err, style, text);
   }
 
@@ -70,7 +68,7 @@ export class Terminal {
     return this.#mayPaint(this.#err);
   }
 
-  #paint(stream: Stream, style: Style, text: string): string {
+  #paint(stream: Stream, style: InspectColor, text: string): string {
     return this.#mayPaint(stream) ? styleText(style, text, { validateStream: false }) : text;
   }
 

@@ -49,8 +49,8 @@ export type Reading<Value> =
   | { readonly kind: "problem"; readonly problem: string };
 
 /** `--max-payload-bytes` for `POSTHORN_MAX_PAYLOAD_BYTES`. */
-export function flagOf(option: Pick<Option, "env">): string {
-  return `--${fileKeyOf(option).replaceAll("_", "-")}`;
+export function flagOf(declared: Pick<Option, "env">): string {
+  return `--${fileKeyOf(declared).replaceAll("_", "-")}`;
 }
 
 /** `max_payload_bytes` for `POSTHORN_MAX_PAYLOAD_BYTES`. */
@@ -60,3 +60,8 @@ export function fileKeyOf({ env }: Pick<Option, "env">): string {
 
 /** Every environment variable of ours starts with it. */
 export const envPrefix = "POSTHORN_";
+
+/** Declares a setting; its kind says the type of its value. */
+export function option<Value>(given: Option<Value>): Option<Value> {
+  return given;
+}

@@ -1,4 +1,5 @@
 import { attemptTimeoutMsMax } from "../core/delivery-policy.ts";
+import { isLoopbackHost } from "../core/http/loopback-host.ts";
 import type { OptionName, Settings } from "./options.ts";
 
 /** Which settings contradict each other, and why. */
@@ -14,11 +15,6 @@ export interface Contradiction {
  */
 const leaseMsMinimum = 2 * (attemptTimeoutMsMax + 10_000);
 const adminKeyLengthMin = 24;
-
-/** True for the names and addresses of this machine. */
-export function isLoopbackHost(host: string): boolean {
-  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
-}
 
 /** Relations between settings that are each valid alone; the limits follow from promises of the engine. */
 export function contradictions(settings: Settings): readonly Contradiction[] {

@@ -54,6 +54,18 @@ export const publicUrl: ValueKind<string | null> = {
   },
 };
 
+/** Path below which a proxy serves this server; empty for none. */
+export const basePath: ValueKind<string> = {
+  ...text,
+  title: "path",
+  read: (raw) => {
+    const path = String(raw).replace(/\/+$/, "");
+    return path === "" || /^(\/[\w.~-]+)+$/.test(path)
+      ? { kind: "value", value: path }
+      : { kind: "problem", problem: "must be a path such as /hooks" };
+  },
+};
+
 /** A DNS name of at least two labels. */
 const dnsName = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/i;
 

@@ -16,12 +16,15 @@ export const optionalText: ValueKind<string | null> = {
   show: (value) => value ?? "",
 };
 
-/** A whole number in a range; digits only, so that `1e3` and `0x10` are noticed as the mistakes they are. */
-export function integer(range: {
+/** Both bounds are allowed. */
+export interface IntegerRange {
   readonly min: number;
   readonly max: number;
   readonly unit: string | null;
-}): ValueKind<number> {
+}
+
+/** A whole number in a range; digits only, so that `1e3` and `0x10` are noticed as the mistakes they are. */
+export function integer(range: IntegerRange): ValueKind<number> {
   const title = `integer, ${range.min} to ${range.max}`;
   return {
     title,
@@ -41,8 +44,20 @@ export function integer(range: {
 }
 
 /** A whole number that may be absent. */
-export function optionalInteger(range: Parameters<typeof integer>[0]): ValueKind<number | null> {
+export function optionalInteger(range: IntegerRange): ValueKind<number | null> {
   return { ...integer(range), show: (value) => (value === null ? "" : String(value)) };
+}
+
+/** A whole number in a range, or `auto`, which is read as null. */
+export function integerOrAuto(range: IntegerRange): ValueKind<number | null> {
+  const number = integer(range);
+  return {
+    title: `\`auto\` or ${number.title}`,
+    unit: number.unit,
+    read: (raw) =>
+      String(raw).trim().toLowerCase() === "auto" ? { kind: "value", value: null } : number.read(raw),
+    show: (value) => (value === null ? "auto" : String(value)),
+  };
 }
 
 const truthy = new Set(["true", "1", "yes", "on"]);

@@ -139,6 +139,20 @@ export function releaseProbe(state: CircuitBreakerState, lease: number): void {
 }
 
 /** The result of one request for the circuit; `ignored` ones are passed to `releaseProbe`, not recorded (C-37). */
+/** What the owner of the webhook, another process, says of its probes. */
+export function adoptProbes(
+  state: CircuitBreakerState,
+  {
+    probeResults,
+    probeSuccesses,
+    probes,
+  }: Pick<CircuitBreakerState, "probeResults" | "probeSuccesses" | "probes">,
+): void {
+  state.probeResults = probeResults;
+  state.probeSuccesses = probeSuccesses;
+  state.probes = probes;
+}
+
 export type CircuitSignal = "success" | "failure" | "ignored";
 
 /** What a verdict says about the endpoint. A status caused by the payload says nothing (C-37). `statusCode` or null. */

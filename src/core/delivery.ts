@@ -10,6 +10,10 @@ export type Priority = (typeof priorities)[number];
 export const deliveryStates = ["pending", "failed", "success", "exhausted", "skipped", "cancelled"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/** As the API shows them (design, decision 5). */
+export const deliveryStatuses = [...deliveryStates, "circuit_blocked"] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
 /** Waits for a request, or for the answer to one. */
 export const waitingStates = ["pending", "failed"] as const satisfies readonly DeliveryState[];
 export type WaitingState = (typeof waitingStates)[number];
@@ -35,7 +39,8 @@ export type CancelReason = "webhook_deleted" | "superseded";
 export type SkipReason = `webhook_${"disabled" | "suspended" | "unverified"}`;
 
 /** Why a delivery was made. A manual retry or replay is a new delivery of the same event (C-40). */
-export type DeliveryOrigin = "publish" | "retry" | "replay" | "recover" | "test";
+export const deliveryOrigins = ["publish", "retry", "replay", "recover", "test"] as const;
+export type DeliveryOrigin = (typeof deliveryOrigins)[number];
 
 /** The part of a delivery that the state machine reads and writes. */
 export interface DeliveryProgress<State extends DeliveryState = DeliveryState> {
@@ -71,6 +76,10 @@ export const gateNames = [
   "order",
 ] as const;
 export type GateName = (typeof gateNames)[number];
+
+/** What a waiting delivery waits for. */
+export const waitingReasons = ["schedule", ...gateNames, "concurrency", "capacity", "in_flight"] as const;
+export type WaitingFor = (typeof waitingReasons)[number];
 
 /** A gate that held a delivery, once for all the times it was tried in vain (WDS-150, WDS-182). Unix ms. */
 export interface DeliveryWait {

@@ -17,6 +17,7 @@ export interface EndpointHealth {
   suspendedAt: number | null;
   /** The first failure since the last accepted attempt. */
   failingSince: number | null;
+  lastFailedAt: number | null;
   /** When the endpoint said it would be gone: its last `Sunset` header (RFC 8594). */
   sunsetAt: number | null;
 }
@@ -39,6 +40,7 @@ export function createHealth(): EndpointHealth {
     persistentFailureSince: null,
     suspendedAt: null,
     failingSince: null,
+    lastFailedAt: null,
     sunsetAt: null,
   };
 }
@@ -53,9 +55,10 @@ export function healthFromJson(value: unknown): EndpointHealth | null {
   // Absent in what earlier versions stored.
   const sunsetAt = isTimeOrNull(stored.sunsetAt) ? stored.sunsetAt : null;
   const failingSince = isTimeOrNull(stored.failingSince) ? stored.failingSince : null;
+  const lastFailedAt = isTimeOrNull(stored.lastFailedAt) ? stored.lastFailedAt : null;
   return {
     ...{ consecutiveTerminal: count, lastAcceptedAt, persistentFailureSince },
-    ...{ suspendedAt, failingSince, sunsetAt },
+    ...{ suspendedAt, failingSince, lastFailedAt, sunsetAt },
   };
 }
 
@@ -89,6 +92,7 @@ export function observeHealth(
     return null;
   }
   health.failingSince ??= now;
+  health.lastFailedAt = now;
   if (verdict.outcome === "terminal") health.consecutiveTerminal += 1;
   if (persistsTooLong(health, observation, rules)) return persistentFailure;
   const disabling = exhausted === null ? null : observeExhausted(health, { ...exhausted, now }, rules);
@@ -129,6 +133,11 @@ export function suspensionElapsed(
   rules: DisableRules,
 ): boolean {
   return suspension.now - suspension.suspendedAt >= rules.suspendedToDisabledMs;
+}
+
+/** The endpoint said when it will be gone; null when its date cannot be read. */
+export function noteSunset(health: EndpointHealth, at: number | null): void {
+  health.sunsetAt = at;
 }
 
 /** Re-enabled by owner or operator: old failures are forgiven. */

@@ -64,6 +64,11 @@ export function spend(bucket: RateBucket, now: number): void {
   bucket.fullAt = Math.min(bucket.fullAt, fullAtMax(bucket, now));
 }
 
+/** Takes over how far the bucket is used up from whoever knows: when it will be full again. */
+export function fillAt(bucket: RateBucket, fullAt: number): void {
+  bucket.fullAt = fullAt;
+}
+
 /** Gives back a token for a request that was never sent. */
 export function giveBack(bucket: RateBucket): void {
   bucket.fullAt -= bucket.intervalMs;

@@ -15,7 +15,8 @@ export type OrderingGuarantee = (typeof orderingGuarantees)[number];
  * its receiver has shown that it wants the events (C-32). All three stop sending; events published meanwhile are
  * recorded as `skipped` deliveries and can be recovered (C-46).
  */
-export type WebhookStatus = "active" | "suspended" | "disabled" | "unverified";
+export const webhookStatuses = ["active", "suspended", "disabled", "unverified"] as const;
+export type WebhookStatus = (typeof webhookStatuses)[number];
 
 /** How a receiver shows that it wants the events: echo challenge, CloudEvents handshake, DNS record (C-32). */
 export const verificationMethods = ["none", "challenge", "cloudevents", "dns"] as const;

@@ -8,7 +8,7 @@ import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { Endpoint } from "./endpoint/endpoint.ts";
 import { circuitOrder } from "./cluster/endpoint-orders.ts";
-import type { Ownership } from "./cluster/ownership.ts";
+import type { Ownership } from "./endpoint/ownership.ts";
 
 export interface EndpointChangesOptions {
   readonly telemetry: Pick<Telemetry, "log">;

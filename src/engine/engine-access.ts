@@ -1,14 +1,15 @@
-import type { CircuitBreakerState, CircuitTransition } from "../core/circuit-breaker.ts";
-import type { DeliveryPolicy } from "../core/delivery-policy.ts";
-import type { PauseReason } from "../core/endpoint-health.ts";
+import type { CircuitTransition } from "../core/circuit-breaker.ts";
+import type { RateLimitConfig } from "../core/profile.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { NewDelivery, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
-import type { DeliveryView } from "./services.ts";
+import type { DeliveryView } from "./endpoint/explain.ts";
+import type { LiveWebhook } from "./endpoint/live-webhook.ts";
+import type { SystemEvent } from "./publish/publish-call.ts";
 
 /**
- * What management may ask of the running engine. Management changes configuration; the engine owns what moves:
+ * What services may ask of the running engine. Services change configuration; the engine owns what moves:
  * lanes, circuits, in-flight requests and the grouped commits.
  */
 export interface EngineAccess {
@@ -16,7 +17,7 @@ export interface EngineAccess {
   webhook(id: string): LiveWebhook | undefined;
   webhooks(): Iterable<LiveWebhook>;
   /** After the store has it: takes a new or changed webhook with its keys into service, at once. */
-  applyWebhook(change: { readonly webhook: Webhook; readonly secrets: readonly StoredSecret[] }): void;
+  applyWebhook(change: WebhookChange): void;
   removeWebhook(id: string): void;
   /** After that: cancels what waits of it, as far as one step goes; upkeep does the rest. */
   cancelWaiting(webhookId: string): Promise<void>;
@@ -25,10 +26,7 @@ export interface EngineAccess {
   /** After `saveTenantKeys`: webhooks of the tenant sign with these from the next attempt on. */
   applyTenantKeys(change: { readonly tenantId: string; readonly keys: readonly StoredSecret[] }): void;
   /** After `saveTenant`. */
-  applyTenantLimit(change: {
-    readonly tenantId: string;
-    readonly rateLimit: { readonly requestsPerMinute: number; readonly burst: number } | null;
-  }): void;
+  applyTenantLimit(change: TenantLimitChange): void;
 
   /** A `posthorn.*` event of the system itself, to its subscribers or to the one webhook named. */
   publishSystemEvent(
@@ -48,24 +46,12 @@ export interface EngineAccess {
   nextId(): string;
 }
 
-export interface LiveWebhook {
+export interface WebhookChange {
   readonly webhook: Webhook;
-  readonly policy: DeliveryPolicy;
   readonly secrets: readonly StoredSecret[];
-  readonly circuit: CircuitBreakerState;
-  readonly pausedUntil: number | null;
-  readonly pauseReason: PauseReason | null;
-  readonly lastSuccessAt: number | null;
-  readonly inFlight: number;
-  /** What its owner said, where that is another process (cluster/endpoint-reports.ts). */
-  readonly report: { readonly inFlight: number } | null;
 }
 
-export interface SystemEvent {
+export interface TenantLimitChange {
   readonly tenantId: string;
-  /** Starts with `posthorn.`; only webhooks that name it (or `posthorn.*`) receive it. */
-  readonly eventType: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  /** Deliver to this webhook alone, whatever it subscribed to. */
-  readonly onlyWebhookId: string | null;
+  readonly rateLimit: RateLimitConfig | null;
 }

@@ -11,18 +11,19 @@ import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { Attempts } from "./attempt/attempts.ts";
 import { Directory } from "./endpoint/directory.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
-import type { EngineAccess, LiveWebhook, SystemEvent } from "./engine-access.ts";
+import type { EngineAccess, TenantLimitChange, WebhookChange } from "./engine-access.ts";
+import type { LiveWebhook } from "./endpoint/live-webhook.ts";
+import type { SystemEvent } from "./publish/publish-call.ts";
 import { placeOf } from "./endpoint/lane.ts";
 import { EndpointChanges } from "./endpoint-changes.ts";
 import { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
-import { explain } from "./endpoint/explain.ts";
+import { type DeliveryView, explain } from "./endpoint/explain.ts";
 import { Flights } from "./attempt/flights.ts";
 import { createOwnership } from "./cluster/create-ownership.ts";
-import type { Ownership } from "./cluster/ownership.ts";
+import type { Ownership } from "./endpoint/ownership.ts";
 import { Publisher } from "./publish/publish.ts";
 import { BacklogReader, loadWebhooks } from "./dispatch/recovery.ts";
-import type { DeliveryView } from "./services.ts";
 import { Settler } from "./attempt/settle.ts";
 import { Shortages } from "./attempt/shortages.ts";
 import { createSharedParts, type SharedParts, stopSharedParts } from "./cluster/shared-parts.ts";
@@ -265,7 +266,7 @@ export class Engine implements EngineAccess {
     this.#shortages.stop();
   }
 
-  // ---- what management asks (engine-access.ts) ----------------------------------------------------------------
+  // ---- what services ask (engine-access.ts) -------------------------------------------------------------------
 
   webhook(id: string): LiveWebhook | undefined {
     return this.#directory.get(id);
@@ -275,7 +276,7 @@ export class Engine implements EngineAccess {
     return this.#directory.all();
   }
 
-  applyWebhook(change: Parameters<EngineAccess["applyWebhook"]>[0]): void {
+  applyWebhook(change: WebhookChange): void {
     this.#changes.made(change);
   }
 
@@ -291,7 +292,7 @@ export class Engine implements EngineAccess {
     this.#directory.applyTenantKeys(change);
   }
 
-  applyTenantLimit(change: Parameters<EngineAccess["applyTenantLimit"]>[0]): void {
+  applyTenantLimit(change: TenantLimitChange): void {
     this.#directory.applyTenantLimit(change);
     this.#dispatcher.considerTenantQueue(this.#directory.tenantQueue(change.tenantId));
   }

@@ -7,7 +7,7 @@ import type { Directory } from "./endpoint/directory.ts";
 import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
-import type { Ownership } from "./cluster/ownership.ts";
+import type { Ownership } from "./endpoint/ownership.ts";
 
 export interface RetentionOptions {
   /** Bodies are removed after this (TS16-119): 30 days. */
@@ -79,7 +79,7 @@ export class Upkeep {
     const { payloadMs, historyMs } = this.#options.retention;
     // First, so that no body is removed from an event that goes as a whole.
     await this.#repeat("history", (limit) =>
-      store.forgetHistory({ createdBefore: clock.now() - historyMs, limit }),
+      store.forgetHistory({ createdBefore: clock.now() - historyMs, now: clock.now(), limit }),
     );
     await this.#repeat("payloads", (limit) =>
       store.forgetPayloads({ createdBefore: clock.now() - payloadMs, limit }),

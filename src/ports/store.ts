@@ -41,6 +41,8 @@ export interface Store {
    * not throw.
    */
   watchRestarts?(listener: () => void): () => void;
+  /** What an operator wants to know of it. Rejects with StoreUnavailableError. */
+  facts(): Promise<StoreFacts>;
   /** The store's clock, Unix milliseconds. Absent where it is that of this machine. */
   time?(): Promise<number>;
   /**
@@ -50,6 +52,14 @@ export interface Store {
   ping(): Promise<void>;
   /** Waits for running writes. Safe to call twice. */
   close(): Promise<void>;
+}
+
+/** How far its schema is, and how much it holds. */
+export interface StoreFacts {
+  /** Number of the newest migration. */
+  readonly schemaVersion: number;
+  /** What its data and indexes take on disk, without logs of changes. */
+  readonly sizeBytes: number;
 }
 
 /**

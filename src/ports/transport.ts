@@ -12,7 +12,8 @@ import type { AttemptObservation } from "../core/outcome.ts";
  *   alike, and judges the address of the socket before a byte of the request is sent;
  * - always verifies the certificate;
  * - a request that this machine could not make, for want of a descriptor, a port or memory, says so by its `shortage`;
- * - connections differ by origin, client certificate and whether HTTP/2 was asked for, and are never mixed.
+ * - connections differ by origin, client certificate and whether HTTP/2 was asked for, and are never mixed;
+ * - when what sends it dies, a request that may have been on its way ends as a failure with `requestSent`.
  */
 export interface Transport {
   send(request: OutboundRequest): Promise<TransportResult>;
@@ -72,8 +73,8 @@ export interface TransportResult {
   readonly shortage?: Shortage;
 }
 
-/** What a machine may lack for a connection. */
-export type Shortage = "descriptors" | "ports" | "buffers";
+/** What a machine may lack for a request. */
+export type Shortage = "descriptors" | "ports" | "buffers" | "threads";
 
 /** What each shortage means to whoever runs the machine. */
 export const shortageTexts: Readonly<Record<Shortage, string>> = {
@@ -82,6 +83,8 @@ export const shortageTexts: Readonly<Record<Shortage, string>> = {
   ports:
     "no local port is left for connections to a receiver; widen net.ipv4.ip_local_port_range, or lower POSTHORN_CONCURRENCY",
   buffers: "the system has no memory left for sockets",
+  threads:
+    "a thread that sends could not be started, for want of memory or of its program; POSTHORN_SENDER_THREADS=0 sends without",
 };
 
 /**

@@ -1,6 +1,6 @@
 import { createBucket, tryTake, type RateBucket } from "../core/rate-limit.ts";
-import type { ReceivedMessage } from "./message.ts";
-import { pathOf } from "./message-url.ts";
+import type { ReceivedMessage } from "./message/message.ts";
+import { pathOf } from "./message/message-url.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
 /** What a message must be before anybody looks at its signature. */

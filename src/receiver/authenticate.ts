@@ -1,7 +1,7 @@
-import type { MessageVerifier, ReceivedMessage, Verification } from "./message.ts";
+import type { MessageVerifier, ReceivedMessage, Verification } from "./message/message.ts";
 import { ReceiverError } from "./receiver-error.ts";
 import { rejectionIncident, type SecurityIncident } from "./security-incident.ts";
-import type { AcceptedVerification } from "./verified-message.ts";
+import type { AcceptedVerification } from "./message/verified-message.ts";
 
 interface AuthenticationRules {
   readonly verifier: MessageVerifier;

@@ -70,5 +70,11 @@ export function outcomeOf(entry: DeduplicationEntry, fingerprint: string): Claim
  * with the same error when it rejects.
  */
 export type InTransaction<Transaction> = <Result>(
-  work: (scope: { readonly transaction: Transaction; readonly store: DeduplicationStore }) => Promise<Result>,
+  work: TransactionWork<Transaction, Result>,
 ) => Promise<Result>;
+
+/** What is done in a transaction, with a store that works inside it. */
+export type TransactionWork<Transaction, Result> = (scope: {
+  readonly transaction: Transaction;
+  readonly store: DeduplicationStore;
+}) => Promise<Result>;

@@ -1,4 +1,9 @@
-import type { ClaimOutcome, DeduplicationStore, InTransaction } from "./deduplication-store.ts";
+import type {
+  ClaimOutcome,
+  DeduplicationStore,
+  InTransaction,
+  TransactionWork,
+} from "./deduplication-store.ts";
 import { deserializeStored, isFinal, serializeStored, type StoredAnswer } from "./handler-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 
@@ -175,7 +180,7 @@ class RolledBack extends Error {
 
 async function withRollback<Transaction>(
   inTransaction: InTransaction<Transaction>,
-  work: Parameters<InTransaction<Transaction>>[0],
+  work: TransactionWork<Transaction, unknown>,
 ): Promise<DeduplicatedAnswer> {
   try {
     return (await inTransaction(work)) as DeduplicatedAnswer;

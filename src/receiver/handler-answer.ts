@@ -1,6 +1,6 @@
 import { type AnswerStyle, type ReceiverAnswer, retryAfterValue, seal } from "./receiver-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
-import type { VerifiedMessage } from "./verified-message.ts";
+import type { VerifiedMessage } from "./message/verified-message.ts";
 
 /** What a handler may answer. Nothing at all means "processed" (204). */
 export interface HandlerAnswer {

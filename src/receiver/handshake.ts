@@ -1,4 +1,4 @@
-import type { ReceivedMessage } from "./message.ts";
+import type { ReceivedMessage } from "./message/message.ts";
 import type { ReceiverAnswer } from "./receiver-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 

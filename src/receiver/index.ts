@@ -3,8 +3,8 @@
  * the inbox are entries of their own, so that nobody loads what is not used.
  */
 export type { OverloadRules, RateLimit } from "./admission.ts";
-export type { ReceiverCrypto } from "./crypto.ts";
-export { createWebCrypto } from "./crypto-web.ts";
+export type { ReceiverCrypto } from "./crypto/crypto.ts";
+export { createWebCrypto } from "./crypto/crypto-web.ts";
 export type {
   ClaimOutcome,
   DeduplicationClaim,
@@ -15,14 +15,14 @@ export type {
 export type { HandlerAnswer, HandlerStatus, MessageHandler } from "./handler-answer.ts";
 export { grantByCallback } from "./handshake.ts";
 export type { CallbackGrant, HandshakeDecision, HandshakeOptions, HandshakeRequest } from "./handshake.ts";
-export type { KeySource } from "./message-key.ts";
+export type { KeySource } from "./message/message-key.ts";
 export type {
   MessageHeaders,
   MessageVerifier,
   ReceivedMessage,
   RejectionCause,
   Verification,
-} from "./message.ts";
+} from "./message/message.ts";
 export { buildWebhookPath, parseWebhookPath, WebhookPathError } from "./path.ts";
 export type {
   ParsedWebhookPath,
@@ -48,7 +48,7 @@ export type {
   TwilioOptions,
   ZoomOptions,
 } from "./providers/index.ts";
-export { receivedHeaders } from "./received-headers.ts";
+export { receivedHeaders } from "./message/received-headers.ts";
 export type { ReceiverAnswer, StatusOverrides } from "./receiver-answer.ts";
 export { ReceiverError, receiverErrors } from "./receiver-error.ts";
 export type { ReceiverErrorCode } from "./receiver-error.ts";
@@ -65,5 +65,5 @@ export type { StandardWebhooksOptions } from "./schemes/standard-webhooks.ts";
 export type { XWebhookOptions } from "./schemes/x-webhook.ts";
 export { reportIncident } from "./security-incident.ts";
 export type { IncidentReport, SecurityIncident } from "./security-incident.ts";
-export type { VerifiedMessage } from "./verified-message.ts";
+export type { VerifiedMessage } from "./message/verified-message.ts";
 export { bearer, httpSignatures, providers, standardWebhooks, xWebhook } from "./verifiers.ts";

@@ -5,7 +5,7 @@
  * it is read this way: with a version, what stands between party and version is the namespace; without one, there is no
  * namespace, unless the word `callback` ends it. Give a version, or declare namespaces, where that is not enough.
  */
-import { pathOf } from "./message-url.ts";
+import { pathOf } from "./message/message-url.ts";
 
 /** The parts of an address. What is left out is null or empty. */
 export interface WebhookPath {

@@ -3,12 +3,12 @@ import type { DeduplicationStore, InTransaction } from "./deduplication-store.ts
 import type { MessageHandler } from "./handler-answer.ts";
 import type { HandshakeOptions } from "./handshake.ts";
 import type { Inbox } from "./inbox/inbox.ts";
-import type { KeySource } from "./message-key.ts";
-import type { MessageVerifier, ReceivedMessage } from "./message.ts";
+import type { KeySource } from "./message/message-key.ts";
+import type { MessageVerifier, ReceivedMessage } from "./message/message.ts";
 import type { StatusOverrides } from "./receiver-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 import type { SecurityIncident } from "./security-incident.ts";
-import type { VerifiedMessage } from "./verified-message.ts";
+import type { VerifiedMessage } from "./message/verified-message.ts";
 
 /** One endpoint. Only `verifier`, `deduplication`, and `handler` or `inbox` have to be given. */
 export interface ReceiverOptions<Transaction = undefined> {

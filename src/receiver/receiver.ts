@@ -4,9 +4,9 @@ import { echoChallenge } from "./challenge.ts";
 import { createDeduplication, type DeduplicatedAnswer, type Deduplication } from "./deduplication.ts";
 import { storedToAnswer, type StoredAnswer } from "./handler-answer.ts";
 import { answerHandshake } from "./handshake.ts";
-import { endpointOf, identitiesOf, readKey, sha256Hex, storeKey } from "./message-key.ts";
-import type { ReceivedMessage } from "./message.ts";
-import { hasTokenInQuery } from "./message-url.ts";
+import { endpointOf, identitiesOf, readKey, sha256Hex, storeKey } from "./message/message-key.ts";
+import type { ReceivedMessage } from "./message/message.ts";
+import { hasTokenInQuery } from "./message/message-url.ts";
 import { problemAnswer, type AnswerStyle, type ReceiverAnswer } from "./receiver-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
 import { resolveOptions, type ReceiverOptions, type ResolvedOptions } from "./receiver-options.ts";
@@ -14,7 +14,7 @@ import { runHandler } from "./run-handler.ts";
 import { idempotencyProblems } from "../core/http/idempotency-key.ts";
 import { authenticate } from "./authenticate.ts";
 import type { SecurityIncident } from "./security-incident.ts";
-import { verifiedMessage, type MessageFacts } from "./verified-message.ts";
+import { verifiedMessage, type MessageFacts } from "./message/verified-message.ts";
 
 /** One endpoint that takes messages. */
 export interface Receiver {

@@ -1,6 +1,6 @@
 import { readHandlerAnswer, type MessageHandler, type StoredAnswer } from "./handler-answer.ts";
 import { ReceiverError } from "./receiver-error.ts";
-import type { VerifiedMessage } from "./verified-message.ts";
+import type { VerifiedMessage } from "./message/verified-message.ts";
 
 /**
  * Runs the handler and checks what it answers. Throws only ReceiverError: the one of the handler, or `handler_failed`

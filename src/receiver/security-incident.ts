@@ -1,5 +1,5 @@
 import { messageOf } from "../core/thrown.ts";
-import type { RejectionCause, Verification } from "./message.ts";
+import type { RejectionCause, Verification } from "./message/message.ts";
 
 /**
  * Something that an honest sender does not do (TS16-80, TS16-83): a message that is not authentic, one outside the

@@ -2,9 +2,9 @@
  * Makes verifiers on the cryptography of this platform. A second argument chooses another one: `createWebCrypto` where
  * `node:crypto` is only imitated, for example.
  */
-import type { ReceiverCrypto } from "./crypto.ts";
-import { defaultCrypto } from "./default-crypto.ts";
-import type { MessageVerifier } from "./message.ts";
+import type { ReceiverCrypto } from "./crypto/crypto.ts";
+import { defaultCrypto } from "./crypto/default-crypto.ts";
+import type { MessageVerifier } from "./message/message.ts";
 import { bindProviders } from "./providers/index.ts";
 import type { Providers } from "./providers/index.ts";
 import { type BearerOptions, prepareBearerVerifier } from "./schemes/bearer.ts";

@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import type { ApiOptions } from "../../src/api/server.ts";
 import { PosthornError } from "../../src/core/errors.ts";
 import { publishError } from "../../src/engine/publish/publish-answers.ts";
-import type { EventService } from "../../src/engine/services.ts";
+import type { EventService } from "../../src/services/services.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import { assertProblem, createClient, textOf } from "../scenarios/api/client.ts";
 import type { Client } from "../scenarios/api/client.ts";

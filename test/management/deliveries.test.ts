@@ -1,12 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PosthornError } from "../../src/core/errors.ts";
-import type { DeliveryStatus, RetryBatchCommand } from "../../src/engine/services.ts";
+import type {
+  DeliveryFilters,
+  DeliveryPage,
+  DeliveryStatus,
+  RetryBatchCommand,
+  WebhookInput,
+} from "../../src/services/services.ts";
+import type { SearchedPlace } from "../../src/services/searched-place.ts";
 import { admin, openWorld, type World } from "./world.ts";
 
 const code = (expected: string) => (error: unknown) =>
   error instanceof PosthornError && error.code === expected;
 const page = { limit: 50, before: null, offset: 0 };
+const searchPage = { limit: 50, after: null, offset: 0 };
 const everyDeadLetter = {
   tenantId: null,
   webhookIds: null,
@@ -32,7 +40,12 @@ async function withStatus(
   query: { readonly webhookId: string; readonly status: DeliveryStatus; readonly count: number },
 ) {
   return world.until(async () => {
-    const { rows } = await world.services.deliveries.list(admin, { ...query, from: null, to: null, page });
+    const { webhookId, status } = query;
+    const { rows } = await world.services.deliveries.listOfWebhook(admin, {
+      webhookId,
+      statuses: [status],
+      page: searchPage,
+    });
     return rows.length >= query.count && rows;
   });
 }
@@ -92,12 +105,10 @@ test("a retry names a delivery of this webhook and tenant, or nothing happens", 
     code("invalid_request"),
   );
   await assert.rejects(
-    deliveries.list(admin, {
+    deliveries.listOfWebhook(admin, {
       webhookId: webhook.id,
-      status: "lost" as DeliveryStatus,
-      from: null,
-      to: null,
-      page,
+      statuses: ["lost" as DeliveryStatus],
+      page: searchPage,
     }),
     code("invalid_request"),
   );
@@ -112,11 +123,11 @@ test("TS16-120 listings by status page without gaps, also where the status is de
   for (let count = 0; count < 7; count += 1) await world.publish();
   for (const status of ["circuit_blocked", "pending"] as const) {
     const seen: string[] = [];
-    for (let before: number | null = null, rounds = 0; rounds < 10; rounds += 1) {
-      const query = { webhookId, status, from: null, to: null, page: { limit: 3, before, offset: 0 } };
-      const { rows, next } = await world.services.deliveries.list(admin, query);
+    for (let after: SearchedPlace | null = null, rounds = 0; rounds < 10; rounds += 1) {
+      const query = { webhookId, statuses: [status], page: { limit: 3, after, offset: 0 } };
+      const { rows, next } = await world.services.deliveries.listOfWebhook(admin, query);
       seen.push(...rows.map((view) => view.delivery.id));
-      before = next;
+      after = next;
       if (next === null) break;
     }
     assert.equal(new Set(seen).size, status === "pending" ? 0 : 7);
@@ -124,12 +135,86 @@ test("TS16-120 listings by status page without gaps, also where the status is de
   }
   const offset = {
     webhookId,
-    status: "circuit_blocked" as const,
-    from: null,
-    to: null,
-    page: { limit: 3, before: null, offset: 5 },
+    statuses: ["circuit_blocked"] as const,
+    page: { limit: 3, after: null, offset: 5 },
   };
-  assert.equal((await world.services.deliveries.list(admin, offset)).rows.length, 2);
+  assert.equal((await world.services.deliveries.listOfWebhook(admin, offset)).rows.length, 2);
+});
+
+test("over all webhooks, what is stored and what only the engine knows are asked for together", async (t) => {
+  const world = await openWorld(t);
+  world.statuses.set("/dead", 422);
+  const dead = (await world.createWebhook({ url: "https://example.com/dead" })).webhook.id;
+  const blocked = (await world.createWebhook({ url: "https://example.com/blocked" })).webhook.id;
+  await world.services.webhooks.circuit(admin, { id: blocked, action: "force_open", durationSeconds: 60 });
+  for (let count = 0; count < 3; count += 1) await world.publish();
+  await withStatus(world, { webhookId: dead, status: "exhausted", count: 3 });
+  const { deliveries } = world.services;
+  const found = async (query: DeliveryFilters): Promise<readonly string[]> => {
+    const ids: string[] = [];
+    for (let after: SearchedPlace | null = null; ; ) {
+      const { rows, next }: DeliveryPage = await deliveries.list(admin, {
+        ...query,
+        page: { limit: 2, after, offset: 0 },
+      });
+      for (const { delivery, webhook } of rows) {
+        assert.equal(webhook?.id, delivery.webhookId);
+        ids.push(delivery.webhookId);
+      }
+      if (next === null) return ids;
+      after = next;
+    }
+  };
+  const three = (id: string) => Array.from({ length: 3 }, () => id);
+  assert.deepEqual(await found({ statuses: ["circuit_blocked"] }), three(blocked));
+  assert.deepEqual(await found({ waitingFor: ["circuit_open"], order: "next_attempt" }), three(blocked));
+  assert.deepEqual(await found({ waitingFor: ["schedule", "order"] }), []);
+  assert.deepEqual(await found({ statuses: ["pending", "failed"] }), []);
+  assert.deepEqual(await found({ httpStatuses: ["4xx"], statuses: ["exhausted"] }), three(dead));
+  assert.equal((await found({ statuses: ["circuit_blocked", "exhausted"] })).length, 6);
+  assert.equal((await found({ statuses: ["circuit_blocked", "exhausted"], webhookIds: [dead] })).length, 3);
+  const skipped = await deliveries.list(admin, { page: { limit: 3, after: null, offset: 4 } });
+  assert.deepEqual([skipped.rows.length, skipped.next], [2, null]);
+});
+
+test("an event tells of each webhook of its tenant whether it was sent, or the first reason why not", async (t) => {
+  const world = await openWorld(t);
+  const { webhooks, events, tenants } = world.services;
+  const made = async (input: WebhookInput) => (await world.createWebhook(input)).webhook.id;
+  const sent = await made({ events: ["order.*"] });
+  const other = await made({ events: ["user.*"] });
+  const disabled = await made({ events: ["order.*"] });
+  await webhooks.disable(admin, disabled);
+  const changed = await made({ events: ["user.*"] });
+  await tenants.put(admin, { id: "acme", input: {} });
+  await webhooks.create({ tenantId: "acme" }, { url: "https://example.com/", events: ["order.*"] });
+  const eventId = await world.publish({ eventType: "order.created" });
+  await webhooks.update(admin, { id: changed, input: { events: ["order.*"] } });
+  world.skipTime(1_000);
+  const later = await made({ events: ["*"] });
+  const { rows, next } = await events.matches(admin, {
+    eventId,
+    page: { limit: 50, offset: 0, after: null },
+  });
+  assert.equal(next, null);
+  assert.deepEqual(
+    rows.map(({ webhook, reason, delivery }) => [webhook.id, reason, delivery !== null]),
+    [
+      [later, "made_later", false],
+      [changed, "changed_later", false],
+      [disabled, "inactive", true],
+      [other, "other_type", false],
+      [sent, null, true],
+    ],
+  );
+  const first = await events.matches(admin, { eventId, page: { limit: 3, offset: 0, after: null } });
+  const rest = await events.matches(admin, { eventId, page: { limit: 3, offset: 0, after: first.next } });
+  assert.deepEqual(
+    [...first.rows, ...rest.rows].map(({ webhook }) => webhook.id),
+    rows.map(({ webhook }) => webhook.id),
+  );
+  const page = { limit: 3, offset: 0, after: null };
+  await assert.rejects(events.matches({ tenantId: "acme" }, { eventId, page }), code("not_found"));
 });
 
 test("WDS-226 WDS-112 a batch retry delivers what it selects, at its rate, and nothing twice", async (t) => {
@@ -301,7 +386,7 @@ test("TS16-118 a replay goes to those who subscribe now, or to those named", asy
     "/second",
     "/third",
   ]);
-  const listed = await events.deliveries(admin, { eventId, page });
+  const listed = await events.deliveries(admin, { eventId, page: searchPage });
   assert.equal(listed.rows.length, 4);
   await assert.rejects(events.replay({ tenantId: "acme" }, { eventId, webhookIds: null }), code("not_found"));
   await assert.rejects(
@@ -313,8 +398,12 @@ test("TS16-118 a replay goes to those who subscribe now, or to those named", asy
   await assert.rejects(events.replay(admin, { eventId, webhookIds: [] }), code("invalid_request"));
   await assert.rejects(events.get({ tenantId: "acme" }, eventId), code("not_found"));
   assert.equal(
-    (await events.list(admin, { eventType: "order.created", from: null, to: null, tenantId: null, page }))
-      .rows.length,
+    (
+      await events.list(admin, {
+        eventTypes: ["order.*"],
+        page: searchPage,
+      })
+    ).rows.length,
     1,
   );
 });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { PosthornError } from "../../src/core/errors.ts";
-import type { WebhookInput } from "../../src/engine/services.ts";
+import type { WebhookInput } from "../../src/services/services.ts";
 import { expiredPair, otherHostPair, validPair } from "../peers/certificates.ts";
 import { admin, openWorld, type World } from "./world.ts";
 

@@ -13,7 +13,7 @@ import {
   symmetricSecretText,
 } from "../../src/core/signing/signing-key.ts";
 import { prepareVerifier } from "../../src/core/signing/standard-webhooks.ts";
-import type { RotateSecretCommand } from "../../src/engine/services.ts";
+import type { RotateSecretCommand } from "../../src/services/services.ts";
 import type { OutboundRequest } from "../../src/ports/transport.ts";
 import { admin, openWorld, type World } from "./world.ts";
 
@@ -349,12 +349,9 @@ test("TS16-78 canary: a secret appears in no view, error, log line, and not on t
   await note(webhooks.rotateSecret(admin, rotation(id, { secret: canary })));
   await note(world.services.events.get(admin, eventId));
   await note(
-    deliveries.list(admin, {
+    deliveries.listOfWebhook(admin, {
       webhookId: id,
-      status: null,
-      from: null,
-      to: null,
-      page: { limit: 10, before: null, offset: 0 },
+      page: { limit: 10, after: null, offset: 0 },
     }),
   );
   const text = JSON.stringify(seen) + world.log.join("\n");

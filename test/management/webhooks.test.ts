@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type FieldError, PosthornError } from "../../src/core/errors.ts";
-import type { WebhookInput } from "../../src/engine/services.ts";
+import type { WebhookInput } from "../../src/services/services.ts";
 import { admin, openWorld, type World } from "./world.ts";
 
 async function problemsOf(work: Promise<unknown>): Promise<readonly FieldError[]> {
@@ -18,12 +18,10 @@ const code = (expected: string) => (error: unknown) =>
 
 async function attempted(world: World, webhookId: string, count = 1) {
   return world.until(async () => {
-    const page = await world.services.deliveries.list(admin, {
+    const page = await world.services.deliveries.listOfWebhook(admin, {
       webhookId,
-      status: "success",
-      from: null,
-      to: null,
-      page: { limit: 50, before: null, offset: 0 },
+      statuses: ["success"],
+      page: { limit: 50, after: null, offset: 0 },
     });
     return page.rows.length >= count && page.rows;
   });
@@ -247,12 +245,9 @@ test("other tenants' webhooks do not exist", async (t) => {
         dryRun: true,
       }),
     () =>
-      deliveries.list(other, {
+      deliveries.listOfWebhook(other, {
         webhookId: id,
-        status: null,
-        from: null,
-        to: null,
-        page: { limit: 1, before: null, offset: 0 },
+        page: { limit: 1, after: null, offset: 0 },
       }),
   ]) {
     await assert.rejects(work(), absent);
@@ -290,6 +285,61 @@ test("listings filter and page, newest first", async (t) => {
   assert.deepEqual(await ids({ after: page.next }), [made[2]]);
   assert.equal((await webhooks.list(admin, { ...listQuery, after: page.next })).next, null);
   assert.deepEqual(await ids({ offset: 1, limit: 1 }), [made[1]]);
+  assert.deepEqual(await ids({ statuses: ["disabled", "suspended"] }), [made[1]]);
+  assert.deepEqual(await ids({ statuses: ["active", "disabled"] }), made);
+  assert.deepEqual(await ids({ statuses: [], circuits: [] }), made);
+  await assert.rejects(ids({ statuses: ["asleep"] }), code("invalid_request"));
+});
+
+test("listings find webhooks by text, circuit and whether they fail, page after page", async (t) => {
+  const world = await openWorld(t);
+  const { webhooks } = world.services;
+  const made: string[] = [];
+  for (const [path, description] of [
+    ["/orders", "Billing, north"],
+    ["/Broken", "Billing, south"],
+    ["/broken", "Shipping"],
+  ] as const) {
+    const { webhook } = await world.createWebhook({ url: `https://hooks.example${path}`, description });
+    made.push(webhook.id);
+  }
+  const [fine = "", broken = "", forced = ""] = made;
+  const ids = async (query: object) =>
+    (await webhooks.list(admin, { ...listQuery, ...query })).views.map((view) => view.webhook.id);
+  assert.deepEqual(await ids({ text: "BROKEN" }), [forced, broken]);
+  assert.deepEqual(await ids({ text: "billing" }), [broken, fine]);
+  assert.deepEqual(await ids({ text: "https://hooks.example/o" }), [fine]);
+  assert.deepEqual(await ids({ text: "100%" }), []);
+  assert.deepEqual(await ids({ failing: true }), [], "nothing failed yet");
+  world.statuses.set("/Broken", 500);
+  await world.publish();
+  const failing = async () => (await ids({ failing: true })).length > 0 && world.requests.length >= 3;
+  await world.until(failing);
+  assert.deepEqual(await ids({ failing: true }), [broken]);
+  assert.deepEqual(await ids({ failing: false }), [forced, fine]);
+  const byFailure = { ...listQuery, sort: "last_failure", limit: 1 } as const;
+  assert.deepEqual(await ids({ sort: "last_failure" }), [broken, forced, fine], "what failed comes first");
+  const top = await webhooks.list(admin, byFailure);
+  assert.ok((top.views[0]?.lastFailedAt ?? 0) > 0);
+  const middle = await webhooks.list(admin, { ...byFailure, after: top.next });
+  assert.deepEqual([middle.views[0]?.webhook.id, middle.views[0]?.lastFailedAt], [forced, null]);
+  const end = await webhooks.list(admin, { ...byFailure, after: middle.next });
+  assert.deepEqual([end.views[0]?.webhook.id, end.next], [fine, null]);
+  assert.deepEqual(await ids({ sort: "last_failure", failing: false, offset: 1 }), [fine]);
+  await webhooks.circuit(admin, { id: forced, action: "force_open", durationSeconds: 60 });
+  assert.deepEqual(await ids({ circuits: ["open"] }), [forced]);
+  assert.deepEqual(await ids({ circuits: ["closed"], failing: true, text: "south" }), [broken]);
+  assert.deepEqual(await ids({ circuits: ["open", "closed", "half_open"] }), [forced, broken, fine]);
+  const first = await webhooks.list(admin, { ...listQuery, circuits: ["closed"], limit: 1 });
+  assert.equal(first.next, broken);
+  const second = await webhooks.list(admin, {
+    ...listQuery,
+    circuits: ["closed"],
+    limit: 1,
+    after: first.next,
+  });
+  assert.deepEqual([second.views[0]?.webhook.id, second.next], [fine, null]);
+  await webhooks.enable(admin, broken);
 });
 
 test("WDS-5 the limit of webhooks holds, also for creations at the same time", async (t) => {
@@ -378,19 +428,15 @@ test("the circuit is opened, closed and reset by hand, within bounds, and surviv
   assert.equal((await world.services.webhooks.get(admin, id)).forcedOpenUntil, opened.forcedOpenUntil);
   await world.publish();
   const blocked = await world.until(async () => {
-    const page = { limit: 10, before: null, offset: 0 };
-    const { rows } = await world.services.deliveries.list(admin, {
+    const page = { limit: 10, after: null, offset: 0 };
+    const { rows } = await world.services.deliveries.listOfWebhook(admin, {
       webhookId: id,
-      status: "circuit_blocked",
-      from: null,
-      to: null,
+      statuses: ["circuit_blocked"],
       page,
     });
-    const pending = await world.services.deliveries.list(admin, {
+    const pending = await world.services.deliveries.listOfWebhook(admin, {
       webhookId: id,
-      status: "pending",
-      from: null,
-      to: null,
+      statuses: ["pending"],
       page,
     });
     assert.deepEqual(pending.rows, []);

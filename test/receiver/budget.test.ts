@@ -91,17 +91,36 @@ test("a verifier that hangs is answered in time", async () => {
   assert.equal((await send()).status, 503);
 });
 
-test("what is safe in the inbox is 202, also when the rest takes too long", async () => {
-  const memory = createMemoryDeduplicationStore();
-  const hanging = { ...memory, finish: () => new Promise<boolean>(() => undefined) };
+test("what is safe in the inbox is 202, also when the rest takes too long", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const afterBudget = async (send: () => Promise<ReceiverAnswer>, isStuck: Promise<unknown>) => {
+    const answered = send();
+    await isStuck;
+    t.mock.timers.tick(20);
+    return (await answered).status;
+  };
+
+  const finishing = hangingCall<boolean>();
+  const hanging = { ...createMemoryDeduplicationStore(), finish: finishing.call };
   const inbox = createInbox({ store: createMemoryInboxStore(), handler: () => undefined });
   const safe = endpointWith({ budgetMs: 20, inbox, deduplication: { store: hanging } });
-  assert.equal((await safe.send()).status, 202);
+  assert.equal(await afterBudget(safe.send, finishing.called), 202);
 
-  const stuck = { ...createMemoryInboxStore(), put: () => new Promise<void>(() => undefined) };
+  const putting = hangingCall<undefined>();
+  const stuck = { ...createMemoryInboxStore(), put: putting.call };
   const unsafe = endpointWith({
     budgetMs: 20,
     inbox: createInbox({ store: stuck, handler: () => undefined }),
   });
-  assert.equal((await unsafe.send()).status, 503);
+  assert.equal(await afterBudget(unsafe.send, putting.called), 503);
 });
+
+/** A call that never ends, and tells that it was made. */
+function hangingCall<Result>() {
+  const { promise: called, resolve } = Promise.withResolvers<null>();
+  const call = (): Promise<Result> => {
+    resolve(null);
+    return new Promise(() => undefined);
+  };
+  return { called, call };
+}

@@ -9,7 +9,7 @@ import type { MessageHandler } from "../../src/receiver/handler-answer.ts";
 import type { Receiver } from "../../src/receiver/receiver.ts";
 import { createReceiver } from "../../src/receiver/receiver.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
-import type { VerifiedMessage } from "../../src/receiver/verified-message.ts";
+import type { VerifiedMessage } from "../../src/receiver/message/verified-message.ts";
 import { standardWebhooks } from "../../src/receiver/verifiers.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { listen } from "./frameworks.ts";

@@ -8,7 +8,7 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
-import { rejectionCauses } from "../../src/receiver/message.ts";
+import { rejectionCauses } from "../../src/receiver/message/message.ts";
 import { providerTable } from "../../src/receiver/providers/index.ts";
 import { codeBlocks, InstalledPackage, root } from "./built-package.ts";
 

@@ -1,5 +1,5 @@
-import type { MessageVerifier, ReceivedMessage, Verification } from "../../src/receiver/message.ts";
-import { receivedHeaders } from "../../src/receiver/received-headers.ts";
+import type { MessageVerifier, ReceivedMessage, Verification } from "../../src/receiver/message/message.ts";
+import { receivedHeaders } from "../../src/receiver/message/received-headers.ts";
 
 export const nowMs = 1_800_000_000_000;
 

@@ -7,7 +7,7 @@ import { NothingToExamine } from "../../src/check/finding.ts";
 import { checkSender, senderRules } from "../../src/check/sender/check-sender.ts";
 import type { CheckSenderOptions } from "../../src/check/sender/check-sender.ts";
 import { verifierFor } from "../../src/check/sender/verifier.ts";
-import type { MessageVerifier } from "../../src/receiver/message.ts";
+import type { MessageVerifier } from "../../src/receiver/message/message.ts";
 import { bearerToken, failuresOf, idsOf, keyId, secret } from "./check/examine.ts";
 import { sendTwoEvents } from "./check/sloppy-sender.ts";
 import type { Attempt, SenderFault } from "./check/sloppy-sender.ts";

@@ -5,6 +5,7 @@ import { webhookDefaults, type Webhook } from "../../src/core/webhook.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import { responseSampleBytesMax } from "../../src/ports/transport.ts";
 import { engineScene, retrySchedule } from "./engine-scene.ts";
+import { eventSearchOf } from "../conformance/store/search-model.ts";
 import { eventually } from "./eventually.ts";
 
 const scene = engineScene();
@@ -122,11 +123,13 @@ test("a receiver that moves back and forth is followed once, and cannot multiply
   const agreements = { ...webhookDefaults.agreements, followPermanentRedirect: true };
   const { eventId } = await publishTo({ agreements, events: ["order.*", "posthorn.*"] }, {});
   await historyOf(eventId);
-  const page = { limit: 100, before: null, offset: 0 };
-  const query = { tenantId: scene.tenantId, eventType: "posthorn.webhook.moved", from: null, to: null, page };
+  const search = () =>
+    scene.world.store.history.searchEvents(
+      eventSearchOf({ tenantId: scene.tenantId, eventTypes: ["posthorn.webhook.moved"] }),
+    );
   await eventually("everything has ended", {
-    ask: async () => (await scene.world.store.history.listEvents(query)).rows.length,
+    ask: async () => (await search()).rows.length,
     holds: (count) => count >= 1,
   });
-  assert.equal((await scene.world.store.history.listEvents(query)).rows.length, 1);
+  assert.equal((await search()).rows.length, 1);
 });

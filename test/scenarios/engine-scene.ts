@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";
 import type { AttemptRecord } from "../../src/core/delivery.ts";
 import type { Webhook } from "../../src/core/webhook.ts";
-import type { PublishInput } from "../../src/engine/services.ts";
+import type { PublishInput } from "../../src/services/services.ts";
 import type { StoredDelivery } from "../../src/ports/store/history.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import { startReceiver } from "../peers/receiver.ts";

@@ -14,11 +14,12 @@ import { generateEd25519Key, generateSymmetricSecret } from "../../src/core/sign
 import { type Webhook, webhookDefaults } from "../../src/core/webhook.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { EngineLimits } from "../../src/engine/engine-options.ts";
-import type { PublishInput } from "../../src/engine/services.ts";
+import type { PublishInput } from "../../src/services/services.ts";
 import type { SecretBox } from "../../src/ports/secret-box.ts";
 import type { Store } from "../../src/ports/store.ts";
 import type { SecretKind } from "../../src/ports/store/webhooks.ts";
 import type { Logger, Metrics } from "../../src/ports/telemetry.ts";
+import type { Transport } from "../../src/ports/transport.ts";
 
 export interface EngineWorld {
   readonly engine: Engine;
@@ -51,6 +52,8 @@ export interface WorldOptions {
   readonly limits?: Partial<EngineLimits>;
   /** Certificate authority to trust, in PEM, for receivers behind TLS. */
   readonly ca?: string;
+  /** Makes what sends, instead of a transport on this thread. */
+  readonly transport?: () => Transport;
 }
 
 const plainBox: SecretBox = {
@@ -156,13 +159,7 @@ async function open({ dataDir, log, metrics }: Kept, options: WorldOptions): Pro
   const store = await openSqliteStore({ dataDir, now: Date.now(), pid: process.pid });
   const engine = new Engine({
     store,
-    transport: createHttpTransport({
-      addressPolicy: createAddressPolicy({ allow: [], allowLoopback: true }),
-      clock: systemClock,
-      socketsMax: 500,
-      idleSocketMs: 4_000,
-      ...(options.ca === undefined ? {} : { tls: { ca: options.ca } }),
-    }),
+    transport: options.transport?.() ?? inThread(options),
     secretBox: plainBox,
     clock: systemClock,
     random: createSystemRandom(),
@@ -178,6 +175,16 @@ async function open({ dataDir, log, metrics }: Kept, options: WorldOptions): Pro
   });
   await engine.start();
   return { engine, store };
+}
+
+function inThread({ ca }: WorldOptions): Transport {
+  return createHttpTransport({
+    addressPolicy: createAddressPolicy({ allow: [], allowLoopback: true }),
+    clock: systemClock,
+    socketsMax: 500,
+    idleSocketMs: 4_000,
+    ...(ca === undefined ? {} : { tls: { ca } }),
+  });
 }
 
 async function shut(running: Running): Promise<void> {

@@ -6,7 +6,8 @@ import { startHostileReceiver } from "../peers/hostile-receiver.ts";
 import type { Behaviour, HostileReceiver } from "../peers/hostile-receiver.ts";
 import { startReceiver } from "../peers/receiver.ts";
 import { openEngineWorld } from "./engine-world.ts";
-import type { EngineWorld } from "./engine-world.ts";
+import type { EngineWorld, WorldOptions } from "./engine-world.ts";
+import { inThreads } from "./sender-threads.ts";
 
 interface Hostility {
   readonly name: string;
@@ -115,10 +116,20 @@ const hostilities: readonly Hostility[] = [
   },
 ];
 
-test("WDS-17 WDS-27 hostile receivers cost bounded time and memory, get the right category, and touch nobody else", {
-  timeout: 60_000,
-}, async () => {
-  const world = await openEngineWorld();
+test(
+  "WDS-17 WDS-27 hostile receivers cost bounded time and memory, get the right category, and touch nobody else",
+  {
+    timeout: 60_000,
+  },
+  () => meetHostility({}),
+);
+
+test("WDS-17 hostile receivers fare no better against sender threads", { timeout: 60_000 }, () =>
+  meetHostility({ transport: () => inThreads(2) }),
+);
+
+async function meetHostility(options: WorldOptions): Promise<void> {
+  const world = await openEngineWorld(options);
   const healthy = await startReceiver();
   const peers: HostileReceiver[] = [];
   const retry = { schedule: null, ageMsMax: null, timeoutMs, timeoutGrowthFactor: null };
@@ -165,7 +176,7 @@ test("WDS-17 WDS-27 hostile receivers cost bounded time and memory, get the righ
   await world.close();
   await healthy.close();
   await Promise.all(peers.map((peer) => peer.close()));
-});
+}
 
 /** Waits for the settlement of the first attempt of a webhook's only delivery. */
 async function firstAttempt(world: EngineWorld, webhookId: string) {

@@ -132,6 +132,7 @@ async function everythingReadable(api: Client, webhook: string): Promise<string[
       "/v1/tenants",
       "/v1/event-types",
       "/v1/profiles",
+      "/v1/system",
     ],
     ...["/metrics", "/openapi.json", "/docs", "/readyz"],
     ...deliveryIds.map((id) => `/v1/deliveries/${id}`),

@@ -4,7 +4,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 import type { Receiver as Kit } from "../../src/receiver/receiver.ts";
 import type { ReceiverOptions } from "../../src/receiver/receiver-options.ts";
 import { createReceiver } from "../../src/receiver/receiver.ts";
-import { receivedHeaders } from "../../src/receiver/received-headers.ts";
+import { receivedHeaders } from "../../src/receiver/message/received-headers.ts";
 import { createMemoryDeduplicationStore } from "../../src/receiver/stores/memory.ts";
 import { bearer, standardWebhooks } from "../../src/receiver/verifiers.ts";
 import { startReceiver } from "../peers/receiver.ts";

@@ -7,7 +7,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { BodyMemory } from "../../src/api/body-memory.ts";
 import { readBody as readApiBody } from "../../src/api/request-body.ts";
-import { readBody as readKitBody } from "../../src/receiver/read-body.ts";
+import { readBody as readKitBody } from "../../src/receiver/message/read-body.ts";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;

@@ -57,6 +57,11 @@ export class OwnProcess {
     });
   }
 
+  /** Undefined when it did not start. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   get isRunning(): boolean {
     return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }

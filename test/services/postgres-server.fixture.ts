@@ -40,6 +40,11 @@ export class PostgresServer {
     this.url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   }
 
+  /** Of the process that all others of this server descend from; undefined while it is stopped. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
   static start(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
     return PostgresServer.#from((server) => server.#init(), settings);
   }

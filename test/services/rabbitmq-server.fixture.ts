@@ -34,6 +34,11 @@ export class RabbitmqServer {
     this.url = `amqp://guest:guest@127.0.0.1:${ports.amqp}`;
   }
 
+  /** Of the process that all others of this server descend from; undefined while it is stopped. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
   static async start(): Promise<RabbitmqServer> {
     const account = accountOf("rabbitmq");
     const ports = { amqp: await freePort(), distribution: await freePort() };

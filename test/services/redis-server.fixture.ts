@@ -18,6 +18,11 @@ export class RedisServer {
     this.#settings = settings;
   }
 
+  /** Of the process that all others of this server descend from; undefined while it is stopped. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
   /** With settings as on its command line: `["--requirepass", "secret"]`. */
   static async start(settings: readonly string[] = []): Promise<RedisServer> {
     const server = new RedisServer(await freePort(), settings);

@@ -171,6 +171,7 @@ export class CrashStore {
       registry: inner().registry,
       idempotency: inner().idempotency,
       operations: inner().operations,
+      facts: () => via("read", () => inner().facts()),
       ping: () => via("read", () => inner().ping()),
       close: () => Promise.resolve(),
     };

@@ -1,4 +1,4 @@
-import type { PublishInput, PublishReceipt } from "../../src/engine/services.ts";
+import type { PublishInput, PublishReceipt } from "../../src/services/services.ts";
 import type { CommitBatch } from "../../src/ports/store/deliveries.ts";
 import type { EngineRun } from "./engine-run.ts";
 import { EndChecks } from "./invariants/end.ts";
@@ -54,6 +54,7 @@ export class Invariants {
     flight.state = "answered";
     flight.answer = answer;
     flight.answeredAt = this.#watched.time.now();
+    flight.answeredAtMonotonicMs = this.#watched.time.monotonicMs();
     this.#liveness.stirred(flight.webhookId);
     this.#pauses.answered(flight);
   }
@@ -114,8 +115,14 @@ export class Invariants {
     for (const webhook of run.engine.webhooks()) this.#requests.configured(webhook);
   }
 
-  processDied(run: EngineRun): void {
-    this.#watched.flights.lose(run);
+  /** `settledWithinMs`: what was answered longer ago is written, as the store did not hold it up; null if it may have. */
+  processDied(run: EngineRun, settledWithinMs: number | null): void {
+    const { flights, time, fail } = this.#watched;
+    for (const { state, webhookId, eventId, answeredAtMonotonicMs } of flights.lose(run)) {
+      const heldMs = time.monotonicMs() - answeredAtMonotonicMs;
+      if (state === "answered" && settledWithinMs !== null && heldMs > settledWithinMs)
+        fail("I-16", `the answer of ${webhookId} to ${eventId} was not written for ${heldMs} ms`);
+    }
     this.#pauses.died();
   }
 

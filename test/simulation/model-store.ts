@@ -27,6 +27,7 @@ export function createModelStore(): ModelStore {
     idempotency,
     operations: new ModelOperations(),
     upkeep: new ModelUpkeep(rows, (now) => registry.forgetExpired(now) + idempotency.forgetExpired(now)),
+    facts: async () => ({ schemaVersion: 1, sizeBytes: 0 }),
     ping: async () => undefined,
     close: async () => undefined,
     restart: () => {

@@ -2,7 +2,7 @@ import { priorities } from "../../src/core/delivery.ts";
 import { PosthornError } from "../../src/core/errors.ts";
 import type { Webhook } from "../../src/core/webhook.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import type { PublishInput } from "../../src/engine/services.ts";
+import type { PublishInput } from "../../src/services/services.ts";
 import { StoreUnavailableError } from "../../src/ports/store.ts";
 import type { Invariants } from "./invariants.ts";
 import { isWaiting } from "./ledger.ts";

@@ -28,6 +28,10 @@ const livenessCheckMs = 5 * minuteMs;
 const helpMs = 10 * minuteMs;
 const stopGraceMs = 10_000;
 const endUnderWayChance = 0.003;
+/** After it failed the engine writes again no later than this. */
+const retryMsMax = 6_000;
+/** A group that is under way gathers for some milliseconds, and turns of the event loop take time. */
+const gatherMsMax = 10;
 
 export interface WorldOptions {
   readonly seed: number;
@@ -233,11 +237,18 @@ export class World {
   #end(run: EngineRun): void {
     run.die();
     this.#run = null;
-    this.#invariants.processDied(run);
+    this.#invariants.processDied(run, this.#settledWithinMs());
     this.#ledger.restarted();
     this.#pendingReopen = this.#pendingReopen
       .then(() => this.#disk.reopen())
       .catch((error: unknown) => this.#fail("I-21", `reopening: ${String(error)}`));
+  }
+
+  /** How long an answer may be kept from a store that takes it; null while the store is slow, or was away. */
+  #settledWithinMs(): number | null {
+    const { limits, faults } = this.scenario;
+    const isHeldUp = this.time.monotonicMs() - this.store.lastFaultAtMonotonicMs < retryMsMax;
+    return faults.latencyMsMax > 0 || isHeldUp ? null : limits.commitWindowMs + gatherMsMax;
   }
 
   #restart(): void {

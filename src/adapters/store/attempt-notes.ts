@@ -18,11 +18,6 @@ export function attemptNotesFromText(text: string | null): AttemptNotes | null {
   return { retryAfter: knownNote(retryAfter), waits: (waits ?? []).flatMap(knownWait) };
 }
 
-/** Whether the answer of the last attempt decided when the next one is due. */
-export function retryAfterHolds(text: string | null): boolean {
-  return attemptNotesFromText(text)?.retryAfter?.effect === "lower_bound";
-}
-
 function knownNote(note: RetryAfterNote | undefined): RetryAfterNote | null {
   return note === undefined || !retryAfterEffects.includes(note.effect) ? null : note;
 }

@@ -1,7 +1,7 @@
 import type { AttemptRecord } from "../../core/delivery.ts";
 import type { LaneKey } from "../../core/webhook.ts";
-import type { StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
-import { attemptNotesFromText, retryAfterHolds } from "./attempt-notes.ts";
+import type { EventSummary, StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
+import { attemptNotesFromText } from "./attempt-notes.ts";
 import {
   categoryCodes,
   decode,
@@ -49,9 +49,11 @@ export type DeliveryRow = [
   category: number | null,
   completedAt: number | null,
   supersededBy: string | null,
-  /** Notes of the last attempt, while a retry is due. */
-  lastNotes: string | null,
+  /** All null where there is none. */
+  ...lastAttempt: AttemptRow,
 ];
+/** How many columns of a delivery come before those of its last attempt. */
+const deliveryColumnCount = 18;
 
 /** An attempt as both stores select it. */
 export type AttemptRow = [
@@ -78,6 +80,11 @@ export interface StoredNames {
 
 /** An event as the port shows it. */
 export function toStoredEvent(row: EventRow, names: StoredNames): StoredEvent {
+  return { ...toEventSummary(row, names), body: row[12] };
+}
+
+/** The same, of a row that was read without its body. */
+export function toEventSummary(row: EventRow, names: StoredNames): EventSummary {
   return {
     position: row[0],
     id: row[1],
@@ -91,13 +98,15 @@ export function toStoredEvent(row: EventRow, names: StoredNames): StoredEvent {
     createdAt: row[9],
     contentType: names.text(row[10]),
     deliveries: row[11],
-    body: row[12],
     raw: Boolean(row[13]),
   };
 }
 
 /** A delivery as the port shows it. */
 export function toStoredDelivery(row: DeliveryRow, names: StoredNames): StoredDelivery {
+  const attempt = row.slice(deliveryColumnCount) as AttemptRow;
+  const lastAttempt = (attempt[0] as number | null) === null ? null : toAttempt(attempt);
+  const state = decode(stateCodes, row[9]);
   return {
     position: row[0],
     id: row[1],
@@ -109,7 +118,7 @@ export function toStoredDelivery(row: DeliveryRow, names: StoredNames): StoredDe
     lane: names.lane(row[7]),
     origin: decode(originCodes, row[8]),
     progress: {
-      state: decode(stateCodes, row[9]),
+      state,
       attemptCount: row[10],
       createdAt: row[11],
       firstAttemptAt: row[12],
@@ -119,7 +128,8 @@ export function toStoredDelivery(row: DeliveryRow, names: StoredNames): StoredDe
     category: decodeOrNull(categoryCodes, row[15]),
     completedAt: row[16],
     supersededBy: row[17],
-    retryAfterHolds: retryAfterHolds(row[18]),
+    retryAfterHolds: state === "failed" && lastAttempt?.notes?.retryAfter?.effect === "lower_bound",
+    lastAttempt,
   };
 }
 

@@ -11,6 +11,7 @@ const released = {
     "payload-formats": "4ffd0ede254554e6",
     "attempt-notes": "353f7cf26fc9ee96",
     "sweeps-anew": "1166fe205324cdd3",
+    "keys-find-events": "e80e6a20908d63cc",
   },
   postgres: {
     "initial": "590b6421767e62af",

@@ -11,6 +11,14 @@ export function toTenant(document: string): Tenant {
   return { workerPool: defaultWorkerPool, ...(JSON.parse(document) as Omit<Tenant, "workerPool">) };
 }
 
+/** A document as both stores select it, perhaps with more behind it. */
+export type DocumentRow = readonly [document: string, ...more: unknown[]];
+
+/** What was saved as `Document` comes back as one. */
+export function toDocument<Document>([document]: DocumentRow): Document {
+  return JSON.parse(document) as Document;
+}
+
 /** What `after` is compared with when a listing begins: no tenant and no name is before it. */
 export function startOf({ after }: EventTypeQuery): readonly [tenantId: string, name: string] {
   return after === null ? ["", ""] : [after.tenantId, after.name];

@@ -1,5 +1,5 @@
 import type { AttemptRecord, DeliveryWait } from "../../core/delivery.ts";
-import type { DeliveryHandle, DeliveryView } from "../../engine/services.ts";
+import type { DeliveryHandle, DeliveryView, ListedDelivery } from "../../services/services.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
 
@@ -22,9 +22,32 @@ export function deliveryJson(view: DeliveryView): Record<string, unknown> {
     created_at: formatInstant(progress.createdAt),
     first_attempt_at: formatInstantOrNull(progress.firstAttemptAt),
     completed_at: formatInstantOrNull(delivery.completedAt),
+    last_attempt_at: formatInstantOrNull(delivery.lastAttempt?.executedAt ?? null),
+    last_http_status_code: delivery.lastAttempt?.statusCode ?? null,
+    last_duration_ms: delivery.lastAttempt?.durationMs ?? null,
     failure_category: delivery.category,
     reason: progress.reason,
     superseded_by: delivery.supersededBy,
+  };
+}
+
+/** With what `include` asks for. */
+export function listedDeliveryJson(row: ListedDelivery, include: readonly string[]): Record<string, unknown> {
+  const { delivery, webhook } = row;
+  const { lastAttempt: last } = delivery;
+  return {
+    ...deliveryJson(row),
+    ...(include.includes("last_attempt") && {
+      last_attempt: last === null ? null : attemptJson(last, { delivery, last }),
+    }),
+    ...(include.includes("webhook") && {
+      webhook: webhook && {
+        id: webhook.id,
+        url: webhook.url,
+        description: webhook.description,
+        status: webhook.status,
+      },
+    }),
   };
 }
 

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { JsonText } from "../../core/json/json-text.ts";
 import { elementsOf, membersOf, skipSpace, textOf } from "../../core/json/members.ts";
-import type { PublishInput, PublishReceipt, RawContent } from "../../engine/services.ts";
-import type { StoredEvent } from "../../ports/store/history.ts";
+import type { EventMatch, PublishInput, PublishReceipt, RawContent } from "../../services/services.ts";
+import type { EventSummary, StoredEvent } from "../../ports/store/history.ts";
 import type { EventInput, RawEventQuery } from "../schemas/event.ts";
 import { present } from "./absent.ts";
 import { formatInstant } from "./instant.ts";
@@ -70,7 +70,7 @@ export function receiptText(receipt: PublishReceipt): string {
   );
 }
 
-export function eventSummaryJson(event: StoredEvent): Record<string, unknown> {
+export function eventSummaryJson(event: EventSummary): Record<string, unknown> {
   return {
     id: event.id,
     event_type: event.eventType,
@@ -83,6 +83,18 @@ export function eventSummaryJson(event: StoredEvent): Record<string, unknown> {
     content_type: event.contentType,
     deliveries: event.deliveries,
     created_at: formatInstant(event.createdAt),
+  };
+}
+
+export function eventMatchJson({ webhook, delivery, reason }: EventMatch): Record<string, unknown> {
+  return {
+    webhook_id: webhook.id,
+    url: webhook.url,
+    status: webhook.status,
+    sent: reason === null,
+    delivery_id: delivery?.id ?? null,
+    delivery_status: delivery?.progress.state ?? null,
+    reason,
   };
 }
 

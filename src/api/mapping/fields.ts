@@ -1,6 +1,6 @@
 /** Between the names and times of the API and those of the library, by the descriptions of core/fields. */
 import { apiName } from "../../core/fields/field.ts";
-import type { Fields, InputOf, Kind } from "../../core/fields/field.ts";
+import type { Fields, InputOf, Kind, ValueOf } from "../../core/fields/field.ts";
 import { formatInstant, parseInstant } from "./instant.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -8,6 +8,15 @@ type Json = Readonly<Record<string, unknown>>;
 /** What the services take. The body has been validated; what is absent stays absent. */
 export function inputOf<F extends Fields>(fields: F, body: unknown): InputOf<F> {
   return renamed(fields, body as Json) as InputOf<F>;
+}
+
+/** What a listing is narrowed to; null where nothing is asked for. The query has been validated. */
+export function filtersOf<F extends Fields>(
+  fields: F,
+  query: object,
+): { readonly [Name in keyof F]: Exclude<ValueOf<F[Name]>, undefined> | null } {
+  const none = Object.fromEntries(Object.keys(fields).map((name) => [name, null]));
+  return { ...none, ...renamed(fields, query as Json) } as ReturnType<typeof filtersOf<F>>;
 }
 
 function renamed(fields: Fields, body: Json): Json {

@@ -1,4 +1,4 @@
-import type { RetryBatchStarted } from "../../engine/services.ts";
+import type { RetryBatchStarted } from "../../services/services.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import { formatInstant } from "./instant.ts";
 

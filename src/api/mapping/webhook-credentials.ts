@@ -1,5 +1,5 @@
 import { oauth2Shown } from "../../core/fields/webhook-credentials.ts";
-import type { WebhookView } from "../../engine/services.ts";
+import type { WebhookView } from "../../services/services.ts";
 import { shownJson } from "./fields.ts";
 import { formatInstant } from "./instant.ts";
 
@@ -10,7 +10,6 @@ export function credentialsJson(view: WebhookView): Record<string, unknown> {
   const { webhook, clientCertificate, credentialHeaderNames } = view;
   return {
     has_bearer_token: view.hasBearerToken,
-    bearer_token_in: webhook.bearerTokenIn,
     credential_headers: Object.fromEntries(credentialHeaderNames.map((name) => [name, masked])),
     client_certificate: clientCertificate && {
       subject: clientCertificate.subject,

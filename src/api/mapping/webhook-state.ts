@@ -1,5 +1,5 @@
 import type { CircuitSnapshot } from "../../core/circuit-breaker.ts";
-import type { WebhookHealthView, WebhookSecretView } from "../../engine/services.ts";
+import type { WebhookHealthView, WebhookSecretView } from "../../services/services.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
 
 /** WDS-89 to 99. */

@@ -1,4 +1,4 @@
-import type { WebhookView } from "../../engine/services.ts";
+import type { WebhookView } from "../../services/services.ts";
 import { formatInstantOrNull } from "./instant.ts";
 
 export function verificationJson({ webhook, dnsRecord }: WebhookView): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
 import { rateLimitFields } from "../../core/fields/tenant.ts";
-import { agreementFields, circuitBreakerShown } from "../../core/fields/webhook.ts";
-import type { WebhookView } from "../../engine/services.ts";
+import { circuitBreakerShown, webhookShownAsStored } from "../../core/fields/webhook.ts";
+import type { WebhookView } from "../../services/services.ts";
 import { shownJson } from "./fields.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
 import { credentialsJson } from "./webhook-credentials.ts";
@@ -15,11 +15,7 @@ export function webhookJson(
   const { webhook, policy } = view;
   return {
     id: webhook.id,
-    tenant_id: webhook.tenantId,
-    owner_id: webhook.ownerId,
-    url: webhook.url,
-    events: webhook.events,
-    description: webhook.description,
+    ...shownJson(webhookShownAsStored, webhook),
     active: webhook.status === "active",
     status: webhook.status,
     status_reason: webhook.statusReason,
@@ -34,17 +30,12 @@ export function webhookJson(
       forceOpenUntil: view.forcedOpenUntil,
     }),
     rate_limit: policy.rateLimit && shownJson(rateLimitFields, policy.rateLimit),
-    ordering_guarantee: webhook.ordering,
-    headers: webhook.headers,
     ...credentialsJson(view),
-    http2: webhook.http2,
-    migration_headers: webhook.migrationHeaders,
-    agreements: shownJson(agreementFields, webhook.agreements),
     secret,
-    metadata: webhook.metadata,
     created_at: formatInstant(webhook.createdAt),
     updated_at: formatInstant(webhook.updatedAt),
     last_success_at: formatInstantOrNull(view.lastSuccessAt),
+    last_failure_at: formatInstantOrNull(view.lastFailedAt),
   };
 }
 

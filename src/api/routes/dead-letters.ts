@@ -1,23 +1,29 @@
+import { deadLetterFilters } from "../../core/fields/filters.ts";
 import { retryBatchFields } from "../../core/fields/actions.ts";
 import type { ApiOptions } from "../context.ts";
-import { inputOf } from "../mapping/fields.ts";
+import { filtersOf, inputOf } from "../mapping/fields.ts";
 import { deliveryJson } from "../mapping/delivery.ts";
 import { operationJson, retryBatchStartedJson } from "../mapping/operation.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
-import { closed, idParam } from "../schemas/building-blocks.ts";
+import { closed, idParam, pageProperties } from "../schemas/building-blocks.ts";
 import {
   deadLetterQuerySchema,
+  operationListSchema,
   operationSchema,
   retryBatchInputSchema,
   retryBatchStartedSchema,
 } from "../schemas/dead-letter.ts";
 import { deliveryListSchema } from "../schemas/delivery.ts";
-import { instantOf } from "./filters.ts";
 
 export function deadLetterRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  return [listRoute(options, pager), retryBatchRoute(options), ...operationRoutes(options)];
+  return [
+    listRoute(options, pager),
+    retryBatchRoute(options),
+    listOperationsRoute(options, pager),
+    ...operationRoutes(options),
+  ];
 }
 
 function listRoute({ services }: ApiOptions, pager: Pager): Route {
@@ -32,14 +38,8 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     answers: { 200: { description: "A page of deliveries that were given up.", schema: deliveryListSchema } },
     errors: ["invalid_cursor"],
     handle: async ({ scope, query }) => {
-      const filters = {
-        tenantId: query.tenant_id ?? scope.tenantId,
-        webhookIds: query.webhook_id ?? null,
-        eventTypes: query.event_type ?? null,
-        categories: query.failure_category ?? null,
-        from: instantOf(query.from),
-        to: instantOf(query.to),
-      };
+      const asked = filtersOf(deadLetterFilters, query);
+      const filters = { ...asked, tenantId: asked.tenantId ?? scope.tenantId };
       const listing = { tenantId: scope.tenantId, route: "dlq", filters };
       const page = await services.deadLetters.list(scope, {
         ...filters,
@@ -71,18 +71,43 @@ function retryBatchRoute({ services }: ApiOptions): Route {
   });
 }
 
+const operationParams = closed({ id: idParam("the operation") });
+
+function listOperationsRoute({ services }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/operations",
+    operationId: "listOperations",
+    tag: "Dead letters",
+    summary: "List bulk operations, newest first",
+    access: "read",
+    query: closed(pageProperties),
+    answers: { 200: { description: "A page of operations.", schema: operationListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const listing = { tenantId: scope.tenantId, route: "operations", filters: {} };
+      const page = await services.deadLetters.operationList(scope, pager.request(query, listing));
+      return { status: 200, body: pager.answer(page, { listing, toJson: operationJson }) };
+    },
+  });
+}
+
+/** The second path is that of WDS-112. */
+const operationPaths = [
+  { path: "/v1/operations/{id}", name: "Operation" },
+  { path: "/v1/dlq/batch-operations/{id}", name: "BatchOperation" },
+];
+
 function operationRoutes({ services }: ApiOptions): readonly Route[] {
-  const params = closed({ id: idParam("the operation") });
-  const path = "/v1/dlq/batch-operations/{id}";
-  return [
+  return operationPaths.flatMap(({ path, name }) => [
     defineRoute({
       method: "GET",
       path,
-      operationId: "getBatchOperation",
+      operationId: `get${name}`,
       tag: "Dead letters",
-      summary: "See how far a batch operation is",
+      summary: "See how far a bulk operation is",
       access: "read",
-      params,
+      params: operationParams,
       answers: { 200: { description: "The operation.", schema: operationSchema } },
       errors: ["not_found"],
       handle: async ({ scope, params: { id } }) => ({
@@ -93,12 +118,12 @@ function operationRoutes({ services }: ApiOptions): readonly Route[] {
     defineRoute({
       method: "DELETE",
       path,
-      operationId: "cancelBatchOperation",
+      operationId: `cancel${name}`,
       tag: "Dead letters",
-      summary: "Cancel a batch operation",
+      summary: "Cancel a bulk operation",
       description: "What it has queued so far is delivered.",
       access: "manage",
-      params,
+      params: operationParams,
       answers: { 200: { description: "The cancelled operation.", schema: operationSchema } },
       errors: ["not_found", "conflict"],
       handle: async ({ scope, params: { id } }) => ({
@@ -106,5 +131,5 @@ function operationRoutes({ services }: ApiOptions): readonly Route[] {
         body: operationJson(await services.deadLetters.cancel(scope, id)),
       }),
     }),
-  ];
+  ]);
 }

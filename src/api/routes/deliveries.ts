@@ -1,6 +1,8 @@
 import { deliveryRetryFields } from "../../core/fields/actions.ts";
+import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
+import type { ListedDelivery } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
-import { deliveryJson, deliveryWithAttemptsJson, handleJson } from "../mapping/delivery.ts";
+import { deliveryWithAttemptsJson, handleJson, listedDeliveryJson } from "../mapping/delivery.ts";
 import { inputOf } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
@@ -8,42 +10,76 @@ import type { Route } from "../route.ts";
 import { closed, idParam } from "../schemas/building-blocks.ts";
 import {
   deliveryHandleSchema,
-  deliveryListSchema,
+  deliveryListQuerySchema,
   deliveryQuerySchema,
+  deliverySearchSchema,
   deliveryWithAttemptsSchema,
   retryInputSchema,
 } from "../schemas/delivery.ts";
-import { instantOf } from "./filters.ts";
 import { webhookParams } from "./webhooks.ts";
 
 export function deliveryRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  return [listRoute(options, pager), getRoute(options), retryRoute(options)];
+  return [
+    listRoute(options, pager),
+    listOfWebhookRoute(options, pager),
+    getRoute(options),
+    retryRoute(options),
+  ];
 }
 
+export const boundedSearch =
+  "A page ends when it is full, or after a quarter of a second of looking: then `complete` is false, and `searched_to` " +
+  "says how far it came. Going on with `next_cursor` finds the rest.";
+
 function listRoute({ services }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/deliveries",
+    operationId: "listDeliveries",
+    tag: "Deliveries",
+    summary: "Find deliveries, over all webhooks",
+    description: boundedSearch,
+    access: "read",
+    query: deliveryListQuerySchema,
+    answers: { 200: { description: "A page of deliveries.", schema: deliverySearchSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const filters = inputOf(deliveryListFields, query);
+      const listing = { tenantId: scope.tenantId, route: "deliveries", filters };
+      const page = pager.searchRequest(query, listing);
+      const found = await services.deliveries.list(scope, { ...filters, page });
+      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query) }) };
+    },
+  });
+}
+
+function listOfWebhookRoute({ services }: ApiOptions, pager: Pager): Route {
   return defineRoute({
     method: "GET",
     path: "/v1/webhooks/{id}/deliveries",
     operationId: "listWebhookDeliveries",
     tag: "Deliveries",
-    summary: "List the deliveries of a webhook, newest first",
+    summary: "Find deliveries of a webhook",
+    description: boundedSearch,
     access: "read",
     params: webhookParams,
     query: deliveryQuerySchema,
-    answers: { 200: { description: "A page of deliveries.", schema: deliveryListSchema } },
+    answers: { 200: { description: "A page of deliveries.", schema: deliverySearchSchema } },
     errors: ["not_found", "invalid_cursor"],
     handle: async ({ scope, params, query }) => {
-      const filters = {
-        webhookId: params.id,
-        status: query.status ?? null,
-        from: instantOf(query.from),
-        to: instantOf(query.to),
-      };
-      const listing = { tenantId: scope.tenantId, route: "deliveries", filters };
-      const page = await services.deliveries.list(scope, { ...filters, page: pager.request(query, listing) });
-      return { status: 200, body: pager.answer(page, { listing, toJson: deliveryJson }) };
+      const filters = { ...inputOf(deliveryFilterFields, query), webhookId: params.id };
+      const listing = { tenantId: scope.tenantId, route: "webhook deliveries", filters };
+      const page = pager.searchRequest(query, listing);
+      const found = await services.deliveries.listOfWebhook(scope, { ...filters, page });
+      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query) }) };
     },
   });
+}
+
+/** A row with what `include` names. */
+export function rowJson({ include = [] }: { readonly include?: readonly string[] }) {
+  const names = include.flatMap((entry) => entry.split(","));
+  return (row: ListedDelivery) => listedDeliveryJson(row, names);
 }
 
 function getRoute({ services }: ApiOptions): Route {

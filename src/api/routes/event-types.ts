@@ -1,8 +1,9 @@
+import { eventTypeFilters } from "../../core/fields/filters.ts";
 import { eventTypeFields, eventTypeShown } from "../../core/fields/event-type.ts";
 import type { ApiOptions } from "../context.ts";
 import type { EventType, EventTypeKey } from "../../ports/store/registry.ts";
 import { present } from "../mapping/absent.ts";
-import { inputOf, shownJson } from "../mapping/fields.ts";
+import { filtersOf, inputOf, shownJson } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
@@ -38,7 +39,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     answers: { 200: { description: "A page of event types.", schema: eventTypeListSchema } },
     errors: ["invalid_cursor"],
     handle: async ({ scope, query }) => {
-      const filters = { tenantId: query.tenant_id ?? null };
+      const filters = filtersOf(eventTypeFilters, query);
       const listing = { tenantId: scope.tenantId, route: "event types", filters };
       const last = pager.after(query, listing);
       const { rows, next } = await services.eventTypes.list(scope, {

@@ -1,13 +1,17 @@
 import { InvalidRequestError } from "../../core/errors.ts";
 import type { PosthornError } from "../../core/errors.ts";
 import { eventJsonBounds } from "../../core/event-input.ts";
+import { deliveryFilterFields } from "../../core/fields/delivery-list.ts";
+import { eventListFields } from "../../core/fields/event-list.ts";
 import { replayFields } from "../../core/fields/actions.ts";
 import type { JsonBounds } from "../../core/json/guard.ts";
-import type { PublishEntry, PublishInput } from "../../engine/services.ts";
+import type { PublishEntry, PublishInput } from "../../services/services.ts";
+import { authorize } from "../authentication.ts";
 import { batchBytesMax, envelopeBytesMax } from "../context.ts";
 import type { ApiOptions } from "../context.ts";
-import { deliveryJson, handleJson } from "../mapping/delivery.ts";
+import { handleJson } from "../mapping/delivery.ts";
 import {
+  eventMatchJson,
   eventPlace,
   eventPlaces,
   eventSummaryJson,
@@ -17,18 +21,20 @@ import {
   toRawPublishInput,
 } from "../mapping/event.ts";
 import { inputOf } from "../mapping/fields.ts";
+import { pageLimitDefault } from "../paging.ts";
 import type { Pager } from "../paging.ts";
 import { problemOf } from "../problems.ts";
 import { defineRawForm, defineRoute } from "../route.ts";
 import type { RawForm, Route } from "../route.ts";
 import { closed, idParam, pageProperties } from "../schemas/building-blocks.ts";
-import { deliveryListSchema, replayResultSchema } from "../schemas/delivery.ts";
+import { deliveryQuerySchema, deliverySearchSchema, replayResultSchema } from "../schemas/delivery.ts";
 import {
   batchResultSchema,
   eventBatchSchema,
   eventInputSchema,
-  eventListSchema,
+  eventMatchesSchema,
   eventQuerySchema,
+  eventSearchSchema,
   eventSchema,
   rawEventQuerySchema,
   receiptSchema,
@@ -36,10 +42,16 @@ import {
 } from "../schemas/event.ts";
 import type { EventInput } from "../schemas/event.ts";
 import { compileValidator } from "../validation.ts";
-import { instantOf } from "./filters.ts";
+import { boundedSearch, rowJson } from "./deliveries.ts";
 
 export function eventRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
-  return [publishRoute(options), batchRoute(options), ...readRoutes(options, pager), replayRoute(options)];
+  return [
+    publishRoute(options),
+    batchRoute(options),
+    ...readRoutes(options, pager),
+    matchesRoute(options, pager),
+    replayRoute(options),
+  ];
 }
 
 /** The body limit decides the size here. `data` may be as deep in both forms, however much is around it. */
@@ -154,21 +166,21 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
       path: "/v1/events",
       operationId: "listEvents",
       tag: "Events",
-      summary: "List events, newest first",
+      summary: "Find events, newest first",
+      description: `${boundedSearch} To look for text in what was published (\`data_contains\`) takes a key that may manage.`,
       access: "read",
       query: eventQuerySchema,
-      answers: { 200: { description: "A page of events, without their data.", schema: eventListSchema } },
+      answers: {
+        200: { description: "A page of events, without their data.", schema: eventSearchSchema },
+      },
       errors: ["invalid_cursor"],
-      handle: async ({ scope, query }) => {
-        const filters = {
-          eventType: query.event_type ?? null,
-          from: instantOf(query.from),
-          to: instantOf(query.to),
-          tenantId: query.tenant_id ?? null,
-        };
+      handle: async ({ scope, principal, query }) => {
+        const filters = inputOf(eventListFields, query);
+        if (filters.dataContains !== undefined && principal !== null) authorize(principal, "manage");
         const listing = { tenantId: scope.tenantId, route: "events", filters };
-        const page = await services.events.list(scope, { ...filters, page: pager.request(query, listing) });
-        return { status: 200, body: pager.answer(page, { listing, toJson: eventSummaryJson }) };
+        const page = pager.searchRequest(query, listing);
+        const found = await services.events.list(scope, { ...filters, page });
+        return { status: 200, body: pager.searchAnswer(found, { listing, toJson: eventSummaryJson }) };
       },
     }),
     defineRoute({
@@ -191,24 +203,47 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
       path: "/v1/events/{id}/deliveries",
       operationId: "listEventDeliveries",
       tag: "Events",
-      summary: "List the deliveries of an event",
+      summary: "Find deliveries of an event",
       access: "read",
       params: eventParams,
-      query: closed(pageProperties),
-      answers: { 200: { description: "A page of deliveries, newest first.", schema: deliveryListSchema } },
+      query: deliveryQuerySchema,
+      answers: { 200: { description: "A page of deliveries.", schema: deliverySearchSchema } },
       errors: ["not_found", "invalid_cursor"],
       handle: async ({ scope, params, query }) => {
-        const listing = {
-          tenantId: scope.tenantId,
-          route: "event deliveries",
-          filters: { eventId: params.id },
-        };
-        const page = pager.request(query, listing);
-        const found = await services.events.deliveries(scope, { eventId: params.id, page });
-        return { status: 200, body: pager.answer(found, { listing, toJson: deliveryJson }) };
+        const filters = { ...inputOf(deliveryFilterFields, query), eventId: params.id };
+        const listing = { tenantId: scope.tenantId, route: "event deliveries", filters };
+        const page = pager.searchRequest(query, listing);
+        const found = await services.events.deliveries(scope, { ...filters, page });
+        return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query) }) };
       },
     }),
   ];
+}
+
+function matchesRoute({ services }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/events/{id}/matches",
+    operationId: "listEventMatches",
+    tag: "Events",
+    summary: "See which webhooks got an event, and why the others did not",
+    access: "read",
+    params: eventParams,
+    query: closed(pageProperties),
+    answers: {
+      200: { description: "A page of the tenant's webhooks, newest first.", schema: eventMatchesSchema },
+    },
+    errors: ["not_found", "invalid_cursor"],
+    handle: async ({ scope, params, query }) => {
+      const filters = { eventId: params.id };
+      const listing = { tenantId: scope.tenantId, route: "event matches", filters };
+      const { limit = pageLimitDefault, offset = 0 } = query;
+      const page = { limit, offset, after: pager.after(query, listing) };
+      const { rows, next } = await services.events.matches(scope, { eventId: params.id, page });
+      const data = rows.map(eventMatchJson);
+      return { status: 200, body: { data, next_cursor: pager.cursorAfter(next, listing) } };
+    },
+  });
 }
 
 function replayRoute({ services }: ApiOptions): Route {

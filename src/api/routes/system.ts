@@ -1,12 +1,58 @@
-import { Type } from "typebox";
-import type { ApiOptions } from "../context.ts";
+import { Type } from "../schemas/type.ts";
+import type { ApiOptions, SystemReport } from "../context.ts";
+import { formatInstant } from "../mapping/instant.ts";
 import { defineRoute } from "../route.ts";
 import type { Answer, Route } from "../route.ts";
 import { freeObject } from "../schemas/building-blocks.ts";
 import { indexSchema, readinessSchema } from "../schemas/registry.ts";
+import { systemSchema } from "../schemas/system.ts";
 
 export function systemRoutes(options: ApiOptions): readonly Route[] {
   return [liveRoute(), readyRoute(options), metricsRoute(options)];
+}
+
+/** For operators; processes without the API do not answer it. */
+export function systemReportRoute({ system, readiness, version, clock }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/system",
+    operationId: "getSystem",
+    tag: "System",
+    summary: "How this process is set up and does, and which workers live",
+    access: "admin",
+    answers: { 200: { description: "Of the process that answers.", schema: systemSchema } },
+    errors: [],
+    handle: async () => {
+      const report = await system();
+      const { ready, reasons } = readiness();
+      const uptimeSeconds = Math.max(0, Math.floor((clock.now() - report.startedAt) / 1_000));
+      const own = { version, uptime_seconds: uptimeSeconds, ready, reasons };
+      return { status: 200, body: { ...own, ...systemJson(report) } };
+    },
+  });
+}
+
+function systemJson(report: SystemReport): Record<string, unknown> {
+  const { pools, store, queue, sharedState, retention } = report;
+  return {
+    roles: report.roles,
+    started_at: formatInstant(report.startedAt),
+    worker_pools: pools && [...pools].map(([name, workers]) => ({ name, workers })),
+    store: {
+      kind: store.kind,
+      schema_version: store.facts?.schemaVersion ?? null,
+      size_bytes: store.facts?.sizeBytes ?? null,
+    },
+    queue: { kind: queue.kind, available: queue.isAvailable },
+    shared_state: { kind: sharedState.kind, available: sharedState.isAvailable },
+    retention: { payload_days: retention.payloadDays, history_days: retention.historyDays },
+    settings: report.settings.map(({ name, value, source }) => ({
+      name,
+      value,
+      source: source?.kind ?? null,
+      from: source?.name ?? null,
+    })),
+  };
 }
 
 function liveRoute(): Route {

@@ -1,4 +1,4 @@
-import type { WebhookView } from "../../engine/services.ts";
+import type { WebhookView } from "../../services/services.ts";
 import { circuitActionFields, recoverFields, testFields } from "../../core/fields/actions.ts";
 import type { ApiOptions } from "../context.ts";
 import { inputOf } from "../mapping/fields.ts";

@@ -1,6 +1,6 @@
-import { Type } from "typebox";
-import { RequestPace } from "../../engine/publish/request-pace.ts";
-import type { EventTypeService, Scope } from "../../engine/services.ts";
+import { Type } from "../schemas/type.ts";
+import { RequestPace } from "../../ports/timing/request-pace.ts";
+import type { EventTypeService, Scope } from "../../services/services.ts";
 import type { EventType, EventTypeKey, EventTypePage } from "../../ports/store/registry.ts";
 import { pageLimitMax } from "../../core/fields/page.ts";
 import type { ApiOptions } from "../context.ts";

@@ -1,6 +1,7 @@
+import { webhookFilters } from "../../core/fields/filters.ts";
 import { webhookFields } from "../../core/fields/webhook.ts";
 import type { ApiOptions } from "../context.ts";
-import { inputOf } from "../mapping/fields.ts";
+import { filtersOf, inputOf } from "../mapping/fields.ts";
 import { webhookJson } from "../mapping/webhook.ts";
 import { pageLimitDefault } from "../paging.ts";
 import type { Pager } from "../paging.ts";
@@ -55,17 +56,15 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     path: "/v1/webhooks",
     operationId: "listWebhooks",
     tag: "Webhooks",
-    summary: "List webhooks, newest first",
+    summary: "List webhooks",
+    description:
+      "Where another process serves a webhook, that it no longer fails is known up to a minute late; the rest at once.",
     access: "read",
     query: webhookQuerySchema,
     answers: { 200: { description: "A page of webhooks.", schema: webhookListSchema } },
     errors: ["invalid_cursor"],
     handle: async ({ scope, query }) => {
-      const filters = {
-        active: query.active ?? null,
-        eventType: query.event_type ?? null,
-        tenantId: query.tenant_id ?? null,
-      };
+      const filters = filtersOf(webhookFilters, query);
       const listing = { tenantId: scope.tenantId, route: "webhooks", filters };
       const { views, next } = await services.webhooks.list(scope, {
         ...filters,

@@ -1,22 +1,23 @@
 /** Pieces of schemas. A schema with a `title` becomes a named component of the OpenAPI document. */
-import { Type } from "typebox";
-import type { Static, TObject, TProperties, TSchema } from "typebox";
+import { apiName } from "../../core/fields/field.ts";
+import type { Fields } from "../../core/fields/field.ts";
+import { Type } from "./type.ts";
+import type { Static, ObjectSchema, Properties, Schema } from "./type.ts";
 import { eventTypeField, tenantIdField } from "../../core/fields/names.ts";
 import { pageLimitField } from "../../core/fields/page.ts";
 import { schemaOfField } from "./field-schema.ts";
 import { pageOffsetMax } from "../paging.ts";
 
 /** An object that takes no other members; bodies and queries are all made with it. */
-export function closed<P extends TProperties>(properties: P, options: object = {}): TObject<P> {
+export function closed<P extends Properties>(properties: P, options: object = {}): ObjectSchema<P> {
   return Type.Object(properties, { additionalProperties: false, ...options });
 }
 
 /** The same schema that also takes null. Written as a list of types, which gives clearer messages than a union. */
-export function nullable<S extends TSchema>(schema: S) {
-  const plain: { readonly type?: unknown; readonly enum?: unknown } = { ...schema };
-  const { type, enum: choices } = plain;
+export function nullable<S extends Schema>(schema: S) {
+  const { type, enum: choices } = schema;
   return Type.Unsafe<Static<S> | null>({
-    ...plain,
+    ...schema,
     ...(type !== undefined && { type: [type, "null"] }),
     ...(Array.isArray(choices) && { enum: [...(choices as unknown[]), null] }),
   });
@@ -44,14 +45,6 @@ export const id = (what: string) =>
 
 export const instant = (description: string) =>
   Type.String({ format: "date-time", description, examples: ["2026-01-31T09:30:00.000Z"] });
-
-/** For queries and filters, where a date alone is handy (WDS-109). */
-export const instantOrDate = (description: string) =>
-  Type.String({
-    format: "instant",
-    description: `${description} RFC 3339 date-time, or a date for its start in UTC.`,
-    examples: ["2026-01-31", "2026-01-31T09:30:00Z"],
-  });
 
 /** Path parameters: anything else than a UUID names nothing. */
 export const idParam = (what: string) =>
@@ -86,7 +79,12 @@ export const pageProperties = {
   ),
 };
 
-export function listOf(item: TSchema, title: string) {
+/** The query of a listing that can be narrowed to these. */
+export function listingQuery(filters: Fields) {
+  return closed({ ...pageProperties, ...(queryOf(filters) as Record<string, never>) });
+}
+
+export function listOf<S extends Schema>(item: S, title: string) {
   return closed(
     {
       data: Type.Array(item),
@@ -96,6 +94,34 @@ export function listOf(item: TSchema, title: string) {
     },
     { title },
   );
+}
+
+/** A page that may end before it is full. */
+export function searchOf<S extends Schema>(item: S, title: string) {
+  return closed(
+    {
+      ...listOf(item, title).properties,
+      searched_to: nullable(
+        instant(
+          "Nothing made beyond this time was looked at yet; null when everything was, or in the order of next attempts.",
+        ),
+      ),
+      complete: Type.Boolean({
+        description:
+          "False when the search ended before the page was full, because it had looked at enough for one page: more may match. Go on with `next_cursor`.",
+      }),
+    },
+    { title },
+  );
+}
+
+/** Parameters of a query; all are optional. */
+export function queryOf(fields: Fields): Record<string, Schema> {
+  const parameters = Object.entries(fields).map(([name, field]) => [
+    apiName(name, field),
+    Type.Optional(schemaOfField(field)),
+  ]);
+  return Object.fromEntries(parameters) as Record<string, Schema>;
 }
 
 export const fieldErrorSchema = closed(

@@ -1,29 +1,11 @@
-import { Type } from "typebox";
+import { deadLetterFilters } from "../../core/fields/filters.ts";
+import { Type } from "./type.ts";
 import { priorities } from "../../core/delivery.ts";
 import { recoverFields, retryBatchFields } from "../../core/fields/actions.ts";
-import { failureCategories } from "../../core/outcome.ts";
-import {
-  closed,
-  eventTypeName,
-  id,
-  instant,
-  instantOrDate,
-  nullable,
-  oneOf,
-  pageProperties,
-  tenantId,
-} from "./building-blocks.ts";
+import { listingQuery, closed, id, instant, listOf, nullable, oneOf } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
 
-export const deadLetterQuerySchema = closed({
-  ...pageProperties,
-  webhook_id: Type.Optional(Type.Array(id("a webhook"), { maxItems: 100, description: "May be repeated." })),
-  event_type: Type.Optional(Type.Array(eventTypeName, { maxItems: 100, description: "May be repeated." })),
-  failure_category: Type.Optional(Type.Array(oneOf(failureCategories), { description: "May be repeated." })),
-  from: Type.Optional(instantOrDate("Only deliveries made at or after this time.")),
-  to: Type.Optional(instantOrDate("Only deliveries made before this time.")),
-  tenant_id: Type.Optional(tenantId),
-});
+export const deadLetterQuerySchema = listingQuery(deadLetterFilters);
 
 export const retryBatchInputSchema = schemaOf(retryBatchFields, {
   title: "RetryBatchInput",
@@ -52,6 +34,8 @@ export const operationSchema = closed(
   },
   { title: "BatchOperation" },
 );
+
+export const operationListSchema = listOf(operationSchema, "BatchOperationList");
 
 const startedProperties = {
   batch_operation_id: nullable(id("the operation; null with `dry_run`")),

@@ -1,22 +1,29 @@
-import { Type } from "typebox";
+import { Type } from "./type.ts";
 import { deliveryRetryFields } from "../../core/fields/actions.ts";
-import { deliveryStates, gateNames, priorities, retryAfterEffects } from "../../core/delivery.ts";
+import {
+  deliveryOrigins,
+  deliveryStatuses,
+  gateNames,
+  priorities,
+  retryAfterEffects,
+  type WaitingFor,
+} from "../../core/delivery.ts";
+import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
 import { failureCategories } from "../../core/outcome.ts";
-import type { DeliveryStatus, WaitingFor } from "../../engine/services.ts";
 import {
   closed,
   id,
   instant,
-  instantOrDate,
   listOf,
   nullable,
   oneOf,
   pageProperties,
+  queryOf,
+  searchOf,
   tenantId,
 } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
-
-const deliveryStatuses: readonly DeliveryStatus[] = [...deliveryStates, "circuit_blocked"];
+import { webhookStatuses } from "../../core/webhook.ts";
 
 /** Complete by construction: a new reason that is missing here does not compile. */
 const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
@@ -48,7 +55,7 @@ const deliveryProperties = {
       "`pending` before the first attempt, `failed` while a retry is due, `exhausted` when dead-lettered, `circuit_blocked` while an open circuit holds it, `skipped` when the webhook was not active.",
   }),
   priority: oneOf(priorities),
-  origin: oneOf(["publish", "retry", "replay", "recover", "test"]),
+  origin: oneOf(deliveryOrigins),
   attempt_count: Type.Integer({ minimum: 0 }),
   waiting_for: nullable(
     oneOf(Object.keys(waitingForDescriptions), {
@@ -62,6 +69,11 @@ const deliveryProperties = {
   created_at: instant("When the delivery was made."),
   first_attempt_at: nullable(instant("First request.")),
   completed_at: nullable(instant("When it succeeded or was given up.")),
+  last_attempt_at: nullable(instant("When the last request was sent.")),
+  last_http_status_code: nullable(
+    Type.Integer({ description: "What the last request was answered; null without an answer." }),
+  ),
+  last_duration_ms: nullable(Type.Number({ description: "How long the last request took." })),
   failure_category: nullable(oneOf(failureCategories, { description: "Of the last failed attempt." })),
   reason: nullable(
     Type.String({
@@ -114,6 +126,26 @@ const attemptSchema = closed(
   { title: "Attempt" },
 );
 
+const webhookSummarySchema = closed(
+  {
+    id: id("the webhook"),
+    url: Type.String(),
+    description: Type.String(),
+    status: oneOf(webhookStatuses),
+  },
+  { title: "WebhookSummary" },
+);
+
+const listedDeliverySchema = closed(
+  {
+    ...deliveryProperties,
+    last_attempt: Type.Optional(nullable(attemptSchema)),
+    webhook: Type.Optional(nullable(webhookSummarySchema)),
+  },
+  { title: "ListedDelivery" },
+);
+export const deliverySearchSchema = searchOf(listedDeliverySchema, "DeliverySearch");
+
 const waitSchema = closed(
   {
     reason: oneOf(gateNames, { description: "As in `waiting_for`." }),
@@ -146,11 +178,27 @@ export const replayResultSchema = closed(
   { title: "ReplayResult" },
 );
 
-export const deliveryQuerySchema = closed({
+const includeNames = ["last_attempt", "webhook"] as const;
+
+const searchProperties = {
   ...pageProperties,
-  status: Type.Optional(oneOf(deliveryStatuses)),
-  from: Type.Optional(instantOrDate("Only deliveries made at or after this time.")),
-  to: Type.Optional(instantOrDate("Only deliveries made before this time.")),
-});
+  include: Type.Optional(
+    Type.Array(
+      Type.String({
+        pattern: `^(${includeNames.join("|")})(,(${includeNames.join("|")}))*$`,
+        "x-rule": "last_attempt, webhook, or both with a comma between them",
+      }),
+      {
+        maxItems: includeNames.length,
+        description:
+          "What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas.",
+      },
+    ),
+  ),
+};
+
+export const deliveryListQuerySchema = closed({ ...searchProperties, ...queryOf(deliveryListFields) });
+/** Within one webhook or one event. */
+export const deliveryQuerySchema = closed({ ...searchProperties, ...queryOf(deliveryFilterFields) });
 
 export const retryInputSchema = schemaOf(deliveryRetryFields, { title: "RetryInput" });

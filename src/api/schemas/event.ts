@@ -1,8 +1,9 @@
-import { Type } from "typebox";
-import type { Static } from "typebox";
+import { Type } from "./type.ts";
+import type { Static } from "./type.ts";
 import { linksCountMax } from "../../core/event-input.ts";
-import { priorities } from "../../core/delivery.ts";
+import { deliveryStates, priorities } from "../../core/delivery.ts";
 import type { Priority } from "../../core/delivery.ts";
+import { eventListFields } from "../../core/fields/event-list.ts";
 import { eventFields } from "../../core/fields/event.ts";
 import { replayFields } from "../../core/fields/actions.ts";
 import { batchEventsMax } from "../context.ts";
@@ -13,15 +14,16 @@ import {
   freeObject,
   id,
   instant,
-  instantOrDate,
+  listingQuery,
   listOf,
   nullable,
   oneOf,
-  pageProperties,
+  searchOf,
   tenantId,
 } from "./building-blocks.ts";
 import { schemaOf, schemaOfField } from "./field-schema.ts";
 import { problemSchema } from "./problem.ts";
+import { webhookStatuses } from "../../core/webhook.ts";
 
 const prioritySchema = Type.Unsafe<Priority>(schemaOfField(eventFields.priority));
 const idempotencyKeySchema = Type.Unsafe<string>(schemaOfField(eventFields.idempotencyKey));
@@ -163,14 +165,31 @@ export const eventSchema = closed(
   { title: "Event" },
 );
 
-export const eventListSchema = listOf(eventSummarySchema, "EventList");
+export const eventSearchSchema = searchOf(eventSummarySchema, "EventSearch");
 
-export const eventQuerySchema = closed({
-  ...pageProperties,
-  event_type: Type.Optional(eventTypeName),
-  from: Type.Optional(instantOrDate("Only events accepted at or after this time.")),
-  to: Type.Optional(instantOrDate("Only events accepted before this time.")),
-  tenant_id: Type.Optional(tenantId),
-});
+export const eventMatchesSchema = listOf(
+  closed(
+    {
+      webhook_id: id("the webhook"),
+      url: Type.String(),
+      status: oneOf(webhookStatuses, { description: "Of the webhook, as it is now." }),
+      sent: Type.Boolean({
+        description: "A delivery was made for it; what became of that, the delivery says.",
+      }),
+      delivery_id: nullable(id("the newest delivery of the event for it")),
+      delivery_status: nullable(oneOf(deliveryStates)),
+      reason: nullable(
+        oneOf(["other_type", "inactive", "made_later", "changed_later"], {
+          description:
+            "Why it was not sent: it asks for other types; it was not active when the event was published; it was made after that; it asks for the type now, and did not then.",
+        }),
+      ),
+    },
+    { title: "EventMatch" },
+  ),
+  "EventMatchList",
+);
+
+export const eventQuerySchema = listingQuery(eventListFields);
 
 export const replayInputSchema = schemaOf(replayFields, { title: "ReplayInput" });

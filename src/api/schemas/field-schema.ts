@@ -1,6 +1,6 @@
 /** JSON Schema from the descriptions of core/fields: of what callers send, and of what they are shown. */
-import { Type } from "typebox";
-import type { TSchema } from "typebox";
+import { Type } from "./type.ts";
+import type { Schema } from "./type.ts";
 import { apiName } from "../../core/fields/field.ts";
 import type {
   Field,
@@ -18,18 +18,18 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 export type Use = "create" | "update";
 
 /** A body or query that takes these fields and no others. */
-export function schemaOf(fields: Fields, options: JsonSchema & { readonly use?: Use } = {}): TSchema {
+export function schemaOf(fields: Fields, options: JsonSchema & { readonly use?: Use } = {}): Schema {
   const { use = "create", ...more } = options;
   return Type.Unsafe<unknown>({ ...more, ...objectSchema(fields, use) });
 }
 
 /** Members of a query, beside others that are written by hand. */
-export function schemaOfField(field: Field): TSchema {
+export function schemaOfField(field: Field): Schema {
   return Type.Unsafe<unknown>(fieldSchema(field, "create"));
 }
 
 /** What an answer shows: every field is there, and says nothing of the bounds that callers keep to. */
-export function shownSchemaOf(fields: Fields, options: JsonSchema = {}): TSchema {
+export function shownSchemaOf(fields: Fields, options: JsonSchema = {}): Schema {
   return Type.Unsafe<unknown>({ ...options, ...shownObject(fields) });
 }
 

@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { Type } from "./type.ts";
 import { errorTable } from "../../core/errors.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import { closed, fieldErrorSchema, id, oneOf } from "./building-blocks.ts";

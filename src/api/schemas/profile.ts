@@ -1,6 +1,6 @@
 /** The schema of `GET /v1/profiles/{name}`: core/profile.ts with names in snake_case. */
-import { Type } from "typebox";
-import type { TSchema } from "typebox";
+import { Type } from "./type.ts";
+import type { Schema } from "./type.ts";
 import { failureCategories } from "../../core/outcome.ts";
 import { headerValueSources, payloadFormats, signatureSchemeNames } from "../../core/profile.ts";
 import { verificationMethods } from "../../core/webhook.ts";
@@ -12,7 +12,7 @@ const durationMs = (description: string) => Type.Integer({ minimum: 0, descripti
 /** An object whose member names are not known beforehand, but follow a pattern. */
 function mapOf(
   names: string,
-  { values, description }: { readonly values: TSchema; readonly description: string },
+  { values, description }: { readonly values: Schema; readonly description: string },
 ) {
   return Type.Unsafe<Readonly<Record<string, unknown>>>({
     type: "object",

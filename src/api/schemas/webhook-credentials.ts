@@ -1,6 +1,6 @@
 /** What a webhook shows of its credentials. Every secret is write-only. */
-import { Type } from "typebox";
-import type { TProperties } from "typebox";
+import { Type } from "./type.ts";
+import type { Properties } from "./type.ts";
 import { oauth2Shown } from "../../core/fields/webhook-credentials.ts";
 import { closed, instant, nullable, oneOf } from "./building-blocks.ts";
 import { shownSchemaOf } from "./field-schema.ts";
@@ -31,4 +31,4 @@ export const credentialProperties = {
   }),
   client_certificate: nullable(clientCertificateSchema),
   oauth2: nullable(oauth2Schema),
-} satisfies TProperties;
+} satisfies Properties;

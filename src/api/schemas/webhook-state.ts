@@ -1,10 +1,10 @@
 /** What is known of a webhook's endpoint, and its secrets. */
-import { Type } from "typebox";
+import { Type } from "./type.ts";
 import { circuitStates } from "../../core/circuit-breaker.ts";
 import { circuitActionFields, rotateFields, testFields } from "../../core/fields/actions.ts";
 import { closed, id, instant, nullable, oneOf } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
-import { webhookStatuses } from "./webhook.ts";
+import { webhookStatuses } from "../../core/webhook.ts";
 
 const circuitProperties = {
   webhook_id: id("the webhook"),

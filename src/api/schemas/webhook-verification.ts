@@ -1,5 +1,5 @@
 /** How a receiver shows that it wants the events, and what it may report back. */
-import { Type } from "typebox";
+import { Type } from "./type.ts";
 import { verificationMethods } from "../../core/webhook.ts";
 import { incidentFields } from "../../core/fields/actions.ts";
 import { closed, id, instant, nullable, oneOf } from "./building-blocks.ts";

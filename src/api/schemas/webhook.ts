@@ -1,18 +1,18 @@
-import { Type } from "typebox";
+import { webhookFilters } from "../../core/fields/filters.ts";
+import { Type } from "./type.ts";
 import { payloadFormats } from "../../core/profile.ts";
 import { rateLimitFields } from "../../core/fields/tenant.ts";
 import { agreementFields, circuitBreakerShown, webhookFields } from "../../core/fields/webhook.ts";
-import { orderingGuarantees } from "../../core/webhook.ts";
+import { orderingGuarantees, webhookStatuses } from "../../core/webhook.ts";
 import {
+  listingQuery,
   closed,
-  eventTypeName,
   freeObject,
   id,
   instant,
   listOf,
   nullable,
   oneOf,
-  pageProperties,
   tenantId,
 } from "./building-blocks.ts";
 import { schemaOf, shownSchemaOf } from "./field-schema.ts";
@@ -45,9 +45,6 @@ const retryConfigSchema = closed(
   { title: "RetryConfig", description: "What is in force: the profile with the webhook's overrides." },
 );
 
-/** `unverified` waits until its receiver permits it. */
-export const webhookStatuses = ["active", "suspended", "disabled", "unverified"] as const;
-
 const webhookProperties = {
   id: id("the webhook"),
   tenant_id: tenantId,
@@ -77,14 +74,10 @@ const webhookProperties = {
   created_at: instant("When it was created."),
   updated_at: instant("When it was changed last."),
   last_success_at: nullable(instant("Last delivery that was accepted.")),
+  last_failure_at: nullable(instant("Last attempt that was not accepted.")),
 };
 
 export const webhookSchema = closed(webhookProperties, { title: "Webhook" });
 export const webhookListSchema = listOf(webhookSchema, "WebhookList");
 
-export const webhookQuerySchema = closed({
-  ...pageProperties,
-  active: Type.Optional(Type.Boolean()),
-  event_type: Type.Optional(eventTypeName),
-  tenant_id: Type.Optional(tenantId),
-});
+export const webhookQuerySchema = listingQuery(webhookFilters);

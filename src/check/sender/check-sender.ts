@@ -1,5 +1,5 @@
 import type { Profile } from "../../core/profile.ts";
-import type { MessageVerifier } from "../../receiver/message.ts";
+import type { MessageVerifier } from "../../receiver/message/message.ts";
 import { findingOf, NothingToExamine } from "../finding.ts";
 import type { Finding } from "../finding.ts";
 import { messageRules } from "./message-rules.ts";

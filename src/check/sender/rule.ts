@@ -1,5 +1,5 @@
 import type { Profile } from "../../core/profile.ts";
-import type { MessageVerifier } from "../../receiver/message.ts";
+import type { MessageVerifier } from "../../receiver/message/message.ts";
 import type { Result, Rule } from "../finding.ts";
 import type { RecordedEvent, RecordedRequest } from "./record.ts";
 

@@ -1,17 +1,19 @@
 import type { Profile, SignatureSchemeName } from "../../core/profile.ts";
 import { parsePublicKey, parseSecret, publicKeyText } from "../../core/signing/signing-key.ts";
-import type { MessageVerifier } from "../../receiver/message.ts";
+import type { MessageVerifier } from "../../receiver/message/message.ts";
 import { anyOf } from "../../receiver/schemes/any-of.ts";
 import { httpSignatures, standardWebhooks, xWebhook } from "../../receiver/verifiers.ts";
+
+export interface VerifierChoice {
+  readonly profile: Pick<Profile, "name" | "signatureSchemesAllowed">;
+  readonly keyId: string;
+}
 
 /**
  * Verifies as the receiver kit does, with the schemes of the profile that fit the key: `whsec_…`, `whsk_…` or `whpk_…`.
  * Throws a RangeError that says what is wrong with the key, never what it is.
  */
-export function verifierFor(
-  secret: string,
-  how: { readonly profile: Pick<Profile, "name" | "signatureSchemesAllowed">; readonly keyId: string },
-): MessageVerifier {
+export function verifierFor(secret: string, how: VerifierChoice): MessageVerifier {
   const key = verifyingKey(secret);
   const { name, signatureSchemesAllowed } = how.profile;
   const isShared = key.startsWith("whsec_");

@@ -4,10 +4,7 @@ import { findProfile, profiles } from "../../core/profiles/index.ts";
 import type { Profile } from "../../core/profile.ts";
 import { NothingToExamine } from "../../check/finding.ts";
 import type { Finding } from "../../check/finding.ts";
-import { checkReceiver } from "../../check/receiver/check-receiver.ts";
 import type { ReceiverUnderCheck } from "../../check/receiver/messages.ts";
-import { checkSender } from "../../check/sender/check-sender.ts";
-import { verifierFor } from "../../check/sender/verifier.ts";
 import { OptionValues } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
 import { printFindings } from "../findings.ts";
@@ -83,6 +80,7 @@ async function examineReceiver(text: string, call: Call): Promise<readonly Findi
   const receiver = receiverOf(text, call);
   const timeoutMs = numberIn(options, { name: "timeoutMs", flag: "--timeout-ms", from: 1, to: 600_000 });
   const isShown = terminal.isLive && !terminal.json;
+  const { checkReceiver } = await import("../../check/receiver/check-receiver.ts");
   let toldAt = performance.now();
   try {
     return await checkReceiver({
@@ -131,6 +129,8 @@ async function watchSender(port: number, call: Call): Promise<readonly Finding[]
     to: 86_400,
   });
   const profile = profileOf(options);
+  const { checkSender } = await import("../../check/sender/check-sender.ts");
+  const { verifierFor } = await import("../../check/sender/verifier.ts");
   const secret = given(options.text("secret") ?? invocation.env["POSTHORN_CHECK_SECRET"]);
   const verifier = secret === null ? null : verifierFor(secret, { profile, keyId: keyIdOf(options) });
   void untilStopped(invocation).then(() => stop.abort());

@@ -1,8 +1,5 @@
 import type { Command } from "commander";
 import { configurationPage, describeSettings } from "../../config/describe.ts";
-import { checkPage } from "../../pages/check-page.ts";
-import { profilesPage } from "../../pages/profiles-page/page.ts";
-import { commandReference } from "../../pages/reference.ts";
 import type { Invocation } from "../invocation.ts";
 import { addSettingsOptions, resolveFor, settingsProblem } from "../settings-options.ts";
 import { printTable } from "../table.ts";
@@ -24,13 +21,11 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
     .option("--profiles", "print docs/profiles.md instead")
     .option("--checks", "print docs/check.md instead")
     .option("--json", "print JSON, one setting a line");
-  command.action(() => {
-    const { docs, commands, profiles, checks, json } = command.opts<Flags>();
-    const terminal = invocation.terminal({ json: json === true });
-    if (docs === true) return terminal.data(configurationPage().trimEnd());
-    if (commands === true) return terminal.data(commandReference(program).trimEnd());
-    if (profiles === true) return terminal.data(profilesPage().trimEnd());
-    if (checks === true) return terminal.data(checkPage().trimEnd());
+  command.action(async () => {
+    const flags = command.opts<Flags>();
+    const terminal = invocation.terminal({ json: flags.json === true });
+    const page = await pageOf(flags, program);
+    if (page !== null) return terminal.data(page.trimEnd());
     const resolution = resolveFor(command, invocation);
     if (resolution.kind === "refused") throw settingsProblem(resolution.problems);
     const rows = describeSettings(resolution.settings, resolution.sources);
@@ -48,4 +43,13 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
       rows,
     });
   });
+}
+
+/** The generated page of the docs that was asked for. Nobody else needs what draws them, so it is loaded here. */
+async function pageOf({ docs, commands, profiles, checks }: Flags, program: Command): Promise<string | null> {
+  if (docs === true) return configurationPage();
+  if (commands === true) return (await import("../../pages/reference.ts")).commandReference(program);
+  if (profiles === true) return (await import("../../pages/profiles-page/page.ts")).profilesPage();
+  if (checks === true) return (await import("../../pages/check-page.ts")).checkPage();
+  return null;
 }

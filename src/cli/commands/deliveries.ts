@@ -1,8 +1,10 @@
 import type { Command } from "commander";
 import { deliveryRetryFields } from "../../core/fields/actions.ts";
-import type { Json } from "../api-client.ts";
+import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
+import type { CallOptions, Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
-import { FieldOption } from "../field-option.ts";
+import type { OptionValues } from "../client-command.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { cellText, printFields, printTable, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
@@ -14,20 +16,32 @@ export const deliveryColumns: readonly Column<Json>[] = [
   { title: "EVENT TYPE", value: (row) => row["event_type"] },
   { title: "STATUS", value: (row) => row["status"] },
   { title: "ATTEMPTS", value: (row) => row["attempt_count"] },
+  { title: "HTTP", value: (row) => row["last_http_status_code"] },
+  { title: "MS", value: (row) => roundedMs(row["last_duration_ms"]) },
   { title: "WAITS FOR", value: waitText },
   { title: "WHY", value: (row) => row["reason"] ?? row["failure_category"] },
   { title: "CREATED (UTC)", value: (row) => shortTime(row["created_at"]) },
 ];
+
+/** Where the rows of several webhooks stand together. */
+const columnsOverWebhooks: readonly Column<Json>[] = deliveryColumns.toSpliced(2, 0, {
+  title: "WEBHOOK",
+  value: (row) => (row["webhook"] as Json | null)?.["url"] ?? row["webhook_id"],
+});
 
 const attemptColumns: readonly Column<Json>[] = [
   { title: "#", value: (row) => row["attempt_number"] },
   { title: "SENT (UTC)", value: (row) => cellText(row["executed_at"]).slice(0, 23).replace("T", " ") },
   { title: "OUTCOME", value: (row) => row["outcome"] },
   { title: "HTTP", value: (row) => row["http_status_code"] },
-  { title: "MS", value: (row) => Math.round(Number(row["duration_ms"])) },
+  { title: "MS", value: (row) => roundedMs(row["duration_ms"]) },
   { title: "CATEGORY", value: (row) => row["failure_category"] },
   { title: "ERROR OR RESPONSE", value: (row) => row["error_message"] ?? row["response_body_sample"] },
 ];
+
+function roundedMs(value: unknown): unknown {
+  return typeof value === "number" ? Math.round(value) : null;
+}
 
 function waitText(row: Json): string {
   const { waiting_for: what } = row;
@@ -54,25 +68,7 @@ export function printDelivery(terminal: Terminal, delivery: Json): void {
 export function addDeliveryCommands(program: Command, invocation: Invocation): void {
   const deliveries = program.command("deliveries").description("what became of an event at one webhook");
 
-  const list = addPageOptions(
-    deliveries.command("list").description("list the deliveries of a webhook, newest first"),
-  )
-    .argument("<webhook-id>")
-    .option("--status <status>", "pending, failed, success, exhausted, skipped, cancelled or circuit_blocked")
-    .option("--from <time>", "made at or after this time, date, or span before now such as 1h")
-    .option("--to <time>", "made before this time, date, or span before now such as 1h");
-  clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: `/v1/webhooks/${encodeURIComponent(call.args[0] ?? "")}/deliveries`,
-      query: {
-        status: call.options.text("status"),
-        from: call.options.time("from"),
-        to: call.options.time("to"),
-      },
-      columns: deliveryColumns,
-      none: "no deliveries",
-    }),
-  );
+  addListCommand(deliveries, invocation);
 
   const get = deliveries
     .command("get")
@@ -95,5 +91,83 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
     printOne(terminal, await client.post(path, { body: { priority: options.text("priority") } }));
     const { id: webhookId, status } = await client.get(`/v1/webhooks/${String(delivery["webhook_id"])}`);
     if (status !== "active") terminal.note(inactiveText({ id: webhookId, status }));
+  });
+}
+
+const { webhookIds, eventId, idempotencyKey } = deliveryListFields;
+const within = deliveryFilterFields;
+
+/** Filters of a listing within one webhook or one event. */
+export function addDeliveryFilters(command: Command): Command {
+  return command
+    .addOption(new FieldOption("--type <type>", within.eventTypes))
+    .addOption(new FieldOption("--status <status>", within.statuses))
+    .addOption(new FieldOption("--category <category>", within.categories))
+    .addOption(new FieldOption("--http-status <status>", within.httpStatuses))
+    .addOption(new FieldOption("--waiting-for <reason>", within.waitingFor))
+    .addOption(new FieldOption("--origin <origin>", within.origins))
+    .addOption(new FieldOption("--attempts-min <count>", within.attemptMin))
+    .addOption(new FieldOption("--error <text>", within.errorText))
+    .option("--from <time>", "made at or after this time, date, or span before now such as 1h")
+    .option("--since <time>", "the same as --from")
+    .option("--to <time>", "made before this time, date, or span before now such as 1h")
+    .addOption(new FieldOption("--order <order>", within.order));
+}
+
+export function deliveryFilterQuery(options: OptionValues): CallOptions["query"] {
+  return {
+    event_type: options.list("type"),
+    status: options.list("status"),
+    failure_category: options.list("category"),
+    http_status: options.list("httpStatus"),
+    waiting_for: options.list("waitingFor"),
+    origin: options.list("origin"),
+    attempt_min: options.number("attemptsMin"),
+    error: options.text("error"),
+    from: options.time("from") ?? options.time("since"),
+    to: options.time("to"),
+    order: options.text("order"),
+  };
+}
+
+function addListCommand(deliveries: Command, invocation: Invocation): void {
+  const list = addPageOptions(
+    addDeliveryFilters(
+      deliveries
+        .command("list")
+        .description("find deliveries, of all webhooks or of one, newest first")
+        .argument("[webhook-id]"),
+    )
+      .addOption(
+        new FieldOption("--webhook <id>", webhookIds, { says: "only this webhook; may be repeated" }),
+      )
+      .addOption(new FieldOption("--event <id>", eventId))
+      .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
+      .addOption(tenantOption()),
+  );
+  clientCommand(list, invocation, (call) => {
+    const { options, args } = call;
+    const [webhookId] = args;
+    const query = deliveryFilterQuery(options);
+    if (webhookId !== undefined)
+      return printList(call, {
+        path: `/v1/webhooks/${encodeURIComponent(webhookId)}/deliveries`,
+        query,
+        columns: deliveryColumns,
+        none: "no deliveries",
+      });
+    return printList(call, {
+      path: "/v1/deliveries",
+      query: {
+        ...query,
+        webhook_id: options.list("webhook"),
+        event_id: options.text("event"),
+        idempotency_key: options.text("idempotencyKey"),
+        tenant_id: options.text("tenant"),
+        include: "webhook",
+      },
+      columns: columnsOverWebhooks,
+      none: "no deliveries",
+    });
   });
 }

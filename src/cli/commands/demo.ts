@@ -74,7 +74,7 @@ async function demo(terminal: Terminal, startPosthorn: typeof StartPosthorn): Pr
   const webhook = await client.post("/v1/webhooks", {
     body: { url: receiver.url, events: ["order.*"], retry_config: { schedule_ms: [1_000, 1_000, 2_000] } },
   });
-  flaky.check = createCheck({
+  flaky.check = await createCheck({
     secrets: [String(webhook["secret"])],
     profile: standard,
     keyId: String(webhook["id"]),

@@ -1,12 +1,13 @@
 import type { Command } from "commander";
+import { eventListFields } from "../../core/fields/event-list.ts";
 import { replayFields } from "../../core/fields/actions.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
-import { FieldOption } from "../field-option.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
-import { deliveryColumns } from "./deliveries.ts";
+import { addDeliveryFilters, deliveryColumns, deliveryFilterQuery } from "./deliveries.ts";
 
 const columns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },
@@ -16,27 +17,19 @@ const columns: readonly Column<Json>[] = [
   { title: "DELIVERIES", value: (row) => row["deliveries"] },
 ];
 
+const matchColumns: readonly Column<Json>[] = [
+  { title: "WEBHOOK", value: (row) => row["webhook_id"] },
+  { title: "SENT", value: (row) => (row["sent"] === true ? "yes" : "no") },
+  { title: "WHY NOT", value: (row) => row["reason"] },
+  { title: "DELIVERY", value: (row) => row["delivery_id"] },
+  { title: "STATUS", value: (row) => row["delivery_status"] },
+  { title: "URL", value: (row) => row["url"] },
+];
+
 export function addEventCommands(program: Command, invocation: Invocation): void {
   const events = program.command("events").description("what was published");
 
-  const list = addPageOptions(events.command("list").description("list events, newest first"))
-    .option("--type <type>", "only this event type")
-    .option("--from <time>", "accepted at or after this time, date, or span before now such as 1h")
-    .option("--to <time>", "accepted before this time, date, or span before now such as 1h")
-    .option("--tenant <id>", "only this tenant, for administrators");
-  clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/events",
-      query: {
-        event_type: call.options.text("type"),
-        from: call.options.time("from"),
-        to: call.options.time("to"),
-        tenant_id: call.options.text("tenant"),
-      },
-      columns,
-      none: "no events; publish one with: posthorn publish order.completed",
-    }),
-  );
+  addListCommand(events, invocation);
 
   const get = events.command("get").description("show an event with its data").argument("<event-id>");
   clientCommand(get, invocation, async ({ client, terminal, args: [id = ""] }) => {
@@ -44,13 +37,25 @@ export function addEventCommands(program: Command, invocation: Invocation): void
   });
 
   const deliveries = addPageOptions(
-    events.command("deliveries").description("list the deliveries of an event"),
+    addDeliveryFilters(events.command("deliveries").description("list the deliveries of an event")),
   ).argument("<event-id>");
   clientCommand(deliveries, invocation, (call) =>
     printList(call, {
       path: `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/deliveries`,
+      query: deliveryFilterQuery(call.options),
       columns: deliveryColumns,
       none: "no deliveries: no webhook asked for this event type when it was published",
+    }),
+  );
+
+  const matches = addPageOptions(
+    events.command("matches").description("show which webhooks got an event, and why the others did not"),
+  ).argument("<event-id>");
+  clientCommand(matches, invocation, (call) =>
+    printList(call, {
+      path: `/v1/events/${encodeURIComponent(call.args[0] ?? "")}/matches`,
+      columns: matchColumns,
+      none: "its tenant has no webhooks",
     }),
   );
 
@@ -71,4 +76,35 @@ export function addEventCommands(program: Command, invocation: Invocation): void
     for (const handle of handles) printOne(terminal, handle);
     if (handles.length === 0) terminal.note("no webhook asks for this event type now");
   });
+}
+
+function addListCommand(events: Command, invocation: Invocation): void {
+  const { eventTypes, source, idempotencyKey, unmatched, dataContains } = eventListFields;
+  const list = addPageOptions(events.command("list").description("find events, newest first"))
+    .addOption(new FieldOption("--type <type>", eventTypes))
+    .addOption(new FieldOption("--source <source>", source))
+    .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
+    .addOption(new FieldOption("--unmatched <yes>", unmatched))
+    .addOption(new FieldOption("--data-contains <text>", dataContains))
+    .option("--from <time>", "accepted at or after this time, date, or span before now such as 1h")
+    .option("--since <time>", "the same as --from")
+    .option("--to <time>", "accepted before this time, date, or span before now such as 1h")
+    .addOption(tenantOption());
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/events",
+      query: {
+        event_type: call.options.list("type"),
+        source: call.options.text("source"),
+        idempotency_key: call.options.text("idempotencyKey"),
+        unmatched: call.options.boolean("unmatched"),
+        data_contains: call.options.text("dataContains"),
+        from: call.options.time("from") ?? call.options.time("since"),
+        to: call.options.time("to"),
+        tenant_id: call.options.text("tenant"),
+      },
+      columns,
+      none: "no events; publish one with: posthorn publish order.completed",
+    }),
+  );
 }

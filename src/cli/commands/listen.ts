@@ -53,7 +53,7 @@ async function listen(options: OptionValues, invocation: Invocation): Promise<vo
   const profile = profileOf(options);
   const secrets = options.list("secret") ?? [];
   // Without the option no signature fits; the line of the delivery then says what to do.
-  let check: Check = createCheck({ secrets, profile, keyId: options.text("keyId") ?? "--key-id" });
+  let check: Check = await createCheck({ secrets, profile, keyId: options.text("keyId") ?? "--key-id" });
   const receiver = await open(options, (delivery) => answer(delivery, { terminal, check }));
   const stopped = untilStopped(invocation);
   try {
@@ -73,7 +73,7 @@ async function listen(options: OptionValues, invocation: Invocation): Promise<vo
       client: new ApiClient(server),
       terminal,
     });
-    check = createCheck(await registration.keys());
+    check = await createCheck(await registration.keys());
     await stopped;
   } finally {
     await receiver.close();

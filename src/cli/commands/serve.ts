@@ -3,7 +3,7 @@ import { relative } from "node:path";
 import type { RunningPosthorn } from "../../app/posthorn.ts";
 import { version } from "../../app/version.ts";
 import type { Invocation } from "../invocation.ts";
-import { addSettingsOptions, settingsFor } from "../settings-options.ts";
+import { addSettingsOptions, resolvedFor } from "../settings-options.ts";
 import { startFailure } from "../start-failure.ts";
 import { ownerOnly } from "../owner-only.ts";
 import { untilStopped } from "../stop-signal.ts";
@@ -12,14 +12,14 @@ import type { Terminal } from "../terminal.ts";
 export function addServeCommand(program: Command, invocation: Invocation): void {
   const command = addSettingsOptions(program.command("serve").description("run the server"));
   command.action(async () => {
-    const settings = settingsFor(command, invocation);
+    const { settings, sources } = resolvedFor(command, invocation);
     process.umask(ownerOnly);
     const terminal = invocation.terminal({ json: false });
     // Loaded here, because client commands should not wait for a server that they never start.
     const { startPosthorn } = await import("../../app/posthorn.ts");
     let running: RunningPosthorn;
     try {
-      running = await startPosthorn(settings);
+      running = await startPosthorn(settings, { sources });
     } catch (error) {
       throw startFailure(error);
     }
@@ -78,6 +78,7 @@ function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
   const { url, probesUrl, adminKeyFile, dataDir, settings } = running;
   const strong = (text: string): string => terminal.errStyle("bold", text);
   const keyPlace = adminKeyFile === null ? "from POSTHORN_ADMIN_KEY" : shownPath(adminKeyFile);
+  const link = running.loginLink();
   const places = settings.databaseUrl === null ? { data: shownPath(dataDir) } : servicesOf(running);
   const lines = [
     "",
@@ -85,20 +86,29 @@ function printWelcome(terminal: Terminal, running: RunningPosthorn): void {
     "",
     `  address    ${strong(url ?? "none: the role api is off")}`,
     ...(probesUrl === null ? [] : [`  probes     ${probesUrl}/readyz`]),
+    ...(link === null ? [] : [`  dashboard  ${strong(link)}`]),
     ...(url === null ? [] : [`  admin key  ${keyPlace}`, `  API docs   ${url}/docs`]),
     ...Object.entries(places).map(([name, place]) => `  ${name.padEnd(10)} ${place}`),
     "",
-    ...(url === null ? [] : nextSteps(serverFlags(running), strong)),
+    ...(url === null ? [] : nextSteps(serverFlags(running), { strong, hasDashboard: link !== null })),
     `Stop with Ctrl-C. ${settings.dev ? "Nothing here is meant for the open internet; see docs/operations.md." : ""}`,
     "",
   ];
   for (const line of lines) terminal.note(line);
 }
 
-function nextSteps(flags: string, strong: (text: string) => string): readonly string[] {
+function nextSteps(
+  flags: string,
+  { strong, hasDashboard }: { readonly strong: (text: string) => string; readonly hasDashboard: boolean },
+): readonly string[] {
+  const ui = [
+    `  ${strong(`npm run posthorn -- ui${flags}`)}`,
+    "      another link to the dashboard; each logs in once, within five minutes",
+  ];
   return [
     "Try next, in another terminal:",
     "",
+    ...(hasDashboard ? ui : []),
     `  ${strong(`npm run posthorn -- listen --register 'order.*'${flags}`)}`,
     "      a receiver on this machine that subscribes, verifies and prints every delivery",
     `  ${strong(`npm run posthorn -- publish order.completed '{"order_id":"4711"}'${flags}`)}`,

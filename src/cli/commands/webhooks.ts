@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { webhookFilters } from "../../core/fields/filters.ts";
 import { rateLimitFields } from "../../core/fields/tenant.ts";
 import { webhookFields } from "../../core/fields/webhook.ts";
 import type { ApiClient, Json } from "../api-client.ts";
@@ -41,22 +42,7 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
     await explainNew(webhook, { client, terminal });
   });
 
-  const list = addPageOptions(webhooks.command("list").description("list webhooks"))
-    .option("--type <type>", "only those that receive this event type")
-    .option("--active <boolean>", "only active ones (true) or the others (false)")
-    .option("--tenant <id>", "only this tenant, for administrators");
-  clientCommand(list, invocation, (call) =>
-    printList(call, {
-      path: "/v1/webhooks",
-      query: {
-        event_type: call.options.text("type"),
-        active: call.options.text("active"),
-        tenant_id: call.options.text("tenant"),
-      },
-      columns,
-      none: "no webhooks; make one with: posthorn webhooks create URL --events 'order.*'",
-    }),
-  );
+  addListCommand(webhooks, invocation);
 
   onWebhook(
     webhooks.command("get").description("show a webhook"),
@@ -79,6 +65,35 @@ export function addWebhookCommands(webhooks: Command, invocation: Invocation): v
   });
 
   addDeleteCommand(webhooks, invocation);
+}
+
+function addListCommand(webhooks: Command, invocation: Invocation): void {
+  const list = addPageOptions(webhooks.command("list").description("list webhooks"))
+    .option("--type <type>", "only those that receive this event type")
+    .option("--active <boolean>", "only active ones (true) or the others (false)")
+    .addOption(new FieldOption("--status <status>", webhookFilters.statuses))
+    .addOption(new FieldOption("--circuit <state>", webhookFilters.circuits))
+    .addOption(new FieldOption("--failing <boolean>", webhookFilters.failing))
+    .addOption(new FieldOption("--search <text>", webhookFilters.text))
+    .addOption(new FieldOption("--sort <order>", webhookFilters.sort))
+    .option("--tenant <id>", "only this tenant, for administrators");
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/webhooks",
+      query: {
+        event_type: call.options.text("type"),
+        active: call.options.text("active"),
+        status: call.options.list("status"),
+        circuit: call.options.list("circuit"),
+        failing: call.options.text("failing"),
+        q: call.options.text("search"),
+        sort: call.options.text("sort"),
+        tenant_id: call.options.text("tenant"),
+      },
+      columns,
+      none: "no webhooks; make one with: posthorn webhooks create URL --events 'order.*'",
+    }),
+  );
 }
 
 function addDeleteCommand(webhooks: Command, invocation: Invocation): void {

@@ -1,5 +1,5 @@
 import { tryParseJson } from "../../core/json/try-parse.ts";
-import type { Verification } from "../../receiver/message.ts";
+import type { Verification } from "../../receiver/message/message.ts";
 import { cellText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import type { ReceivedDelivery, ReceiverAnswer } from "./local-receiver.ts";

@@ -1,9 +1,7 @@
 import type { Profile } from "../../core/profile.ts";
 import { signatureSchemeNames } from "../../core/profile.ts";
-import { verifierFor } from "../../check/sender/verifier.ts";
-import type { MessageVerifier, Verification } from "../../receiver/message.ts";
+import type { MessageVerifier, Verification } from "../../receiver/message/message.ts";
 import { ReceiverError } from "../../receiver/receiver-error.ts";
-import { anyOf } from "../../receiver/schemes/any-of.ts";
 import { UsageError } from "../failures.ts";
 import type { ReceivedDelivery } from "./local-receiver.ts";
 
@@ -19,11 +17,18 @@ export interface CheckKeys {
   readonly keyId: string;
 }
 
-/** Verifies as the receiver kit does. Throws a UsageError that says what is wrong with a secret, never what it is. */
-export function createCheck({ secrets, profile, keyId }: CheckKeys): Check {
+/**
+ * Verifies as the receiver kit does, which is loaded only for a command that verifies. Throws a UsageError that says what
+ * is wrong with a secret, never what it is.
+ */
+export async function createCheck({ secrets, profile, keyId }: CheckKeys): Promise<Check> {
   if (secrets.length === 0) return () => Promise.resolve(null);
+  const { verifierFor } = await import("../../check/sender/verifier.ts");
+  const { anyOf } = await import("../../receiver/schemes/any-of.ts");
   const schemes = profile ?? { name: "any", signatureSchemesAllowed: signatureSchemeNames };
-  const verifier = anyOf(secrets.map((secret) => verifierOf(secret, { profile: schemes, keyId })));
+  const verifier = anyOf(
+    secrets.map((secret) => explained(() => verifierFor(secret, { profile: schemes, keyId }))),
+  );
   return async ({ method, path, headers, body, receivedAt }) =>
     verifier.verify(
       { method, url: path, body, headers: { get: (name) => headers[name.toLowerCase()] ?? null } },
@@ -31,9 +36,9 @@ export function createCheck({ secrets, profile, keyId }: CheckKeys): Check {
     );
 }
 
-function verifierOf(secret: string, how: Parameters<typeof verifierFor>[1]): MessageVerifier {
+function explained(create: () => MessageVerifier): MessageVerifier {
   try {
-    return verifierFor(secret, how);
+    return create();
   } catch (error) {
     if (error instanceof RangeError || error instanceof ReceiverError)
       throw new UsageError(`--secret: ${error.message}`);

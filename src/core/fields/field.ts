@@ -97,7 +97,7 @@ type RequiredField<Value> = Field<Value> & { readonly isRequired: true };
 type RequiredNames<F extends Fields> = {
   [Name in keyof F]: F[Name] extends { readonly isRequired: true } ? Name : never;
 }[keyof F];
-type ValueOf<F extends Field> = F extends Field<infer Value> ? Value : never;
+export type ValueOf<F extends Field> = F extends Field<infer Value> ? Value : never;
 type Flat<T> = { [Name in keyof T]: T[Name] };
 
 /** What a caller of the library gives. */

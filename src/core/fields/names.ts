@@ -1,6 +1,6 @@
 /** Names that several resources use. */
 import { eventTypeLengthMax, eventTypeNamePattern, eventTypePatternPattern } from "../event-type.ts";
-import { word } from "./field.ts";
+import { list, word } from "./field.ts";
 
 const shortName = {
   lengthMax: 63,
@@ -33,4 +33,11 @@ export const eventPatternField = word({
   pattern: eventTypePatternPattern,
   rule: "an event type, a prefix ending in .*, or *",
   examples: ["order.*"],
+});
+
+/** What listings take. */
+export const eventPatternsField = list(eventPatternField, {
+  countMax: 100,
+  api: "event_type",
+  doc: "Name of the event type, or a beginning such as `order.*`. May be repeated.",
 });

@@ -162,3 +162,11 @@ export const webhookFields = {
 } satisfies Fields;
 /** Everything a caller may set. Absent keeps the value on update and takes the default on create. */
 export type WebhookInput = InputOf<typeof webhookFields>;
+
+const { tenantId, ownerId, url: urlField, events, description, bearerTokenIn } = webhookFields;
+const { http2, migrationHeaders, agreements, ordering, headers: headersField, metadata } = webhookFields;
+/** Of these a webhook shows what is stored of it; of the others what is in force, or less. */
+export const webhookShownAsStored = {
+  ...{ tenantId, ownerId, url: urlField, events, description, bearerTokenIn },
+  ...{ http2, migrationHeaders, agreements, ordering, headers: headersField, metadata },
+} satisfies Fields;

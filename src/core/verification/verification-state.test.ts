@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { blankWebhook } from "../../engine/management/webhook-input.ts";
+import { blankWebhook } from "../../services/webhooks/webhook-input.ts";
 import type { Webhook, WebhookStatus } from "../webhook.ts";
 import { afterVerification, isPermitted, pendingVerification, settled } from "./verification-state.ts";
 import type { VerificationOutcome } from "./verification-state.ts";

@@ -1,7 +1,7 @@
 import type { Attention } from "../../core/outcome.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { SystemEvent } from "../engine-access.ts";
+import type { SystemEvent } from "../publish/publish-call.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
 export interface OwnerAlertsOptions {

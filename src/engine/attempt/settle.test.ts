@@ -53,7 +53,7 @@ function stopped(addressee: "foreign" | "unclear") {
       webhook: { id: "webhook-2", tenantId: "cedar" },
       ...{ circuit: createCircuit(0), policy: standard, pace: "quick" },
     },
-    lane: { settling: 0 },
+    lane: { settlementBegan: nothing, settlementEnded: nothing },
     probe: null,
   } as unknown as Flight;
   settler.stopped(flight, addressee);

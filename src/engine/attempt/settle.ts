@@ -3,7 +3,13 @@ import { classify, judge } from "../../core/classify.ts";
 import type { AttemptRecord, DeliveryProgress, GivenUpState, WaitingState } from "../../core/delivery.ts";
 import { transition } from "../../core/delivery-state.ts";
 import type { HolderEvent } from "../../core/delivery-state.ts";
-import { boundedPause, endpointPause, observeExhausted, observeHealth } from "../../core/endpoint-health.ts";
+import {
+  boundedPause,
+  endpointPause,
+  noteSunset,
+  observeExhausted,
+  observeHealth,
+} from "../../core/endpoint-health.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import { parseHttpDate, parseRetryAfter } from "../../core/http/retry-after.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -21,7 +27,7 @@ import type { Flight } from "../dispatch/flight.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Lane } from "../endpoint/lane.ts";
 import { paceOf } from "../endpoint/pace.ts";
-import type { EndpointNotes } from "../cluster/endpoint-notes.ts";
+import type { OwnerNotes } from "../endpoint/owner-notes.ts";
 import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { WebhookLifecycle } from "../endpoint/webhook-lifecycle.ts";
 
@@ -36,7 +42,7 @@ export interface SettleOptions {
   readonly lifecycle: WebhookLifecycle;
   readonly ownerAlerts: OwnerAlerts;
   /** Notes on endpoints for other processes; null without them. */
-  readonly notes: EndpointNotes | null;
+  readonly notes: OwnerNotes | null;
 }
 
 /**
@@ -54,7 +60,7 @@ export class Settler {
   attempted(flight: Flight, result: TransportResult): void {
     const now = this.#options.clock.now();
     const { endpoint } = flight;
-    noteSunset(endpoint, result, now);
+    noteSunsetField(endpoint, result, now);
     const { verdict, retryAtOnce } = this.#judge(flight, result, now);
     this.#options.dispatcher().answered(flight, paceOf(result));
     const retryAfter = retryAfterOf(flight, result, now);
@@ -104,7 +110,7 @@ export class Settler {
       if (decision !== null) this.#options.lifecycle.decided(endpoint, decision);
     }
     this.#report(delivery, {
-      ...{ endpoint, event, now, progress, attempt: null },
+      ...{ endpoint, event, now, progress, attempt: null, isAwaited: lane.ordered },
       done: (written) => {
         if (written !== null || !lane.ordered) this.#options.dispatcher().dropped(lane);
         if (written === null) this.#options.dispatcher().lost({ lane });
@@ -224,21 +230,24 @@ export class Settler {
   }
 
   /** The report on a request that was made, or stopped. Its lane settles until it is written. */
-  #reportOn(flight: Flight, decided: Omit<Report, "endpoint" | "done">): Report {
+  #reportOn(flight: Flight, decided: Omit<Report, "endpoint" | "isAwaited" | "done">): Report {
     const { endpoint, lane } = flight;
-    lane.settling += 1;
+    lane.settlementBegan();
     const done = (written: DeliveryProgress | null): void => {
-      lane.settling -= 1;
+      lane.settlementEnded();
       if (written === null) return this.#lost(flight);
       this.#options.dispatcher().settled(flight, written.state === "failed" ? written.dueAt : null);
     };
-    return { ...decided, endpoint, done };
+    const { progress, now } = decided;
+    const isAwaited = lane.ordered || (progress.state === "failed" && progress.dueAt <= now);
+    return { ...decided, endpoint, isAwaited, done };
   }
 
   #report(delivery: ClaimedDelivery, report: Report): void {
     const { progress } = report;
     this.#options.commits.settle({
       settlement: settlementOf(delivery, report),
+      isAwaited: report.isAwaited,
       done: (result) => {
         if (result.kind === "ended") return this.#reportLate(delivery, { ...report, ended: result.progress });
         if (result.kind === "written" && progress.state === "exhausted")
@@ -255,6 +264,7 @@ export class Settler {
     if (progress === ended) return report.done(ended);
     this.#options.commits.settle({
       settlement: { ...settlementOf(delivery, { ...report, progress }), late: true },
+      isAwaited: report.isAwaited,
       done: ({ kind }) => {
         if (kind === "written") this.#logLate(delivery, { ended, progress });
         report.done(kind === "written" ? progress : null);
@@ -320,6 +330,8 @@ interface Report {
   readonly progress: DeliveryProgress;
   /** For the history; null when no request was made. */
   readonly attempt: ((after: DeliveryProgress) => AttemptRecord) | null;
+  /** The next delivery of its lane, or this one's retry at once, goes out when it is written. */
+  readonly isAwaited: boolean;
   /** Where the delivery stands in the store; null when the lease was lost. */
   readonly done: (written: DeliveryProgress | null) => void;
 }
@@ -352,8 +364,8 @@ const permanentRedirect = 308;
 const pauseAlertMs = 3_600_000;
 
 /** RFC 8594; a date that cannot be read says nothing. */
-function noteSunset(endpoint: Endpoint, { fields }: TransportResult, now: number): void {
-  if (fields.sunset !== undefined) endpoint.health.sunsetAt = parseHttpDate(fields.sunset.trim(), now);
+function noteSunsetField({ health }: Endpoint, { fields }: TransportResult, now: number): void {
+  if (fields.sunset !== undefined) noteSunset(health, parseHttpDate(fields.sunset.trim(), now));
 }
 
 function retryAfterOf(

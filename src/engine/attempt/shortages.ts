@@ -1,6 +1,7 @@
 import { releaseProbe } from "../../core/circuit-breaker.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Alarm } from "../../ports/timing/alarm.ts";
 import { type Shortage, shortageTexts } from "../../ports/transport.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Flight } from "../dispatch/flight.ts";
@@ -20,15 +21,16 @@ export class Shortages {
   #last: { readonly shortage: Shortage; readonly atMs: number } | null = null;
   #toldAtMs = Number.NEGATIVE_INFINITY;
   #untold = 0;
-  #pause: Timer | null = null;
+  readonly #pause: Alarm;
 
   constructor(options: ShortagesOptions) {
     this.#options = options;
+    this.#pause = new Alarm(options.clock);
   }
 
   /** Nothing is sent for a moment, because any request would meet the same. */
   get pausing(): boolean {
-    return this.#pause !== null;
+    return this.#pause.isSet;
   }
 
   /** What this machine was short of a moment ago; null when it was short of nothing. */
@@ -50,16 +52,11 @@ export class Shortages {
   }
 
   stop(): void {
-    this.#pause?.cancel();
-    this.#pause = null;
+    this.#pause.close();
   }
 
   #pauseAll(): void {
-    const { clock, dispatcher } = this.#options;
-    this.#pause ??= clock.schedule(pauseMs, () => {
-      this.#pause = null;
-      dispatcher().schedulePump();
-    });
+    if (!this.#pause.isSet) this.#pause.set(pauseMs, () => this.#options.dispatcher().schedulePump());
   }
 
   #tell(shortage: Shortage): void {

@@ -248,14 +248,14 @@ suite("giving webhooks back", () => {
     assert.ok(flying !== undefined && settling !== undefined);
     flying.requestBegan();
     const lane = laneOf(settling);
-    lane.settling = 1;
+    lane.settlementBegan();
     ownership.pause();
     ownership.retire();
     await scene.pass(1_000);
     assert.deepEqual(store.released, ["quiet"]);
     assert.equal(store.calls.at(-1), "retire 1");
     assert.equal(ownership.holds(), true, "what is under way may still be settled");
-    lane.settling = 0;
+    lane.settlementEnded();
     await scene.pass(100);
     assert.deepEqual(store.released, ["quiet", "settling"]);
     await ownership.leave();

@@ -11,7 +11,7 @@ import { Leaderships } from "./leaderships.ts";
 import { EndpointReporter } from "./endpoint-reporter.ts";
 import { followOrder, type OrderEffects } from "./endpoint-orders.ts";
 import { OwnedEndpoints } from "./owned-endpoints.ts";
-import { type Ownership, soleOwner } from "./ownership.ts";
+import { type Ownership, soleOwner } from "../endpoint/ownership.ts";
 import { QueuedWork } from "./queued-work.ts";
 import { ClusterMember } from "./cluster-member.ts";
 import { StalledLanes } from "./stalled-lanes.ts";

@@ -10,6 +10,7 @@ import type { Telemetry } from "../../ports/telemetry.ts";
 import { withDeadline } from "../../ports/timing/deadline.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
+import type { OwnerNotes } from "../endpoint/owner-notes.ts";
 
 export interface EndpointNotesOptions {
   readonly state: Pick<SharedState, "endpoints" | "isAvailable">;
@@ -36,7 +37,7 @@ interface Unsent {
  * Notes of all endpoints are gathered for a moment and sent together. A note that cannot be sent is dropped, except
  * that a window was emptied: counts may be lost, and may not come back.
  */
-export class EndpointNotes {
+export class EndpointNotes implements OwnerNotes {
   readonly #options: EndpointNotesOptions;
   readonly #unsent = new WeakMap<Endpoint, Unsent>();
   #due = new Set<Endpoint>();

@@ -1,17 +1,9 @@
 import { circuitFromJson, circuitToJson } from "../../core/circuit-json.ts";
-import type { CircuitJson } from "../../core/circuit-json.ts";
 import type { CircuitTransition } from "../../core/circuit-breaker.ts";
 import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { RuntimeOrder } from "../../ports/store/ownership.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-
-/**
- * A person's order to a running endpoint: another circuit, no pause any more, or a fresh start after it was enabled.
- */
-export type EndpointOrder =
-  | { readonly kind: "circuit"; readonly circuit: CircuitJson }
-  | { readonly kind: "resumed" }
-  | { readonly kind: "reenabled" };
+import type { EndpointOrder } from "../endpoint/ownership.ts";
 
 export function circuitOrder(endpoint: Endpoint): EndpointOrder {
   return { kind: "circuit", circuit: circuitToJson(endpoint.circuit) };

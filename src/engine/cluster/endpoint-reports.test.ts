@@ -13,8 +13,13 @@ import { applyReport, parseReport, reportOf } from "./endpoint-reports.ts";
 const now = 1_800_000_000_000;
 const key = (eventType: string): LaneKey => ({ webhookId: "w", ordering: "per_event_type", eventType });
 
-function addLane(endpoint: Endpoint, { eventType, ...state }: { eventType: string } & Partial<Lane>): Lane {
-  const lane = Object.assign(new Lane(key(eventType), endpoint), state);
+function addLane(
+  endpoint: Endpoint,
+  given: { readonly eventType: string; readonly wakeAt?: number; readonly isFlying?: boolean },
+): Lane {
+  const lane = new Lane(key(given.eventType), endpoint);
+  if (given.wakeAt !== undefined) lane.sleepUntil(given.wakeAt);
+  if (given.isFlying === true) lane.flightBegan();
   endpoint.lanes.set(laneId(lane.key), lane);
   return lane;
 }
@@ -69,7 +74,7 @@ suite("an owner's report on an endpoint", () => {
   test("what ordered lanes wait for, and until when", () => {
     const owner = bareEndpoint({ now, inFlight: 1 });
     addLane(owner, { eventType: "sleeps", wakeAt: now + 5_000 });
-    addLane(owner, { eventType: "flies", inFlight: 1 });
+    addLane(owner, { eventType: "flies", isFlying: true });
     addLane(owner, { eventType: "idle" });
     assert.deepEqual(reportOf(owner, { now, deliveries: [] })?.heads, [
       ["t:sleeps", now + 5_000],
@@ -96,11 +101,17 @@ suite("an owner's report on an endpoint", () => {
 suite("what a process that does not own an endpoint makes of it", () => {
   test("the delivery on its way, its lane behind it, and nothing else", () => {
     const owner = bareEndpoint({ now, inFlight: 1 });
-    addLane(owner, { eventType: "a", inFlight: 1 });
+    addLane(owner, { eventType: "a", isFlying: true });
     const other = reported(owner, ["d1"]);
     assert.deepEqual(reasonFor(other, waiting({ id: "d1" })), ["in_flight", null]);
     assert.deepEqual(reasonFor(other, waiting({ id: "d2" })), ["order", null]);
     assert.deepEqual(reasonFor(other, waiting({ id: "d3", eventType: "b" })), ["capacity", null]);
+  });
+
+  test("a delivery that is due later is no longer on its way, whatever an older report says", () => {
+    const other = reported(bareEndpoint({ now, inFlight: 1 }), ["d1"]);
+    const retry = waiting({ id: "d1", dueAt: now + 15_000 });
+    assert.deepEqual(reasonFor(other, retry), ["schedule", now + 15_000]);
   });
 
   test("the limits of webhook and tenant until they let something through", () => {

@@ -1,27 +1,9 @@
 import { addResults, advanceWindow, clearWindow, resizeWindow } from "../../core/rolling-window.ts";
-import type { ProbeLease } from "../../core/circuit-breaker.ts";
+import { adoptProbes } from "../../core/circuit-breaker.ts";
+import { fillAt } from "../../core/rate-limit.ts";
 import { tryParseJson } from "../../core/json/try-parse.ts";
+import type { EndpointReport } from "../endpoint/endpoint-report.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-
-/**
- * What only the owner of an endpoint sees, for the processes that answer people: why something waits, and how the circuit
- * counts. A moment old, and never a reason to act. Times are Unix ms.
- */
-export interface EndpointReport {
-  readonly inFlight: number;
-  /** On their way, as far as there is room. */
-  readonly deliveries: readonly string[];
-  readonly rateFullAt: number | null;
-  /** The limit of its tenant lets nothing through before. */
-  readonly tenantLimitUntil: number | null;
-  /** Ordered lanes that wait for their head, by `laneId`, and until when; null while it is on its way. */
-  readonly heads: readonly (readonly [laneId: string, until: number | null])[];
-  readonly successes: number;
-  readonly failures: number;
-  readonly probeResults: number;
-  readonly probeSuccesses: number;
-  readonly probes: readonly ProbeLease[];
-}
 
 /** The report on an owned endpoint; null when the store says the same already. */
 export function reportOf(
@@ -67,11 +49,11 @@ export function applyReport(endpoint: Endpoint, report: EndpointReport | null, n
   // The last report replaces the one before; adding it would count results twice.
   clearWindow(circuit.window);
   if (report === null) return;
-  const { successes, failures, probeResults, probeSuccesses, probes } = report;
+  const { successes, failures } = report;
   advanceWindow(circuit.window, now);
   addResults(circuit.window, [{ slice: circuit.window.head, successes, failures }], now);
-  Object.assign(circuit, { probeResults, probeSuccesses, probes });
-  if (bucket !== null && report.rateFullAt !== null) bucket.fullAt = report.rateFullAt;
+  adoptProbes(circuit, report);
+  if (bucket !== null && report.rateFullAt !== null) fillAt(bucket, report.rateFullAt);
 }
 
 /** Null when it was written by a version that wrote something else. */

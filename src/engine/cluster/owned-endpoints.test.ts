@@ -82,10 +82,12 @@ suite("a webhook with a new owner", () => {
     const { endpoint, owned } = worker;
     const lane = new Lane({ webhookId: "webhook-1", ordering: "strict", eventType: null }, endpoint);
     endpoint.lanes.set("s", lane);
-    Object.assign(lane, { inFlight: 2, lost: 1 });
+    lane.flightBegan();
+    lane.flightBegan();
+    lane.flightLost();
     owned.drop(endpoint);
     assert.deepEqual(owned.readyToLeave(), [], "a request is on its way");
-    lane.inFlight -= 1;
+    lane.flightEnded();
     assert.deepEqual(owned.readyToLeave(), [endpoint]);
   });
 

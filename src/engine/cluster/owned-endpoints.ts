@@ -1,4 +1,4 @@
-import { createBucket } from "../../core/rate-limit.ts";
+import { createBucket, fillAt } from "../../core/rate-limit.ts";
 import { addResults, resizeWindow } from "../../core/rolling-window.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EndpointRecollection } from "../../ports/shared-state.ts";
@@ -133,10 +133,8 @@ export class OwnedEndpoints {
     const bucket = createBucket(rateLimit);
     // When a bucket is full again whose burst was used up just now: the tolerance is all of it but one token.
     const emptyFullAt = now + bucket.toleranceMs + bucket.intervalMs;
-    bucket.fullAt = inheritedFullAt(acquired.rate, {
-      notedFullAt: recollection?.rateFullAt ?? null,
-      emptyFullAt,
-    });
+    const notedFullAt = recollection?.rateFullAt ?? null;
+    fillAt(bucket, inheritedFullAt(acquired.rate, { notedFullAt, emptyFullAt }));
     endpoint.inheritBucket(bucket);
   }
 }

@@ -95,7 +95,7 @@ suite("lanes that stand still", () => {
     assert.ok(flight !== undefined);
     scene.dispatch.dispatcher.answered(flight, "quick");
     scene.dispatch.dispatcher.lost(flight);
-    lane.wakeAt = scene.dispatch.clock.now() + 3_600_000;
+    lane.sleepUntil(scene.dispatch.clock.now() + 3_600_000);
     await scene.pass(boundMs);
     assert.deepEqual(scene.dispatch.sent, ["strict", "strict"]);
     assert.deepEqual(scene.alarms, ["lane_stalled"]);
@@ -141,12 +141,12 @@ suite("lanes that stand still", () => {
     const { endpoint: open } = scene.add("open circuit");
     Object.assign(open.circuit, { phase: "open", halfOpenAt: far, forcedOpenUntil: far });
     scene.add("paused").endpoint.pause({ until: far, reason: "failure" });
-    scene.add("waits for a gate").endpoint.wakeAt = far;
+    scene.add("waits for a gate").endpoint.sleepUntil(far);
     await scene.dispatch.change(scene.add("disabled").endpoint, { status: "disabled" });
-    scene.add("is being settled").lane.settling = 1;
-    scene.add("commits").lane.reserved = 1;
-    scene.add("gives back").lane.releasing = 1;
-    scene.add("claims").lane.claiming = true;
+    scene.add("is being settled").lane.settlementBegan();
+    scene.add("commits").lane.reserve();
+    scene.add("gives back").lane.releaseBegan();
+    scene.add("claims").lane.claimBegan();
     const { endpoint: flies } = scene.add("flies", { ordering: "strict" });
     await scene.dispatch.publish(flies);
     const { endpoint: waits } = scene.add("waits for a place");

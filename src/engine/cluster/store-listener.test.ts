@@ -169,7 +169,7 @@ suite("store listener", () => {
 
   test("an ordered lane that waits for its head looks for another one at most once a second", async () => {
     const scene = new Scene({ ordering: "strict" });
-    scene.lane.wakeAt = scene.clock.now() + 60_000;
+    scene.lane.sleepUntil(scene.clock.now() + 60_000);
     const { after, changes } = bound(scene);
     const heard = await after(() => {
       for (let times = 0; times < 10; times += 1)

@@ -3,7 +3,7 @@ import { suite, test } from "node:test";
 import { SharedMemory } from "../../../test/conformance/shared-state/in-process-shared-state.fixture.ts";
 import type { RateLimitConfig } from "../../core/profile.ts";
 import type { SharedState, TokenDraw } from "../../ports/shared-state.ts";
-import type { Endpoint } from "../endpoint/endpoint.ts";
+import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 import { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { TenantAllowances } from "./tenant-allowances.ts";
@@ -84,7 +84,7 @@ class Worker {
   /** So many deliveries are ready. */
   ready(count: number, tenantId = "acme"): void {
     const readyCount = (max: number): number => Math.min(count, max);
-    this.tenantQueue(tenantId).enqueue({ readyTier: -1, readyCount } as unknown as Endpoint, 1);
+    this.tenantQueue(tenantId).enqueue(Object.assign(bareEndpoint(), { readyCount }), 1);
   }
 
   /** Sends one request when the limit lets it, as the dispatcher does. */
@@ -282,7 +282,7 @@ suite("C-35 without the shared state", () => {
     assert.equal(await worker.send(), 1);
     assert.equal(worker.waitMs(), 4_000, "a quarter of the rate");
     assert.deepEqual(scene.draws, []);
-    worker.tenantQueue().wakeAt = scene.clock.now() + 4_000;
+    worker.tenantQueue().sleepUntil(scene.clock.now() + 4_000);
     scene.memory.reconnect();
     assert.deepEqual(scene.woken, ["acme"], "nobody sleeps on under the small limit");
     assert.equal(await worker.send(), 3);

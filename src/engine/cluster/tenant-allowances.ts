@@ -47,7 +47,7 @@ export class TenantAllowances {
     const { allowance } = tenantQueue;
     if (limit !== null && allowance !== null) return allowance.change(limit);
     if (allowance !== null) this.#all.delete(allowance);
-    tenantQueue.allowance = limit === null ? null : this.#newAllowance(tenantQueue, limit);
+    tenantQueue.allow(limit === null ? null : this.#newAllowance(tenantQueue, limit));
   }
 
   /** Gives everything back. */

@@ -4,7 +4,7 @@ import { standard } from "../../core/profiles/standard.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { ClaimedDelivery, ClaimResult, DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
-import { soleOwner } from "../cluster/ownership.ts";
+import { soleOwner } from "../endpoint/ownership.ts";
 import type { CapacityLimits } from "./capacity.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { Flight } from "./flight.ts";

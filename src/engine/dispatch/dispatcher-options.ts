@@ -3,7 +3,7 @@ import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { Attempts } from "../attempt/attempts.ts";
 import type { Settler } from "../attempt/settle.ts";
 import type { Shortages } from "../attempt/shortages.ts";
-import type { Ownership } from "../cluster/ownership.ts";
+import type { Ownership } from "../endpoint/ownership.ts";
 import type { CommitGroup } from "../publish/commit-group.ts";
 import type { CapacityLimits, CapacityOptions } from "./capacity.ts";
 import type { BacklogReader } from "./recovery.ts";

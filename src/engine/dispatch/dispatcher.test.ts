@@ -3,7 +3,8 @@ import { test } from "node:test";
 import type { Priority } from "../../core/delivery.ts";
 import type { ClaimedDelivery, DeliveryStore, Lease } from "../../ports/store/deliveries.ts";
 import type { Metrics } from "../../ports/telemetry.ts";
-import { soleOwner } from "../cluster/ownership.ts";
+import { soleOwner } from "../endpoint/ownership.ts";
+import { bareEndpoint } from "../endpoint/bare-endpoint.fixture.ts";
 import { DispatchScene } from "./dispatch-scene.fixture.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
@@ -69,7 +70,7 @@ test("I-20 a delivery that is committed after the stop gives its lease back, and
   const released: Lease[] = [];
   const dispatcher = newDispatcher(clock, released);
   const lane = newLane("none");
-  lane.reserved = 1;
+  lane.reserve();
   await dispatcher.stop([]);
   const late = delivery();
   dispatcher.reservations.accept(lane, late);
@@ -92,10 +93,9 @@ test("an ordered lane takes its turn at the priority of its head, and as a norma
 
 test("a flood of high priority goes first, and lower ones get a turn among every eight", () => {
   const tenantQueue = new TenantQueue("default", () => {});
-  const endpoint = (name: string): Endpoint => ({ name, readyTier: -1 }) as unknown as Endpoint;
-  const high = [endpoint("a"), endpoint("b")];
-  const normal = endpoint("normal");
-  const low = endpoint("low");
+  const high = [bareEndpoint(), bareEndpoint()];
+  const normal = bareEndpoint({ id: "normal" });
+  const low = bareEndpoint({ id: "low" });
   const tiers = new Map([
     [high[0] as Endpoint, 0],
     [high[1] as Endpoint, 0],
@@ -106,7 +106,7 @@ test("a flood of high priority goes first, and lower ones get a turn among every
   const served: unknown[] = [];
   for (let turn = 0; turn < 16; turn += 1) {
     const next = tenantQueue.next() as Endpoint;
-    served.push(high.includes(next) ? "high" : (next as unknown as { name: string }).name);
+    served.push(high.includes(next) ? "high" : next.webhook.id);
     tenantQueue.enqueue(next, tiers.get(next) ?? 0);
   }
   assert.equal(served.filter((name) => name === "high").length, 12);

@@ -15,7 +15,7 @@ import type { Pace } from "../endpoint/pace.ts";
 import { Reservations } from "./reservations.ts";
 import type { TenantQueue } from "../endpoint/tenant-queue.ts";
 import { type Unsendable, unsendable } from "./unsendable.ts";
-import type { Sleeper } from "../endpoint/wakeups.ts";
+import { Sleep } from "../endpoint/wakeups.ts";
 
 /**
  * Decides what is sent next.
@@ -101,14 +101,14 @@ export class Dispatcher {
 
   /** The rate limit of a tenant lets something through again, or was changed. */
   considerTenantQueue(tenantQueue: TenantQueue): void {
-    tenantQueue.wakeAt = null;
+    tenantQueue.stayAwake();
     this.#enqueueTenantQueue(tenantQueue);
     this.schedulePump();
   }
 
   /** Gates of the endpoint may have opened: look at it now, whatever it was waiting for. */
   considerEndpoint(endpoint: Endpoint): void {
-    endpoint.wakeAt = null;
+    endpoint.stayAwake();
     for (const lane of endpoint.lanes.values()) this.consider(lane);
   }
 
@@ -131,7 +131,7 @@ export class Dispatcher {
     const { endpoint } = flight;
     endpoint.answered(pace);
     this.#capacity.end(flight);
-    if (!flight.lane.ordered) flight.lane.inFlight -= 1;
+    if (!flight.lane.ordered) flight.lane.flightEnded();
     // Before the one that had a place until now, or those with a backlog would keep the shared places among them.
     this.#capacity.recallNext();
     if (flight.probe === null) this.#enlist(endpoint);
@@ -143,8 +143,7 @@ export class Dispatcher {
   settled(flight: Flight, retryAt: number | null): void {
     const { lane } = flight;
     if (lane.ordered) {
-      lane.inFlight -= 1;
-      lane.freedAt = this.#options.clock.now();
+      lane.freed(this.#options.clock.now());
       if (retryAt !== null) this.giveBack(lane);
     }
     if (retryAt !== null) this.stored(lane, { tier: lane.tier(flight.delivery.priority), dueAt: retryAt });
@@ -160,26 +159,20 @@ export class Dispatcher {
     const { wakeups, clock, leaseMs, ownership } = this.#options;
     // Another process owns the endpoint and everything in its lanes.
     if (!lane.endpoint.owned || !ownership().holds()) {
-      if (lane.ordered) lane.inFlight -= 1;
+      if (lane.ordered) lane.flightEnded();
       return;
     }
     const leaseEndsAt = clock.now() + leaseMs;
     const { lostForgotten } = lane;
-    if (lane.ordered) lane.lost += 1;
+    if (lane.ordered) lane.flightLost();
     // Not the lane itself, which would forget this for an earlier wake-up.
-    const sleeper: Sleeper = {
-      wakeAt: null,
-      wake: (now) => {
-        // The clock was set back: the lease, whose end is a wall-clock time, still runs.
-        if (now < leaseEndsAt) return wakeups.at(sleeper, leaseEndsAt);
-        if (lane.ordered && lane.lostForgotten === lostForgotten) {
-          lane.inFlight -= 1;
-          lane.lost -= 1;
-        }
-        lane.wake();
-      },
-    };
-    wakeups.at(sleeper, leaseEndsAt);
+    const sleep: Sleep = new Sleep((now) => {
+      // The clock was set back: the lease, whose end is a wall-clock time, still runs.
+      if (now < leaseEndsAt) return wakeups.at(sleep, leaseEndsAt);
+      if (lane.ordered && lane.lostForgotten === lostForgotten) lane.lostLeaseEnded();
+      lane.wake();
+    });
+    wakeups.at(sleep, leaseEndsAt);
     this.schedulePump();
   }
 
@@ -196,7 +189,7 @@ export class Dispatcher {
   postponed(flight: Flight, until: number): void {
     const { endpoint, lane } = flight;
     this.answered(flight, endpoint.pace);
-    if (lane.ordered) lane.inFlight -= 1;
+    if (lane.ordered) lane.flightEnded();
     this.#options.wakeups.at(endpoint, until);
     this.#buffers.putBack(lane, flight.delivery.lease);
   }
@@ -205,7 +198,7 @@ export class Dispatcher {
   headsChanged(endpoint: Endpoint): void {
     for (const lane of endpoint.lanes.values()) {
       if (!lane.ordered || lane.wakeAt === null) continue;
-      lane.wakeAt = null;
+      lane.stayAwake();
       lane.markAllMore();
       this.consider(lane);
     }
@@ -235,7 +228,7 @@ export class Dispatcher {
         if (this.#capacity.recallNext()) continue;
         break;
       }
-      tenantQueue.queued = false;
+      tenantQueue.standInRound(false);
       if (tenantQueue.wakeAt !== null) {
         this.#capacity.tenantSleeps(tenantQueue);
         continue;
@@ -305,9 +298,9 @@ export class Dispatcher {
     }
     if (lane.ordered && head.progress.dueAt > now) {
       this.giveBack(lane);
-      lane.more[0] = false;
+      lane.nothingMore();
       // A wake-up that the clock jumped over has not come yet; the lane would look again and again until it does.
-      lane.wakeAt = null;
+      lane.stayAwake();
       this.#options.wakeups.at(lane, head.progress.dueAt);
       return true;
     }
@@ -330,7 +323,7 @@ export class Dispatcher {
     if (delivery === undefined) return;
     const { endpoint } = lane;
     const place = this.#capacity.begin(endpoint);
-    lane.inFlight += 1;
+    lane.flightBegan();
     if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
     this.consider(lane);
     const { url } = endpoint.webhook;
@@ -341,7 +334,7 @@ export class Dispatcher {
   #drop(lane: Lane, why: DeliveryEvent<"expired"> | Unsendable): boolean {
     const delivery = this.#buffers.take(lane);
     if (delivery !== undefined) {
-      lane.inFlight += 1;
+      lane.flightBegan();
       this.#options.settler.withoutAttempt(delivery, lane, why);
     }
     this.consider(lane);
@@ -352,7 +345,7 @@ export class Dispatcher {
 
   /** A delivery that was settled without a request. */
   dropped(lane: Lane): void {
-    lane.inFlight -= 1;
+    lane.flightEnded();
     this.consider(lane);
   }
 
@@ -375,7 +368,7 @@ export class Dispatcher {
 
   #enqueueTenantQueue(tenantQueue: TenantQueue): void {
     if (tenantQueue.queued || tenantQueue.parked || tenantQueue.wakeAt !== null) return;
-    tenantQueue.queued = true;
+    tenantQueue.standInRound(true);
     this.#round.push(tenantQueue);
   }
 

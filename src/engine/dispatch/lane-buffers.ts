@@ -3,7 +3,7 @@ import type { ClaimedDelivery, ClaimResult, DeliveryStore, Lease } from "../../p
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { Lane } from "../endpoint/lane.ts";
-import type { Wakeups } from "../endpoint/wakeups.ts";
+import { Sleep, type Wakeups } from "../endpoint/wakeups.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
 export interface LaneBuffersOptions {
@@ -78,7 +78,7 @@ export class LaneBuffers {
 
   #giveBack(lane: Lane, leases: readonly Lease[]): void {
     if (leases.length === 0) return;
-    lane.releasing += 1;
+    lane.releaseBegan();
     this.#unreleased.add(leases);
     this.#track(this.#release(lane, leases));
   }
@@ -92,15 +92,12 @@ export class LaneBuffers {
         { err: String(error), leases: leases.length },
         "leases could not be given back; trying again",
       );
-      wakeups.at(
-        { wakeAt: null, wake: () => this.#track(this.#release(lane, leases)) },
-        clock.now() + retryMs,
-      );
+      const again = new Sleep(() => this.#track(this.#release(lane, leases)));
+      wakeups.at(again, clock.now() + retryMs);
       return;
     }
     this.#unreleased.delete(leases);
-    lane.releasing -= 1;
-    lane.markAllMore();
+    lane.releaseEnded();
     this.#options.dispatcher.refilled(lane);
   }
 
@@ -143,7 +140,7 @@ export class LaneBuffers {
     if (lane.claiming || lane.releasing > 0) return;
     // What is being committed for an ordered lane comes before whatever a claim could bring.
     if (lane.ordered && lane.reserved > 0) return;
-    lane.claiming = true;
+    lane.claimBegan();
     this.#wanted.push(lane);
   }
 
@@ -153,7 +150,7 @@ export class LaneBuffers {
     const lanes = this.#wanted.filter(({ endpoint }) => endpoint.owned);
     this.#withdraw();
     if (lanes.length === 0) return;
-    for (const lane of lanes) lane.claiming = true;
+    for (const lane of lanes) lane.claimBegan();
     this.#rounds += 1;
     this.#claiming += lanes.length;
     this.#track(this.#claimFor(lanes));
@@ -161,7 +158,7 @@ export class LaneBuffers {
 
   /** Nobody asks any more. */
   #withdraw(): void {
-    for (const lane of this.#wanted) lane.claiming = false;
+    for (const lane of this.#wanted) lane.claimEnded();
     this.#wanted = [];
   }
 
@@ -199,11 +196,9 @@ export class LaneBuffers {
 
   #refill(lane: Lane, result: ClaimResult, leaseUntil: number): void {
     const bytesBefore = lane.bufferedBytes;
-    lane.refill(result, leaseUntil);
+    const wasEmptied = lane.refill(result, leaseUntil);
     this.#bytes += lane.bufferedBytes - bytesBefore;
-    // What comes before these went back to the store while they were being claimed.
-    if (lane.ordered && lane.claimedBeforeEmptied) this.giveBack(lane);
-    lane.claimedBeforeEmptied = false;
+    if (wasEmptied) this.giveBack(lane);
     // In an ordered lane the head decides when to look again, and it was just taken out of the store.
     const isHeadHere = lane.ordered && result.deliveries.length > 0;
     if (result.nextDueAt !== null && !isHeadHere) this.#options.wakeups.at(lane, result.nextDueAt);
@@ -219,7 +214,7 @@ export class LaneBuffers {
     );
     const again = clock.now() + retryMs;
     for (const lane of lanes) {
-      lane.claiming = false;
+      lane.claimEnded();
       wakeups.at(lane, again);
     }
   }

@@ -1,8 +1,9 @@
 import type { LaneKey } from "../../core/webhook.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { DeliveryStore } from "../../ports/store/deliveries.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
 import type { Directory } from "../endpoint/directory.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 
@@ -40,41 +41,43 @@ export interface BacklogReaderOptions {
  */
 export class BacklogReader {
   readonly #options: BacklogReaderOptions;
-  #reading: Promise<void> = Promise.resolve();
-  #retry: Timer | null = null;
-  #stopped = false;
-  /** Every lane with work is known: until then a lane that seems empty may hold older deliveries in the store. */
-  finished = false;
+  readonly #loop: Loop;
+  #finished = false;
 
   constructor(options: BacklogReaderOptions) {
     this.#options = options;
+    this.#loop = new Loop({
+      clock: options.clock,
+      round: () => this.#read(),
+      failed: (error) => {
+        options.telemetry.log.error({ err: String(error) }, "reading the backlog failed; trying again");
+        this.#loop.soon(retryMs);
+      },
+    });
+  }
+
+  /** Every lane with work is known: until then a lane that seems empty may hold older deliveries in the store. */
+  get finished(): boolean {
+    return this.#finished;
   }
 
   start(): void {
-    this.#reading = this.#read();
+    void this.#loop.run();
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#retry?.cancel();
-    await this.#reading;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
   async #read(): Promise<void> {
-    const { store, clock, telemetry } = this.#options;
-    try {
-      for (let after: string | null = null; !this.#stopped; ) {
-        const page = await store.lanesWithWork({ after, limit: lanesPage });
-        for (const key of page.lanes) this.#lookInto(key);
-        if (page.next === null) {
-          this.finished = true;
-          return;
-        }
-        after = page.next;
+    for (let after: string | null = null; !this.#loop.isStopped; ) {
+      const page = await this.#options.store.lanesWithWork({ after, limit: lanesPage });
+      for (const key of page.lanes) this.#lookInto(key);
+      if (page.next === null) {
+        this.#finished = true;
+        return;
       }
-    } catch (error) {
-      telemetry.log.error({ err: String(error) }, "reading the backlog failed; trying again");
-      if (!this.#stopped) this.#retry = clock.schedule(retryMs, () => this.start());
+      after = page.next;
     }
   }
 

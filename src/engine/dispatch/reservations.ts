@@ -4,7 +4,7 @@ import { closedGate } from "../endpoint/gates.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { LaneBuffers } from "./lane-buffers.ts";
 import type { BacklogReader } from "./recovery.ts";
-import type { Ownership } from "../cluster/ownership.ts";
+import type { Ownership } from "../endpoint/ownership.ts";
 import type { Lane } from "../endpoint/lane.ts";
 
 export interface ReservationsOptions {
@@ -32,7 +32,7 @@ export class Reservations {
    */
   reserve(lane: Lane, delivery: { readonly tier: number; readonly bytes: number }): boolean {
     if (this.#mayReserve(lane, delivery)) {
-      lane.reserved += 1;
+      lane.reserve();
       return true;
     }
     // The store will hold this one, so nothing later of the same commit may be kept in memory and overtake it.

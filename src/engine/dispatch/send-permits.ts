@@ -3,10 +3,9 @@ import { tryTake } from "../../core/rate-limit.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import type { EndpointStates } from "../endpoint/endpoint-states.ts";
-import { GateLog } from "../endpoint/gate-log.ts";
 import { closedByRate } from "../endpoint/gates.ts";
 import type { ClosedGate } from "../endpoint/gates.ts";
-import type { EndpointNotes } from "../cluster/endpoint-notes.ts";
+import type { OwnerNotes } from "../endpoint/owner-notes.ts";
 import type { Wakeups } from "../endpoint/wakeups.ts";
 
 export interface SendPermitsOptions {
@@ -14,7 +13,7 @@ export interface SendPermitsOptions {
   readonly wakeups: Wakeups;
   readonly states: Pick<EndpointStates, "circuitMoved">;
   /** Notes on endpoints for other processes; null without them. */
-  readonly notes: EndpointNotes | null;
+  readonly notes: OwnerNotes | null;
   /** The endpoint may send nothing until the gate opens. */
   readonly close: (endpoint: Endpoint, gate: ClosedGate, now: number) => void;
 }
@@ -40,8 +39,7 @@ export class SendPermits {
     if (rate !== null) {
       telemetry.metrics.rateLimited(endpoint.webhook.id);
       if (rate.waitingFor === "tenant_rate_limit") {
-        tenantQueue.gateLog ??= new GateLog();
-        tenantQueue.gateLog.note(rate, now);
+        tenantQueue.noteClosed(rate, now);
         wakeups.at(tenantQueue, rate.until);
       } else close(endpoint, rate, now);
       return undefined;

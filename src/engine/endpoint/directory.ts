@@ -14,7 +14,7 @@ import type { EndpointWakes } from "./endpoint.ts";
 import { Subscriptions } from "./subscriptions.ts";
 import type { TenantAllowances } from "../cluster/tenant-allowances.ts";
 import { TenantQueue } from "./tenant-queue.ts";
-import type { Sleeper, Wakeups } from "./wakeups.ts";
+import { Sleep, type Wakeups } from "./wakeups.ts";
 
 export interface DirectoryOptions {
   readonly clock: Clock;
@@ -41,7 +41,7 @@ export class Directory {
   readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
   readonly #tenantLimits = new Map<string, RateLimitConfig>();
   #workers = 1;
-  readonly #rotations = new Map<string, Sleeper>();
+  readonly #rotations = new Map<string, Sleep>();
   readonly subscriptions = new Subscriptions();
 
   constructor(options: DirectoryOptions) {
@@ -174,14 +174,11 @@ export class Directory {
   #rebuildAt(webhookId: string, at: number): void {
     let sleeper = this.#rotations.get(webhookId);
     if (sleeper === undefined) {
-      sleeper = {
-        wakeAt: null,
-        wake: () => {
-          this.#rotations.delete(webhookId);
-          const endpoint = this.#endpoints.get(webhookId);
-          if (endpoint !== undefined) this.#rebuild(endpoint);
-        },
-      };
+      sleeper = new Sleep(() => {
+        this.#rotations.delete(webhookId);
+        const endpoint = this.#endpoints.get(webhookId);
+        if (endpoint !== undefined) this.#rebuild(endpoint);
+      });
       this.#rotations.set(webhookId, sleeper);
     }
     this.#options.wakeups.at(sleeper, at);

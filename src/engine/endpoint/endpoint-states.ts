@@ -4,13 +4,13 @@ import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
-import type { EndpointNotes } from "../cluster/endpoint-notes.ts";
+import type { OwnerNotes } from "./owner-notes.ts";
 
 export interface EndpointStatesOptions {
   readonly telemetry: Telemetry;
   readonly directory: Directory;
   /** Notes on endpoints for other processes; null without them. */
-  readonly notes: EndpointNotes | null;
+  readonly notes: OwnerNotes | null;
   /** There are states to write, though nothing else may come. */
   readonly touch: () => void;
 }

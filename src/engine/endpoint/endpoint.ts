@@ -11,16 +11,16 @@ import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
 import type { AccessTokens } from "../credentials/access-tokens.ts";
 import type { EndpointConfig } from "./endpoint-config.ts";
-import { Fifo } from "./fifo.ts";
 import { GateLog, gateLogFromJson } from "./gate-log.ts";
 import type { ClosedGate } from "./gates.ts";
 import type { Host } from "./host-places.ts";
 import { Lane, laneId, laneKeyFor } from "./lane.ts";
-import type { LiveWebhook } from "../engine-access.ts";
-import type { EndpointReport } from "../cluster/endpoint-reports.ts";
+import type { LiveWebhook } from "./live-webhook.ts";
+import type { EndpointReport } from "./endpoint-report.ts";
 import { type Pace, paceFromJson } from "./pace.ts";
+import { type Listed, ReadyLists } from "./ready-lists.ts";
 import type { TenantQueue } from "./tenant-queue.ts";
-import type { Sleeper } from "./wakeups.ts";
+import { Sleeper } from "./wakeups.ts";
 
 /** Called when a gate may have opened or a due time was reached. */
 export interface EndpointWakes {
@@ -33,19 +33,14 @@ export interface EndpointWakes {
  * The running side of a webhook: its gates, its lanes and what is known of its receiver. One exists per webhook that is
  * not deleted. Owned by the engine; everything is changed in place because it is touched on every attempt.
  */
-export class Endpoint implements LiveWebhook, Sleeper {
+export class Endpoint extends Sleeper implements LiveWebhook, Listed {
   readonly tenantQueue: TenantQueue;
   readonly lanes = new Map<string, Lane>();
-  /** Lanes that may have something to send, by the priority of their head. Entries can be stale; see `Lane.readyTier`. */
-  readonly #readyLanes: readonly [Fifo<Lane>, Fifo<Lane>, Fifo<Lane>] = [new Fifo(), new Fifo(), new Fifo()];
-  /** In which ready list of its tenant queue it stands; -1 when in none. Written by that queue. */
-  readyTier = -1;
-  /** Written by the wake-ups. */
-  wakeAt: number | null = null;
-  /** It stands in line for one of the places that such endpoints share (fair-shares.ts, which writes it). */
-  inLine = false;
-  /** In whose line it stands for a place (host-places.ts, which writes it). */
-  waitsAt: Host | null = null;
+  /** By the priority of their head. */
+  readonly #readyLanes = new ReadyLists<Lane>();
+  #readyTier = -1;
+  #inLine = false;
+  #waitsAt: Host | null = null;
   readonly #wakes: EndpointWakes;
 
   #config: EndpointConfig;
@@ -76,6 +71,7 @@ export class Endpoint implements LiveWebhook, Sleeper {
       readonly owned: boolean;
     },
   ) {
+    super();
     this.#config = config;
     this.#owned = more.owned;
     this.tenantQueue = more.tenantQueue;
@@ -114,7 +110,7 @@ export class Endpoint implements LiveWebhook, Sleeper {
     this.#applyRateLimit();
   }
 
-  get bucket(): RateBucket | null {
+  get bucket(): Readonly<RateBucket> | null {
     return this.#bucket;
   }
 
@@ -132,7 +128,8 @@ export class Endpoint implements LiveWebhook, Sleeper {
 
   // ---- what is known of the receiver --------------------------------------------------------------------------
 
-  get circuit(): CircuitBreakerState {
+  /** Its fields are written by the functions of core/circuit-breaker.ts alone. */
+  get circuit(): Readonly<CircuitBreakerState> {
     return this.#circuit;
   }
 
@@ -140,7 +137,7 @@ export class Endpoint implements LiveWebhook, Sleeper {
     this.#circuit = circuit;
   }
 
-  get health(): EndpointHealth {
+  get health(): Readonly<EndpointHealth> {
     return this.#health;
   }
 
@@ -280,7 +277,7 @@ export class Endpoint implements LiveWebhook, Sleeper {
   }
 
   serve(): void {
-    this.wakeAt = null;
+    this.stayAwake();
     this.#owned = true;
     this.#report = null;
   }
@@ -340,52 +337,64 @@ export class Endpoint implements LiveWebhook, Sleeper {
 
   /** Notes that a lane may have something of a tier to send. */
   list(lane: Lane, tier: number): void {
-    if (lane.readyTier !== -1 && lane.readyTier <= tier) return;
-    lane.readyTier = tier;
-    this.#readyLanes[tier]?.push(lane);
+    this.#readyLanes.push(lane, tier);
   }
 
   /** Lists a lane that came with `nextLane` and sent nothing before all others of its tier. */
   putBack(lane: Lane, tier: number): void {
-    lane.readyTier = tier;
-    this.#readyLanes[tier]?.unshift(lane);
+    this.#readyLanes.unshift(lane, tier);
   }
 
   /** How many deliveries are in memory in listed lanes, as far as `max`. An ordered lane sends one at a time. */
   readyCount(max: number): number {
-    let count = 0;
-    for (const [tier, list] of this.#readyLanes.entries()) {
-      for (const lane of list) {
-        if (count >= max) return max;
-        if (lane.readyTier === tier) count += lane.ordered ? Math.min(lane.buffered, 1) : lane.buffered;
-      }
-    }
-    return Math.min(count, max);
+    return this.#readyLanes.count(max, ({ ordered, buffered }) =>
+      ordered ? Math.min(buffered, 1) : buffered,
+    );
   }
 
   /** The highest tier with a listed lane, -1 without one. A stale entry may make it too high. */
   listedTier(): number {
-    const [high, normal, low] = this.#readyLanes;
-    if (high.length > 0) return 0;
-    if (normal.length > 0) return 1;
-    return low.length > 0 ? 2 : -1;
+    return this.#readyLanes.highestTier();
   }
 
   /** Takes the next listed lane, highest priority first. */
   nextLane(): Lane | undefined {
-    for (let tier = 0; tier < this.#readyLanes.length; tier += 1) {
-      const list = this.#readyLanes[tier as 0 | 1 | 2];
-      for (let lane = list.shift(); lane !== undefined; lane = list.shift()) {
-        if (lane.readyTier !== tier) continue;
-        lane.readyTier = -1;
-        if (!lane.ordered || lane.inFlight === 0) return lane;
-      }
-    }
-    return undefined;
+    let lane = this.#readyLanes.next();
+    while (lane?.ordered === true && lane.inFlight > 0) lane = this.#readyLanes.next();
+    return lane;
   }
 
   unlistLanes(): void {
-    for (const lane of this.lanes.values()) lane.readyTier = -1;
-    for (const list of this.#readyLanes) list.drain();
+    for (const lane of this.lanes.values()) lane.listedIn(-1);
+    this.#readyLanes.clear();
+  }
+
+  // ---- its turn -----------------------------------------------------------------------------------------------
+
+  /** In which ready list of its tenant queue it stands; -1 when in none. */
+  get readyTier(): number {
+    return this.#readyTier;
+  }
+
+  listedIn(tier: number): void {
+    this.#readyTier = tier;
+  }
+
+  /** It stands in line for one of the places that such endpoints share (fair-shares.ts). */
+  get inLine(): boolean {
+    return this.#inLine;
+  }
+
+  standInLine(inLine: boolean): void {
+    this.#inLine = inLine;
+  }
+
+  /** In whose line it stands for a place (host-places.ts). */
+  get waitsAt(): Host | null {
+    return this.#waitsAt;
+  }
+
+  waitAt(host: Host | null): void {
+    this.#waitsAt = host;
   }
 }

@@ -1,10 +1,21 @@
-import type { DeliveryWait } from "../../core/delivery.ts";
+import type { DeliveryStatus, DeliveryWait, WaitingFor } from "../../core/delivery.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { closedByRate, closedGate } from "./gates.ts";
 import { laneId } from "./lane.ts";
-import type { EndpointReport } from "../cluster/endpoint-reports.ts";
-import type { DeliveryView, WaitingFor } from "../services.ts";
+import type { EndpointReport } from "./endpoint-report.ts";
+
+export interface DeliveryView {
+  readonly delivery: StoredDelivery;
+  readonly status: DeliveryStatus;
+  /** Null unless it waits. */
+  readonly waitingFor: WaitingFor | null;
+  /** Unix milliseconds; null when nobody can tell. */
+  readonly waitingUntil: number | null;
+  readonly nextAttemptAt: number | null;
+  /** The gates that have held it since it was due. What held earlier attempts stands in their notes. */
+  readonly waits: readonly DeliveryWait[];
+}
 
 export interface ExplainInput {
   readonly delivery: StoredDelivery;
@@ -44,9 +55,10 @@ function waitOf(input: ExplainInput): Wait {
   const { delivery, endpoint, now } = input;
   if (endpoint === undefined) return { waitingFor: "inactive", until: null };
   const { report } = endpoint;
-  if (input.inFlight || report?.deliveries.includes(delivery.id) === true)
-    return { waitingFor: "in_flight", until: null };
   const { dueAt } = delivery.progress;
+  // A report is up to some seconds old: what it saw on its way may have failed since, and be due later.
+  const isReported = dueAt <= now && report?.deliveries.includes(delivery.id) === true;
+  if (input.inFlight || isReported) return { waitingFor: "in_flight", until: null };
   const gate = closedGate(endpoint, now);
   if (gate !== null && (gate.until === null || gate.until > dueAt)) return gate;
   if (dueAt > now) return { waitingFor: delivery.retryAfterHolds ? "retry_after" : "schedule", until: dueAt };

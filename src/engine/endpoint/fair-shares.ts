@@ -48,7 +48,7 @@ export class FairShares {
 
   /** Takes the tenant out of the round until `next` hands it back. */
   park(tenantQueue: TenantQueue): void {
-    tenantQueue.parked = true;
+    tenantQueue.park(true);
     this.#turns[0].push(tenantQueue);
   }
 
@@ -59,7 +59,7 @@ export class FairShares {
     if (share === 0 || !(this.#refuses(tenantQueue, 1) || (share === 2 && this.#refuses(tenantQueue, 2))))
       return false;
     if (endpoint.inLine) return true;
-    endpoint.inLine = true;
+    endpoint.standInLine(true);
     const line = tenantQueue.lines[share];
     if (line.length === 0) this.#turns[share].push(tenantQueue);
     line.push(endpoint);
@@ -88,12 +88,12 @@ export class FairShares {
       const tenantQueue = this.#nextTenantQueue(share);
       if (tenantQueue === undefined) continue;
       if (share === 0) {
-        tenantQueue.parked = false;
+        tenantQueue.park(false);
         return tenantQueue;
       }
       const endpoint = tenantQueue.lines[share].shift() as Endpoint;
       if (tenantQueue.lines[share].length > 0) this.#turns[share].push(tenantQueue);
-      endpoint.inLine = false;
+      endpoint.standInLine(false);
       return endpoint;
     }
     return undefined;
@@ -120,7 +120,7 @@ export class FairShares {
   #refuses(tenantQueue: TenantQueue, share: Share): boolean {
     const free = this.#free(share);
     if (free <= 0) return true;
-    return tenantQueue.holds[share] >= free * tenantPart[share] && this.#severalTenants();
+    return tenantQueue.holds(share) >= free * tenantPart[share] && this.#severalTenants();
   }
 
   #free(share: Share): number {
@@ -128,9 +128,9 @@ export class FairShares {
   }
 
   #count(tenantQueue: TenantQueue, { share, by }: { readonly share: Share; readonly by: 1 | -1 }): void {
-    for (let wider = share; wider >= 0; wider -= 1) {
-      this.#inUse[wider] += by;
-      tenantQueue.holds[wider] += by;
+    for (let wider: number = share; wider >= 0; wider -= 1) {
+      this.#inUse[wider as Share] += by;
+      tenantQueue.hold(wider as Share, by);
     }
   }
 }

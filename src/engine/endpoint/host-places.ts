@@ -63,7 +63,7 @@ export class HostPlaces {
     if (!line.has(endpoint)) {
       this.#leave(endpoint);
       line.add(endpoint);
-      endpoint.waitsAt = host;
+      endpoint.waitAt(host);
     }
     return true;
   }
@@ -111,7 +111,7 @@ export class HostPlaces {
   #leave(endpoint: Endpoint): void {
     endpoint.waitsAt?.quickLine.delete(endpoint);
     endpoint.waitsAt?.cautiousLine.delete(endpoint);
-    endpoint.waitsAt = null;
+    endpoint.waitAt(null);
     endpoint.tenantQueue.recalled.delete(endpoint);
   }
 

@@ -6,7 +6,8 @@ import type { LaneKey, Webhook } from "../../core/webhook.ts";
 import type { ClaimedDelivery, ClaimResult, Lease } from "../../ports/store/deliveries.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { Fifo } from "./fifo.ts";
-import type { Sleeper } from "./wakeups.ts";
+import type { Listed } from "./ready-lists.ts";
+import { Sleeper } from "./wakeups.ts";
 
 /** Index of a priority in every array by priority: 0 high, 1 normal, 2 low. */
 function tierOf(priority: Priority): number {
@@ -26,37 +27,28 @@ export function laneId(key: LaneKey): string {
  * hold a free delivery of that tier which is due; an ordered lane uses tier 0 for everything and has at most one
  * delivery on its way, from before its request until after its settlement is committed.
  */
-export class Lane implements Sleeper {
+export class Lane extends Sleeper implements Listed {
   readonly key: LaneKey;
   readonly endpoint: Endpoint;
   readonly ordered: boolean;
-  readonly more: [boolean, boolean, boolean] = [false, false, false];
-  /** A claim is on its way; what is published meanwhile sets `more` again when it returns. */
-  claiming = false;
-  readonly moreWhileClaiming: [boolean, boolean, boolean] = [false, false, false];
-  /** Releases on their way to the store; nothing is claimed meanwhile. */
-  releasing = 0;
-  /** Publishes that will be appended after the running commit. */
-  reserved = 0;
+  readonly #more: [boolean, boolean, boolean] = [false, false, false];
+  #claiming = false;
+  /** What is published while a claim is on its way sets `more` again when it returns. */
+  readonly #moreWhileClaiming: [boolean, boolean, boolean] = [false, false, false];
+  #releasing = 0;
+  #reserved = 0;
   /** How many of the reserved, and whether the running claim, were asked for before the lane was last emptied. */
-  reservedBeforeEmptied = 0;
-  claimedBeforeEmptied = false;
-  inFlight = 0;
-  /** Of those in flight in an ordered lane: ended, and not settled. They wait for the end of a lease. */
-  lost = 0;
-  /** How often lost deliveries were forgotten: a wait for the end of a lease from before then is void. */
-  lostForgotten = 0;
-  /** When the last delivery of an ordered lane was settled, in Unix ms. */
-  freedAt = 0;
-  /** Attempts that have ended and are not committed yet. */
-  settling = 0;
-  /** In which ready list of its endpoint it stands; -1 when in none. */
-  readyTier = -1;
-  wakeAt: number | null = null;
-  buffered = 0;
-  bufferedBytes = 0;
-  /** When the first of the buffered leases ends. */
-  leasedUntil = 0;
+  #reservedBeforeEmptied = 0;
+  #claimedBeforeEmptied = false;
+  #inFlight = 0;
+  #lost = 0;
+  #lostForgotten = 0;
+  #freedAt = 0;
+  #settling = 0;
+  #readyTier = -1;
+  #buffered = 0;
+  #bufferedBytes = 0;
+  #leasedUntil = 0;
   readonly #buffers: readonly [Fifo<ClaimedDelivery>, Fifo<ClaimedDelivery>, Fifo<ClaimedDelivery>] = [
     new Fifo(),
     new Fifo(),
@@ -64,9 +56,125 @@ export class Lane implements Sleeper {
   ];
 
   constructor(key: LaneKey, endpoint: Endpoint) {
+    super();
     this.key = key;
     this.endpoint = endpoint;
     this.ordered = key.ordering !== "none";
+  }
+
+  // ---- what is known of the store -----------------------------------------------------------------------------
+
+  /** By tier: the store may hold a free delivery that is due. */
+  get more(): readonly [boolean, boolean, boolean] {
+    return this.#more;
+  }
+
+  /** A claim is asked for, or on its way. */
+  get claiming(): boolean {
+    return this.#claiming;
+  }
+
+  claimBegan(): void {
+    this.#claiming = true;
+  }
+
+  /** It brought nothing; one that did ends with `refill`. */
+  claimEnded(): void {
+    this.#claiming = false;
+  }
+
+  /** Releases on their way to the store; nothing is claimed meanwhile. */
+  get releasing(): number {
+    return this.#releasing;
+  }
+
+  releaseBegan(): void {
+    this.#releasing += 1;
+  }
+
+  /** What was given back is in the store, which may be asked for it again. */
+  releaseEnded(): void {
+    this.#releasing -= 1;
+    this.markAllMore();
+  }
+
+  /** Publishes that will be appended after the running commit. */
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  reserve(): void {
+    this.#reserved += 1;
+  }
+
+  // ---- what is on its way -------------------------------------------------------------------------------------
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** A delivery was taken to be sent, or to be settled without a request. */
+  flightBegan(): void {
+    this.#inFlight += 1;
+  }
+
+  flightEnded(): void {
+    this.#inFlight -= 1;
+  }
+
+  /** When the last delivery of an ordered lane was settled, in Unix ms. */
+  get freedAt(): number {
+    return this.#freedAt;
+  }
+
+  /** The delivery of an ordered lane that was on its way is settled. */
+  freed(now: number): void {
+    this.#inFlight -= 1;
+    this.#freedAt = now;
+  }
+
+  /** Of those in flight in an ordered lane: ended, and not settled. They wait for the end of a lease. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** How often lost deliveries were forgotten: a wait for the end of a lease from before then is void. */
+  get lostForgotten(): number {
+    return this.#lostForgotten;
+  }
+
+  flightLost(): void {
+    this.#lost += 1;
+  }
+
+  /** The lease of a lost delivery of an ordered lane has ended. */
+  lostLeaseEnded(): void {
+    this.#inFlight -= 1;
+    this.#lost -= 1;
+  }
+
+  /** Attempts that have ended and are not committed yet. */
+  get settling(): number {
+    return this.#settling;
+  }
+
+  settlementBegan(): void {
+    this.#settling += 1;
+  }
+
+  settlementEnded(): void {
+    this.#settling -= 1;
+  }
+
+  // ---- its turn -----------------------------------------------------------------------------------------------
+
+  /** In which ready list of its endpoint it stands; -1 when in none. */
+  get readyTier(): number {
+    return this.#readyTier;
+  }
+
+  listedIn(tier: number): void {
+    this.#readyTier = tier;
   }
 
   /** A due time was reached: look into the store again. */
@@ -75,12 +183,27 @@ export class Lane implements Sleeper {
     this.endpoint.laneWoke(this);
   }
 
+  // ---- what is in memory --------------------------------------------------------------------------------------
+
+  get buffered(): number {
+    return this.#buffered;
+  }
+
+  get bufferedBytes(): number {
+    return this.#bufferedBytes;
+  }
+
+  /** When the first of the buffered leases ends. */
+  get leasedUntil(): number {
+    return this.#leasedUntil;
+  }
+
   tier(priority: Priority): number {
     return this.ordered ? 0 : tierOf(priority);
   }
 
   push(delivery: ClaimedDelivery, leaseUntil: number): void {
-    this.leasedUntil = this.buffered === 0 ? leaseUntil : Math.min(this.leasedUntil, leaseUntil);
+    this.#leasedUntil = this.#buffered === 0 ? leaseUntil : Math.min(this.#leasedUntil, leaseUntil);
     this.#buffers[this.tier(delivery.priority)]?.push(delivery);
     this.#count(delivery, 1);
   }
@@ -113,11 +236,11 @@ export class Lane implements Sleeper {
     if (this.ordered) {
       const head = this.#buffers[0].peek();
       if (head !== undefined) return tierOf(head.priority);
-      return this.more[0] ? tierOf("normal") : -1;
+      return this.#more[0] ? tierOf("normal") : -1;
     }
     for (let tier = 0; tier < priorities.length; tier += 1) {
       if ((this.#buffers[tier]?.length ?? 0) > 0) return tier;
-      if (this.more[tier] === true) return tier;
+      if (this.#more[tier] === true) return tier;
     }
     return -1;
   }
@@ -126,13 +249,13 @@ export class Lane implements Sleeper {
   claimsFirst(): boolean {
     for (let tier = 0; tier < priorities.length; tier += 1) {
       if ((this.#buffers[tier]?.length ?? 0) > 0) return false;
-      if (this.more[tier] === true) return true;
+      if (this.#more[tier] === true) return true;
     }
     return false;
   }
 
   hasMore(): boolean {
-    return this.more[0] || this.more[1] || this.more[2];
+    return this.#more[0] || this.#more[1] || this.#more[2];
   }
 
   /** The store may hold anything: an ordered lane keeps everything in tier 0. */
@@ -144,54 +267,65 @@ export class Lane implements Sleeper {
   }
 
   markMore(tier: number): void {
-    this.more[tier as 0 | 1 | 2] = true;
-    if (this.claiming) this.moreWhileClaiming[tier as 0 | 1 | 2] = true;
+    this.#more[tier as 0 | 1 | 2] = true;
+    if (this.#claiming) this.#moreWhileClaiming[tier as 0 | 1 | 2] = true;
   }
 
-  /** Takes the answer of a claim. */
-  refill(result: ClaimResult, leaseUntil: number): void {
-    this.more.fill(false);
+  /**
+   * Takes the answer of a claim. True when an ordered lane was emptied since it was asked: what comes before these went back
+   * to the store meanwhile.
+   */
+  refill(result: ClaimResult, leaseUntil: number): boolean {
+    this.#more.fill(false);
     for (const priority of priorities) {
-      if (result.more[priority]) this.more[this.tier(priority) as 0 | 1 | 2] = true;
+      if (result.more[priority]) this.#more[this.tier(priority) as 0 | 1 | 2] = true;
     }
     for (let tier = 0; tier < priorities.length; tier += 1) {
       const index = tier as 0 | 1 | 2;
-      this.more[index] ||= this.moreWhileClaiming[index];
-      this.moreWhileClaiming[index] = false;
+      this.#more[index] ||= this.#moreWhileClaiming[index];
+      this.#moreWhileClaiming[index] = false;
     }
-    this.claiming = false;
+    this.#claiming = false;
     for (const delivery of result.deliveries) this.push(delivery, leaseUntil);
+    const wasEmptied = this.#claimedBeforeEmptied;
+    this.#claimedBeforeEmptied = false;
+    return this.ordered && wasEmptied;
+  }
+
+  /** The head of an ordered lane is in memory, or not due: a claim would bring nothing. */
+  nothingMore(): void {
+    this.#more[0] = false;
   }
 
   /** Forgets what it knew of the store; for a lane in which nothing is under way. */
   renew(): void {
-    this.more.fill(false);
-    this.moreWhileClaiming.fill(false);
-    this.wakeAt = null;
-    this.readyTier = -1;
-    this.reservedBeforeEmptied = 0;
-    this.claimedBeforeEmptied = false;
+    this.#more.fill(false);
+    this.#moreWhileClaiming.fill(false);
+    this.stayAwake();
+    this.#readyTier = -1;
+    this.#reservedBeforeEmptied = 0;
+    this.#claimedBeforeEmptied = false;
   }
 
   /** Nobody waits any more for leases that were lost: the store says who has them. */
   forgetLost(): void {
-    this.inFlight -= this.lost;
-    this.lost = 0;
-    this.lostForgotten += 1;
+    this.#inFlight -= this.#lost;
+    this.#lost = 0;
+    this.#lostForgotten += 1;
   }
 
   /** A reserved publish has ended. True when an ordered lane was emptied since, so that older ones are in the store. */
   unreserve(): boolean {
-    this.reserved -= 1;
-    if (this.reservedBeforeEmptied === 0) return false;
-    this.reservedBeforeEmptied -= 1;
+    this.#reserved -= 1;
+    if (this.#reservedBeforeEmptied === 0) return false;
+    this.#reservedBeforeEmptied -= 1;
     return this.ordered;
   }
 
   /** Forgets what is buffered and returns the leases to give back. */
   empty(): Lease[] {
-    this.reservedBeforeEmptied = this.reserved;
-    this.claimedBeforeEmptied = this.claiming;
+    this.#reservedBeforeEmptied = this.#reserved;
+    this.#claimedBeforeEmptied = this.#claiming;
     const leases: Lease[] = [];
     for (const [tier, buffer] of this.#buffers.entries()) {
       if (buffer.length > 0) this.markMore(tier);
@@ -204,8 +338,8 @@ export class Lane implements Sleeper {
   }
 
   #count(delivery: ClaimedDelivery, sign: 1 | -1): void {
-    this.buffered += sign;
-    this.bufferedBytes += sign * (delivery.body?.length ?? 0);
+    this.#buffered += sign;
+    this.#bufferedBytes += sign * (delivery.body?.length ?? 0);
   }
 }
 

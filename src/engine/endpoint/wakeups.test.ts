@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ManualClock } from "../manual-clock.fixture.ts";
-import { Wakeups } from "./wakeups.ts";
-import type { Sleeper } from "./wakeups.ts";
+import { Sleep, Sleeper, Wakeups } from "./wakeups.ts";
 
-class Recorder implements Sleeper {
-  wakeAt: number | null = null;
+class Recorder extends Sleeper {
   readonly woken: number[] = [];
   wake(now: number): void {
     this.woken.push(now);
@@ -57,8 +55,7 @@ test("everybody wakes in order, whatever the order of falling asleep", () => {
       const wakeups = new Wakeups(clock);
       const woken: number[] = [];
       for (const delay of delays) {
-        const sleeper: Sleeper = { wakeAt: null, wake: () => void woken.push(delay) };
-        wakeups.at(sleeper, start + delay);
+        wakeups.at(new Sleep(() => void woken.push(delay)), start + delay);
       }
       clock.advance(100_000);
       assert.deepEqual(

@@ -1,10 +1,39 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 
 /** Something that sleeps until a time. An earlier time replaces a later one; waking clears it. */
-export interface Sleeper {
-  /** Unix milliseconds of the wake-up in force; null when none is. Owned by `Wakeups`. */
-  wakeAt: number | null;
-  wake(now: number): void;
+export abstract class Sleeper {
+  #wakeAt: number | null = null;
+
+  /** Unix milliseconds of the wake-up in force; null when none is. */
+  get wakeAt(): number | null {
+    return this.#wakeAt;
+  }
+
+  /** For `Wakeups`, which wakes it then. */
+  sleepUntil(at: number): void {
+    this.#wakeAt = at;
+  }
+
+  /** A wake-up that was in force wakes nobody. */
+  stayAwake(): void {
+    this.#wakeAt = null;
+  }
+
+  abstract wake(now: number): void;
+}
+
+/** One thing to do later, for those that are no sleeper themselves. */
+export class Sleep extends Sleeper {
+  readonly #woke: (now: number) => void;
+
+  constructor(woke: (now: number) => void) {
+    super();
+    this.#woke = woke;
+  }
+
+  wake(now: number): void {
+    this.#woke(now);
+  }
 }
 
 interface Entry {
@@ -33,7 +62,7 @@ export class Wakeups {
   /** Wakes the sleeper at `at`, or earlier when it already has an earlier wake-up. */
   at(sleeper: Sleeper, at: number): void {
     if (this.#stopped || (sleeper.wakeAt !== null && sleeper.wakeAt <= at)) return;
-    sleeper.wakeAt = at;
+    sleeper.sleepUntil(at);
     this.#push({ at, sleeper });
     this.#arm();
   }
@@ -105,7 +134,7 @@ export class Wakeups {
 /** A replaced entry wakes nobody. */
 function wake({ at, sleeper }: Entry, now: number): void {
   if (sleeper.wakeAt !== at) return;
-  sleeper.wakeAt = null;
+  sleeper.stayAwake();
   sleeper.wake(now);
 }
 

@@ -102,10 +102,11 @@ function publishLarge(
   });
 }
 
-function settle(commits: CommitGroup, name: string): Promise<boolean> {
+function settle(commits: CommitGroup, name: string, isAwaited = false): Promise<boolean> {
   return new Promise((resolve) => {
     commits.settle({
       settlement: { name } as unknown as Settlement,
+      isAwaited,
       done: ({ kind }) => resolve(kind === "written"),
     });
   });
@@ -142,6 +143,67 @@ test("what arrives turn by turn shares one transaction, up to the window", async
     batches.reduce((sum, batch) => sum + batch.publishes.length, 0),
     60,
   );
+});
+
+test("a settlement waits for the next publish and shares its transaction", async () => {
+  const { clock, commits, batches } = world();
+  const settled = settle(commits, "s");
+  for (let turn = 0; turn < 5; turn += 1) await clock.turn();
+  assert.equal(batches.length, 0);
+  void publish(commits, "a");
+  await turnsUntil(clock, () => batches.length === 1);
+  assert.equal(await settled, true);
+  assert.equal(batches[0]?.publishes.length, 1);
+  assert.equal(clock.timers, 0, "nothing is left to wait for");
+});
+
+test("a settlement without company waits for one window and no longer", async () => {
+  const { clock, commits, batches } = world();
+  void settle(commits, "first");
+  clock.advance(6);
+  void settle(commits, "second");
+  clock.advance(3);
+  await clock.turn();
+  assert.equal(batches.length, 0);
+  clock.advance(1);
+  void settle(commits, "third");
+  assert.equal(await turnsUntil(clock, () => batches.length === 1), 1);
+  assert.equal(batches[0]?.settlements.length, 3);
+});
+
+test("a settlement that came while a transaction was written waits for one window, too", async () => {
+  const made = world();
+  const { clock, commits, batches } = made;
+  const answered = Promise.withResolvers<null>();
+  made.holdUp = answered.promise;
+  void publish(commits, "a");
+  await clock.turn();
+  void settle(commits, "s");
+  answered.resolve(null);
+  await clock.turn();
+  await clock.turn();
+  assert.equal(batches.length, 1);
+  clock.advance(10);
+  await turnsUntil(clock, () => batches.length === 2);
+  assert.equal(commits.backlog, 0);
+});
+
+test("a settlement that something waits for is written after one turn, and takes the others along", async () => {
+  const { clock, commits, batches } = world();
+  void settle(commits, "waits");
+  await clock.turn();
+  void settle(commits, "awaited", true);
+  await turnsUntil(clock, () => batches.length === 1);
+  assert.equal(batches[0]?.settlements.length, 2);
+  assert.equal(clock.time, 1_800_000_000_000);
+});
+
+test("many settlements need no company", async () => {
+  const { clock, commits, batches } = world();
+  for (let index = 0; index < 32; index += 1) void settle(commits, `s${index}`);
+  await turnsUntil(clock, () => batches.length === 1);
+  assert.equal(batches[0]?.settlements.length, 32);
+  assert.equal(clock.time, 1_800_000_000_000);
 });
 
 test("a full group does not wait for the window", async () => {
@@ -259,7 +321,7 @@ test("WDS-205 each failure in a row is an error in the log that says how many th
   const made = world();
   const { clock, commits } = made;
   made.fail = () => new StoreUnavailableError("away");
-  const settled = settle(commits, "s");
+  const settled = settle(commits, "s", true);
   for (let failures = 1; failures <= 6; failures += 1) {
     await turnsUntil(clock, () => errors.length === failures);
     clock.advance(6_000);
@@ -270,7 +332,7 @@ test("WDS-205 each failure in a row is an error in the log that says how many th
   assert.equal(await settled, true);
   assert.deepEqual(errors.slice(0, 6), [1, 2, 3, 4, 5, 6]);
   made.fail = () => new StoreUnavailableError("away again");
-  void settle(commits, "s");
+  void settle(commits, "s", true);
   await turnsUntil(clock, () => commits.trouble !== null);
   assert.equal(errors.at(-1), 1, "a success in between begins the count anew");
 });

@@ -4,19 +4,19 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { type StoreTrouble, StoreUnavailableError } from "../../ports/store.ts";
 import type {
-  CommitBatch,
   CommitResult,
   DeliveryStore,
   PublishCommand,
   PublishResult,
   RequeueCommand,
   RequeueResult,
-  Settlement,
   SettlementResult,
   WebhookRuntimeState,
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
+import { type PendingSettlement, WaitingSettlements } from "./waiting-settlements.ts";
+import { type Group, singles } from "./write-group.ts";
 import { rowsOf, WaitingWrites } from "./waiting-writes.ts";
 import type { WriteSize } from "./waiting-writes.ts";
 
@@ -28,6 +28,8 @@ import type { WriteSize } from "./waiting-writes.ts";
  * nothing new at all when only settlements wait; or after `windowMs`, or at `rowsMax`, whichever comes first. After a
  * large group the next one gathers for a few milliseconds in any case. So a lone publish is written at once, and under
  * load groups grow.
+ *
+ * A few settlements make no group: they wait for the next publish, or for `windowMs` (`waiting-settlements.ts`).
  *
  * How much: at most `rowsMax` rows, because a store may write on the event loop. What does not fit goes into the next
  * transaction, a turn of the loop later. Requeues get at most half of it while publishes wait too.
@@ -58,23 +60,18 @@ export interface PendingPublish {
   readonly done: (result: PublishResult | Error) => void;
 }
 
-interface PendingRequeue {
+export interface PendingRequeue {
   readonly command: RequeueCommand;
   readonly done: (result: RequeueResult | Error) => void;
 }
 
 type SizedRequeue = PendingRequeue & { readonly size: WriteSize };
 
-interface PendingSettlement {
-  readonly settlement: Settlement;
-  readonly done: (result: SettlementResult) => void;
-}
-
 export class CommitGroup {
   readonly #options: CommitGroupOptions;
   readonly #publishes = new WaitingWrites<PendingPublish>();
   readonly #requeues = new WaitingWrites<SizedRequeue>();
-  #settlements: PendingSettlement[] = [];
+  readonly #settlements: WaitingSettlements;
   readonly #states = new Map<string, WebhookRuntimeState>();
   #writing = false;
   /** The running transaction should have been answered by now. */
@@ -96,6 +93,8 @@ export class CommitGroup {
   constructor(options: CommitGroupOptions) {
     this.#options = options;
     this.#retry = new Alarm(options.clock);
+    const { windowMs: waitMsMax } = options;
+    this.#settlements = new WaitingSettlements(options.clock, { waitMsMax, waited: this.#settlementsWaited });
   }
 
   publish(pending: PendingPublish): void {
@@ -114,8 +113,14 @@ export class CommitGroup {
 
   settle(pending: PendingSettlement): void {
     this.#settlements.push(pending);
-    this.#wait();
+    if (this.#settlements.isDue) this.#wait();
   }
+
+  readonly #settlementsWaited = (): void => {
+    this.#wait();
+    // It has gathered for as long as a group may.
+    this.#firstAt -= this.#options.windowMs;
+  };
 
   /** There are changed webhook states to write, though nothing else may come. */
   touch(): void {
@@ -146,6 +151,7 @@ export class CommitGroup {
       await this.#nextWrite();
     }
     this.#retry.cancel();
+    this.#settlements.rest();
   }
 
   /** Why nobody may even wait for the next transaction; null while it is worth it. */
@@ -213,8 +219,14 @@ export class CommitGroup {
       this.#writing = false;
       this.#unanswered = false;
       if (!this.#cut || this.#obstacle !== null) for (const resolve of this.#idleWaiters.splice(0)) resolve();
-      if (this.backlog > 0 || this.#cut) this.#wait();
+      if (this.#isDue) this.#wait();
     }
+  }
+
+  /** Something waits that does not wait for company. */
+  get #isDue(): boolean {
+    const callers = this.#publishes.length + this.#requeues.length + this.#idleWaiters.length;
+    return callers > 0 || this.#cut || this.#settlements.isDue;
   }
 
   readonly #refuseCallers = (): void => {
@@ -228,7 +240,7 @@ export class CommitGroup {
     const requeues = this.#requeues.take({ rows: rowsMax / 2, bytes: bodyBytesMax });
     const taken = this.#publishes.take({ rows: rowsMax - rowsOf(requeues), bytes: bodyBytesMax });
     const { publishes, commands } = composed(taken);
-    const settlements = this.#settlements.splice(0, settlementsMax);
+    const settlements = this.#settlements.take(settlementsMax);
     for (const state of this.#options.changedStates()) this.#states.set(state.webhookId, state);
     const webhookStates = [...this.#states.values()].slice(0, webhookStatesMax);
     for (const { webhookId } of webhookStates) this.#states.delete(webhookId);
@@ -264,7 +276,7 @@ export class CommitGroup {
     // Those that did not fit came at the same time and would meet the same store.
     const left = this.#cut ? [...this.#publishes.takeAll(), ...this.#requeues.takeAll()] : [];
     for (const pending of [...group.publishes, ...group.requeues, ...left]) pending.done(error);
-    this.#settlements = [...group.settlements, ...this.#settlements];
+    this.#settlements.putBack(group.settlements);
     for (const state of group.batch.webhookStates) {
       if (!this.#states.has(state.webhookId)) this.#states.set(state.webhookId, state);
     }
@@ -333,13 +345,6 @@ export class CommitGroup {
   }
 }
 
-interface Group {
-  readonly publishes: PendingPublish[];
-  readonly requeues: PendingRequeue[];
-  readonly settlements: PendingSettlement[];
-  readonly batch: CommitBatch;
-}
-
 /** The commands of what can be composed; the others hear why not. */
 function composed(taken: readonly PendingPublish[]): {
   readonly publishes: PendingPublish[];
@@ -356,24 +361,6 @@ function composed(taken: readonly PendingPublish[]): {
     }
   }
   return { publishes, commands };
-}
-
-function* singles(group: Group): Iterable<Group> {
-  const nothing = { publishes: [], requeues: [], settlements: [] };
-  const empty: CommitBatch = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
-  if (group.batch.webhookStates.length > 0) {
-    yield { ...nothing, batch: { ...empty, webhookStates: group.batch.webhookStates } };
-  }
-  for (const [index, pending] of group.publishes.entries()) {
-    const publishes = group.batch.publishes.slice(index, index + 1);
-    yield { ...nothing, publishes: [pending], batch: { ...empty, publishes } };
-  }
-  for (const pending of group.requeues) {
-    yield { ...nothing, requeues: [pending], batch: { ...empty, requeues: [pending.command] } };
-  }
-  for (const pending of group.settlements) {
-    yield { ...nothing, settlements: [pending], batch: { ...empty, settlements: [pending.settlement] } };
-  }
 }
 
 function unanswered(): StoreUnavailableError {

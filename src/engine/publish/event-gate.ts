@@ -13,7 +13,8 @@ import type { Clock } from "../../ports/clock.ts";
 import type { FieldProblem, ValidationAllowance } from "../../ports/schema-compiler.ts";
 import type { EventTypeKey } from "../../ports/store/registry.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { PublishInput, RawContent, Scope } from "../services.ts";
+import type { Scope } from "../../core/scope.ts";
+import type { PublishInput, RawContent } from "./publish-call.ts";
 
 export interface EventGateOptions {
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import type { PublishEntry, PublishKey } from "../../ports/shared-state.ts";
 import { StoreUnavailableError, storeTroubles } from "../../ports/store.ts";
 import type { DuplicateOriginal, PublishResult } from "../../ports/store/deliveries.ts";
 import type { Draft } from "./draft.ts";
-import type { PublishReceipt } from "../services.ts";
+import type { PublishReceipt } from "./publish-call.ts";
 
 export function answer(
   draft: Draft,

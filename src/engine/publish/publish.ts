@@ -6,7 +6,6 @@ import type { NewDelivery, Lease, PublishCommand, PublishResult } from "../../po
 import type { CommitGroup } from "./commit-group.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
-import type { SystemEvent } from "../engine-access.ts";
 import { EventGate, fingerprint } from "./event-gate.ts";
 import type { AcceptedInput, EventGateOptions } from "./event-gate.ts";
 import type { Lane } from "../endpoint/lane.ts";
@@ -20,8 +19,9 @@ import {
   repeatReceipt,
 } from "./publish-answers.ts";
 import { claimed, content, type Draft } from "./draft.ts";
-import { RequestPace } from "./request-pace.ts";
-import type { PublishEntry, PublishInput, PublishReceipt, Scope } from "../services.ts";
+import { RequestPace } from "../../ports/timing/request-pace.ts";
+import type { Scope } from "../../core/scope.ts";
+import type { PublishEntry, PublishInput, PublishReceipt, SystemEvent } from "./publish-call.ts";
 import type { KnownPublishes } from "../cluster/known-publishes.ts";
 import type { Subscriptions } from "../endpoint/subscriptions.ts";
 

@@ -9,15 +9,17 @@ import type { PublishedEvent } from "../../core/event.ts";
 import type { FailureCategory } from "../../core/outcome.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { Page, PageRequest } from "../store.ts";
+import type { DeliverySearch, EventSearch, SearchPage } from "./search.ts";
 
 /**
  * Reads for people: what was published and what became of it. `tenantId: null` means every tenant (an admin key); with
- * a tenant set, rows of others do not exist. `from` and `to` are creation times, both inclusive. A rare filter over a
+ * a tenant set, rows of others do not exist. `from` and `to` are creation times, both inclusive. Searches answer within
+ * their budget. The other lists look until the page is full, because programs work through them; a rare filter over a
  * long history may take long, but never holds up deliveries.
  */
 export interface HistoryStore {
   getEvent(query: { readonly tenantId: string | null; readonly id: string }): Promise<StoredEvent | null>;
-  listEvents(query: EventQuery): Promise<Page<StoredEvent>>;
+  searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>>;
   getDelivery(query: {
     readonly tenantId: string | null;
     readonly id: string;
@@ -25,6 +27,7 @@ export interface HistoryStore {
   /** Attempts of one delivery, oldest first. */
   listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
   listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>>;
+  searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>>;
   /** Exhausted deliveries that no retry has superseded, newest first. */
   listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>>;
   /** How many a dead-letter query would return, counting no further than `countMax`. */
@@ -45,6 +48,9 @@ export interface StoredEvent extends PublishedEvent {
   readonly deliveries: number;
 }
 
+/** An event in a list: bodies are large. */
+export type EventSummary = Omit<StoredEvent, "body">;
+
 /** A delivery as it is kept, with its place in listings. Times are Unix milliseconds. */
 export interface StoredDelivery {
   readonly id: string;
@@ -64,15 +70,8 @@ export interface StoredDelivery {
   readonly completedAt: number | null;
   /** The delivery that took over after a manual retry. */
   readonly supersededBy: string | null;
-}
-
-/** Events by type and time of acceptance (`from` inclusive, `to` exclusive); null leaves a filter out. */
-export interface EventQuery {
-  readonly tenantId: string | null;
-  readonly eventType: string | null;
-  readonly from: number | null;
-  readonly to: number | null;
-  readonly page: PageRequest;
+  /** Null before the first, and where it was removed. */
+  readonly lastAttempt: AttemptRecord | null;
 }
 
 /** Deliveries by webhook, event, state and time; null leaves a filter out. */

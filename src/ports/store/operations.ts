@@ -1,12 +1,21 @@
 import type { Priority } from "../../core/delivery.ts";
+import type { Page, PageRequest } from "../store.ts";
 import type { DeadLetterQuery, DeliveryQuery } from "./history.ts";
 
 /** Bulk work that survives a restart: dead-letter retries and recoveries (WDS-112, 113). */
 export interface OperationStore {
   save(operation: BatchOperation): Promise<void>;
   get(query: { readonly tenantId: string | null; readonly id: string }): Promise<BatchOperation | null>;
+  /** Newest first. */
+  list(query: OperationQuery): Promise<Page<BatchOperation>>;
   /** Operations that are not finished, oldest first. */
   unfinished(): Promise<readonly BatchOperation[]>;
+}
+
+/** A page of operations: those of a tenant, or with null those of all. */
+export interface OperationQuery {
+  readonly tenantId: string | null;
+  readonly page: PageRequest;
 }
 
 /** One bulk operation with its progress; `queued` and `failed` count towards `total`. */

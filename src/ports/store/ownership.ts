@@ -75,7 +75,7 @@ export interface OwnershipStore {
    * Forgets orders that were followed and whose effect is stored. Those of webhooks that the worker does not own any more are
    * left to the next owner: what a former owner writes of an endpoint is refused, so their effect may not be stored.
    */
-  followed(command: { readonly worker: number; readonly refs: readonly number[] }): Promise<void>;
+  followed(command: FollowedOrders): Promise<void>;
   /**
    * Asks to lead in what one process does at a time, such as `upkeep`. True for `forMs` from now when nobody else
    * leads. Leadership only saves work: two leaders at a time do no harm.
@@ -182,4 +182,10 @@ export interface RuntimeOrder {
   readonly ref: number;
   readonly webhookId: string;
   readonly order: string;
+}
+
+/** Orders of `RuntimeOrder.ref` that a worker followed. */
+export interface FollowedOrders {
+  readonly worker: number;
+  readonly refs: readonly number[];
 }

@@ -9,10 +9,20 @@ export interface UpkeepStore {
   cancelWebhook(step: CancelStep): Promise<StepResult>;
   /** Removes bodies of events created before a time, unless a delivery of theirs still waits. */
   forgetPayloads(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
-  /** Removes finished deliveries with their attempts, and events without deliveries, created before a time. */
-  forgetHistory(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
-  /** Removes expired deduplication keys, idempotency answers and API keys. */
+  /**
+   * Removes finished deliveries with their attempts, and events without deliveries, created before a time. An event goes
+   * with its deduplication key, which finds it until then, and not before that has expired.
+   */
+  forgetHistory(step: HistoryStep): Promise<StepResult>;
+  /** Removes expired idempotency answers and API keys. */
   forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
+}
+
+/** Which history is too old; `now` tells which deduplication keys have expired. */
+export interface HistoryStep {
+  readonly createdBefore: number;
+  readonly now: number;
+  readonly limit: number;
 }
 
 /** Which waiting deliveries are too old. */

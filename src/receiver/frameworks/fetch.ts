@@ -1,4 +1,4 @@
-import { readBody, type ReadBody } from "../read-body.ts";
+import { readBody, type ReadBody } from "../message/read-body.ts";
 import type { ReceiverAnswer } from "../receiver-answer.ts";
 import type { Receiver } from "../receiver.ts";
 import { ReceiverError } from "../receiver-error.ts";

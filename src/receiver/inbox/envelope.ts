@@ -1,6 +1,6 @@
-import { listHeaders, receivedHeaders } from "../received-headers.ts";
-import type { MessageFacts } from "../verified-message.ts";
-import { withoutToken } from "../message-url.ts";
+import { listHeaders, receivedHeaders } from "../message/received-headers.ts";
+import type { MessageFacts } from "../message/verified-message.ts";
+import { withoutToken } from "../message/message-url.ts";
 
 /** Proofs of the sender are of no use once a message is verified, and a database is no place for them. */
 const droppedHeaders = new Set(["authorization", "cookie", "proxy-authorization"]);

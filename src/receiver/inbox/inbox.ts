@@ -1,9 +1,9 @@
 import { backoffMs } from "../../core/backoff.ts";
 import { runHandler } from "../run-handler.ts";
 import type { MessageHandler } from "../handler-answer.ts";
-import { endpointOf, storeKey } from "../message-key.ts";
+import { endpointOf, storeKey } from "../message/message-key.ts";
 import type { ReceiverError } from "../receiver-error.ts";
-import { verifiedMessage, type MessageFacts } from "../verified-message.ts";
+import { verifiedMessage, type MessageFacts } from "../message/verified-message.ts";
 import { readEnvelope, writeEnvelope } from "./envelope.ts";
 import type { InboxEntry, InboxStore } from "./inbox-store.ts";
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import fc from "fast-check";
-import type { ReceivedMessage, Verification } from "../message.ts";
-import { createWebCrypto } from "../crypto-web.ts";
+import type { ReceivedMessage, Verification } from "../message/message.ts";
+import { createWebCrypto } from "../crypto/crypto-web.ts";
 import { ReceiverError } from "../receiver-error.ts";
 import { providers } from "../verifiers.ts";
 import { bindProviders, providerTable } from "./index.ts";

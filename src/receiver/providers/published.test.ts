@@ -1,7 +1,7 @@
 /** Examples that the providers themselves publish. Each was computed again by a way of its own before it came here. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { MessageVerifier, ReceivedMessage, Verification } from "../message.ts";
+import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
 import { providers } from "../verifiers.ts";
 import { discordPing, slackChallenge } from "./index.ts";
 import { messageOf } from "./senders.fixture.ts";

@@ -1,5 +1,5 @@
 /** Reads what an attacker sent: every length is bounded, and what does not fit is a rejection, never an exception. */
-import type { ReceivedMessage, Verification } from "../message.ts";
+import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { textOf } from "./bytes.ts";
 
 export type Rejected = Extract<Verification, { kind: "rejected" }>;
@@ -25,17 +25,16 @@ export function headerOf({ headers }: ReceivedMessage, name: string): string | R
   return value;
 }
 
-/** The values of one name in a list such as `t=1,v1=aa,v1=bb`. */
-export function valuesIn(
+/** What follows the prefix, of those entries that have it: with `v1=` of `t=1,v1=aa,v1=bb` aa and bb. */
+export function entriesIn(
   header: string,
-  list: { readonly separator: string; readonly name: string },
+  list: { readonly separator: string; readonly prefix: string },
 ): readonly string[] {
-  const prefix = `${list.name}=`;
   return header
     .split(list.separator, entriesMax)
     .map((entry) => entry.trim())
-    .filter((entry) => entry.startsWith(prefix))
-    .map((entry) => entry.slice(prefix.length));
+    .filter((entry) => entry.startsWith(list.prefix))
+    .map((entry) => entry.slice(list.prefix.length));
 }
 
 /** Whole Unix seconds as providers write them, and not too far from now. */

@@ -1,7 +1,7 @@
-import { concat } from "../concat.ts";
-import type { ReceiverCrypto } from "../crypto.ts";
+import { concat } from "../crypto/concat.ts";
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { hexOf } from "./bytes.ts";
-import { andThen, type MaybePromise } from "./maybe-promise.ts";
+import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
 
 /**
  * What a message that is sent again cannot change: a digest of all that was signed, the time included. Not of the signature:

@@ -1,6 +1,6 @@
 /** Every provider as its sender: messages signed by plain node:crypto, by a way of its own beside the code under test. */
 import { createHash, createHmac, createPrivateKey, createPublicKey, sign } from "node:crypto";
-import type { MessageVerifier, ReceivedMessage } from "../message.ts";
+import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import type { Providers } from "./index.ts";
 
 export interface Draft {

@@ -6,12 +6,11 @@
  * The form has to be parsed before anything is proved, because the parameters are what is signed. That is bounded here
  * (bytes, parameters) and uses the platform's parser.
  */
-import type { ReceiverCrypto } from "../crypto.ts";
-import type { MessageVerifier, ReceivedMessage, Verification } from "../message.ts";
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
 import { base64Bytes, hexBytes, textOf, utf8 } from "./bytes.ts";
-import { createHmacVerifier } from "./hmac-verifier.ts";
-import type { HmacClaim } from "./hmac-verifier.ts";
-import { andThen } from "./maybe-promise.ts";
+import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
+import { andThen } from "../crypto/maybe-promise.ts";
 import { publicUrlOf, secretBytes } from "./options.ts";
 import type { PublicUrlOptions, SecretOptions, UnsignedIdOptions } from "./options.ts";
 import { headerOf, isRejected, messageIdFrom, rejected } from "./reading.ts";
@@ -35,12 +34,12 @@ export function createTwilioVerifier(crypto: ReceiverCrypto, options: TwilioOpti
   const [address = "", ...queries] = publicUrlOf(options).split("?");
   const parameters = parametersIn(queries.join("?"));
   const addresses = [...new Set([withPort(address), withoutPort(address)])];
-  const signatureVerifier = createHmacVerifier(crypto, {
+  const signatureVerifier = createClaimVerifier(crypto, {
     name: "twilio",
     producer: options.producer ?? "twilio",
-    hash: "sha1",
-    keys: secretBytes(options.secrets),
+    proof: hmacProof(crypto, { hash: "sha1", keys: secretBytes(options.secrets) }),
     claimOf: (message) => claimOf(message, { addresses, parameters }),
+    isMessageIdUnsigned: true,
     messageIdOf: (message) =>
       options.unsignedMessageId === true
         ? messageIdFrom(message.headers.get("I-Twilio-Idempotency-Token"))
@@ -61,7 +60,7 @@ interface Expected {
   readonly parameters: readonly string[];
 }
 
-function claimOf(message: ReceivedMessage, expected: Expected): HmacClaim | Rejected {
+function claimOf(message: ReceivedMessage, expected: Expected): Claim | Rejected {
   const header = headerOf(message, "X-Twilio-Signature");
   if (isRejected(header)) return header;
   const signature = base64Bytes(header, { lengthMax: signatureBytes });

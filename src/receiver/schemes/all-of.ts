@@ -1,5 +1,5 @@
-import type { MessageVerifier, Verification } from "../message.ts";
-import { andThen, type MaybePromise } from "../providers/maybe-promise.ts";
+import type { MessageVerifier, Verification } from "../message/message.ts";
+import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
 import { misconfigured } from "../providers/options.ts";
 
 /**

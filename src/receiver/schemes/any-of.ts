@@ -1,4 +1,4 @@
-import type { MessageVerifier } from "../message.ts";
+import type { MessageVerifier } from "../message/message.ts";
 import { misconfigured } from "../providers/options.ts";
 import { firstVerified } from "./first-match.ts";
 

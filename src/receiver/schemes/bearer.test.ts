@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { cryptos } from "../cryptos.fixture.ts";
-import type { ReceivedMessage, Verification } from "../message.ts";
+import { cryptos } from "../crypto/cryptos.fixture.ts";
+import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { ReceiverError } from "../receiver-error.ts";
 import { prepareBearerVerifier } from "./bearer.ts";
 import { type Headers, received, signedAt, strangeMessages } from "./signed-messages.fixture.ts";

@@ -1,6 +1,6 @@
 /** Bearer tokens (RFC 6750; EDS-11.3-2, CEW-3.1-1, CEW-3.2-1): they say who sent, not that nothing was altered. */
-import type { ReceiverCrypto } from "../crypto.ts";
-import type { MessageVerifier, ReceivedMessage } from "../message.ts";
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import { utf8 } from "../providers/bytes.ts";
 import { misconfigured } from "../providers/options.ts";
 import { isRejected, type Rejected, rejected } from "../providers/reading.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { describe, test } from "node:test";
-import { cryptos } from "../cryptos.fixture.ts";
-import type { MessageVerifier, Verification } from "../message.ts";
+import { cryptos } from "../crypto/cryptos.fixture.ts";
+import type { MessageVerifier, Verification } from "../message/message.ts";
 import { ReceiverError } from "../receiver-error.ts";
 import { allOf } from "./all-of.ts";
 import { anyOf } from "./any-of.ts";

@@ -1,5 +1,5 @@
-import type { MessageVerifier, RejectionCause, Verification } from "../message.ts";
-import type { MaybePromise } from "../providers/maybe-promise.ts";
+import type { MessageVerifier, RejectionCause, Verification } from "../message/message.ts";
+import type { MaybePromise } from "../crypto/maybe-promise.ts";
 
 /** The first item that passes; at once as long as no test answers with a promise. */
 export function firstMatch<Item>(

@@ -1,8 +1,8 @@
 /** Keys for HTTP Message Signatures, found by their `keyid`. */
 import { encodeBase64Url } from "../../core/base64.ts";
-import type { ReceiverCrypto } from "../crypto.ts";
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import { utf8 } from "../providers/bytes.ts";
-import { andThen, type MaybePromise, whenAll } from "../providers/maybe-promise.ts";
+import { andThen, type MaybePromise, whenAll } from "../crypto/maybe-promise.ts";
 import { keyTexts, misconfigured } from "../providers/options.ts";
 import { readVerificationKey, type VerificationKey } from "./key-text.ts";
 

@@ -4,8 +4,8 @@ import { createHmac } from "node:crypto";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { contentDigest } from "../../core/signing/content-digest.ts";
-import { cryptos } from "../cryptos.fixture.ts";
-import type { ReceivedMessage, Verification } from "../message.ts";
+import { cryptos } from "../crypto/cryptos.fixture.ts";
+import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { ReceiverError } from "../receiver-error.ts";
 import { type HttpSignaturesOptions, prepareHttpSignaturesVerifier } from "./http-signatures.ts";
 import {

@@ -13,10 +13,10 @@ import {
   type SignatureInput,
 } from "../../core/signing/signature-input.ts";
 import type { SignedMessage } from "../../core/signing/signed-message.ts";
-import type { ReceiverCrypto } from "../crypto.ts";
-import type { MessageVerifier, ReceivedMessage, Verification } from "../message.ts";
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
 import { utf8 } from "../providers/bytes.ts";
-import { andThen, type MaybePromise } from "../providers/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
 import { misconfigured, type ToleranceOptions, toleranceOf } from "../providers/options.ts";
 import { ageProblem, isRejected, type Rejected, rejected } from "../providers/reading.ts";
 import { replayIdOf } from "../providers/replay-id.ts";

@@ -5,8 +5,8 @@ import { type HttpSignatureOptions, prepareHttpSignatureSigner } from "../../cor
 import { generateEd25519Key, generateSymmetricSecret, parseSecret } from "../../core/signing/signing-key.ts";
 import { prepareSigner } from "../../core/signing/standard-webhooks.ts";
 import { prepareXWebhookSigner } from "../../core/signing/x-webhook.ts";
-import type { ReceivedMessage } from "../message.ts";
-import { receivedHeaders } from "../received-headers.ts";
+import type { ReceivedMessage } from "../message/message.ts";
+import { receivedHeaders } from "../message/received-headers.ts";
 
 /** When everything here is signed, Unix seconds. */
 export const signedAt = 1_700_000_000;

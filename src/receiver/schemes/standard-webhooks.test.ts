@@ -3,8 +3,8 @@ import { Buffer } from "node:buffer";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { standardWebhooksVectors } from "../../core/signing/vectors.fixture.ts";
-import { cryptos } from "../cryptos.fixture.ts";
-import type { ReceivedMessage, Verification } from "../message.ts";
+import { cryptos } from "../crypto/cryptos.fixture.ts";
+import type { ReceivedMessage, Verification } from "../message/message.ts";
 import { ReceiverError } from "../receiver-error.ts";
 import type { ByProducer } from "./by-producer.ts";
 import {

@@ -1,10 +1,10 @@
 /** Standard Webhooks: `v1` (HMAC-SHA256) and `v1a` (Ed25519) over `{id}.{timestamp}.{body}` (TS16-59 to 68). */
 import { decodeBase64 } from "../../core/base64.ts";
 import { isSignableMessageId } from "../../core/signing/message-id.ts";
-import type { ReceiverCrypto } from "../crypto.ts";
-import type { MessageVerifier, Verification } from "../message.ts";
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { MessageVerifier, Verification } from "../message/message.ts";
 import { utf8 } from "../providers/bytes.ts";
-import { andThen, type MaybePromise } from "../providers/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
 import { type ToleranceOptions, toleranceOf } from "../providers/options.ts";
 import { headerOf, isRejected, rejected, timestampOf } from "../providers/reading.ts";
 import { type ByProducer, readByProducer } from "./by-producer.ts";

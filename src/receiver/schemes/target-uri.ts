@@ -1,4 +1,4 @@
-import type { ReceivedMessage } from "../message.ts";
+import type { ReceivedMessage } from "../message/message.ts";
 import { misconfigured } from "../providers/options.ts";
 
 /**

@@ -1,8 +1,8 @@
 /** `X-Webhook-Signature: t=…,v1=…`: HMAC-SHA256 in hex over `{t}.{body}` (WDS-153 to 155, C-18). */
-import type { ReceiverCrypto } from "../crypto.ts";
-import type { MessageVerifier, Verification } from "../message.ts";
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { MessageVerifier, Verification } from "../message/message.ts";
 import { hexBytes, utf8 } from "../providers/bytes.ts";
-import { andThen, type MaybePromise } from "../providers/maybe-promise.ts";
+import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
 import { type ToleranceOptions, toleranceOf } from "../providers/options.ts";
 import {
   fieldOf,
@@ -11,7 +11,7 @@ import {
   messageIdFrom,
   rejected,
   timestampOf,
-  valuesIn,
+  entriesIn,
 } from "../providers/reading.ts";
 import { replayIdOf } from "../providers/replay-id.ts";
 import { type ByProducer, readByProducer } from "./by-producer.ts";
@@ -40,13 +40,13 @@ export function prepareXWebhookVerifier(crypto: ReceiverCrypto, options: XWebhoo
     verify(message, { nowSeconds }) {
       const value = headerOf(message, header);
       if (isRejected(value)) return value;
-      const [time, ...moreTimes] = valuesIn(value, { separator: ",", name: "t" });
+      const [time, ...moreTimes] = entriesIn(value, { separator: ",", prefix: "t=" });
       if (time === undefined || moreTimes.length > 0) {
         return rejected("malformed_header", `${header} does not have one t=`);
       }
       const timestampSeconds = timestampOf(time, { nowSeconds, toleranceSeconds });
       if (isRejected(timestampSeconds)) return timestampSeconds;
-      const signatures = valuesIn(value, { separator: ",", name: "v1" }).flatMap(
+      const signatures = entriesIn(value, { separator: ",", prefix: "v1=" }).flatMap(
         (text) => hexBytes(text, { length: signatureBytes }) ?? [],
       );
       if (signatures.length === 0)

@@ -1,4 +1,5 @@
 /** Values at every bound of a field, and one beyond, in the words of the library. */
+import assert from "node:assert/strict";
 import type { Field, Kind, ListKind, ObjectKind, TextKind } from "../../../src/core/fields/field.ts";
 
 export interface Probe {
@@ -108,10 +109,16 @@ function acceptedTexts({ lengthMin, lengthMax, pattern }: TextKind): Values {
   const pair = "\u{1f4ef}".repeat(lengthMax);
   const isForAll = new RegExp(pattern, "u").test(pair);
   return [
-    ["the longest", "a".repeat(lengthMax)],
-    ["the shortest", "a".repeat(lengthMin)],
+    ["the longest", textFor(pattern, ["a".repeat(lengthMax), "none"])],
+    ["the shortest", textFor(pattern, ["a".repeat(lengthMin), "422"])],
     ...(isForAll ? [["the longest in surrogate pairs", pair] as const] : []),
   ];
+}
+
+/** The first that the pattern allows; few patterns allow no word. */
+function textFor(pattern: string, texts: readonly string[]): string {
+  const found = texts.find((text) => new RegExp(pattern, "u").test(text));
+  return found ?? assert.fail(`no text for ${pattern}`);
 }
 
 function acceptedLists(kind: ListKind): Values {
@@ -183,7 +190,7 @@ function refusedLists(kind: ListKind): Values {
 /** Different ones where there are as many. */
 function itemsOf({ item }: ListKind, count: number): readonly unknown[] {
   return Array.from({ length: count }, (_, index) => {
-    if (item.is === "text") return `item${index}`;
+    if (item.is === "text") return textFor(item.pattern, [`item${index}`, String(100 + index)]);
     if (item.is === "number") return Math.max(item.min, 1);
     if (item.is === "choice") return item.values[index] ?? item.values[0];
     return acceptedValues(item)[0]?.[1];

@@ -1,7 +1,7 @@
 /** Deliveries and dead letters of the stand-in engine. */
 import { randomUUID } from "node:crypto";
 import { NotFoundError } from "../../../src/core/errors.ts";
-import type { Scope, Services } from "../../../src/engine/services.ts";
+import type { DeliveryListQuery, DeliveryPage, Scope, Services } from "../../../src/services/services.ts";
 import type { StoredDelivery } from "../../../src/ports/store/history.ts";
 import type { BatchOperation } from "../../../src/ports/store/operations.ts";
 import { addDelivery, pageOf, startOperation, viewOf, viewsOf } from "./world.ts";
@@ -34,16 +34,10 @@ export function createDeliveries(world: World, { now }: StandInOptions): Service
         attempts: [{ id: randomUUID(), number: 1, ...outcome, errorMessage: "no answer", ...times, notes }],
       };
     },
-    list: async (scope, query) => {
-      world.shelf.find(scope, query.webhookId);
-      const rows = [...world.deliveries.values()].filter(
-        (delivery) =>
-          delivery.webhookId === query.webhookId &&
-          (query.status ?? delivery.progress.state) === delivery.progress.state &&
-          delivery.progress.createdAt >= (query.from ?? 0) &&
-          delivery.progress.createdAt < (query.to ?? Infinity),
-      );
-      return viewsOf(pageOf(rows, query.page));
+    list: async (scope, query) => found(world, { ...query, tenantId: scope.tenantId }),
+    listOfWebhook: async (scope, { webhookId, ...query }) => {
+      world.shelf.find(scope, webhookId);
+      return found(world, { ...query, webhookIds: [webhookId] });
     },
     retry: async (scope, { webhookId, deliveryId, priority }) => {
       const delivery = find(scope, deliveryId);
@@ -60,6 +54,35 @@ export function createDeliveries(world: World, { now }: StandInOptions): Service
       return { deliveryId: fresh.id, webhookId };
     },
   };
+}
+
+/** By the filters that the suites of the API use. */
+export function found(world: World, query: DeliveryListQuery): DeliveryPage {
+  const { page, order } = query;
+  const rows = [...world.deliveries.values()].filter(
+    (delivery) =>
+      (query.tenantId ?? delivery.tenantId) === delivery.tenantId &&
+      (query.webhookIds?.includes(delivery.webhookId) ?? true) &&
+      (query.eventId ?? delivery.eventId) === delivery.eventId &&
+      (query.statuses?.includes(delivery.progress.state) ?? true) &&
+      delivery.progress.createdAt >= (query.from ?? 0) &&
+      delivery.progress.createdAt <= (query.to ?? Infinity),
+  );
+  const isOldest = order === "oldest";
+  const behind = rows
+    .toSorted((a, b) => (isOldest ? a.position - b.position : b.position - a.position))
+    .filter(({ position }) => page.after === null || position < page.after.position !== isOldest)
+    .slice(page.offset);
+  const last = behind[page.limit - 1];
+  const next =
+    behind.length <= page.limit || last === undefined
+      ? null
+      : { position: last.position, dueAt: null, skip: 0 };
+  const searchedTo = next === null ? null : (last?.progress.createdAt ?? null);
+  const shown = behind
+    .slice(0, page.limit)
+    .map((delivery) => Object.assign(viewOf(delivery), { webhook: null }));
+  return { rows: shown, next, searchedTo, isComplete: true };
 }
 
 export function createDeadLetters(world: World, { now }: StandInOptions): Services["deadLetters"] {
@@ -86,6 +109,12 @@ export function createDeadLetters(world: World, { now }: StandInOptions): Servic
       }),
       inactive: [],
     }),
+    operationList: async (scope) => {
+      const rows = [...world.operations.values()].filter(
+        ({ tenantId }) => (scope.tenantId ?? tenantId) === tenantId,
+      );
+      return { rows, next: null };
+    },
     operation: async (scope, id) => find(scope, id),
     cancel: async (scope, id) => {
       const operation: BatchOperation = { ...find(scope, id), status: "cancelled" };

@@ -10,9 +10,10 @@ import {
 import { eventFieldProblems, parseTimestamp } from "../../../src/core/event-input.ts";
 import { JsonText } from "../../../src/core/json/json-text.ts";
 import { isSystemEventType, matches } from "../../../src/core/event-type.ts";
-import type { PublishInput, PublishReceipt, Scope, Services } from "../../../src/engine/services.ts";
+import type { PublishInput, PublishReceipt, Scope, Services } from "../../../src/services/services.ts";
 import type { StoredEvent } from "../../../src/ports/store/history.ts";
-import { addDelivery, pageOf, viewsOf } from "./world.ts";
+import { found } from "./deliveries.ts";
+import { addDelivery, pageOf } from "./world.ts";
 import type { StandInOptions, World } from "./world.ts";
 
 type EventOptions = StandInOptions & { readonly tenantExists: (id: string) => boolean };
@@ -44,20 +45,27 @@ export function createEvents(world: World, options: EventOptions): Services["eve
       const rows = [...world.events.values()].filter(
         (event) =>
           event.tenantId === (scope.tenantId ?? query.tenantId ?? event.tenantId) &&
-          (query.eventType ?? event.eventType) === event.eventType &&
+          (query.eventTypes?.some((pattern) => matches({ pattern, type: event.eventType })) ?? true) &&
           event.createdAt >= (query.from ?? 0) &&
-          event.createdAt < (query.to ?? Infinity),
+          event.createdAt <= (query.to ?? Infinity),
       );
-      return pageOf(rows, query.page);
+      const { limit, offset, after } = query.page;
+      const page = pageOf(rows, { limit, offset, before: after?.position ?? null });
+      const next = page.next === null ? null : { position: page.next, dueAt: null, skip: 0 };
+      const searchedTo = next === null ? null : (page.rows.at(-1)?.createdAt ?? null);
+      return { rows: page.rows, next, searchedTo, isComplete: true };
     },
-    deliveries: async (scope, { eventId, page }) => {
-      await get(scope, eventId);
-      return viewsOf(
-        pageOf(
-          [...world.deliveries.values()].filter((delivery) => delivery.eventId === eventId),
-          page,
-        ),
-      );
+    deliveries: async (scope, query) => {
+      await get(scope, query.eventId);
+      return found(world, query);
+    },
+    matches: async (scope, { eventId }) => {
+      const event = await get(scope, eventId);
+      const webhooks = world.shelf.all().map(({ webhook }) => webhook);
+      const rows = webhooks
+        .filter(({ tenantId }) => tenantId === event.tenantId)
+        .map((webhook) => ({ webhook, delivery: null, reason: "other_type" as const }));
+      return { rows, next: null };
     },
     replay: async (scope, { eventId, webhookIds = null }) => {
       const event = await get(scope, eventId);

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { Sessions } from "../../../src/api/dashboard/sessions.ts";
 import { createApi } from "../../../src/api/server.ts";
 import type { Api, ApiOptions } from "../../../src/api/server.ts";
 import { profiles } from "../../../src/core/profiles/index.ts";
@@ -47,12 +48,26 @@ export async function openStandIn(
       tenantPublishesPerMinute: 0,
     },
     readiness: () => ({ ready: true, reasons: [], details: [] }),
+    system: async () => ({
+      roles: ["api"],
+      startedAt: clock.now(),
+      pools: new Map([["default", 1]]),
+      store: { kind: "sqlite", facts: { schemaVersion: 1, sizeBytes: 65_536 } },
+      queue: { kind: "store", isAvailable: true },
+      sharedState: { kind: "process", isAvailable: true },
+      retention: { payloadDays: 1, historyDays: 1 },
+      settings: [{ name: "POSTHORN_ADMIN_KEY", value: "********", source: null }],
+    }),
     metricsText: async () => "# HELP up 1\nup 1\n",
     profiles,
     cursorKey: randomBytes(32),
     dev: false,
+    version: "0.0.0",
   };
-  const changed = { ...options, ...change(options) };
+  const { secretBox, services, random } = options;
+  const sessions = new Sessions({ secretBox, apiKeys: services.apiKeys, clock, random });
+  const dashboard = { sessions, version: "0.0.0", files: async () => new Map() };
+  const changed = { ...options, dashboard, ...change(options) };
   const api = await createApi(changed);
   const { url } = await api.listen({ host: "127.0.0.1", port: 0 });
   return { baseUrl: url, adminKey, close: () => api.close(1_000), api, options: changed, answers, errors };

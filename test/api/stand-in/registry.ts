@@ -1,14 +1,15 @@
 /** Tenants, API keys and event types of the stand-in engine. */
 import { createHash, randomUUID } from "node:crypto";
 import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/core/errors.ts";
-import { mergeRateLimit } from "../../../src/engine/management/merge-rate-limit.ts";
+import { mergeRateLimit } from "../../../src/services/merge-rate-limit.ts";
 import type {
   ApiKeyService,
   EventTypeService,
+  Principal,
   Scope,
   TenantInput,
   TenantService,
-} from "../../../src/engine/services.ts";
+} from "../../../src/services/services.ts";
 import type { ApiKey, EventType, EventTypeKey, Tenant } from "../../../src/ports/store/registry.ts";
 
 export interface StandInTenants extends TenantService {
@@ -57,12 +58,15 @@ export function createApiKeys(options: {
   add(options.adminKey, { name: "admin", role: "admin", tenantId: null, expiresAt: null });
   const visible = (scope: Scope) =>
     [...keys.values()].filter((key) => scope.tenantId === null || key.tenantId === scope.tenantId);
+  const holderOf = (hash: string): Principal | null => {
+    const key = keys.get(hash);
+    if (key === undefined || (key.expiresAt ?? Infinity) <= now()) return null;
+    return { keyId: key.id, role: key.role, tenantId: key.tenantId };
+  };
   return {
-    authenticate: (presented) => {
-      const key = keys.get(hashOf(presented));
-      if (key === undefined || (key.expiresAt ?? Infinity) <= now()) return null;
-      return { keyId: key.id, role: key.role, tenantId: key.tenantId };
-    },
+    hashOf,
+    authenticate: (presented) => holderOf(hashOf(presented)),
+    holderOf,
     create: async (_, input) => {
       if (input.role === "admin" && input.tenantId !== null) {
         throw new InvalidRequestError("not valid", [

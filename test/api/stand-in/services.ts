@@ -3,7 +3,7 @@ import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { snapshotCircuit } from "../../../src/core/circuit-breaker.ts";
 import { PosthornError } from "../../../src/core/errors.ts";
 import { matches } from "../../../src/core/event-type.ts";
-import type { Scope, Services } from "../../../src/engine/services.ts";
+import type { Scope, Services } from "../../../src/services/services.ts";
 import { createDeadLetters, createDeliveries } from "./deliveries.ts";
 import { createEvents } from "./events.ts";
 import { createApiKeys, createEventTypes, createTenants } from "./registry.ts";
@@ -30,6 +30,14 @@ export function createStandInServices(options: StandInOptions): Services {
     eventTypes: createEventTypes(options.now),
     tenants,
     apiKeys: createApiKeys({ ...options, tenants }),
+    search: {
+      find: async (scope, text) => {
+        const event = world.events.get(text);
+        if (event === undefined || (scope.tenantId ?? event.tenantId) !== event.tenantId) return [];
+        const { id, tenantId, eventType } = event;
+        return [{ type: "event", id, tenantId, title: eventType, matched: "id" }];
+      },
+    },
   };
 }
 

@@ -14,10 +14,10 @@ import { InvalidRequestError, NotFoundError, PosthornError } from "../../../src/
 import { findProfile } from "../../../src/core/profiles/index.ts";
 import { parseSecret } from "../../../src/core/signing/signing-key.ts";
 import type { Webhook } from "../../../src/core/webhook.ts";
-import { certificateView } from "../../../src/engine/management/client-certificate.ts";
-import { ProblemList } from "../../../src/engine/management/problem-list.ts";
-import { blankWebhook, mergeWebhook } from "../../../src/engine/management/webhook-input.ts";
-import type { Scope, WebhookInput, WebhookView } from "../../../src/engine/services.ts";
+import { certificateView } from "../../../src/services/webhooks/client-certificate.ts";
+import { ProblemList } from "../../../src/services/problem-list.ts";
+import { blankWebhook, mergeWebhook } from "../../../src/services/webhooks/webhook-input.ts";
+import type { Scope, WebhookInput, WebhookView } from "../../../src/services/services.ts";
 import type { StandInTenants } from "./registry.ts";
 
 export interface StandInWebhook {
@@ -146,6 +146,7 @@ function viewOf(entry: StandInWebhook, now: number): WebhookView {
     webhook: entry.webhook,
     policy: resolved,
     lastSuccessAt: null,
+    lastFailedAt: null,
     hasBearerToken: (entry.credentials.bearerToken ?? null) !== null,
     credentialHeaderNames: Object.keys(entry.credentials.credentialHeaders ?? {}),
     clientCertificate:

@@ -1,7 +1,7 @@
 /** What the stand-in engine remembers, and how it is read. */
 import { randomUUID } from "node:crypto";
 import type { Priority } from "../../../src/core/delivery.ts";
-import type { DeliveryView, PublishReceipt } from "../../../src/engine/services.ts";
+import type { DeliveryView, PublishReceipt } from "../../../src/services/services.ts";
 import type { Page, PageRequest } from "../../../src/ports/store.ts";
 import type { StoredDelivery, StoredEvent } from "../../../src/ports/store/history.ts";
 import type { BatchOperation } from "../../../src/ports/store/operations.ts";
@@ -56,6 +56,7 @@ export function addDelivery(
     retryAfterHolds: false,
     completedAt: null,
     supersededBy: null,
+    lastAttempt: null,
   };
   world.deliveries.set(delivery.id, delivery);
   return delivery;

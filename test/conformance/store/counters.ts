@@ -78,7 +78,9 @@ export const counters: StoreTheme = (check) => {
       waiting: { high: 0, normal: 0, low: 0 },
       deadLetters: new Map([["default", 2]]),
     });
-    await runToEnd(() => store.upkeep.forgetHistory({ createdBefore: start + day, limit: 2 }));
+    await runToEnd(() =>
+      store.upkeep.forgetHistory({ createdBefore: start + day, now: start + day, limit: 2 }),
+    );
     const reopened = await open.reopen();
     assert.equal((await reopened.deliveries.depth()).deadLetters.get("default") ?? 0, 0);
   });

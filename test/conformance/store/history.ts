@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { DeliveryQuery, EventQuery, StoredDelivery } from "../../../src/ports/store/history.ts";
+import type { EventFilter } from "../../../src/ports/store/search.ts";
+import type { DeliveryQuery, StoredDelivery } from "../../../src/ports/store/history.ts";
 import type { Page, PageRequest, Store } from "../../../src/ports/store.ts";
 import {
   commit,
@@ -17,9 +18,9 @@ import {
   settlement,
   start,
 } from "./scene.ts";
+import { eventSearchOf } from "./search-model.ts";
 import type { StoreTheme } from "./suite.ts";
 
-const anyEvent: EventQuery = { tenantId: null, eventType: null, from: null, to: null, page: firstPage };
 const anyDelivery: DeliveryQuery = {
   tenantId: null,
   webhookId: null,
@@ -39,7 +40,7 @@ export const history: StoreTheme = (check) => {
     assert.equal((await store.history.getEvent({ tenantId: "a", id: event.id }))?.id, event.id);
     assert.equal((await store.history.getDelivery({ tenantId: null, id }))?.id, id);
     for (const tenantId of ["b", "never seen"]) {
-      assert.deepEqual((await store.history.listEvents({ ...anyEvent, tenantId })).rows, []);
+      assert.deepEqual((await store.history.searchEvents(eventSearchOf({ tenantId }))).rows, []);
       assert.deepEqual((await store.history.listDeliveries({ ...anyDelivery, tenantId })).rows, []);
       assert.deepEqual(
         (await store.history.listDeliveries({ ...anyDelivery, tenantId, eventId: event.id })).rows,
@@ -81,6 +82,7 @@ export const history: StoreTheme = (check) => {
       retryAfterHolds: false,
       completedAt: null,
       supersededBy: null,
+      lastAttempt: null,
     });
   });
 
@@ -97,14 +99,14 @@ export const history: StoreTheme = (check) => {
     await commit(store, { publishes });
     const ids = publishes.map(({ event }) => event.id);
     const pick = (...indexes: number[]) => indexes.map((index) => ids[index]);
-    const listed = async (query: Partial<EventQuery>) =>
-      idsOf((await store.history.listEvents({ ...anyEvent, ...query })).rows);
+    const listed = async (filter: Partial<EventFilter>) =>
+      idsOf((await store.history.searchEvents(eventSearchOf(filter))).rows);
     assert.deepEqual(await listed({}), ids.toReversed());
     assert.deepEqual(await listed({ tenantId: "a" }), pick(10, 8, 6, 4, 2, 0));
-    assert.deepEqual(await listed({ eventType: "x" }), pick(9, 6, 3, 0));
-    assert.deepEqual(await listed({ tenantId: "a", eventType: "x" }), pick(6, 0));
+    assert.deepEqual(await listed({ eventTypes: ["x"] }), pick(9, 6, 3, 0));
+    assert.deepEqual(await listed({ tenantId: "a", eventTypes: ["x"] }), pick(6, 0));
     assert.deepEqual(await listed({ from: start + 3, to: start + 5 }), pick(5, 4, 3));
-    assert.deepEqual(await listed({ eventType: "never seen" }), []);
+    assert.deepEqual(await listed({ eventTypes: ["never seen"] }), []);
   });
 
   check("lists deliveries newest first and filters by webhook, state, event and time", async (store) => {
@@ -177,11 +179,10 @@ export const history: StoreTheme = (check) => {
     );
     const edge = { from: start + 4_090, to: start + 4_100 };
     assert.equal((await store.history.listDeliveries({ ...anyDelivery, ...edge })).rows.length, 11);
-    assert.equal((await store.history.listEvents({ ...anyEvent, ...edge })).rows.length, 11);
+    assert.equal((await store.history.searchEvents(eventSearchOf(edge))).rows.length, 11);
     const jumped = { from: start - 2_000_000, to: start - 1 };
     assert.equal((await store.history.listDeliveries({ ...anyDelivery, ...jumped })).rows.length, 1);
-    assert.equal((await store.history.listEvents({ ...anyEvent, ...jumped })).rows.length, 1);
-    assert.equal((await store.history.listEvents({ ...anyEvent, tenantId: "rare" })).rows.length, 9);
+    assert.equal((await store.history.searchEvents(eventSearchOf({ tenantId: "rare" }))).rows.length, 9);
     assert.equal(await store.history.countDeliveries({ ...anyDelivery, countMax: 100_000 }), total);
   });
 

@@ -39,7 +39,7 @@ export class Holder {
   constructor(store: Store) {
     const random = { uniform: () => 0.5, bytes: (count: number) => new Uint8Array(count) };
     const commits = new CommitGroup({
-      ...{ store: store.deliveries, clock: this.#clock, random, telemetry, windowMs: 10, rowsMax: 100 },
+      ...{ store: store.deliveries, clock: this.#clock, random, telemetry, windowMs: 0, rowsMax: 100 },
       ...{ changedStates: () => [], recovered: silent },
     });
     const heard = (word: string) => () => void (this.#heard = word);
@@ -112,7 +112,7 @@ function flightOf(
       succeeded: silent,
     },
   };
-  const lane = { endpoint, settling: 0, ordered: false, freedAt: 0 };
+  const lane = { endpoint, settlementBegan: silent, settlementEnded: silent, ordered: false, freedAt: 0 };
   const flight = { delivery, endpoint, lane, startedAt: at, url: "", probe: null, accessToken: null };
   return flight as unknown as Flight;
 }

@@ -131,6 +131,7 @@ export const lateAnswers: StoreTheme = (check) => {
         ...before,
         category: "server_error",
         progress: { ...before.progress, attemptCount: 1, firstAttemptAt: start + 1 },
+        lastAttempt: attempt,
       });
       assert.deepEqual(await store.history.listAttempts(delivery.id), [attempt]);
       assert.deepEqual(await deadLetters(store), dead);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { BatchOperation } from "../../../src/ports/store/operations.ts";
-import { newId, start } from "./scene.ts";
+import type { Page } from "../../../src/ports/store.ts";
+import { idsOf, newId, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
 function operation(fields: Partial<BatchOperation> = {}): BatchOperation {
@@ -47,6 +48,29 @@ export const operations: StoreTheme = (check) => {
     assert.equal(await store.operations.get({ tenantId: "b", id: own.id }), null);
     assert.equal(await store.operations.get({ tenantId: "a", id: global.id }), null);
     assert.equal(await store.operations.get({ tenantId: "a", id: newId() }), null);
+  });
+
+  check("lists a tenant's operations, newest first and page after page", async (store) => {
+    const made = [operation(), operation({ tenantId: "b" }), operation({ tenantId: null }), operation()];
+    for (const each of made) await store.operations.save(each);
+    await store.operations.save({ ...(made[0] ?? operation()), status: "completed" });
+    const listed = async (tenantId: string | null) => {
+      const ids: string[] = [];
+      for (let before: number | null = null; ; ) {
+        const page: Page<BatchOperation> = await store.operations.list({
+          tenantId,
+          page: { limit: 1, before, offset: 0 },
+        });
+        ids.push(...idsOf(page.rows));
+        if (page.next === null) return ids;
+        before = page.next;
+      }
+    };
+    assert.deepEqual(await listed("a"), idsOf([made[3], made[0]].filter((each) => each !== undefined)));
+    assert.deepEqual(await listed(null), idsOf(made.toReversed()));
+    assert.deepEqual(await listed("never seen"), []);
+    const page = { limit: 9, before: null, offset: 3 };
+    assert.equal((await store.operations.list({ tenantId: null, page })).rows[0]?.status, "completed");
   });
 
   check("lists what is not finished, oldest first, over a restart", async (store, open) => {

@@ -1,6 +1,7 @@
 import { after } from "node:test";
 import { openPostgresStore } from "../../../src/adapters/store/postgres/open.ts";
 import { expiry } from "./expiry.ts";
+import { keepFresh } from "./fresh-schema.fixture.ts";
 import { leases } from "./leases.ts";
 import { model } from "./model.ts";
 import { createTestDatabase } from "./postgres-database.fixture.ts";
@@ -26,12 +27,15 @@ const openHere = () =>
     masterKeyIds: { current: "test", previous: [] },
   });
 
+await (await openHere()).close();
+const schema = await keepFresh(database);
+
 runThemes(
   {
     name: "postgres behind a pooler in transaction mode",
     cannotShare: "checked without a pooler",
     open: async () => {
-      await database.query("DROP SCHEMA IF EXISTS posthorn CASCADE");
+      await schema.restore();
       let store = await openHere();
       return {
         store,

@@ -2,6 +2,7 @@ import { after } from "node:test";
 import { openPostgresStore } from "../../../src/adapters/store/postgres/open.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { createTestDatabase } from "./postgres-database.fixture.ts";
+import { keepFresh } from "./fresh-schema.fixture.ts";
 import { start } from "./scene.ts";
 import { storeConformance } from "./store-conformance.ts";
 
@@ -11,12 +12,14 @@ after(() => database.drop());
 const openHere = (): Promise<Store> =>
   openPostgresStore({ url: database.url, now: start, masterKeyIds: { current: "test", previous: [] } });
 
+await (await openHere()).close();
+const schema = await keepFresh(database);
+
 storeConformance({
   name: "postgres",
   cannotShare: null,
   open: async () => {
-    // A schema of its own is as good as a database of its own, and quicker.
-    await database.query("DROP SCHEMA IF EXISTS posthorn CASCADE");
+    await schema.restore();
     let store = await openHere();
     const others: Store[] = [];
     return {

@@ -6,7 +6,6 @@ import {
   claimedIds,
   commit,
   day,
-  firstPage,
   hour,
   idsOf,
   lane,
@@ -26,6 +25,7 @@ import {
   start,
 } from "./scene.ts";
 import { another } from "./several-processes.ts";
+import { eventSearchOf } from "./search-model.ts";
 import type { StoreTheme } from "./suite.ts";
 
 const free = lane("webhook-1");
@@ -212,8 +212,7 @@ export const sharing: StoreTheme = (check) => {
     );
     const results = (await Promise.all(batches)).flatMap(({ publishes }) => publishes);
     assert.equal(results.filter(({ kind }) => kind === "duplicate").length, 19);
-    const query = { tenantId: "default", eventType: null, from: null, to: null, page: firstPage };
-    const { rows } = await store.history.listEvents(query);
+    const { rows } = await store.history.searchEvents(eventSearchOf({ tenantId: "default" }));
     assert.deepEqual(
       rows.map(({ sequenceNumber }) => sequenceNumber),
       Array.from({ length: 21 }, (_, index) => 21 - index),

@@ -18,6 +18,7 @@ import { retention } from "./retention.ts";
 import { stateMachine } from "./state-machine.ts";
 import { sharing } from "./sharing.ts";
 import { settlements } from "./settlements.ts";
+import { searches } from "./searches.ts";
 import { runThemes, type StoreSubject } from "./suite.ts";
 import { expiry } from "./expiry.ts";
 import { webhooks } from "./webhooks.ts";
@@ -35,6 +36,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["requeues", requeues],
     ["counters", counters],
     ["history", history],
+    ["searches", searches],
     ["dead letters", deadLetters],
     ["webhooks and secrets", webhooks],
     ["registry", registry],

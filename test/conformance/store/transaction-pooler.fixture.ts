@@ -10,7 +10,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export interface TransactionPooler {
   /** The given URL, through the pooler. */
   readonly url: string;
-  /** Cuts the next client that commits several statements: before the server hears of it, or after it has answered. */
+  /** Cuts the next client that commits several statements, or a new event: before the server hears of it, or after it has answered. */
   cutNextCommit(when: "before" | "after"): void;
   close(): Promise<void>;
 }
@@ -121,6 +121,7 @@ class Pooler {
     const command = message[0] === simpleQuery ? message.toString("utf8", 5) : "";
     if (command.startsWith("BEGIN")) client.statements = 0;
     if (message[0] === sync) client.statements += 1;
+    if (message.includes("INSERT INTO posthorn.events")) client.statements += 1;
     if (command.startsWith("COMMIT") && client.statements > 1 && this.cut !== null) {
       client.isCutAfterCommit = this.cut === "after";
       this.cut = null;

@@ -29,7 +29,7 @@ export function earlyDataSuite(name: string, create: CreateTransport): void {
       t.after(() => transport.close());
       const resumed = (): boolean =>
         relay.hellos.some((hello) => extensionsOf(hello).includes(extensions.preSharedKey));
-      // A session that was collected as garbage is not offered, so one more connection may be needed.
+      // The ticket of a session may come after the answer, so one more connection may be needed.
       while (!resumed() && relay.hellos.length < connectionsMax) {
         const result = await transport.send({ ...testRequest, origin: `https://localhost:${relay.port}` });
         assert.equal(result.observation.kind, "response");

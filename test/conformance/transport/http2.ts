@@ -102,7 +102,8 @@ const others: readonly FrameRow[] = [
     title: "a flood of pings is cut",
     behave: answeringFrames([], { afterwards: "flood" }),
     expected: broken,
-    message: /bytes without a complete response head/,
+    // nghttp2 may notice before the limit is reached.
+    message: /bytes without a complete response head|Flooding was detected/,
   },
   {
     title: "a receiver that hangs runs into the deadline",

@@ -23,6 +23,8 @@ export function shortageSuite(name: string, create: CreateTransport): void {
       const byAddress = { ...testRequest, origin: `http://127.0.0.1:${port}` };
       const byName = { ...testRequest, origin: `http://later.test:${port}` };
 
+      // Whatever sends is under way before it has to go without.
+      await transport.send({ ...testRequest, origin: "http://127.0.0.1:9" });
       const release = takeAllDescriptors();
       t.after(release);
       const unsent = await Promise.all([transport.send(byAddress), transport.send(byName)]);

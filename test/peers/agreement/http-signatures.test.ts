@@ -18,8 +18,8 @@ import {
   publicKeyJwk,
   publicKeyObject,
 } from "../../../src/core/signing/signing-key.ts";
-import { cryptos } from "../../../src/receiver/cryptos.fixture.ts";
-import { receivedHeaders } from "../../../src/receiver/received-headers.ts";
+import { cryptos } from "../../../src/receiver/crypto/cryptos.fixture.ts";
+import { receivedHeaders } from "../../../src/receiver/message/received-headers.ts";
 import { prepareHttpSignaturesVerifier } from "../../../src/receiver/schemes/http-signatures.ts";
 
 const pair = generateEd25519Key(randomBytes);

@@ -8,7 +8,7 @@ import { verifyKey } from "discord-interactions";
 import fc from "fast-check";
 import { Stripe } from "stripe";
 import { Webhook } from "svix";
-import type { MessageVerifier, ReceivedMessage } from "../../../src/receiver/message.ts";
+import type { MessageVerifier, ReceivedMessage } from "../../../src/receiver/message/message.ts";
 import {
   discordKeys,
   messageOf,

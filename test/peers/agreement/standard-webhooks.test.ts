@@ -14,8 +14,8 @@ import {
   symmetricSecretText,
 } from "../../../src/core/signing/signing-key.ts";
 import { prepareSigner } from "../../../src/core/signing/standard-webhooks.ts";
-import { cryptos } from "../../../src/receiver/cryptos.fixture.ts";
-import { receivedHeaders } from "../../../src/receiver/received-headers.ts";
+import { cryptos } from "../../../src/receiver/crypto/cryptos.fixture.ts";
+import { receivedHeaders } from "../../../src/receiver/message/received-headers.ts";
 import { prepareStandardWebhooksVerifier } from "../../../src/receiver/schemes/standard-webhooks.ts";
 
 const peers = [

@@ -8,8 +8,8 @@ import fc from "fast-check";
 import Stripe from "stripe";
 import { generateSymmetricSecret } from "../../../src/core/signing/signing-key.ts";
 import { prepareXWebhookSigner } from "../../../src/core/signing/x-webhook.ts";
-import { cryptos } from "../../../src/receiver/cryptos.fixture.ts";
-import { receivedHeaders } from "../../../src/receiver/received-headers.ts";
+import { cryptos } from "../../../src/receiver/crypto/cryptos.fixture.ts";
+import { receivedHeaders } from "../../../src/receiver/message/received-headers.ts";
 import { prepareXWebhookVerifier } from "../../../src/receiver/schemes/x-webhook.ts";
 
 const { webhooks } = Stripe;

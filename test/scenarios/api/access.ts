@@ -60,6 +60,22 @@ export function accessSuite(client: () => Client): void {
     }
   });
 
+  test("administrators see how the process is set up; nobody else does", async () => {
+    const { status, body } = await client().get("/v1/system");
+    assert.equal(status, 200);
+    assert.match(JSON.stringify(body["roles"]), /"api"/);
+    assert.match(JSON.stringify(body["worker_pools"]), /"name":"default","workers":\d/);
+    assert.ok(Number(body["store"]?.["schema_version"]) > 0, JSON.stringify(body["store"]));
+    assert.ok(Number(body["store"]?.["size_bytes"]) > 10_000, JSON.stringify(body["store"]));
+    assert.match(JSON.stringify(body["settings"]), /"name":"POSTHORN_ADMIN_KEY","value":"(\*{8}|\(.+?\))"/);
+    for (const role of ["read", "publish", "manage"]) {
+      const reply = await client()
+        .withKey(await client().keyFor(role))
+        .get("/v1/system");
+      assertProblem(reply, { status: 403, code: "forbidden" });
+    }
+  });
+
   test("a key of another tenant sees nothing and changes nothing", async () => {
     const webhook = (await client().post("/v1/webhooks", minimal)).body;
     const receipt = (await client().post("/v1/events", event)).body;

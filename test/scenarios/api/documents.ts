@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { errorTable } from "../../../src/core/errors.ts";
-import { assertProblem, itemsOf, textOf } from "./client.ts";
-import type { Client, Json, Reply } from "./client.ts";
+import { assertProblem } from "./client.ts";
+import { tour } from "./tour.ts";
+import type { Client, Reply } from "./client.ts";
 
 type Document = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
@@ -75,7 +76,7 @@ export function documentsSuite(client: () => Client): void {
       const reply = await client()
         .withKey(null)
         .call(method, isCallback ? `${url}?key=wrong` : url, method === "GET" ? {} : { body: {} });
-      const found = isCallback ? 404 : 200;
+      const found = isCallback ? 404 : (sessionStatuses[operation.operationId] ?? 200);
       assert.equal(reply.status, isPublic ? found : 401, `${method} ${path}`);
       const others = ["POST", "PUT", "PATCH", "DELETE"].filter(
         (other) => !(other.toLowerCase() in (document.paths[path] ?? {})),
@@ -86,9 +87,10 @@ export function documentsSuite(client: () => Client): void {
     }
   });
 
-  test("what people type into a browser leads to the documentation", async () => {
+  test("what people type into a browser leads to the dashboard or the documentation", async () => {
     for (const [path, target] of [
-      ["/", "/docs"],
+      ["/", "/ui/"],
+      ["/ui", "/ui/"],
       ["/docs/", "/docs"],
       ["/v1/", "/v1"],
     ] as const) {
@@ -238,147 +240,5 @@ function createChecker(document: Document): { check(operationId: string, reply: 
   };
 }
 
-/** One successful answer of every operation. */
-async function* tour(
-  client: Client,
-): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
-  const type = `tour${Date.now()}`;
-  const webhookBody = {
-    url: "https://example.com/",
-    events: [type],
-    rate_limit: { requests_per_minute: 10, burst: 1 },
-  };
-  const event = {
-    event_type: type,
-    data: { n: 1 },
-    metadata: { a: 1 },
-    links: [{ href: "https://example.com" }],
-  };
-  const created = await client.post("/v1/webhooks", webhookBody);
-  yield { operationId: "createWebhook", reply: created };
-  const webhook = `/v1/webhooks/${textOf(created.body["id"])}`;
-  const receipt = await client.post("/v1/events", event);
-  yield { operationId: "publishEvent", reply: receipt };
-  const raw = { raw: "<a/>", headers: { "content-type": "application/xml" } };
-  const rawReceipt = await client.post(`/v1/events?event_type=${type}`, undefined, raw);
-  yield { operationId: "publishEvent", reply: rawReceipt };
-  yield {
-    operationId: "getEvent",
-    reply: await client.get(`/v1/events/${textOf(rawReceipt.body["id"])}`),
-  };
-  const eventPath = `/v1/events/${textOf(receipt.body["id"])}`;
-  yield {
-    operationId: "publishEvents",
-    reply: await client.post("/v1/events/batch", { events: [event, {}] }),
-  };
-  yield { operationId: "listEvents", reply: await client.get("/v1/events?limit=2") };
-  yield { operationId: "getEvent", reply: await client.get(eventPath) };
-  const deliveries = await client.get(`${eventPath}/deliveries`);
-  yield { operationId: "listEventDeliveries", reply: deliveries };
-  const delivery = textOf(itemsOf(deliveries.body["data"])[0]?.["id"]);
-  yield { operationId: "getDelivery", reply: await client.get(`/v1/deliveries/${delivery}`) };
-  yield { operationId: "listWebhookDeliveries", reply: await client.get(`${webhook}/deliveries`) };
-  yield { operationId: "replayEvent", reply: await client.post(`${eventPath}/replay`) };
-  yield {
-    operationId: "retryDelivery",
-    reply: await client.post(`${webhook}/deliveries/${delivery}/retry`, { priority: "high" }),
-  };
-  yield { operationId: "listWebhooks", reply: await client.get("/v1/webhooks?limit=250") };
-  yield { operationId: "getWebhook", reply: await client.get(webhook) };
-  yield {
-    operationId: "updateWebhook",
-    reply: await client.call("PUT", webhook, { body: { description: "x" } }),
-  };
-  yield { operationId: "patchWebhook", reply: await client.call("PATCH", webhook, { body: {} }) };
-  yield { operationId: "getWebhookHealth", reply: await client.get(`${webhook}/health`) };
-  const action = { body: { action: "force_close", duration_seconds: 5 } };
-  yield {
-    operationId: "changeCircuit",
-    reply: await client.call("PATCH", `${webhook}/circuit-breaker`, action),
-  };
-  yield {
-    operationId: "rotateWebhookSecret",
-    reply: await client.post(`${webhook}/secret/rotate`, { overlap_seconds: 60 }),
-  };
-  yield { operationId: "getWebhookSecret", reply: await client.get(`${webhook}/secret`) };
-  yield { operationId: "getWebhookPublicKey", reply: await client.get(`${webhook}/public-key`) };
-  yield { operationId: "testWebhook", reply: await client.post(`${webhook}/test`, {}) };
-  yield { operationId: "disableWebhook", reply: await client.post(`${webhook}/disable`) };
-  yield { operationId: "resumeWebhook", reply: await client.post(`${webhook}/resume`) };
-  yield { operationId: "enableWebhook", reply: await client.post(`${webhook}/enable`) };
-  yield* tourOfVerification(client, webhook);
-  const recovery = await client.post(`${webhook}/recover`, { since: "2026-01-01" });
-  yield { operationId: "recoverWebhook", reply: recovery };
-  yield* tourOfTheRest(client, { recovery: recovery.body, type });
-  yield { operationId: "deleteWebhook", reply: await client.call("DELETE", webhook) };
-}
-
-/** Permission needs the key that only a receiver has seen; see test/scenarios/verification.test.ts. */
-async function* tourOfVerification(
-  client: Client,
-  webhook: string,
-): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
-  await client.call("PATCH", webhook, { body: { verification: "cloudevents" } });
-  yield { operationId: "verifyWebhook", reply: await client.post(`${webhook}/verify`) };
-  const callback = `${webhook}/verification-callback?key=wrong`;
-  yield { operationId: "confirmVerification", reply: await client.get(callback) };
-  yield { operationId: "postVerificationConfirmation", reply: await client.post(callback) };
-  const incident = { kind: "bad_signature", detail: "x", message_id: null, occurred_at: "2026-01-31" };
-  yield { operationId: "reportIncident", reply: await client.post(`${webhook}/incidents`, incident) };
-  await client.call("PATCH", webhook, { body: { verification: null } });
-}
-
-async function* tourOfTheRest(
-  client: Client,
-  { recovery, type }: { readonly recovery: Json; readonly type: string },
-): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
-  const operation = `/v1/dlq/batch-operations/${textOf(recovery["batch_operation_id"])}`;
-  yield { operationId: "getBatchOperation", reply: await client.get(operation) };
-  yield { operationId: "cancelBatchOperation", reply: await client.call("DELETE", operation) };
-  yield { operationId: "listDeadLetters", reply: await client.get("/v1/dlq") };
-  yield {
-    operationId: "retryDeadLetters",
-    reply: await client.post("/v1/dlq/retry-batch", { rate_limit: { requests_per_second: 5 } }),
-  };
-  const eventType = `/v1/event-types/${type}`;
-  const registered = { description: "x", schema: { type: "object" }, examples: [{ a: 1 }] };
-  yield { operationId: "putEventType", reply: await client.call("PUT", eventType, { body: registered }) };
-  yield { operationId: "getEventType", reply: await client.get(eventType) };
-  yield { operationId: "listEventTypes", reply: await client.get("/v1/event-types") };
-  yield {
-    operationId: "getWebhookOpenApi",
-    reply: await client.get("/v1/webhook-docs/openapi.json?profile=x-webhook"),
-  };
-  yield { operationId: "getWebhookAsyncApi", reply: await client.get("/v1/webhook-docs/asyncapi.json") };
-  yield { operationId: "deleteEventType", reply: await client.call("DELETE", eventType) };
-  const tenant = {
-    name: "Tour",
-    rate_limit: { requests_per_minute: 60, burst: 5 },
-    worker_pool: "large",
-  };
-  yield { operationId: "putTenant", reply: await client.call("PUT", "/v1/tenants/tour", { body: tenant }) };
-  yield { operationId: "getTenant", reply: await client.get("/v1/tenants/tour") };
-  yield { operationId: "listTenants", reply: await client.get("/v1/tenants") };
-  const key = await client.post("/v1/api-keys", {
-    name: "tour",
-    role: "read",
-    tenant_id: "tour",
-    expires_at: "2999-01-01T00:00:00Z",
-  });
-  yield { operationId: "createApiKey", reply: key };
-  yield { operationId: "listApiKeys", reply: await client.get("/v1/api-keys") };
-  yield {
-    operationId: "revokeApiKey",
-    reply: await client.call("DELETE", `/v1/api-keys/${textOf(key.body["id"])}`),
-  };
-  yield { operationId: "listProfiles", reply: await client.get("/v1/profiles") };
-  yield { operationId: "getProfile", reply: await client.get("/v1/profiles/standard") };
-  yield { operationId: "getIndex", reply: await client.get("/v1") };
-  yield { operationId: "isAlive", reply: await client.get("/livez") };
-  yield { operationId: "isReady", reply: await client.get("/readyz") };
-  yield { operationId: "getMetrics", reply: await client.get("/metrics") };
-  yield { operationId: "getOpenApi", reply: await client.get("/openapi.json") };
-  yield { operationId: "getDocs", reply: await client.get("/docs") };
-  yield { operationId: "getErrorDocs", reply: await client.get("/docs/errors") };
-  yield { operationId: "getIdempotencyDocs", reply: await client.get("/docs/idempotency") };
-}
+/** Of who has no session: nothing given, nobody logged in, no page of the dashboard. */
+const sessionStatuses: Readonly<Record<string, number>> = { login: 400, getSession: 401, logout: 403 };

@@ -96,6 +96,76 @@ export function listingsSuite(client: () => Client): void {
     assert.equal(next.body["next_cursor"], null);
   });
 
+  test("deliveries over all webhooks are found by several values at once, and pages of them meet", async () => {
+    const type = `found${Date.now()}`;
+    const hook = async (path: string): Promise<string> => {
+      const url = `https://example.com/${path}`;
+      return textOf((await client().post("/v1/webhooks", { url, events: [`${type}.*`] })).body["id"]);
+    };
+    const [first, second] = [await hook("one"), await hook("two")];
+    const events = Array.from({ length: 3 }, (_, n) => ({ event_type: `${type}.made`, data: { n: n + 1 } }));
+    assert.equal((await client().post("/v1/events/batch", { events })).status, 202);
+    const page = async (query: string): Promise<Json> => {
+      const { status, text, body } = await client().get(`/v1/deliveries?${query}`);
+      assert.equal(status, 200, text);
+      return body;
+    };
+    const rows = async (query: string): Promise<readonly Json[]> => itemsOf((await page(query))["data"]);
+    const both = `webhook_id=${first}&webhook_id=${second}`;
+    assert.equal((await rows(both)).length, 6);
+    assert.equal((await rows(`webhook_id=${first}&include=webhook,last_attempt`)).length, 3);
+    const oldest = await rows(`${both}&order=oldest`);
+    assert.deepEqual(
+      (await rows(`${both}&order=newest`)).map((row) => row["id"]),
+      oldest.map((row) => row["id"]).toReversed(),
+    );
+    const begun = await page(`${both}&limit=4`);
+    assert.deepEqual([begun["complete"], typeof begun["searched_to"]], [true, "string"]);
+    const rest = await page(`${both}&limit=4&cursor=${textOf(begun["next_cursor"])}`);
+    assert.deepEqual(
+      [itemsOf(rest["data"]).length, rest["next_cursor"], rest["searched_to"], rest["complete"]],
+      [2, null, null, true],
+    );
+    const stolen = await client().get(
+      `/v1/deliveries?webhook_id=${first}&cursor=${textOf(begun["next_cursor"])}`,
+    );
+    assertProblem(stolen, { status: 400, code: "invalid_cursor" });
+    for (const [query, field] of [
+      ["status=lost", "status[0]"],
+      ["http_status=6xx", "http_status[0]"],
+      ["order=random", "order"],
+      ["include=secrets", "include[0]"],
+      ["webhook_id=1", "webhook_id[0]"],
+      ["error=", "error"],
+    ] as const) {
+      const refused = await client().get(`/v1/deliveries?${query}`);
+      assertProblem(refused, { status: 400, code: "invalid_request" });
+      assert.equal(itemsOf(refused.body["errors"])[0]?.["field"], field, refused.text);
+    }
+  });
+
+  test("events are found by several patterns of types at once", async () => {
+    const type = `kept${Date.now()}`;
+    const url = "https://example.com/kept";
+    assert.equal((await client().post("/v1/webhooks", { url, events: [`${type}.heard`] })).status, 201);
+    const publish = async (event: object): Promise<string> => {
+      const reply = await client().post("/v1/events", { data: { n: 1 }, ...event });
+      assert.equal(reply.status, 202, reply.text);
+      return textOf(reply.body["id"]);
+    };
+    const heard = await publish({ event_type: `${type}.heard`, idempotency_key: type, source: type });
+    const unheard = await publish({ event_type: `${type}.unheard`, data: { text: `in ${type}` } });
+    const found = async (query: string): Promise<unknown[]> => {
+      const { status, body, text } = await client().get(`/v1/events?${query}`);
+      assert.equal(status, 200, text);
+      assert.equal(body["complete"], true);
+      return itemsOf(body["data"]).map((row) => row["id"]);
+    };
+    assert.deepEqual(await found(`event_type=${type}.*`), [unheard, heard]);
+    assert.deepEqual(await found(`event_type=${type}.heard&event_type=${type}.never`), [heard]);
+    assert.deepEqual(await found(`event_type=${type}.*&limit=1&offset=1`), [heard]);
+  });
+
   test("small listings have pages too", async () => {
     for (const name of ["page.a", "page.b", "page.c"]) {
       const put = await client().call("PUT", `/v1/event-types/${name}`, { body: { description: name } });

@@ -1,6 +1,6 @@
 import { findProfile } from "../../../src/core/profiles/index.ts";
 import { parseSecret, publicKeyText } from "../../../src/core/signing/signing-key.ts";
-import type { MessageVerifier } from "../../../src/receiver/message.ts";
+import type { MessageVerifier } from "../../../src/receiver/message/message.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import { createReceiver } from "../../../src/receiver/receiver.ts";
 import type { Receiver } from "../../../src/receiver/receiver.ts";

@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import type { ReceiverAnswer } from "../../../src/receiver/receiver-answer.ts";
 import type { ReceiverOptions } from "../../../src/receiver/receiver-options.ts";
 import type { Receiver } from "../../../src/receiver/receiver.ts";
-import { receivedHeaders } from "../../../src/receiver/received-headers.ts";
+import { receivedHeaders } from "../../../src/receiver/message/received-headers.ts";
 import { kitReceiver } from "./kit-receiver.ts";
 
 /** A request as a sloppy receiver sees it. */

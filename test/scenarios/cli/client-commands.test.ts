@@ -306,6 +306,31 @@ suite("client commands against a running server", () => {
     }
     await object(["webhooks", "circuit", webhook, "open"]);
     await object(["publish", "why.it_waits"]);
+    const overAll = await run([
+      "deliveries",
+      "list",
+      "--type",
+      "why.*",
+      "--status",
+      "failed",
+      "--since",
+      "1h",
+    ]);
+    const [top = "", only = "", ...others] = overAll.stdout.trimEnd().split("\n");
+    assert.equal(others.length, 0, overAll.stdout);
+    assert.equal(only.slice(top.indexOf("HTTP")).split(" ")[0], "500");
+    assert.ok(only.includes(address), overAll.stdout);
+    const refused = await run(["deliveries", "list", "--http-status", "6xx"]);
+    assert.deepEqual([refused.status, refused.stdout], [2, ""]);
+    const failing = await run(["webhooks", "list", "--failing", "true", "--search", address, "--json"]);
+    assert.equal((JSON.parse(failing.stdout) as { id: string }).id, webhook, failing.stderr);
+    assert.match((await run(["webhooks", "list", "--circuit", "half_open"])).stderr, /no webhooks/);
+    assert.equal((await run(["webhooks", "list", "--status", "asleep"])).status, 2);
+    const system = await run(["system"]);
+    assert.match(system.stdout, /^roles +\[/m, system.stderr);
+    assert.match(system.stdout, /^POSTHORN_DATA_DIR +\S+ +(--data-dir|POSTHORN_DATA_DIR|dataDir)/m);
+    const found = await object(["search", address]);
+    assert.deepEqual([found["type"], found["id"], found["matched"]], ["webhook", webhook, "url"]);
     const { stdout } = await run(["deliveries", "list", webhook]);
     const [head = "", ...rows] = stdout.trimEnd().split("\n");
     const why = rows.map((row) => row.slice(head.indexOf("WHY")).split(" ")[0]);

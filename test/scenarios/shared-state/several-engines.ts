@@ -6,7 +6,7 @@ import { createAddressPolicy } from "../../../src/core/egress/address-policy.ts"
 import type { RateLimitConfig } from "../../../src/core/profile.ts";
 import { type Webhook, webhookDefaults } from "../../../src/core/webhook.ts";
 import { Engine } from "../../../src/engine/engine.ts";
-import type { DeliveryView } from "../../../src/engine/services.ts";
+import type { DeliveryView } from "../../../src/services/services.ts";
 import type { SharedState } from "../../../src/ports/shared-state.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import { noResponseFields, type Transport } from "../../../src/ports/transport.ts";

@@ -22,6 +22,7 @@ export interface Flight {
   state: "open" | "answered" | "settled" | "refused" | "lost";
   answer: Answer | null;
   answeredAt: number;
+  answeredAtMonotonicMs: number;
   /** The wall clock jumped ahead while it was on its way, which may have ended its lease before its time. */
   overtakenByClock: boolean;
 }
@@ -80,15 +81,16 @@ export class Flights {
     for (const flight of this.#unsettled) flight.overtakenByClock = true;
   }
 
-  /** The process is gone: nobody will settle these. */
-  lose(run: EngineRun): Flight[] {
+  /** The process is gone: nobody will settle these. Returns them as they were. */
+  lose(run: EngineRun): readonly Flight[] {
     const lost = [...this.#unsettled].filter((flight) => flight.run === run);
+    const before = lost.map((flight) => ({ ...flight }));
     for (const flight of lost) {
       flight.state = "lost";
       if (flight.delivery !== null) flight.delivery.lost += 1;
       this.#unsettled.delete(flight);
     }
-    return lost;
+    return before;
   }
 
   #isOnItsWay(run: EngineRun, delivery: LedgerDelivery): boolean {

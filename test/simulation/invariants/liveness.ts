@@ -1,4 +1,4 @@
-import type { LiveWebhook } from "../../../src/engine/engine-access.ts";
+import type { LiveWebhook } from "../../../src/engine/endpoint/live-webhook.ts";
 import type { EngineRun } from "../engine-run.ts";
 import type { LedgerDelivery } from "../ledger.ts";
 import type { Watched } from "./watched.ts";

@@ -1,7 +1,7 @@
 import { parseSecret } from "../../../src/core/signing/signing-key.ts";
 import { prepareVerifier } from "../../../src/core/signing/standard-webhooks.ts";
 import type { VerificationKey } from "../../../src/core/signing/standard-webhooks.ts";
-import type { LiveWebhook } from "../../../src/engine/engine-access.ts";
+import type { LiveWebhook } from "../../../src/engine/endpoint/live-webhook.ts";
 import type { OutboundRequest } from "../../../src/ports/transport.ts";
 import type { EngineRun } from "../engine-run.ts";
 import { isWaiting } from "../ledger.ts";
@@ -55,7 +55,7 @@ export class RequestChecks {
       sentAt: time.now(),
       state: "open",
       answer: null,
-      answeredAt: 0,
+      ...{ answeredAt: 0, answeredAtMonotonicMs: 0 },
       overtakenByClock: false,
     };
     const webhook = run.engine.webhook(webhookId);

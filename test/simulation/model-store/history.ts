@@ -5,11 +5,13 @@ import type {
   AttemptStats,
   DeadLetterQuery,
   DeliveryQuery,
-  EventQuery,
+  EventSummary,
   HistoryStore,
   StoredDelivery,
   StoredEvent,
 } from "../../../src/ports/store/history.ts";
+import type { DeliverySearch, EventSearch, SearchPage } from "../../../src/ports/store/search.ts";
+import { searchEventModel, searchModel } from "./searches.ts";
 import { storedDelivery, storedEvent } from "./rows.ts";
 import type { DeliveryRow, EventRow, Rows } from "./rows.ts";
 
@@ -30,14 +32,8 @@ export class ModelHistory implements HistoryStore {
     return row === undefined || !isOf(row, query.tenantId) ? null : storedEvent(row);
   }
 
-  async listEvents(query: EventQuery): Promise<Page<StoredEvent>> {
-    const rows = [...this.#rows.events.values()].filter(
-      (row) =>
-        isOf(row, query.tenantId) &&
-        (query.eventType === null || row.event.eventType === query.eventType) &&
-        isBetween(row.event.createdAt, query),
-    );
-    return pageOf(rows.map(storedEvent), query.page);
+  async searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>> {
+    return searchEventModel(this.#rows, search);
   }
 
   async getDelivery(query: {
@@ -54,6 +50,10 @@ export class ModelHistory implements HistoryStore {
 
   async listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>> {
     return pageOf(this.#deliveries(query).map(storedDelivery), query.page);
+  }
+
+  async searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>> {
+    return searchModel(this.#rows, search);
   }
 
   async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {

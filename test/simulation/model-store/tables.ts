@@ -5,6 +5,7 @@ import type {
   IdempotencyState,
   IdempotencyStore,
 } from "../../../src/ports/store/idempotency.ts";
+import type { Page } from "../../../src/ports/store.ts";
 import type { BatchOperation, OperationStore } from "../../../src/ports/store/operations.ts";
 import type {
   ApiKey,
@@ -162,6 +163,13 @@ export class ModelOperations implements OperationStore {
   }): Promise<BatchOperation | null> {
     const row = this.#rows.get(query.id);
     return row === undefined || (query.tenantId !== null && row.tenantId !== query.tenantId) ? null : row;
+  }
+
+  async list({ tenantId, page }: Parameters<OperationStore["list"]>[0]): Promise<Page<BatchOperation>> {
+    const rows = [...this.#rows.values()].filter(
+      (operation) => tenantId === null || operation.tenantId === tenantId,
+    );
+    return { rows: rows.toReversed().slice(page.offset, page.offset + page.limit), next: null };
   }
 
   async unfinished(): Promise<readonly BatchOperation[]> {

@@ -1,7 +1,13 @@
 import { endings, isTooOld } from "../../../src/core/delivery-state.ts";
-import type { CancelStep, ExpireStep, StepResult, UpkeepStore } from "../../../src/ports/store/upkeep.ts";
+import type {
+  CancelStep,
+  ExpireStep,
+  HistoryStep,
+  StepResult,
+  UpkeepStore,
+} from "../../../src/ports/store/upkeep.ts";
 import { isHeld, isWaiting } from "./rows.ts";
-import type { DeliveryRow, Rows } from "./rows.ts";
+import type { DeliveryRow, EventRow, Rows } from "./rows.ts";
 
 interface RetentionStep {
   readonly createdBefore: number;
@@ -44,30 +50,32 @@ export class ModelUpkeep implements UpkeepStore {
     });
   }
 
-  async forgetHistory(step: RetentionStep): Promise<StepResult> {
+  async forgetHistory(step: HistoryStep): Promise<StepResult> {
     const deliveries = [...this.#rows.deliveries.values()].filter(
       (row) => row.progress.createdAt < step.createdBefore && !isWaiting(row),
     );
     const forgotten = inSteps(deliveries, step.limit, (row) => this.#rows.remove(row));
     if (forgotten.more) return forgotten;
-    const needed = new Set([
-      ...[...this.#rows.deliveries.values()].map((row) => row.event),
-      // A key must always find the event that it stands for.
-      ...[...this.#rows.dedup.values()].map((row) => row.event),
-    ]);
-    const events = [...this.#rows.events.values()].filter(
-      (row) => row.event.createdAt < step.createdBefore && !needed.has(row),
-    );
-    const bare = inSteps(events, step.limit - forgotten.changed, (row) =>
-      this.#rows.events.delete(row.event.id),
-    );
+    const old = [...this.#rows.events.values()].filter((row) => row.event.createdAt < step.createdBefore);
+    const needed = old.length === 0 ? null : this.#neededEvents(step.now);
+    const events = old.filter((row) => needed?.has(row) !== true);
+    const bare = inSteps(events, step.limit - forgotten.changed, (row) => {
+      this.#rows.events.delete(row.event.id);
+      for (const [name, { event }] of this.#rows.dedup) if (event === row) this.#rows.dedup.delete(name);
+    });
     return { changed: forgotten.changed + bare.changed, more: bare.more };
   }
 
+  #neededEvents(now: number): ReadonlySet<EventRow> {
+    return new Set([
+      ...[...this.#rows.deliveries.values()].map((row) => row.event),
+      // A key must always find the event that it stands for.
+      ...[...this.#rows.dedup.values()].filter((row) => row.expiresAt > now).map((row) => row.event),
+    ]);
+  }
+
   async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
-    const expired = [...this.#rows.dedup].filter(([, row]) => row.expiresAt <= step.now);
-    const result = inSteps(expired, step.limit, ([name]) => this.#rows.dedup.delete(name));
-    return { changed: result.changed + this.#forgetOtherKeys(step.now), more: result.more };
+    return { changed: this.#forgetOtherKeys(step.now), more: false };
   }
 }
 

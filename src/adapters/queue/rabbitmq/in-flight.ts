@@ -1,4 +1,5 @@
-import type { Clock, Timer } from "../../../ports/clock.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { Alarm } from "../../../ports/timing/alarm.ts";
 
 export interface InFlightOptions {
   readonly clock: Clock;
@@ -18,10 +19,11 @@ export class InFlight {
   /** In the order of sending. */
   readonly #messages = new Set<InFlightMessage>();
   #excusedAt = -Infinity;
-  #timer: Timer | null = null;
+  readonly #alarm: Alarm;
 
   constructor(options: InFlightOptions) {
     this.#options = options;
+    this.#alarm = new Alarm(options.clock);
   }
 
   get size(): number {
@@ -32,7 +34,7 @@ export class InFlight {
   add(answered: (isTaken: boolean) => void): (isTaken: boolean) => void {
     const message = { sentAt: this.#options.clock.monotonicMs(), answered };
     this.#messages.add(message);
-    if (this.#timer === null) this.#watch(confirmMsMax);
+    if (!this.#alarm.isSet) this.#watch(confirmMsMax);
     return (isTaken) => this.#settle(message, isTaken);
   }
 
@@ -48,17 +50,13 @@ export class InFlight {
 
   #settle(message: InFlightMessage, isTaken: boolean): void {
     if (!this.#messages.delete(message)) return;
-    if (this.#messages.size === 0) {
-      this.#timer?.cancel();
-      this.#timer = null;
-    }
+    if (this.#messages.size === 0) this.#alarm.cancel();
     message.answered(isTaken);
   }
 
   #watch(delayMs: number): void {
     const { clock, unanswered } = this.#options;
-    this.#timer = clock.schedule(delayMs, () => {
-      this.#timer = null;
+    this.#alarm.set(delayMs, () => {
       const [oldest] = this.#messages;
       if (oldest === undefined) return;
       const since = Math.max(oldest.sentAt, this.#excusedAt);

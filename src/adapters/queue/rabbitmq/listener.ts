@@ -1,6 +1,7 @@
 import type { Channel, ChannelModel } from "amqplib";
 import type { LaneKey } from "../../../core/webhook.ts";
-import type { Clock, Timer } from "../../../ports/clock.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { Alarm } from "../../../ports/timing/alarm.ts";
 import type { Random } from "../../../ports/random.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
 import { closeQuietly, KeptChannel } from "./kept-channel.ts";
@@ -29,10 +30,11 @@ export class Listener {
   /** The queue was deleted, or what leads to it. */
   #wasDeleted = false;
   #kept: KeptChannel<Channel> | null = null;
-  #timer: Timer | null = null;
+  readonly #bindingAgain: Alarm;
 
   constructor(options: ListenerOptions) {
     this.#options = options;
+    this.#bindingAgain = new Alarm(options.clock);
   }
 
   async attach(connection: ChannelModel): Promise<void> {
@@ -42,14 +44,14 @@ export class Listener {
 
   detach(): void {
     this.#connection = null;
-    this.#timer?.cancel();
+    this.#bindingAgain.cancel();
     this.#kept?.detach();
   }
 
   listenAs(worker: number | null): void {
     if (worker === this.#worker) return;
     this.#worker = worker;
-    this.#timer?.cancel();
+    this.#bindingAgain.cancel();
     const open = this.#kept?.detach() ?? null;
     // Its queue ends with it.
     if (open !== null) void closeQuietly(open);
@@ -85,8 +87,7 @@ export class Listener {
   #bindLater(channel: Channel, bound: { readonly worker: number; readonly queue: string }): void {
     // It may have been given up while it was set up.
     if (this.#kept?.isCurrent(channel) !== true) return;
-    this.#timer?.cancel();
-    this.#timer = this.#options.clock.schedule(bindAgainMs, () => void this.#bindAgain(channel, bound));
+    this.#bindingAgain.set(bindAgainMs, () => void this.#bindAgain(channel, bound));
   }
 
   async #bindAgain(

@@ -3,6 +3,7 @@ import type { FailureCategory, Outcome } from "../../../core/outcome.ts";
 import type { AttemptStats } from "../../../ports/store/history.ts";
 import { categoryCodes, decode, decodeOrNull, outcomeCodes } from "../codes.ts";
 import { toAttempt } from "../history-rows.ts";
+import { attemptColumns } from "./history-rows.ts";
 import type { AttemptRow } from "../history-rows.ts";
 import { isStoredId } from "./columns.ts";
 import type { StoreState } from "./state.ts";
@@ -23,9 +24,7 @@ const attemptsReadMax = 10_000;
 export async function attemptsOf(state: StoreState, deliveryId: string): Promise<readonly AttemptRecord[]> {
   if (!isStoredId(deliveryId)) return [];
   const rows = await state.aside.rows<AttemptRow>(
-    `SELECT a.number, a.id, a.outcome, a.state_unknown, a.category, a.status_code, a.response_sample,
-       a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes
-     FROM posthorn.deliveries d JOIN posthorn.attempts a ON a.delivery = d.seq WHERE d.id = $1::uuid ORDER BY a.number`,
+    `SELECT ${attemptColumns} FROM posthorn.deliveries d JOIN posthorn.attempts a ON a.delivery = d.seq WHERE d.id = $1::uuid ORDER BY a.number`,
     [deliveryId],
   );
   return rows.map(toAttempt);

@@ -1,5 +1,7 @@
+import { type ClaimedRow, claimedSql } from "../claimed-delivery.ts";
 import { tierSpan } from "../queue-position.ts";
 import { hasFree, hasLeased } from "./lanes-with-work.ts";
+import { plannedEachTime } from "./named-statements.ts";
 
 /** Beyond every queue position of an ordered lane, which is a publish position. */
 const orderedMax = 2 ** 53;
@@ -51,8 +53,13 @@ const othersLeaseEnd = `(SELECT min(q.lease_until) FROM posthorn.queue q
  * Whose event and whose webhook it is, is read from the rows, never from what was remembered: the sender compares them.
  *
  * One row for each lane, and one for each delivery, in no order: sorting them would mean sorting bodies.
+ *
+ * `ANY`, `OFFSET 0` and the look for `due_at` keep a plan that was made while tables were nearly empty from reading an
+ * index from end to end when they are full. It would still compare each row that is found with all others, so that a claim
+ * of many is planned for them.
  */
-export const claimSql = `WITH wanted AS MATERIALIZED (
+function claimSqlWith(keysBounded: string): string {
+  return `WITH wanted AS MATERIALIZED (
     SELECT g.*, CASE WHEN g.ordered THEN ${othersLeaseEnd.replaceAll("w.", "g.")} END AS blocked_until,
       g.fresh AND ${hasLeased("g.lane", "q.lease_until <= g.now")} AS stale,
       ${tiers
@@ -77,7 +84,7 @@ export const claimSql = `WITH wanted AS MATERIALIZED (
     WHERE before = 0 OR before < bytes_max),
   leased AS (
     UPDATE posthorn.queue q SET owner = $8, fence = q.fence + 1, lease_until = k.lease_until
-    FROM kept k WHERE q.delivery = k.delivery
+    FROM kept k WHERE ${keysBounded}q.delivery = k.delivery
     RETURNING k.at, q.delivery, q.rank, q.fence, q.attempts),
   summary AS MATERIALIZED (
     SELECT w.at, w.now, w.ordered, w.stale, w.blocked_until, head.priority AS head_priority, head.due_at AS head_due,
@@ -87,8 +94,8 @@ export const claimSql = `WITH wanted AS MATERIALIZED (
       ON taken.at = w.at
     CROSS JOIN LATERAL (SELECT coalesce(taken.rank, -1) AS rank, coalesce(taken.delivery, 0) AS delivery) AS last
     LEFT JOIN LATERAL (
-      SELECT q.priority, d.due_at FROM posthorn.queue q JOIN posthorn.deliveries d ON d.seq = q.delivery
-      WHERE w.ordered AND w.blocked_until IS NULL AND q.lane = w.lane AND q.owner IS NULL AND ${behindLast}
+      SELECT q.priority, (SELECT d.due_at FROM posthorn.deliveries d WHERE d.seq = q.delivery) AS due_at
+      FROM posthorn.queue q WHERE w.ordered AND w.blocked_until IS NULL AND q.lane = w.lane AND q.owner IS NULL AND ${behindLast}
       ORDER BY q.rank, q.delivery LIMIT 1) AS head ON true
     CROSS JOIN LATERAL (
       SELECT NOT w.ordered AND ${moreInTier(0)} AS more0, NOT w.ordered AND ${moreInTier(1)} AS more1,
@@ -103,12 +110,18 @@ export const claimSql = `WITH wanted AS MATERIALIZED (
   FROM summary s
   UNION ALL
   SELECT c.at::int, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    c.delivery, c.fence, c.attempts, d.id, tenant.word, webhook.word, w.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count,
-    d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, e.occurred_at, e.source, e.idempotency_key,
-    e.sequence_number, e.content_type, e.raw, e.priority, e.body, c.rank
-  FROM leased c JOIN posthorn.deliveries d ON d.seq = c.delivery JOIN posthorn.events e ON e.seq = d.event
+    c.delivery, c.fence, c.attempts, ${claimedSql({ timestamp: "e.occurred_at" })}, c.rank
+  FROM leased c CROSS JOIN LATERAL (SELECT * FROM posthorn.deliveries d WHERE d.seq = c.delivery OFFSET 0) AS d
+  CROSS JOIN LATERAL (SELECT * FROM posthorn.events e WHERE e.seq = d.event OFFSET 0) AS e
   LEFT JOIN posthorn.words tenant ON tenant.ref = e.tenant LEFT JOIN posthorn.words webhook ON webhook.ref = d.webhook
   LEFT JOIN posthorn.webhooks w ON w.id = webhook.word`;
+}
+
+/** For few, with a plan that is kept. */
+export const claimSql = claimSqlWith("q.delivery = ANY (ARRAY(SELECT delivery FROM kept)) AND ");
+
+/** For many. */
+export const claimManySql = plannedEachTime + claimSqlWith("");
 
 export type ClaimRow = [
   place: number,
@@ -124,28 +137,7 @@ export type ClaimRow = [
   ref: number | null,
   leaseToken: number,
   attempts: number,
-  id: string,
-  tenant: string,
-  webhookId: string,
-  webhookTenant: string | null,
-  eventId: string,
-  eventType: number,
-  priority: number,
-  state: number,
-  attemptCount: number,
-  createdAt: number,
-  firstAttemptAt: number | null,
-  dueAt: number,
-  reason: string | null,
-  format: number,
-  timestamp: number,
-  source: string | null,
-  idempotencyKey: string | null,
-  sequenceNumber: number,
-  contentType: number,
-  raw: boolean,
-  eventPriority: number,
-  body: Uint8Array | null,
+  ...delivery: ClaimedRow,
   queuePosition: number,
 ];
 
@@ -164,28 +156,11 @@ export const claimColumns = {
   ref: 10,
   leaseToken: 11,
   attempts: 12,
+  /** Of the delivery (claimed-delivery.ts), which begins with its id. */
   id: 13,
-  tenant: 14,
-  webhookId: 15,
-  webhookTenant: 16,
-  eventId: 17,
   eventType: 18,
-  priority: 19,
-  state: 20,
   attemptCount: 21,
-  createdAt: 22,
-  firstAttemptAt: 23,
-  dueAt: 24,
-  reason: 25,
-  format: 26,
-  timestamp: 27,
-  source: 28,
-  idempotencyKey: 29,
-  sequenceNumber: 30,
   contentType: 31,
-  raw: 32,
-  eventPriority: 33,
-  body: 34,
   queuePosition: 35,
 } as const;
 

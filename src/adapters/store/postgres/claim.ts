@@ -1,9 +1,11 @@
-import { type Priority, waitingStates } from "../../../core/delivery.ts";
-import type { ClaimedDelivery, ClaimRequest, ClaimResult, Lease } from "../../../ports/store/deliveries.ts";
-import { decode, decodeState, formatCodes, priorityCodes } from "../codes.ts";
+import type { Priority } from "../../../core/delivery.ts";
+import type { ClaimRequest, ClaimResult, Lease } from "../../../ports/store/deliveries.ts";
+import { toClaimedDelivery } from "../claimed-delivery.ts";
+import { decode, priorityCodes } from "../codes.ts";
 import {
   claimColumns as column,
   type ClaimRow,
+  claimManySql,
   claimSql,
   freeExpiredSql,
   freeForeignLeasesSql,
@@ -28,6 +30,9 @@ interface Wanted {
  * leases.
  */
 const againMs = 100;
+/** A claim that asks for no more deliveries than this, after one that found few, uses the plan for few. */
+const fewWanted = 256;
+const fewFound = 16;
 
 /**
  * Takes leases, written into the rows, so that several processes share the work.
@@ -40,6 +45,8 @@ export class Claimer {
   readonly #state: StoreState;
   readonly #release: (leases: readonly Lease[]) => Promise<void>;
   readonly #lost: LostLeases;
+  /** The last claim found so many. */
+  #found = Number.POSITIVE_INFINITY;
 
   constructor(
     state: StoreState,
@@ -125,7 +132,9 @@ export class Claimer {
   ): Promise<{ readonly rows: readonly ClaimRow[]; readonly freed: () => void }> {
     const refs = wanted.map(({ lane }) => lane.ref);
     const freed = await this.#lost.free(runner, { lanes: refs, processNumber: this.#state.processNumber });
-    const rows = await runner.rows<ClaimRow>(claimSql, [
+    const wantedMost = wanted.reduce((sum, { request }) => sum + request.limit, 0);
+    const isSmall = this.#found <= fewFound && wantedMost <= fewWanted;
+    const rows = await runner.rows<ClaimRow>(isSmall ? claimSql : claimManySql, [
       numbers(refs),
       booleans(wanted.map(({ lane }) => lane.ordered)),
       numbers(wanted.map(({ request }) => request.limit)),
@@ -135,6 +144,7 @@ export class Claimer {
       booleans(wanted.map(({ fresh }) => fresh)),
       this.#state.processNumber,
     ]);
+    this.#found = rows.length - wanted.length;
     return { rows, freed };
   }
 
@@ -191,6 +201,7 @@ export class Claimer {
     { lanes, wanted }: { readonly lanes: readonly ClaimRow[]; readonly wanted: Wanted },
   ): ClaimResult {
     const { lane, request } = wanted;
+    const { strings } = this.#state;
     const deliveries = lanes
       .filter((row) => row[column.ref] !== null && !isOutdated(row))
       .toSorted(
@@ -198,7 +209,7 @@ export class Claimer {
           left[column.queuePosition] - right[column.queuePosition] ||
           (left[column.ref] ?? 0) - (right[column.ref] ?? 0),
       )
-      .map((row) => this.#delivery(row));
+      .map((row) => toClaimedDelivery(row, { first: column.id, lease: leaseOf(row), strings }));
     if (lane.ordered) return { deliveries, ...orderedRest(summary, request.now) };
     const [high, normal, low] = [
       summary[column.moreHigh],
@@ -209,37 +220,6 @@ export class Claimer {
       deliveries,
       more: { high, normal, low },
       nextDueAt: earlier(summary[column.later], summary[column.othersLeaseEnd]),
-    };
-  }
-
-  #delivery(row: ClaimRow): ClaimedDelivery {
-    const { strings } = this.#state;
-    return {
-      lease: leaseOf(row),
-      id: row[column.id],
-      webhookId: row[column.webhookId],
-      webhookTenantId: row[column.webhookTenant],
-      tenantId: row[column.tenant],
-      eventId: row[column.eventId],
-      eventType: strings.text(row[column.eventType]),
-      priority: decode(priorityCodes, row[column.priority]),
-      progress: {
-        state: decodeState(waitingStates, row[column.state]),
-        attemptCount: row[column.attemptCount],
-        createdAt: row[column.createdAt],
-        firstAttemptAt: row[column.firstAttemptAt],
-        dueAt: row[column.dueAt],
-        reason: row[column.reason],
-      },
-      format: decode(formatCodes, row[column.format]),
-      timestamp: row[column.timestamp],
-      source: row[column.source],
-      idempotencyKey: row[column.idempotencyKey],
-      sequenceNumber: row[column.sequenceNumber],
-      contentType: strings.text(row[column.contentType]),
-      raw: row[column.raw],
-      eventPriority: decode(priorityCodes, row[column.eventPriority]),
-      body: row[column.body],
     };
   }
 }

@@ -44,7 +44,7 @@ suite("connections that the server has not ended yet", () => {
   test("one at the end of its time is replaced when it is gone", async () => {
     const connections = new Connections(await loadDriver(), {
       ...{ url: server.url, connectionsMax: 1, connectTimeoutMs, bounds: null, unanswered: null },
-      lifetimeMs: 1,
+      ...{ lifetimeMs: 1, preparedStatements: "off" },
       incarnations: new Incarnations(),
     });
     const old = await connections.use(async ({ greeting }) => {

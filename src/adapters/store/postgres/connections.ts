@@ -9,6 +9,12 @@ import {
   UnreplicatedError,
 } from "./errors.ts";
 import type { Incarnation, Incarnations } from "./incarnations.ts";
+import {
+  isStatementLost,
+  NamedStatements,
+  type PreparedStatements,
+  SessionPlans,
+} from "./named-statements.ts";
 import { clientClass, ServerPlaces } from "./pool-client.ts";
 import { realTime } from "./real-time.ts";
 import {
@@ -24,6 +30,7 @@ export interface ConnectionsOptions {
   readonly url: string;
   readonly connectionsMax: number;
   readonly connectTimeoutMs: number;
+  readonly preparedStatements: PreparedStatements;
   /** What the server bounds by itself; null for none, as in migrations. */
   readonly bounds: ServerBounds | null;
   /** How long a connection is used at most, so that a process sees soon where the address leads now. */
@@ -49,12 +56,14 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #pool: pg.Pool;
   readonly #met = new Map<pg.ClientBase, Met>();
+  readonly #statements: NamedStatements;
   /** A pooler refused the startup parameters, so that transactions bring their bounds themselves. */
   #parametersRefused = false;
   #closing: Promise<void> | null = null;
 
   constructor(driver: typeof pg, options: ConnectionsOptions) {
     this.#options = options;
+    this.#statements = new NamedStatements(options.preparedStatements);
     this.#pool = new driver.Pool({
       connectionString: options.url,
       max: options.connectionsMax,
@@ -104,29 +113,51 @@ export class Connections {
     for (;;) {
       const client = await this.#connected();
       const met = this.#met.get(client) ?? (await this.#meet(client));
-      if (this.#isPresent(met)) return new Connection(client, { ...met, bounds: this.#options.bounds });
+      if (this.#isPresent(met) && met.generation === this.#statements.generation) {
+        await this.#renewPlans(client, met);
+        return this.#connection(client, met);
+      }
       destroy(client);
       client.release(true);
     }
   }
 
+  #connection(client: pg.PoolClient, met: Met): Connection {
+    const { bounds } = this.#options;
+    const statements = this.#statements.isOnFor(met.greeting) ? this.#statements : null;
+    return new Connection(client, { ...met, bounds, statements });
+  }
+
   async #meet(client: pg.PoolClient): Promise<Met> {
-    const { bounds, incarnations, connectTimeoutMs } = this.#options;
-    try {
-      const greeting = await inTime(greet(client, bounds), connectTimeoutMs);
+    const { bounds, incarnations } = this.#options;
+    const { generation } = this.#statements;
+    const met = await this.#asking(client, async () => {
+      const greeting = await greet(client, bounds);
       const incarnation = incarnations.met(greeting.identity);
-      const met = { greeting, incarnation: greeting.isDirect ? incarnation : null };
-      this.#met.set(client, met);
-      return met;
+      const hasPlans = greeting.isDirect && this.#statements.isOnFor(greeting);
+      const plans = hasPlans ? await SessionPlans.open(client) : null;
+      return { greeting, incarnation: greeting.isDirect ? incarnation : null, generation, plans };
+    });
+    this.#met.set(client, met);
+    return met;
+  }
+
+  async #renewPlans(client: pg.PoolClient, { plans }: Met): Promise<void> {
+    if (plans?.areOld === true) await this.#asking(client, () => plans.renew(client));
+  }
+
+  /** Nothing is written, so that the server ends the session as soon as it hears that nobody listens. */
+  async #asking<Result>(client: pg.PoolClient, ask: () => Promise<Result>): Promise<Result> {
+    try {
+      return await inTime(ask(), this.#options.connectTimeoutMs);
     } catch (error) {
-      // Nothing but a question was asked, so that the server ends the session as soon as it hears that nobody listens.
       destroy(client);
       client.release(true);
       throw error;
     }
   }
 
-  #isPresent({ incarnation }: Met): boolean {
+  #isPresent({ incarnation }: Pick<Met, "incarnation">): boolean {
     return incarnation === null || incarnation === this.#options.incarnations.current;
   }
 
@@ -143,6 +174,7 @@ export class Connections {
   #giveBack(connection: Connection, error: unknown): void {
     const { client, greeting } = connection;
     const { unanswered } = this.#options;
+    if (isStatementLost(error)) this.#statements.lost(greeting);
     // A session that cannot write may lead to a former primary; the next one finds the present one.
     if (!isConnectionLoss(error) && !connection.isBroken) return client.release(isReadOnlyRefusal(error));
     const mayBeBusy = greeting.isDirect && connection.isUnanswered && this.#isPresent(connection);
@@ -173,6 +205,10 @@ interface Met {
   readonly greeting: Greeting;
   /** Null behind a pooler, where each transaction may meet another one. */
   readonly incarnation: Incarnation | null;
+  /** Of named statements, when it was met. */
+  readonly generation: number;
+  /** Null where statements have no names, and behind a pooler, which has sessions of its own. */
+  readonly plans: SessionPlans | null;
 }
 
 /** A connection in the hands of one caller. */
@@ -190,14 +226,28 @@ export class Connection {
   /** The server may still be busy with the last statement. */
   isUnanswered = false;
   readonly #answerMs: number;
+  readonly #statements: NamedStatements | null;
+  /** Null where a session plans as the server pleases. */
+  readonly plans: SessionPlans | null;
 
-  constructor(client: pg.PoolClient, parts: Met & { readonly bounds: ServerBounds | null }) {
+  constructor(
+    client: pg.PoolClient,
+    parts: Met & { readonly bounds: ServerBounds | null; readonly statements: NamedStatements | null },
+  ) {
     const { greeting, incarnation, bounds } = parts;
+    this.#statements = parts.statements;
+    this.plans = parts.plans;
     this.client = client;
     this.greeting = greeting;
     this.incarnation = incarnation;
     this.isBounded = bounds === null || greeting.isBounded;
     this.#answerMs = bounds === null ? 0 : answerMsOf(bounds);
+  }
+
+  /** The name under which the session keeps a statement; none where it would not find it again. */
+  nameOf(sql: string, values: readonly unknown[]): { readonly name?: string } {
+    const name = this.#statements?.nameOf(sql, values) ?? null;
+    return name === null ? {} : { name };
   }
 
   /** Throws AnswerOverdueError when there is no answer in time, and UnreplicatedError for a commit that a standby lacks. */

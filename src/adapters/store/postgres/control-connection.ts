@@ -1,11 +1,13 @@
 import type pg from "pg";
 import { Backoff } from "../../../core/backoff.ts";
 import { StoreUnavailableError } from "../../../ports/store.ts";
+import { Alarm } from "../../../ports/timing/alarm.ts";
 import type { Value } from "./database.ts";
 import { columnTypes } from "./driver.ts";
 import type { Incarnation, Incarnations } from "./incarnations.ts";
 import { clientClass, ServerPlaces } from "./pool-client.ts";
 import { greet } from "./server-greeting.ts";
+import { spareTime } from "./real-time.ts";
 import type { FreshRunner } from "./unanswered-connections.ts";
 
 export interface ControlConnectionOptions {
@@ -44,7 +46,7 @@ export class ControlConnection implements FreshRunner {
   #user: ControlUser | null = null;
   #opening: Promise<Opened> | null = null;
   #opened: Opened | null = null;
-  #timer: NodeJS.Timeout | null = null;
+  readonly #reopening = new Alarm(spareTime);
   readonly #backoff = new Backoff(againBounds);
   #isClosed = false;
 
@@ -100,7 +102,7 @@ export class ControlConnection implements FreshRunner {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#reopening.close();
     const opened = this.#opened;
     this.#opened = null;
     await opened?.client.end().catch(() => undefined);
@@ -159,9 +161,6 @@ export class ControlConnection implements FreshRunner {
   }
 
   #openSoon(delayMs: number): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    if (this.#isClosed) return;
-    this.#timer = setTimeout(() => void this.#open().catch(() => undefined), delayMs);
-    this.#timer.unref();
+    this.#reopening.set(delayMs, () => void this.#open().catch(() => undefined));
   }
 }

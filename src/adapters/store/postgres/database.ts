@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { messageOf } from "../../../core/thrown.ts";
@@ -6,6 +5,7 @@ import { StoreUnavailableError } from "../../../ports/store.ts";
 import { answerMsOf, type Connection, Connections, type ConnectionsOptions } from "./connections.ts";
 import { isConnectionLoss, isTransient, isUnreplicated, storeError } from "./errors.ts";
 import { identityOf, type Incarnation, IncarnationChangedError, type Incarnations } from "./incarnations.ts";
+import { isStatementLost } from "./named-statements.ts";
 import { beginWith, type ServerBounds } from "./server-greeting.ts";
 
 /** One parameter of a statement; columns of a batch come as array literals (columns.ts). */
@@ -37,10 +37,6 @@ export interface Transaction extends Runner {
   provenBy(sql: string, values: readonly Value[]): void;
 }
 
-export interface DatabaseOptions extends ConnectionsOptions {
-  readonly preparedStatements: boolean;
-}
-
 /** Conflicts between transactions resolve themselves; this many in a row mean something else. */
 const triesMax = 4;
 /** How often to look for what a transaction wrote whose answer was lost, no longer than for the answer: callers wait. */
@@ -52,17 +48,15 @@ const looksMax = 3;
 
 /**
  * Statements and transactions of one database. Nothing relies on the state of a session, so that a pooler in transaction
- * mode may sit in between: no SET, no advisory lock, no temporary table, and named statements only when they are switched
- * on. How outcomes are decided when an answer is lost: ARCHITECTURE.md, "When PostgreSQL does not answer".
+ * mode may sit in between: no advisory lock, no temporary table, and named statements and SET only where nothing is in
+ * between (named-statements.ts). How outcomes are decided when an answer is lost: ARCHITECTURE.md, "When PostgreSQL does not answer".
  */
 export class Database implements Transactor {
   readonly #connections: Connections;
   readonly #bounds: ServerBounds | null;
   readonly #incarnations: Incarnations;
-  readonly #names: Map<string, string> | null;
 
-  constructor(driver: typeof pg, options: DatabaseOptions) {
-    this.#names = options.preparedStatements ? new Map() : null;
+  constructor(driver: typeof pg, options: ConnectionsOptions) {
     this.#bounds = options.bounds;
     this.#incarnations = options.incarnations;
     this.#connections = new Connections(driver, options);
@@ -102,6 +96,7 @@ export class Database implements Transactor {
           const isPinned = within === null || connection.incarnation !== null;
           if (bounds === undefined && connection.isBounded && isPinned) {
             assertWithin(connection, within);
+            await this.#planFor(connection, { sql, values });
             commit.isSent = true;
             return this.#run<Row>(connection, { sql, values });
           }
@@ -141,7 +136,7 @@ export class Database implements Transactor {
       try {
         return await work();
       } catch (error) {
-        if (tries === triesMax || !isTransient(error)) throw storeError(error);
+        if (tries === triesMax || !(isTransient(error) || isStatementLost(error))) throw storeError(error);
       }
     }
   }
@@ -197,26 +192,21 @@ export class Database implements Transactor {
     connection: Connection,
     statement: Statement & { readonly answerMs?: number | undefined },
   ): Promise<readonly Row[]> {
-    const name = this.#nameOf(statement.sql);
-    const rows = await connection.query(
-      {
-        text: statement.sql,
-        values: [...statement.values],
-        rowMode: "array",
-        ...(name === null ? {} : { name }),
-      },
-      statement.answerMs,
-    );
+    await this.#planFor(connection, statement);
+    const { sql: text, values, answerMs } = statement;
+    const named = connection.nameOf(text, values);
+    const rows = await connection.query({ text, values: [...values], rowMode: "array", ...named }, answerMs);
     return rows as readonly Row[];
   }
 
-  #nameOf(sql: string): string | null {
-    if (this.#names === null) return null;
-    const known = this.#names.get(sql);
-    if (known !== undefined) return known;
-    const name = createHash("sha1").update(sql).digest("hex");
-    this.#names.set(sql, name);
-    return name;
+  /** Changes nothing but the session, so that what becomes of it says nothing of what comes next. */
+  async #planFor(
+    connection: Connection,
+    { sql, values, answerMs }: Statement & { readonly answerMs?: number | undefined },
+  ): Promise<void> {
+    const { name } = connection.nameOf(sql, values);
+    const change = connection.plans?.changeTo(name === undefined ? "its_own" : "any_values") ?? null;
+    if (change !== null) await connection.query({ text: change }, answerMs);
   }
 
   /**
@@ -259,6 +249,7 @@ export class Database implements Transactor {
 
 async function rollBack(connection: Connection): Promise<void> {
   try {
+    connection.plans?.rolledBack();
     await connection.query({ text: "ROLLBACK" });
   } catch {
     // The server rolls back by itself when the connection ends.

@@ -16,7 +16,8 @@ import type { Transaction } from "./database.ts";
 import { DeliveryRows } from "./delivery-rows.ts";
 import { lanesFound } from "./lanes-with-work.ts";
 import { LostLeases } from "./lost-leases.ts";
-import { drawNumbers } from "./positions.ts";
+import { areNew } from "./new-events.ts";
+import { drawNumbers, relativeNumbers } from "./positions.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
 import { type SettleBatch, writeSettlements, writeWebhookStates } from "./settle.ts";
@@ -158,12 +159,16 @@ export class PostgresDeliveries implements DeliveryStore {
     { batch, deliveries }: { readonly batch: CommitBatch; readonly deliveries: DeliveryRows },
   ): Promise<Committed> {
     const { deltas } = deliveries;
-    const drawn = await drawNumbers(transaction, this.#needOf(batch));
+    const need = this.#needOf(batch);
+    const isPlain = batch.requeues.length === 0 && areNew(batch.publishes);
+    const drawn = isPlain ? relativeNumbers(need.eventsByTenant) : await drawNumbers(transaction, need);
     const context = { transaction, numbers: drawn, deliveries, deltas, lostLanes: this.#lost.lanes };
     const publishing = new PublishBatch(this.#state, context);
-    const publishes = await publishing.run(batch.publishes);
+    const publishes = isPlain
+      ? await publishing.runAtOnce(batch.publishes)
+      : await publishing.run(batch.publishes);
     const requeues = await new RequeueBatch(this.#state, context).run(batch.requeues);
-    if (batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
+    if (!isPlain && batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
     const { settled, freeLanes } = await writeSettlements(transaction, this.#settleBatch(batch.settlements));
     await writeWebhookStates(transaction, batch.webhookStates);
     const proof = publishing.firstEvent ?? deliveries.first;

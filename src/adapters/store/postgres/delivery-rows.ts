@@ -3,7 +3,7 @@ import { formatCodes, originCodes, priorityCodes, stateCodes } from "../codes.ts
 import { queuePositionIn } from "../queue-position.ts";
 import { booleans, numbers, plainWords } from "./columns.ts";
 import { addToCounters, type Deltas } from "./counters.ts";
-import type { Transaction } from "./database.ts";
+import type { Transaction, Value } from "./database.ts";
 import type { StoredLane } from "./string-table.ts";
 
 /** The event of a new delivery, as stored. */
@@ -26,21 +26,37 @@ export interface LeasedDelivery {
   readonly lane: number;
 }
 
-const insertSql = `WITH given AS (
-    SELECT * FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::int[], $5::int[], $6::int[], $7::smallint[],
+/**
+ * Steps of a statement that writes the deliveries of $1 to $21; the last of them is `queued`. `seq` and `event` are made of
+ * those of the batch `g`, and of what `from` adds to it. Ordered lanes go by position.
+ */
+export function insertDeliveriesSteps(made: {
+  readonly seq: string;
+  readonly event: string;
+  readonly from: string;
+}): string {
+  return `given AS (
+    SELECT ${made.seq} AS seq, id, ${made.event} AS event, tenant, webhook, lane, state, priority, origin, format, created_at,
+      due_at, CASE WHEN ordered AND rank IS NOT NULL THEN ${made.seq} ELSE rank END AS rank, lease_until, owner, bytes,
+      ordered, reason
+    FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::int[], $5::int[], $6::int[], $7::smallint[],
       $8::smallint[], $9::smallint[], $10::smallint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[],
       $15::int[], $16::int[], $17::boolean[], $18::text[])
     AS g (seq, id, event, tenant, webhook, lane, state, priority, origin, format, created_at, due_at, rank,
-      lease_until, owner, bytes, ordered, reason)),
+      lease_until, owner, bytes, ordered, reason) ${made.from}),
   history AS (
     INSERT INTO posthorn.deliveries (seq, id, event, tenant, webhook, lane, state, priority, origin, format,
       created_at, due_at, reason)
     SELECT seq, id, event, tenant, webhook, lane, state, priority, origin, format, created_at, due_at, reason
     FROM given),
-  counted AS (${addToCounters("SELECT * FROM unnest($19::int[], $20::int[], $21::bigint[])", "beginning")})
-  INSERT INTO posthorn.queue (delivery, rank, lane, lease_until, owner, fence, bytes, attempts, priority, ordered)
-  SELECT seq, rank, lane, lease_until, owner, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, bytes, 0, priority, ordered
-  FROM given WHERE rank IS NOT NULL`;
+  counted AS (${addToCounters("SELECT * FROM unnest($19::int[], $20::int[], $21::bigint[])", "beginning")}),
+  queued AS (
+    INSERT INTO posthorn.queue (delivery, rank, lane, lease_until, owner, fence, bytes, attempts, priority, ordered)
+    SELECT seq, rank, lane, lease_until, owner, CASE WHEN owner IS NULL THEN 0 ELSE 1 END, bytes, 0, priority, ordered
+    FROM given WHERE rank IS NOT NULL)`;
+}
+
+const insertSql = `WITH ${insertDeliveriesSteps({ seq: "g.seq", event: "g.event", from: "" })} SELECT`;
 
 /** New deliveries of one commit, column by column, written with one statement. */
 export class DeliveryRows {
@@ -97,15 +113,26 @@ export class DeliveryRows {
     return { ref: seq, deliveryId: delivery.id, leaseToken: leased ? 1 : 0 };
   }
 
-  async insert(transaction: Transaction): Promise<void> {
+  /** $1 to $21 of `insertDeliveriesSteps`. */
+  columns(): readonly Value[] {
     const [seqs = [], ...others] = this.#numbers;
-    await transaction.rows(insertSql, [
+    return [
       numbers(seqs),
       plainWords(this.#ids),
       ...others.map(numbers),
       booleans(this.#ordered),
       plainWords(this.#reasons),
       ...this.deltas.columns(),
-    ]);
+    ];
+  }
+
+  async insert(transaction: Transaction): Promise<void> {
+    await transaction.rows(insertSql, this.columns());
+  }
+
+  /** They were added with positions from 0 on, and are written from here on. */
+  placedAt(first: number): void {
+    for (const [at, { seq, id, lane }] of this.leased.entries())
+      this.leased[at] = { seq: seq + first, id, lane };
   }
 }

@@ -80,7 +80,7 @@ const unavailable: ReadonlyMap<string, string> = new Map([
   ["08", "the connection to the database was lost"],
   ["25006", "the database is read-only: a standby, or default_transaction_read_only is on"],
   ["25P03", "the database ended an idle transaction"],
-  ["26000", "the pooler lost a prepared statement: switch prepared statements off"],
+  ["26000", "the pooler lost a prepared statement: set POSTHORN_DATABASE_PREPARED_STATEMENTS to off"],
   ["40", "the transaction was rolled back because of a conflict"],
   ["53100", "the disk of the database is full"],
   ["53200", "the database is out of memory"],

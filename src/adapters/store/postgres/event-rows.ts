@@ -1,6 +1,6 @@
 import type { NewEvent } from "../../../ports/store/deliveries.ts";
 import { booleans, numbers, plainWords, storable, texts } from "./columns.ts";
-import type { Transaction } from "./database.ts";
+import type { Transaction, Value } from "./database.ts";
 import type { StoredRow } from "./delivery-rows.ts";
 
 /** What is stored of an event beside what it says itself. */
@@ -23,22 +23,31 @@ interface KeyRow {
 }
 
 /**
- * All bodies are one binary parameter, cut up by the server: in an array they would travel as hexadecimal text. Keys of
- * repeated events replace those that ran out.
+ * Writes the events of $1 to $16. All bodies are one binary parameter, cut up by the server: in an array they would travel
+ * as hexadecimal text. `seq` and `sequenceNumber` are made of those of the batch `g`, and of what `from` adds to it.
  */
+export function insertEventsSql(made: {
+  readonly seq: string;
+  readonly sequenceNumber: string;
+  readonly from: string;
+}): string {
+  return `INSERT INTO posthorn.events (seq, id, sequence_number, occurred_at, created_at, tenant, event_type,
+    content_type, delivery_count, requeue_count, priority, raw, source, idempotency_key, body)
+  SELECT ${made.seq}, g.id, ${made.sequenceNumber}, occurred_at, created_at, g.tenant, event_type, content_type,
+    deliveries, 0, priority, raw, source, idempotency_key, substring($15::bytea FROM body_from FOR body_bytes)
+  FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::int[],
+    $9::int[], $10::smallint[], $11::int[], $12::int[], $13::text[], $14::text[], $16::boolean[])
+  AS g (seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type, deliveries, priority,
+    body_from, body_bytes, source, idempotency_key, raw) ${made.from}`;
+}
+
+/** Keys of repeated events replace those that ran out. */
 const insertSql = `WITH keyed AS (
     INSERT INTO posthorn.dedup_keys (tenant, key, event, fingerprint, expires_at)
-    SELECT * FROM unnest($16::int[], $17::text[], $18::uuid[], $19::text[], $20::bigint[])
+    SELECT * FROM unnest($17::int[], $18::text[], $19::uuid[], $20::text[], $21::bigint[])
     ON CONFLICT (tenant, key) DO UPDATE SET event = excluded.event, fingerprint = excluded.fingerprint,
       expires_at = excluded.expires_at)
-  INSERT INTO posthorn.events (seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type,
-    delivery_count, requeue_count, priority, raw, source, idempotency_key, body)
-  SELECT seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type, deliveries, 0, priority,
-    raw, source, idempotency_key, substring($15::bytea FROM body_from FOR body_bytes)
-  FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::int[],
-    $9::int[], $10::smallint[], $11::int[], $12::int[], $13::text[], $14::text[], $21::boolean[])
-  AS g (seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type, deliveries, priority,
-    body_from, body_bytes, source, idempotency_key, raw)`;
+  ${insertEventsSql({ seq: "g.seq", sequenceNumber: "g.sequence_number", from: "" })}`;
 
 /** New events of one commit with their deduplication keys, column by column, written with one statement. */
 export class EventRows {
@@ -48,6 +57,7 @@ export class EventRows {
   readonly #keysOfEvents: (string | null)[] = [];
   readonly #raw: boolean[] = [];
   readonly #bodies: Uint8Array[] = [];
+  #firstPosition = 0;
   #bodyBytes = 0;
   /** By tenant and key: a key that ran out within the batch can come twice, and the later one stays. */
   readonly #keys = new Map<string, KeyRow>();
@@ -55,7 +65,21 @@ export class EventRows {
   /** Stands for all that the transaction writes; null when it writes no events. */
   get first(): StoredRow | null {
     const [[seq] = [], [id]] = [this.#numbers[0], this.#ids];
-    return seq === undefined || id === undefined ? null : { table: "events", seq, id };
+    return seq === undefined || id === undefined
+      ? null
+      : { table: "events", seq: this.#firstPosition + seq, id };
+  }
+
+  /** How many there are of each tenant. */
+  get countsByTenant(): ReadonlyMap<number, number> {
+    const counts = new Map<number, number>();
+    for (const tenant of this.#numbers[4] ?? []) counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
+    return counts;
+  }
+
+  /** They were added with positions from 0 on, and are written from here on. */
+  placedAt(first: number): void {
+    this.#firstPosition = first;
   }
 
   add(event: NewEvent, place: EventPlace): void {
@@ -78,23 +102,30 @@ export class EventRows {
     this.#keys.set(`${stored.tenant} ${key}`, { ...stored, key, event: id, fingerprint });
   }
 
-  async insert(transaction: Transaction): Promise<void> {
-    if (this.#ids.length === 0) return;
+  /** $1 to $16 of `insertEventsSql`. */
+  columns(): readonly Value[] {
     const [seqs = [], ...others] = this.#numbers;
-    const keys = [...this.#keys.values()];
-    await transaction.rows(insertSql, [
+    return [
       numbers(seqs),
       plainWords(this.#ids),
       ...others.map(numbers),
       texts(this.#sources),
       texts(this.#keysOfEvents),
       Buffer.concat(this.#bodies),
+      booleans(this.#raw),
+    ];
+  }
+
+  async insert(transaction: Transaction): Promise<void> {
+    if (this.#ids.length === 0) return;
+    const keys = [...this.#keys.values()];
+    await transaction.rows(insertSql, [
+      ...this.columns(),
       numbers(keys.map(({ tenant }) => tenant)),
       texts(keys.map(({ key }) => key)),
       plainWords(keys.map(({ event }) => event)),
       texts(keys.map(({ fingerprint }) => fingerprint)),
       numbers(keys.map(({ expiresAt }) => expiresAt)),
-      booleans(this.#raw),
     ]);
   }
 }

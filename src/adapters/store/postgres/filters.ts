@@ -1,4 +1,4 @@
-import type { DeadLetterQuery, DeliveryQuery, EventQuery } from "../../../ports/store/history.ts";
+import type { DeadLetterQuery, DeliveryQuery } from "../../../ports/store/history.ts";
 import { categoryCodes, stateCodes } from "../codes.ts";
 import { isStoredId, numbers } from "./columns.ts";
 import type { Value } from "./database.ts";
@@ -27,9 +27,9 @@ class FilterDraft {
     else this.add(`${column} = ANY (?::int[])`, numbers(known));
   }
 
-  created(alias: "d" | "e", range: { readonly from: number | null; readonly to: number | null }): void {
-    if (range.from !== null) this.add(`${alias}.created_at >= ?`, range.from);
-    if (range.to !== null) this.add(`${alias}.created_at <= ?`, range.to);
+  created(range: { readonly from: number | null; readonly to: number | null }): void {
+    if (range.from !== null) this.add("d.created_at >= ?", range.from);
+    if (range.to !== null) this.add("d.created_at <= ?", range.to);
   }
 
   ofEvent(id: string): void {
@@ -45,19 +45,6 @@ class FilterDraft {
   done(): Filter | null {
     return this.#empty ? null : { where: this.#conditions.join(" AND "), values: this.#values };
   }
-}
-
-/** The listed table is `e`. */
-export async function eventFilter(
-  strings: StringTable,
-  query: Omit<EventQuery, "page">,
-): Promise<Filter | null> {
-  await strings.lookUp([query.tenantId, query.eventType].filter((string) => string !== null));
-  const draft = new FilterDraft();
-  if (query.tenantId !== null) draft.equal("e.tenant", strings.find(query.tenantId));
-  if (query.eventType !== null) draft.equal("e.event_type", strings.find(query.eventType));
-  draft.created("e", query);
-  return draft.done();
 }
 
 /** The listed table is `d`. */
@@ -76,7 +63,7 @@ export async function deliveryFilter(
       query.states.map((state) => stateCodes.encode[state]),
     );
   }
-  draft.created("d", query);
+  draft.created(query);
   return draft.done();
 }
 
@@ -102,6 +89,6 @@ export async function deadLetterFilter(
       categories.map((category) => categoryCodes.encode[category]),
     );
   }
-  draft.created("d", query);
+  draft.created(query);
   return draft.done();
 }

@@ -1,15 +1,22 @@
-import type { StoredDelivery, StoredEvent } from "../../../ports/store/history.ts";
-import { stateCodes } from "../codes.ts";
-import { toStoredDelivery, toStoredEvent } from "../history-rows.ts";
+import type { EventSummary, StoredDelivery, StoredEvent } from "../../../ports/store/history.ts";
+import { toEventSummary, toStoredDelivery, toStoredEvent } from "../history-rows.ts";
 import type { DeliveryRow, EventRow, StoredNames } from "../history-rows.ts";
 import type { Lanes, StringTable } from "./string-table.ts";
 
-export const eventColumns = `e.seq, e.id, e.tenant, e.event_type, e.sequence_number, e.occurred_at, e.source,
-  e.idempotency_key, e.priority, e.created_at, e.content_type, e.delivery_count + e.requeue_count, e.body, e.raw`;
+/** Of `posthorn.attempts a`. */
+export const attemptColumns = `a.number, a.id, a.outcome, a.state_unknown, a.category, a.status_code, a.response_sample,
+  a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes`;
+const eventColumnsWith = (body: string): string =>
+  `e.seq, e.id, e.tenant, e.event_type, e.sequence_number, e.occurred_at, e.source, e.idempotency_key, e.priority,
+  e.created_at, e.content_type, e.delivery_count + e.requeue_count, ${body}, e.raw`;
+export const eventColumns = eventColumnsWith("e.body");
+export const eventSummaryColumns = eventColumnsWith("NULL::bytea");
 export const deliveryColumns = `d.seq, d.id, d.tenant, d.webhook, e.id, e.event_type, d.priority, d.lane, d.origin,
   d.state, d.attempt_count, d.created_at, d.first_attempt_at, d.due_at, d.reason, d.category, d.completed_at,
-  d.superseded_by, CASE WHEN d.state = ${stateCodes.encode.failed}
-    THEN (SELECT a.notes FROM posthorn.attempts a WHERE a.delivery = d.seq AND a.number = d.attempt_last) END`;
+  d.superseded_by, ${attemptColumns}`;
+/** What `deliveryColumns` need beside the deliveries themselves. */
+export const ofDelivery = `JOIN posthorn.events e ON e.seq = d.event
+  LEFT JOIN posthorn.attempts a ON a.delivery = d.seq AND a.number = d.attempt_last`;
 
 /** Stored rows as the port shows them. */
 export class HistoryRows {
@@ -24,6 +31,11 @@ export class HistoryRows {
       text: (ref) => this.#strings.text(ref),
       lane: (ref) => this.#lanes.byRef(ref).key,
     };
+  }
+
+  async eventSummaries(rows: readonly EventRow[]): Promise<readonly EventSummary[]> {
+    await this.#strings.load(rows.flatMap((row) => [row[2], row[3], row[10]]));
+    return rows.map((row) => toEventSummary(row, this.#names));
   }
 
   async events(rows: readonly EventRow[]): Promise<readonly StoredEvent[]> {

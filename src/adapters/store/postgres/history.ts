@@ -4,7 +4,7 @@ import type {
   AttemptStats,
   DeadLetterQuery,
   DeliveryQuery,
-  EventQuery,
+  EventSummary,
   HistoryStore,
   StoredDelivery,
   StoredEvent,
@@ -12,8 +12,11 @@ import type {
 import type { DeliveryRow, EventRow } from "../history-rows.ts";
 import { attemptStats, attemptsOf } from "./attempts.ts";
 import { isStoredId } from "./columns.ts";
-import { deadLetterFilter, deliveryFilter, eventFilter, type Filter } from "./filters.ts";
-import { deliveryColumns, eventColumns, HistoryRows } from "./history-rows.ts";
+import { deadLetterFilter, deliveryFilter, type Filter } from "./filters.ts";
+import { deliveryColumns, eventColumns, HistoryRows, ofDelivery } from "./history-rows.ts";
+import type { DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
+import { DeliverySearches } from "./search/delivery-searches.ts";
+import { EventSearches } from "./search/event-searches.ts";
 import type { StoreState } from "./state.ts";
 
 /** What is listed: its columns, its tables, and the column that holds the position. */
@@ -23,16 +26,16 @@ interface Listing {
   readonly position: string;
 }
 
-const events: Listing = { columns: eventColumns, from: "posthorn.events e", position: "e.seq" };
+const events: Omit<Listing, "position"> = { columns: eventColumns, from: "posthorn.events e" };
 const deliveries: Listing = {
   columns: deliveryColumns,
-  from: "posthorn.deliveries d JOIN posthorn.events e ON e.seq = d.event",
+  from: `posthorn.deliveries d ${ofDelivery}`,
   position: "d.seq",
 };
 const deadLetters: Listing = {
   columns: deliveryColumns,
   from: `posthorn.dead_letters l JOIN posthorn.deliveries d ON d.seq = l.delivery
-    JOIN posthorn.events e ON e.seq = d.event`,
+    ${ofDelivery}`,
   position: "l.delivery",
 };
 
@@ -40,10 +43,14 @@ const deadLetters: Listing = {
 export class PostgresHistory implements HistoryStore {
   readonly #state: StoreState;
   readonly #rows: HistoryRows;
+  readonly #searches: DeliverySearches;
+  readonly #events: EventSearches;
 
   constructor(state: StoreState) {
     this.#state = state;
     this.#rows = new HistoryRows(state);
+    this.#searches = new DeliverySearches(state, this.#rows);
+    this.#events = new EventSearches(state, this.#rows);
   }
 
   async getEvent(query: {
@@ -54,10 +61,8 @@ export class PostgresHistory implements HistoryStore {
     return ownedBy(query.tenantId, await this.#rows.events(rows));
   }
 
-  async listEvents(query: EventQuery): Promise<Page<StoredEvent>> {
-    const filter = await eventFilter(this.#state.strings, query);
-    const { rows, next } = await this.#page<EventRow>(events, { filter, page: query.page });
-    return { rows: await this.#rows.events(rows), next };
+  async searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>> {
+    return this.#events.page(search);
   }
 
   async getDelivery(query: {
@@ -76,6 +81,10 @@ export class PostgresHistory implements HistoryStore {
     const filter = await deliveryFilter(this.#state.strings, query);
     const { rows, next } = await this.#page<DeliveryRow>(deliveries, { filter, page: query.page });
     return { rows: await this.#rows.deliveries(rows), next };
+  }
+
+  async searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>> {
+    return this.#searches.page(search);
   }
 
   async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {
@@ -101,7 +110,7 @@ export class PostgresHistory implements HistoryStore {
   }
 
   async #byId<Row extends readonly unknown[]>(
-    { columns, from }: Listing,
+    { columns, from }: Omit<Listing, "position">,
     key: { readonly column: string; readonly id: string },
   ): Promise<readonly Row[]> {
     if (!isStoredId(key.id)) return [];

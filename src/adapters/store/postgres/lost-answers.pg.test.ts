@@ -37,7 +37,11 @@ async function openScene(t: TestContext): Promise<Scene> {
   stack.defer(() => database.drop());
   const proxy = await CuttingProxy.to(Number(new URL(database.url).port || 5432));
   stack.defer(() => proxy.close());
-  const store = await openPostgresStore({ url: proxy.addressOf(database.url), now: start, masterKeyIds });
+  const store = await openPostgresStore({
+    ...{ url: proxy.addressOf(database.url), now: start, masterKeyIds },
+    // One of them for events.
+    connectionsMax: 3,
+  });
   stack.defer(() => store.close());
   const losingAnswer: Scene["losingAnswer"] = async (call, effect) => {
     proxy.loseAnswers();
@@ -77,6 +81,10 @@ test("WDS-204 what a claim took, and nobody was told of, is claimed again", asyn
   const key = lane("webhook-1");
   const { deliveries } = await publish(store, { deliveries: [1, 2, 3].map(() => ({ lane: key })) });
   const leased = "EXISTS (SELECT FROM posthorn.queue WHERE owner IS NOT NULL)";
+  // Twice, so that the session has the plan of a claim, and a claim is one message.
+  const empty = lane("webhook-2");
+  await publish(store, { deliveries: [{ lane: empty, state: "skipped" }] });
+  for (let count = 0; count < 2; count += 1) await claim(store, empty, { limit: 1 });
   await losingAnswer(() => claim(store, key, { limit: 1 }), leased);
   assert.deepEqual(claimedIds(await claim(store, key, { now: start + 5 })), idsOf(deliveries));
 });

@@ -21,7 +21,7 @@ async function newDatabase(
     connectionsMax: 2,
     connectTimeoutMs: 5_000,
     bounds: null,
-    preparedStatements: false,
+    preparedStatements: "off",
     incarnations: new Incarnations(),
     unanswered: null,
   });

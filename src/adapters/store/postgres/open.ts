@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { ConfigChange } from "../../../ports/store/config-changes.ts";
-import { type Store, StoreUnavailableError, storeTroubles } from "../../../ports/store.ts";
+import { type Store, type StoreFacts, StoreUnavailableError, storeTroubles } from "../../../ports/store.ts";
 import type { MigrationPlan } from "../migrations.ts";
 import type { PendingLaneQueue } from "./announcer.ts";
 import { answerMarginMs } from "./connections.ts";
@@ -17,6 +17,7 @@ import { PostgresIdempotency } from "./idempotency.ts";
 import { IncarnateParts } from "./incarnate-parts.ts";
 import { Incarnations } from "./incarnations.ts";
 import { migrate, planMigrations } from "./migrations.ts";
+import type { PreparedStatements } from "./named-statements.ts";
 import { Notifications } from "./notifications.ts";
 import { PostgresOperations } from "./operations.ts";
 import { PostgresOwnership } from "./ownership.ts";
@@ -40,11 +41,8 @@ export interface PostgresStoreOptions {
   readonly masterKeyIds: MasterKeyIds;
   /** All that this store holds at once: most of them for the path of events, one to listen. At least 3. */
   readonly connectionsMax?: number;
-  /**
-   * Named statements save a millisecond of planning a call, which matters for small batches only. Off, because poolers
-   * in transaction mode may not know them, and because a plan that was made for an empty table stays for too long.
-   */
-  readonly preparedStatements?: boolean;
+  /** Whether statements on the path of events are parsed and planned once; `auto` unless said otherwise. */
+  readonly preparedStatements?: PreparedStatements;
   /** How long opening may take to reach the server, and later a caller waits for a connection. */
   readonly connectTimeoutMs?: number;
   readonly statementTimeoutMs?: number;
@@ -121,7 +119,7 @@ interface StoreParts {
 }
 
 function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts {
-  const { url, connectionsMax = connectionsMaxDefault, preparedStatements = false } = options;
+  const { url, connectionsMax = connectionsMaxDefault, preparedStatements = "auto" } = options;
   const { connectTimeoutMs = connectTimeoutMsDefault } = options;
   const shares = connectionShares(connectionsMax);
   const incarnations = new Incarnations();
@@ -132,14 +130,16 @@ function openParts(driver: typeof pg, options: PostgresStoreOptions): StoreParts
     incarnations: directUrl === url ? incarnations : new Incarnations(),
   });
   const unanswered = new UnansweredConnections(control);
-  const common = { url, connectTimeoutMs, preparedStatements, incarnations, unanswered };
+  const common = { url, connectTimeoutMs, incarnations, unanswered };
   const database = new Database(driver, {
-    ...common,
+    ...{ ...common, preparedStatements },
     bounds: boundsFor(options.statementTimeoutMs ?? statementTimeoutMsDefault),
     connectionsMax: shares.events,
   });
   const aside = new Database(driver, {
     ...common,
+    // What people ask for is not asked for often, and a plan for one tenant may be bad for another.
+    preparedStatements: "off",
     bounds: boundsFor(options.statementTimeoutMs ?? patientTimeoutMsDefault),
     connectionsMax: shares.aside,
     lifetimeMs: asideLifetimeMs,
@@ -190,7 +190,7 @@ async function withSetup<Result>(
     connectionsMax: connectionsForSetup,
     connectTimeoutMs: options.connectTimeoutMs ?? connectTimeoutMsDefault,
     bounds: boundsFor(options.statementTimeoutMs ?? setupTimeoutMs),
-    preparedStatements: false,
+    preparedStatements: "off",
     incarnations: new Incarnations(),
     unanswered: null,
   });
@@ -250,6 +250,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
       );
       return row?.[0] ?? 0;
     },
+    facts: () => readFacts(aside),
     watchRestarts: (listener) => incarnations.watch(listener),
     ping: () => ping({ database, unanswered }),
     close: async () => {
@@ -258,6 +259,14 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
       await closeParts(parts);
     },
   };
+}
+
+async function readFacts(database: Database): Promise<StoreFacts> {
+  const [row] = await database.rows<[schemaVersion: number, sizeBytes: number]>(
+    "SELECT (SELECT max(number) FROM posthorn.migrations), pg_database_size(current_database())",
+  );
+  const [schemaVersion, sizeBytes] = row ?? [0, 0];
+  return { schemaVersion, sizeBytes };
 }
 
 /** Whether the store can write now, without writing. */

@@ -1,5 +1,6 @@
-import type { BatchOperation, OperationStore } from "../../../ports/store/operations.ts";
-import { isFinished, type OperationRow, toOperation } from "../operation-rows.ts";
+import type { Page } from "../../../ports/store.ts";
+import type { BatchOperation, OperationQuery, OperationStore } from "../../../ports/store/operations.ts";
+import { isFinished, type OperationRow, toOperation, toOperationPage } from "../operation-rows.ts";
 import type { Database } from "./database.ts";
 
 export class PostgresOperations implements OperationStore {
@@ -27,6 +28,16 @@ export class PostgresOperations implements OperationStore {
       [query.id],
     );
     return toOperation(row, query);
+  }
+
+  async list({ tenantId, page }: OperationQuery): Promise<Page<BatchOperation>> {
+    const { before, limit, offset } = page;
+    const rows = await this.#database.rows<[seq: number, document: string]>(
+      `SELECT seq, document FROM posthorn.operations WHERE ($1::text IS NULL OR tenant = $1) AND seq < $2
+       ORDER BY seq DESC LIMIT $3 OFFSET $4`,
+      [tenantId, before ?? Number.MAX_SAFE_INTEGER, limit + 1, offset],
+    );
+    return toOperationPage(rows, page);
   }
 
   async unfinished(): Promise<readonly BatchOperation[]> {

@@ -4,12 +4,13 @@ import type {
   AcquireRequest,
   Acquisition,
   EndpointReportRow,
-  Heartbeat,
+  FollowedOrders,
   Handover,
-  PendingLane,
-  PendingLanePage,
+  Heartbeat,
   OverdueQuery,
   OwnershipStore,
+  PendingLane,
+  PendingLanePage,
   RateHandover,
   RuntimeOrder,
   WorkerLife,
@@ -41,6 +42,7 @@ import {
   retireSql,
 } from "./ownership-sql.ts";
 import type { StoreState } from "./state.ts";
+import type { Value } from "./database.ts";
 
 /**
  * A heartbeat that waits for a lock is given up soon, and the next one is sent: of four in the life of a worker one has to be
@@ -228,7 +230,7 @@ export class PostgresOwnership implements OwnershipStore {
     return rows.map(([webhookId, ownerEpoch, document]) => ({ webhookId, ownerEpoch, document }));
   }
 
-  async followed({ worker, refs }: Parameters<OwnershipStore["followed"]>[0]): Promise<void> {
+  async followed({ worker, refs }: FollowedOrders): Promise<void> {
     if (refs.length > 0 && !this.#isFormer(worker))
       await this.#state.database.rows(followedSql, [worker, numbers(refs)]);
   }
@@ -246,7 +248,7 @@ export class PostgresOwnership implements OwnershipStore {
     return rows.length > 0;
   }
 
-  #rows(sql: string, values: Parameters<StoreState["database"]["rows"]>[1]): Promise<readonly AcquireRow[]> {
+  #rows(sql: string, values: readonly Value[]): Promise<readonly AcquireRow[]> {
     return this.#state.database.rows<AcquireRow>(sql, values);
   }
 

@@ -116,7 +116,9 @@ test("WDS-224 retention drops whole months once nothing of that age waits any mo
   await publishSettled(store, {}, { attempt: newAttempt() });
   const { leases } = await publish(store, { deliveries: [{ claim: true }] });
   const forget = () =>
-    runToEnd(() => store.upkeep.forgetHistory({ createdBefore: start + 90 * day, limit: 100 }));
+    runToEnd(() =>
+      store.upkeep.forgetHistory({ createdBefore: start + 90 * day, now: start + 90 * day, limit: 100 }),
+    );
   await forget();
   assert.ok((await partitions(database)).includes("attempts_2026_01"));
   await settle(store, only(leases), { attempt: newAttempt() });

@@ -5,7 +5,7 @@ import type { Transaction } from "./database.ts";
  * Positions of one block; the sequences of migrations/0001-initial.ts count blocks. What a commit does not use of its last
  * one is never used: positions only have to rise, and there is room for 2^43 blocks below 2^53.
  */
-const blockSize = 1024;
+export const blockSize = 1024;
 
 /** Numbers that one commit may give out. */
 export interface Numbers {
@@ -28,10 +28,7 @@ export async function drawNumbers(
   const { eventsByTenant } = need;
   const events = [...eventsByTenant.values()].reduce((sum, count) => sum + count, 0);
   const rows = await transaction.rows<NumberRow>(
-    `WITH bumped AS (
-       INSERT INTO posthorn.tenant_sequences AS s (tenant, last)
-       SELECT tenant, count FROM unnest($1::int[], $2::bigint[]) AS t (tenant, count) ORDER BY tenant
-       ON CONFLICT (tenant) DO UPDATE SET last = s.last + excluded.last RETURNING s.tenant, s.last)
+    `WITH bumped AS (${bumpedSql})
      SELECT 0, tenant, last FROM bumped
      UNION ALL SELECT 1, 0, nextval('posthorn.event_blocks') FROM generate_series(1, $3::int)
      UNION ALL SELECT 2, 0, nextval('posthorn.delivery_blocks') FROM generate_series(1, $4::int)`,
@@ -44,6 +41,29 @@ export async function drawNumbers(
   );
   return numbersFrom(rows, eventsByTenant);
 }
+
+/**
+ * Numbers of a commit before they are drawn, each relative to what will be drawn: to the first event and the first
+ * delivery of a block, and to the last sequence number of the tenant.
+ */
+export function relativeNumbers(eventsByTenant: ReadonlyMap<number, number>): Numbers {
+  const left = new Map(eventsByTenant);
+  return {
+    nextEvent: counter([0]),
+    nextDelivery: counter([0]),
+    nextSequence: (tenant) => {
+      const after = (left.get(tenant) ?? 0) - 1;
+      left.set(tenant, after);
+      return -after;
+    },
+    unused: () => new Map(),
+  };
+}
+
+/** Locks the tenants with all that follows in the transaction: `bumped (tenant, last)`. */
+export const bumpedSql = `INSERT INTO posthorn.tenant_sequences AS s (tenant, last)
+       SELECT tenant, count FROM unnest($1::int[], $2::bigint[]) AS t (tenant, count) ORDER BY tenant
+       ON CONFLICT (tenant) DO UPDATE SET last = s.last + excluded.last RETURNING s.tenant, s.last`;
 
 type NumberRow = [kind: number, tenant: number, value: number];
 

@@ -7,6 +7,7 @@ import { hasFree, hasLeased } from "./lanes-with-work.ts";
 import type { DeliveryRows, StoredRow } from "./delivery-rows.ts";
 import { EventRows } from "./event-rows.ts";
 import { giveBackNumbers, type Numbers } from "./positions.ts";
+import { writeNewEvents } from "./new-events.ts";
 import type { StoreState } from "./state.ts";
 
 type EarlierRow = [
@@ -56,6 +57,26 @@ export class PublishBatch {
   /** Once they are written. */
   get firstEvent(): StoredRow | null {
     return this.#events.first;
+  }
+
+  /** In one statement, for commands that need no look at what is stored; the numbers are relative. */
+  async runAtOnce(commands: readonly PublishCommand[]): Promise<readonly PublishResult[]> {
+    const results = commands.map((command) => this.#publish(command));
+    const placed = await writeNewEvents(this.#transaction, {
+      events: this.#events,
+      deliveries: this.#deliveries,
+    });
+    this.#events.placedAt(placed.event);
+    this.#deliveries.placedAt(placed.delivery);
+    return results.map((result, at) => {
+      if (result.kind !== "accepted") return result;
+      const tenant = this.#state.strings.ref(commands[at]?.event.tenantId ?? "");
+      return {
+        kind: "accepted",
+        sequenceNumber: result.sequenceNumber + (placed.lasts.get(tenant) ?? 0),
+        leases: result.leases.map((lease) => ({ ...lease, ref: lease.ref + placed.delivery })),
+      };
+    });
   }
 
   async run(commands: readonly PublishCommand[]): Promise<readonly PublishResult[]> {
@@ -138,8 +159,10 @@ export class PublishBatch {
       `SELECT k.tenant, k.key, k.fingerprint, k.expires_at, e.id, t.word, e.occurred_at, e.sequence_number,
          e.delivery_count
        FROM (SELECT DISTINCT * FROM unnest($1::int[], $2::text[])) AS w (tenant, key)
-       JOIN posthorn.dedup_keys k ON k.tenant = w.tenant AND k.key = w.key
-       JOIN posthorn.events e ON e.id = k.event JOIN posthorn.words t ON t.ref = e.event_type`,
+       CROSS JOIN LATERAL (
+         SELECT * FROM posthorn.dedup_keys k WHERE k.tenant = w.tenant AND k.key = w.key OFFSET 0) AS k
+       CROSS JOIN LATERAL (SELECT * FROM posthorn.events e WHERE e.id = k.event OFFSET 0) AS e
+       JOIN posthorn.words t ON t.ref = e.event_type`,
       [
         numbers(keyed.map(({ event }) => this.#state.strings.ref(event.tenantId))),
         texts(keyed.map(({ event }) => event.idempotencyKey)),

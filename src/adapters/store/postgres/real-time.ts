@@ -7,3 +7,11 @@ export const realTime: Pick<Clock, "schedule"> = {
     return { cancel: () => clearTimeout(timer) };
   },
 };
+
+/** For what may be left undone: its timers keep no process alive. */
+export const spareTime: Pick<Clock, "schedule"> = {
+  schedule(delayMs, callback) {
+    const timer = setTimeout(callback, delayMs).unref();
+    return { cancel: () => clearTimeout(timer) };
+  },
+};

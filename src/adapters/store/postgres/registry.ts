@@ -7,7 +7,7 @@ import type {
   RegistryStore,
   Tenant,
 } from "../../../ports/store/registry.ts";
-import { startOf, toEventTypePage, toTenant } from "../registry-rows.ts";
+import { type DocumentRow, startOf, toDocument, toEventTypePage, toTenant } from "../registry-rows.ts";
 import type { Database } from "./database.ts";
 
 /** Tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
@@ -48,7 +48,8 @@ export class PostgresRegistry implements RegistryStore {
   }
 
   async apiKeys(): Promise<readonly ApiKey[]> {
-    return this.#documents<ApiKey>("SELECT document FROM posthorn.api_keys ORDER BY id");
+    const rows = await this.#database.rows<DocumentRow>("SELECT document FROM posthorn.api_keys ORDER BY id");
+    return rows.map(toDocument<ApiKey>);
   }
 
   async saveEventType(eventType: EventType): Promise<void> {
@@ -68,11 +69,11 @@ export class PostgresRegistry implements RegistryStore {
   }
 
   async eventType({ tenantId, name }: EventTypeKey): Promise<EventType | null> {
-    const [row] = await this.#database.rows<[document: string]>(
+    const [row] = await this.#database.rows<DocumentRow>(
       "SELECT document FROM posthorn.event_types WHERE tenant = $1 AND name = $2",
       [tenantId, name],
     );
-    return row === undefined ? null : (JSON.parse(row[0]) as EventType);
+    return row === undefined ? null : toDocument(row);
   }
 
   /** The bytes are summed up without reading the documents, so that no more of them travel than are shown. */
@@ -103,16 +104,5 @@ export class PostgresRegistry implements RegistryStore {
       [tenantId],
     );
     return { count: row?.[0] ?? 0, bytes: row?.[1] ?? 0 };
-  }
-
-  /** What was saved as `Document` comes back as one. */
-  async #documents<Document>(sql: string): Promise<readonly Document[]> {
-    const documents = await this.#texts(sql);
-    return documents.map((document) => JSON.parse(document) as Document);
-  }
-
-  async #texts(sql: string): Promise<readonly string[]> {
-    const rows = await this.#database.rows<[document: string]>(sql);
-    return rows.map(([document]) => document);
   }
 }

@@ -1,4 +1,4 @@
-import type { StepResult } from "../../../ports/store/upkeep.ts";
+import type { HistoryStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { waitingMax } from "../codes.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import type { Partitions } from "./partitions.ts";
@@ -44,22 +44,24 @@ const deliveriesSql = windowSql({
    counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM undead`)})`,
 });
 
-/** An event that got another delivery after it was looked at has another count, and stays. */
+/**
+ * An event that got another delivery after it was looked at has another count, and stays. Its deduplication key goes with it
+ * ($4 is now), unless it stands for another event by now.
+ */
 const eventsSql = windowSql({
   seen: `SELECT e.seq, e.created_at, e.requeue_count, true AS is_left, e.created_at < $1
      AND NOT EXISTS (SELECT FROM posthorn.deliveries d WHERE d.event = e.seq)
      AND NOT (e.idempotency_key IS NOT NULL AND EXISTS (SELECT FROM posthorn.dedup_keys k
-       WHERE k.tenant = e.tenant AND k.key = e.idempotency_key AND k.event = e.id)) AS is_due
+       WHERE k.tenant = e.tenant AND k.key = e.idempotency_key AND k.event = e.id AND k.expires_at > $4)) AS is_due
    FROM (SELECT seq, id, tenant, created_at, requeue_count, idempotency_key FROM posthorn.events WHERE seq > $2
      ORDER BY seq LIMIT ${windowRows}) AS e`,
   work: `done AS (DELETE FROM posthorn.events e USING due WHERE e.seq = due.seq AND e.requeue_count = due.requeue_count
-     RETURNING e.seq)`,
+     RETURNING e.seq, e.id, e.tenant, e.idempotency_key),
+   unkeyed AS (DELETE FROM posthorn.dedup_keys k USING done
+     WHERE k.tenant = done.tenant AND k.key = done.idempotency_key AND k.event = done.id)`,
 });
 
 const expiredKeysSql = [
-  `DELETE FROM posthorn.dedup_keys WHERE (tenant, key) IN
-     (SELECT tenant, key FROM posthorn.dedup_keys WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
-     AND expires_at <= $1 RETURNING 1`,
   `DELETE FROM posthorn.idempotency WHERE (scope, key) IN
      (SELECT scope, key FROM posthorn.idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
      AND expires_at <= $1 RETURNING 1`,
@@ -89,13 +91,13 @@ export class Retention {
     return this.#sweep(this.#payloads, { sql: payloadsSql, step });
   }
 
-  async forgetHistory(step: RetentionStep): Promise<StepResult> {
+  async forgetHistory(step: HistoryStep): Promise<StepResult> {
     if (this.#historyPhase === "deliveries") {
       const result = await this.#sweep(this.#deliveries, { sql: deliveriesSql, step });
       if (!result.more) this.#historyPhase = "events";
       return { changed: result.changed, more: true };
     }
-    const result = await this.#sweep(this.#events, { sql: eventsSql, step });
+    const result = await this.#sweep(this.#events, { sql: eventsSql, step, more: [step.now] });
     if (!result.more) {
       this.#historyPhase = "deliveries";
       await this.#partitions.dropBefore(step);
@@ -116,10 +118,11 @@ export class Retention {
 
   async #sweep(
     sweep: Sweep,
-    { sql, step }: { readonly sql: string; readonly step: RetentionStep },
+    work: { readonly sql: string; readonly step: RetentionStep; readonly more?: readonly number[] },
   ): Promise<StepResult> {
+    const { sql, step, more = [] } = work;
     return sweep.step(async (transaction, above) => {
-      const [row] = await transaction.rows<VisitRow>(sql, [step.createdBefore, above, step.limit]);
+      const [row] = await transaction.rows<VisitRow>(sql, [step.createdBefore, above, step.limit, ...more]);
       return toVisit(row ?? [0, 0, null, null, false, false]);
     });
   }

@@ -7,6 +7,11 @@ import { identityOf } from "./incarnations.ts";
 export interface ServerBounds {
   readonly statementMs: number;
   readonly lockMs: number;
+  /**
+   * Every table is read by an index, row after row. Without statistics, or with old ones, the planner may otherwise read
+   * and sort a whole table to find the first rows of an order.
+   */
+  readonly walksByIndex?: true;
 }
 
 /** What a new connection reached. */
@@ -64,13 +69,21 @@ export function startupBounds(bounds: ServerBounds | null): Partial<pg.ClientCon
   };
 }
 
+const walksByIndex = [
+  ...["seqscan", "bitmapscan", "hashjoin", "mergejoin"].map((way) => `enable_${way} = off`),
+  "jit = off",
+];
+
 /** Begins a transaction with bounds of its own, in one round trip, which works through any pooler. */
 export function beginWith(bounds: ServerBounds | null): string {
   if (bounds === null) return "BEGIN";
-  return (
-    `BEGIN; SET LOCAL statement_timeout = ${bounds.statementMs}; SET LOCAL lock_timeout = ${bounds.lockMs}; ` +
-    `SET LOCAL idle_in_transaction_session_timeout = ${idleInTransactionMs}`
-  );
+  const settings = [
+    `statement_timeout = ${bounds.statementMs}`,
+    `lock_timeout = ${bounds.lockMs}`,
+    `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
+    ...(bounds.walksByIndex === true ? walksByIndex : []),
+  ];
+  return ["BEGIN", ...settings.map((setting) => `SET LOCAL ${setting}`)].join("; ");
 }
 
 /** A pooler, or a server of another make, that does not take the startup parameters. */

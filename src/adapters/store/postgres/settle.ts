@@ -7,6 +7,7 @@ import { booleans, decimals, numbers, plainWords, texts } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
 import type { Runner } from "./database.ts";
 import { hasFree, hasLeased } from "./lanes-with-work.ts";
+import { plannedEachTime } from "./named-statements.ts";
 
 /**
  * The batch; leaves out what is not the delivery that was leased: after a restore its position may be another one's. The
@@ -42,20 +43,23 @@ const attemptedSql = `attempted AS (
  * One statement, because a settlement is the most frequent write. Its steps read from each other, which is what orders
  * them: `ended` and `kept` decide by the lease token and lock rows of `queue`, only what they return is changed in
  * `deliveries` (`done`), and only that has an attempt. Requeues, expiry and cancelling lock in the same order, `queue`
- * first. Rows are found by their keys; what `unnest` brings is the batch.
+ * first. Rows are found by their keys; what `unnest` brings is the batch. For a few the keys stand there once more, or a plan
+ * that is kept and was made while the tables were nearly empty would read an index from end to end when they are full. For
+ * many it would compare each row with all others.
  *
  * The looks at the end see the queue as it was before the statement, hence `<> s.delivery`.
  */
-const settleSql = `WITH ${givenSql},
+const settleSqlWith = (keyOf: (column: string) => string): string => `WITH ${givenSql},
   ended AS (
     DELETE FROM posthorn.queue q USING given g
-    WHERE q.delivery = g.ref AND q.fence = g.fence AND g.state > ${waitingMax}
+    WHERE ${keyOf("q.delivery")}q.delivery = g.ref AND q.fence = g.fence AND g.state > ${waitingMax}
     RETURNING g.at, q.delivery, q.lane, q.ordered, q.priority),
   kept AS (
     UPDATE posthorn.queue q SET owner = NULL, lease_until = NULL, fence = q.fence + 1, attempts = g.attempt_count,
       rank = CASE WHEN q.ordered THEN q.rank
         ELSE q.priority * ${tierSpan} + least(greatest(g.due_at, 0), ${tierSpan - 1}) END
-    FROM given g WHERE q.delivery = g.ref AND q.fence = g.fence AND g.state <= ${waitingMax}
+    FROM given g
+    WHERE ${keyOf("q.delivery")}q.delivery = g.ref AND q.fence = g.fence AND g.state <= ${waitingMax}
     RETURNING g.at, q.delivery, q.lane, q.ordered, q.priority),
   settled AS (SELECT * FROM ended UNION ALL SELECT * FROM kept),
   done AS (
@@ -64,7 +68,7 @@ const settleSql = `WITH ${givenSql},
       completed_at = CASE WHEN g.state > ${waitingMax} THEN g.settled_at END,
       attempt_last = coalesce(g.number, d.attempt_last)
     FROM settled s JOIN given g ON g.at = s.at
-    WHERE d.seq = s.delivery AND (g.number IS NULL OR g.number > d.attempt_last
+    WHERE ${keyOf("d.seq")}d.seq = s.delivery AND (g.number IS NULL OR g.number > d.attempt_last
       OR posthorn.refuse('attempt ' || g.number || ' of delivery ' || d.id || ' is stored already'))
     RETURNING g.at, d.seq, d.tenant, d.webhook, d.state),
   ${attemptedSql},
@@ -79,6 +83,10 @@ const settleSql = `WITH ${givenSql},
     THEN s.lane END
   FROM settled s`;
 
+const settleFewSql = settleSqlWith((column) => `${column} = ANY ($2) AND `);
+const settleManySql = plannedEachTime + settleSqlWith(() => "");
+const fewMax = 32;
+
 /** The lease that a row of `queue` is deleted under when its delivery ends over the head of its holder; null when free. */
 export const endedUnder = "CASE WHEN q.owner IS NOT NULL THEN q.fence END AS late_fence";
 
@@ -86,7 +94,7 @@ export const endedUnder = "CASE WHEN q.owner IS NOT NULL THEN q.fence END AS lat
  * The same for deliveries that were ended over the head of their holder: they are in no queue any more. What is no success
  * leaves the end as it was; a success settles the dead letter, unless a retry has closed it.
  */
-const lateSql = `WITH ${givenSql},
+const lateSql = `${plannedEachTime}WITH ${givenSql},
   done AS (
     UPDATE posthorn.deliveries d SET state = g.state, attempt_count = g.attempt_count,
       first_attempt_at = g.first_attempt_at, reason = g.reason, category = coalesce(g.category, d.category),
@@ -131,12 +139,15 @@ export async function writeSettlements(runner: Runner, batch: SettleBatch): Prom
   const settled: SettlementResult[] = batch.settlements.map(() => lost);
   const given = firstOfEachLease(batch.settlements);
   if (given.length === 0) return { settled, freeLanes: [] };
-  const rows = await runner.rows<[at: number, lane: number | null]>(settleSql, [
-    ...progressColumns(given),
-    ...attemptColumns(given),
-    plainWords(given.map(({ lease }) => lease.deliveryId)),
-    batch.processNumber,
-  ]);
+  const rows = await runner.rows<[at: number, lane: number | null]>(
+    given.length <= fewMax ? settleFewSql : settleManySql,
+    [
+      ...progressColumns(given),
+      ...attemptColumns(given),
+      plainWords(given.map(({ lease }) => lease.deliveryId)),
+      batch.processNumber,
+    ],
+  );
   for (const [at] of rows) settled[at] = written;
   const refused = (): readonly Placed[] => given.filter(({ at }) => settled[at] === lost);
   const doubtful = refused().filter(({ settlement }) => batch.isInDoubt(settlement));

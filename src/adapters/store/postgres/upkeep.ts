@@ -1,4 +1,10 @@
-import type { CancelStep, ExpireStep, StepResult, UpkeepStore } from "../../../ports/store/upkeep.ts";
+import type {
+  CancelStep,
+  ExpireStep,
+  HistoryStep,
+  StepResult,
+  UpkeepStore,
+} from "../../../ports/store/upkeep.ts";
 import { Expiry } from "./expiry.ts";
 import type { Partitions } from "./partitions.ts";
 import { Retention, type RetentionStep } from "./retention.ts";
@@ -28,7 +34,7 @@ export class PostgresUpkeep implements UpkeepStore {
     return this.#retention.forgetPayloads(step);
   }
 
-  async forgetHistory(step: RetentionStep): Promise<StepResult> {
+  async forgetHistory(step: HistoryStep): Promise<StepResult> {
     return this.#retention.forgetHistory(step);
   }
 

@@ -50,16 +50,16 @@ export class PostgresWebhooks implements WebhookStore {
        ORDER BY w.seq LIMIT $2`,
       [query.after, query.limit],
     );
-    return this.#withSecrets(rows);
+    return this.#toStored(rows);
   }
 
   async some(ids: readonly string[]): Promise<readonly StoredWebhook[]> {
     const sql = `${selectWebhooks} AND w.id = ANY ($1::text[])`;
-    return this.#withSecrets(await this.#database.rows<WebhookRow>(sql, [texts(ids)]));
+    return this.#toStored(await this.#database.rows<WebhookRow>(sql, [texts(ids)]));
   }
 
-  async #withSecrets(rows: readonly WebhookRow[]): Promise<readonly StoredWebhook[]> {
-    const secrets = await this.#secrets({ kind: secretOwners.webhook, ids: rows.map(([id]) => id) });
+  async #toStored(rows: readonly WebhookRow[]): Promise<readonly StoredWebhook[]> {
+    const secrets = await this.#readSecrets({ kind: secretOwners.webhook, ids: rows.map(([id]) => id) });
     return rows.map((row) => toStoredWebhook(row, secrets.get(row[0]) ?? []));
   }
 
@@ -92,7 +92,7 @@ export class PostgresWebhooks implements WebhookStore {
   }
 
   async tenantKeys(tenantId: string): Promise<readonly StoredSecret[]> {
-    const found = await this.#secrets({ kind: secretOwners.tenant, ids: [tenantId] });
+    const found = await this.#readSecrets({ kind: secretOwners.tenant, ids: [tenantId] });
     return found.get(tenantId) ?? [];
   }
 
@@ -119,7 +119,7 @@ export class PostgresWebhooks implements WebhookStore {
     return rows.map(([id]) => id);
   }
 
-  async #secrets(owners: {
+  async #readSecrets(owners: {
     readonly kind: 0 | 1;
     readonly ids: readonly string[];
   }): Promise<ReadonlyMap<string, readonly StoredSecret[]>> {

@@ -5,6 +5,7 @@ import type { FailureCategory, Outcome } from "../../../core/outcome.ts";
 import type { AttemptStats } from "../../../ports/store/history.ts";
 import { chunkKinds, chunkOf, chunkStart } from "./chunks.ts";
 import { categoryCodes, decode, decodeOrNull, outcomeCodes } from "../codes.ts";
+import { attemptColumns } from "./history-rows.ts";
 import { toAttempt } from "../history-rows.ts";
 import type { AttemptRow } from "../history-rows.ts";
 import type { StoreState } from "./state.ts";
@@ -26,8 +27,7 @@ export class AttemptReader {
     const { connection } = state;
     this.#state = state;
     this.#ofDelivery = connection.prepare(
-      `SELECT a.key & 65535, a.id, a.outcome, a.unknown, a.category, a.status_code, a.response_sample,
-         a.error_message, a.duration_ms, a.scheduled_at, a.executed_at, a.next_retry_at, a.notes
+      `SELECT ${attemptColumns}
        FROM deliveries d CROSS JOIN attempts a ON a.key ${keysOf} WHERE d.id = ? ORDER BY a.key`,
     );
     // Newest deliveries of one chunk first; their attempts are found through the primary key.

@@ -3,6 +3,7 @@ import type { Connection } from "./connection.ts";
 
 /** 4,096 rows; the same number is in the indexes of migrations/0001-initial.ts. */
 const chunkBits = 12;
+export const chunkRows = 2 ** chunkBits;
 
 export const chunkKinds = { events: 0, deliveries: 1 } as const;
 export type ChunkKind = (typeof chunkKinds)[keyof typeof chunkKinds];
@@ -28,6 +29,7 @@ export class Chunks {
   readonly #upsert: StatementSync;
   readonly #newest: StatementSync;
   readonly #older: StatementSync;
+  readonly #newer: StatementSync;
   readonly #lastBefore: StatementSync;
   readonly #forget: StatementSync;
   readonly #open: [OpenChunk, OpenChunk];
@@ -40,6 +42,10 @@ export class Chunks {
     this.#older = connection.prepare(
       `SELECT chunk FROM chunks WHERE kind = ?1 AND chunk <= ?2 AND created_max >= ?3 AND created_min <= ?4
        ORDER BY chunk DESC LIMIT 1`,
+    );
+    this.#newer = connection.prepare(
+      `SELECT chunk FROM chunks WHERE kind = ?1 AND chunk >= ?2 AND created_max >= ?3 AND created_min <= ?4
+       ORDER BY chunk LIMIT 1`,
     );
     this.#lastBefore = connection.prepare(
       "SELECT chunk FROM chunks WHERE kind = ? AND created_min < ? ORDER BY chunk DESC LIMIT 1",
@@ -79,12 +85,22 @@ export class Chunks {
 
   /** The newest chunk at or below `chunk` that can hold rows created in the range; null when there is none. */
   atOrBelow(kind: ChunkKind, search: TimeRange & { readonly chunk: number }): number | null {
-    const row = this.#older.get(
-      kind,
-      search.chunk,
-      search.from ?? Number.MIN_SAFE_INTEGER,
-      search.to ?? Number.MAX_SAFE_INTEGER,
-    ) as unknown as [chunk: number] | undefined;
+    return this.#chunkOf(this.#older, { kind, ...search });
+  }
+
+  /** The oldest one at or above it. */
+  atOrAbove(kind: ChunkKind, search: TimeRange & { readonly chunk: number }): number | null {
+    return this.#chunkOf(this.#newer, { kind, ...search });
+  }
+
+  #chunkOf(
+    statement: StatementSync,
+    search: TimeRange & { readonly kind: ChunkKind; readonly chunk: number },
+  ): number | null {
+    const { kind, chunk, from, to } = search;
+    const row = statement.get(kind, chunk, from ?? Number.MIN_SAFE_INTEGER, to ?? Number.MAX_SAFE_INTEGER) as
+      | [chunk: number]
+      | undefined;
     return row === undefined ? null : row[0];
   }
 

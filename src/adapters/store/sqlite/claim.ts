@@ -1,38 +1,14 @@
 import type { StatementSync } from "node:sqlite";
-import { type Priority, waitingStates } from "../../../core/delivery.ts";
+import type { Priority } from "../../../core/delivery.ts";
 import type { ClaimedDelivery, ClaimRequest, ClaimResult } from "../../../ports/store/deliveries.ts";
-import { decode, decodeState, formatCodes, priorityCodes, waitingMax } from "../codes.ts";
+import { claimed, type ClaimedRow, claimedSql, toClaimedDelivery } from "../claimed-delivery.ts";
+import { decode, priorityCodes, waitingMax } from "../codes.ts";
 import type { EntryRow, LaneEntry } from "./lane-queue.ts";
 import { queuePositionMax, tierSpan, withinTier } from "../queue-position.ts";
 import type { StoreState } from "./state.ts";
 import type { StoredLane } from "./string-table.ts";
 
 type HeadRow = [priority: number, dueAt: number, state: number];
-type ClaimRow = [
-  id: string,
-  webhook: string,
-  tenant: string,
-  eventId: string,
-  eventType: number,
-  priority: number,
-  state: number,
-  attemptCount: number,
-  createdAt: number,
-  firstAttemptAt: number | null,
-  dueAt: number,
-  reason: string | null,
-  contentType: number,
-  body: Uint8Array | null,
-  format: number,
-  timestamp: number,
-  source: string | null,
-  idempotencyKey: string | null,
-  sequenceNumber: number,
-  raw: number,
-  eventPriority: number,
-  webhookTenant: string | null,
-];
-
 /** The result being filled; `more` and `nextDueAt` as in the port. */
 interface ClaimDraft {
   readonly deliveries: ClaimedDelivery[];
@@ -53,9 +29,7 @@ export class Claimer {
     const { connection } = state;
     this.#state = state;
     this.#row = connection.prepare(
-      `SELECT d.id, webhook.word, tenant.word, e.id, e.event_type, d.priority, d.state, d.attempt_count, d.created_at,
-         d.first_attempt_at, d.due_at, d.reason, e.content_type, e.body, d.format, e.timestamp, e.source,
-         e.idempotency_key, e.sequence_number, e.raw, e.priority, w.tenant
+      `SELECT ${claimedSql({ timestamp: "e.timestamp" })}
        FROM deliveries d JOIN events e ON e.seq = d.event LEFT JOIN words tenant ON tenant.ref = e.tenant
        LEFT JOIN words webhook ON webhook.ref = d.webhook LEFT JOIN webhooks w ON w.id = webhook.word
        WHERE d.seq = ?`,
@@ -175,51 +149,21 @@ export class Claimer {
 
   #take(work: LaneWork, entry: LaneEntry): void {
     const { leases } = this.#state;
-    const row = this.#row.get(entry.seq) as unknown as ClaimRow | undefined;
-    if (row === undefined || row[6] > waitingMax) {
+    const row = this.#row.get(entry.seq) as unknown as ClaimedRow | undefined;
+    if (row === undefined || row[claimed.state] > waitingMax) {
       if (this.#waitingHead(entry) !== null) throw new Error(`waiting delivery ${entry.seq} has no event`);
       return;
     }
     const leaseToken = leases.grant(entry.seq, {
       until: work.request.leaseUntil,
       lane: entry.lane,
-      priority: row[5],
+      priority: row[claimed.priority],
       queuePosition: entry.queuePosition,
     });
     work.granted.push(entry.seq);
-    work.bodyBytes += row[13]?.byteLength ?? 0;
-    work.draft.deliveries.push(this.#delivery(row, { ref: entry.seq, deliveryId: row[0], leaseToken }));
-  }
-
-  #delivery(row: ClaimRow, lease: ClaimedDelivery["lease"]): ClaimedDelivery {
-    const { strings } = this.#state;
-    return {
-      lease,
-      id: row[0],
-      webhookId: row[1],
-      webhookTenantId: row[21],
-      tenantId: row[2],
-      eventId: row[3],
-      eventType: strings.text(row[4]),
-      priority: decode(priorityCodes, row[5]),
-      progress: {
-        state: decodeState(waitingStates, row[6]),
-        attemptCount: row[7],
-        createdAt: row[8],
-        firstAttemptAt: row[9],
-        dueAt: row[10],
-        reason: row[11],
-      },
-      contentType: strings.text(row[12]),
-      body: row[13],
-      format: decode(formatCodes, row[14]),
-      timestamp: row[15],
-      source: row[16],
-      idempotencyKey: row[17],
-      sequenceNumber: row[18],
-      raw: row[19] === 1,
-      eventPriority: decode(priorityCodes, row[20]),
-    };
+    work.bodyBytes += row[claimed.body]?.byteLength ?? 0;
+    const lease = { ref: entry.seq, deliveryId: row[claimed.id], leaseToken };
+    work.draft.deliveries.push(toClaimedDelivery(row, { first: 0, lease, strings: this.#state.strings }));
   }
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { eventSearchOf } from "../../../../test/conformance/store/search-model.ts";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -8,7 +9,6 @@ import { type TestContext, test } from "node:test";
 import {
   claim,
   commit,
-  firstPage,
   lane,
   newAttempt,
   newWebhook,
@@ -80,16 +80,12 @@ const questions: Readonly<Record<string, (store: Store) => Promise<unknown>>> = 
   webhooks: (store) => store.webhooks.page({ after: null, limit: 100 }),
   tenants: (store) => store.registry.tenants(),
   apiKeys: (store) => store.registry.apiKeys(),
-  events: (store) =>
-    store.history.listEvents({
-      ...{ tenantId: null, eventType: null, from: null, to: null },
-      page: firstPage,
-    }),
+  events: (store) => store.history.searchEvents(eventSearchOf()),
   depth: (store) => store.deliveries.depth(),
   lanes: (store) => store.deliveries.lanesWithWork({ after: null, limit: 100 }),
   expire: (store) =>
     store.upkeep.expire({ now: start, limit: 10, ageMsByWebhook: new Map(), ageMsDefault: 1 }),
-  retention: (store) => store.upkeep.forgetHistory({ createdBefore: start + 1, limit: 10 }),
+  retention: (store) => store.upkeep.forgetHistory({ createdBefore: start + 1, now: start + 1, limit: 10 }),
   keys: (store) => store.upkeep.forgetKeys({ now: start, limit: 10 }),
 };
 

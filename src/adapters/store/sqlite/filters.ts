@@ -1,4 +1,4 @@
-import type { DeadLetterQuery, DeliveryQuery, EventQuery } from "../../../ports/store/history.ts";
+import type { DeadLetterQuery, DeliveryQuery } from "../../../ports/store/history.ts";
 import { categoryCodes, exhausted, stateCodes } from "../codes.ts";
 import type { StringTable } from "./string-table.ts";
 
@@ -41,16 +41,7 @@ class FilterDraft {
   }
 }
 
-/** Every query below names the listed table `d`. */
-export function eventFilter(strings: StringTable, query: Omit<EventQuery, "page">): Filter | null {
-  const draft = new FilterDraft();
-  if (query.tenantId !== null) draft.equal("d.tenant", strings.find(query.tenantId));
-  if (query.eventType !== null) draft.equal("d.event_type", strings.find(query.eventType));
-  draft.created(query);
-  return draft.done();
-}
-
-/** `tenantId` is that of the webhook when only the webhook was asked for, so that the index on both can serve. */
+/** The listed table is `d`. `tenantId` is that of the webhook when only the webhook was asked for, so that the index on both can serve. */
 export function deliveryFilter(
   strings: StringTable,
   query: Omit<DeliveryQuery, "page">,

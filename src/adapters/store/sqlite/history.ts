@@ -5,14 +5,17 @@ import type {
   AttemptStats,
   DeadLetterQuery,
   DeliveryQuery,
-  EventQuery,
+  EventSummary,
   HistoryStore,
   StoredDelivery,
   StoredEvent,
 } from "../../../ports/store/history.ts";
 import { AttemptReader } from "./attempts.ts";
 import { HistoryRows } from "./history-rows.ts";
-import { deadLetterWalk, deliveryWalk, eventWalk, StatementCache, type WalkContext } from "./listings.ts";
+import { deadLetterWalk, deliveryWalk, StatementCache, type WalkContext } from "./listings.ts";
+import type { DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
+import { DeliverySearches } from "./search/delivery-searches.ts";
+import { EventSearches } from "./search/event-searches.ts";
 import type { StoreState } from "./state.ts";
 import { collectSeqs, readPage, type Walk } from "./walk.ts";
 
@@ -22,12 +25,16 @@ export class SqliteHistory implements HistoryStore {
   readonly #rows: HistoryRows;
   readonly #attempts: AttemptReader;
   readonly #walks: WalkContext;
+  readonly #searches: DeliverySearches;
+  readonly #events: EventSearches;
   readonly #tenantOf: StatementSync;
 
   constructor(state: StoreState) {
     this.#state = state;
     this.#rows = new HistoryRows(state);
     this.#walks = { state, statements: new StatementCache(state.connection) };
+    this.#searches = new DeliverySearches({ ...this.#walks, rows: this.#rows });
+    this.#events = new EventSearches({ ...this.#walks, rows: this.#rows });
     this.#attempts = new AttemptReader(state);
     this.#tenantOf = state.connection.prepare("SELECT tenant FROM webhooks WHERE id = ?");
   }
@@ -40,10 +47,8 @@ export class SqliteHistory implements HistoryStore {
     return ownedBy(query.tenantId, event);
   }
 
-  async listEvents(query: EventQuery): Promise<Page<StoredEvent>> {
-    const walk = this.#plan(() => eventWalk(this.#walks, query));
-    if (walk === null) return noRows;
-    return readPage(this.#state.connection, { walk, page: query.page, read: (seq) => this.#rows.event(seq) });
+  async searchEvents(search: EventSearch): Promise<SearchPage<EventSummary>> {
+    return this.#events.page(search);
   }
 
   async getDelivery(query: {
@@ -63,6 +68,10 @@ export class SqliteHistory implements HistoryStore {
       this.#plan(() => this.#deliveryWalk(query)),
       query.page,
     );
+  }
+
+  async searchDeliveries(search: DeliverySearch): Promise<SearchPage<StoredDelivery>> {
+    return this.#searches.page(search);
   }
 
   async listDeadLetters(query: DeadLetterQuery): Promise<Page<StoredDelivery>> {

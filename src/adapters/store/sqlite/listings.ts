@@ -1,8 +1,8 @@
 import type { StatementSync } from "node:sqlite";
-import type { DeadLetterQuery, DeliveryQuery, EventQuery } from "../../../ports/store/history.ts";
-import { type ChunkKind, chunkEnd, chunkKinds, chunkOf, chunkStart } from "./chunks.ts";
+import type { DeadLetterQuery, DeliveryQuery } from "../../../ports/store/history.ts";
+import { chunkEnd, chunkKinds, chunkOf, chunkStart } from "./chunks.ts";
 import type { Connection } from "./connection.ts";
-import { deadLetterFilter, deliveryFilter, eventFilter, type Filter } from "./filters.ts";
+import { deadLetterFilter, deliveryFilter, type Filter } from "./filters.ts";
 import type { StoreState } from "./state.ts";
 import type { ChunkSlice, Walk } from "./walk.ts";
 
@@ -29,19 +29,6 @@ export class StatementCache {
   }
 }
 
-export function eventWalk(context: WalkContext, query: Omit<EventQuery, "page">): Walk | null {
-  const filter = eventFilter(context.state.strings, query);
-  if (filter === null) return null;
-  return {
-    chunkBelow: (before) => chunkBelow(context.state, { kind: chunkKinds.events, range: query, before }),
-    seqs: sliceReader(context, {
-      filter,
-      table: "events",
-      index: query.tenantId === null ? null : "events_tenant",
-    }),
-  };
-}
-
 export function deliveryWalk(
   context: WalkContext,
   query: Omit<DeliveryQuery, "page">,
@@ -52,8 +39,8 @@ export function deliveryWalk(
   if (query.eventId !== null) return eventDeliveriesWalk(context, { eventId: query.eventId, filter });
   const indexed = tenantIds.length > 0 || query.webhookId !== null;
   return {
-    chunkBelow: (before) => chunkBelow(context.state, { kind: chunkKinds.deliveries, range: query, before }),
-    seqs: sliceReader(context, { filter, table: "deliveries", index: indexed ? "deliveries_owner" : null }),
+    chunkBelow: (before) => chunkBelow(context.state, { range: query, before }),
+    seqs: sliceReader(context, { filter, isOwned: indexed }),
   };
 }
 
@@ -78,7 +65,7 @@ export function deadLetterWalk(context: WalkContext, query: Omit<DeadLetterQuery
       const seq = Math.max(0, ...found);
       return seq === 0 ? null : chunkOf(seq);
     },
-    seqs: sliceReader(context, { filter, table: "deliveries", index: null }),
+    seqs: sliceReader(context, { filter, isOwned: false }),
   };
 }
 
@@ -107,8 +94,7 @@ function eventDeliveriesWalk(
     },
     seqs: sliceReader(context, {
       filter: { conditions: [...query.filter.conditions, scope], values: [...query.filter.values, seq] },
-      table: "deliveries",
-      index: null,
+      isOwned: false,
     }),
   };
 }
@@ -116,33 +102,28 @@ function eventDeliveriesWalk(
 function chunkBelow(
   state: StoreState,
   search: {
-    readonly kind: ChunkKind;
     readonly range: { readonly from: number | null; readonly to: number | null };
     readonly before: number;
   },
 ): number | null {
   const { from, to } = search.range;
-  return state.chunks.atOrBelow(search.kind, { from, to, chunk: chunkOf(search.before - 1) });
+  return state.chunks.atOrBelow(chunkKinds.deliveries, { from, to, chunk: chunkOf(search.before - 1) });
 }
 
 /** Through the index on (chunk, owner) when the owner is known, otherwise along the rows. */
 function sliceReader(
   context: WalkContext,
-  source: {
-    readonly filter: Filter;
-    readonly table: "events" | "deliveries";
-    readonly index: "events_tenant" | "deliveries_owner" | null;
-  },
+  source: { readonly filter: Filter; readonly isOwned: boolean },
 ): (slice: ChunkSlice) => readonly number[] {
-  const { filter, table, index } = source;
-  const scope = index === null ? "d.seq >= ? AND d.seq <= ? AND d.seq < ?" : "d.seq >> 12 = ? AND d.seq < ?";
+  const { filter, isOwned } = source;
+  const scope = isOwned ? "d.seq >> 12 = ? AND d.seq < ?" : "d.seq >= ? AND d.seq <= ? AND d.seq < ?";
   const where = [scope, ...filter.conditions].join(" AND ");
-  const from = index === null ? `${table} d` : `${table} d INDEXED BY ${index}`;
+  const from = isOwned ? "deliveries d INDEXED BY deliveries_owner" : "deliveries d";
   const statement = context.statements.get(
     `SELECT d.seq FROM ${from} WHERE ${where} ORDER BY d.seq DESC LIMIT ?`,
   );
   return ({ chunk, before, limit }) => {
-    const range = index === null ? [chunkStart(chunk), chunkEnd(chunk), before] : [chunk, before];
+    const range = isOwned ? [chunk, before] : [chunkStart(chunk), chunkEnd(chunk), before];
     const rows = statement.all(...range, ...filter.values, limit) as unknown as [seq: number][];
     return rows.map(([seq]) => seq);
   };

@@ -11,6 +11,7 @@ import { initialSchema } from "./migrations/0001-initial.ts";
 import { payloadFormatColumns } from "./migrations/0002-payload-formats.ts";
 import { attemptNotes } from "./migrations/0003-attempt-notes.ts";
 import { sweepsAnew } from "./migrations/0004-sweeps-anew.ts";
+import { keysFindEvents } from "./migrations/0005-keys-find-events.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -18,6 +19,7 @@ export const migrations: readonly Migration[] = [
   payloadFormatColumns,
   attemptNotes,
   sweepsAnew,
+  keysFindEvents,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

@@ -96,6 +96,9 @@ function assemble(
   const deliveries = new SqliteDeliveries(state);
   deliveries.recover();
   const probe = connection.prepare("SELECT 1");
+  const facts = connection.prepare(
+    "SELECT (SELECT max(number) FROM migrations), page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+  );
   return {
     deliveries,
     history: new SqliteHistory(state),
@@ -104,6 +107,10 @@ function assemble(
     idempotency: new SqliteIdempotency(connection),
     operations: new SqliteOperations(connection),
     upkeep: new SqliteUpkeep(state, deliveries),
+    facts: async () => {
+      const [schemaVersion, sizeBytes] = connection.read(() => facts.get()) as unknown as [number, number];
+      return { schemaVersion, sizeBytes };
+    },
     ping: async () => {
       connection.check();
       connection.read(() => probe.get());

@@ -8,7 +8,7 @@ import type {
   RegistryStore,
   Tenant,
 } from "../../../ports/store/registry.ts";
-import { startOf, toEventTypePage, toTenant } from "../registry-rows.ts";
+import { type DocumentRow, startOf, toDocument, toEventTypePage, toTenant } from "../registry-rows.ts";
 import type { Connection } from "./connection.ts";
 
 /** Tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
@@ -53,7 +53,7 @@ export class SqliteRegistry implements RegistryStore {
   }
 
   async tenants(): Promise<readonly Tenant[]> {
-    return this.#texts(this.#tenants).map(toTenant);
+    return this.#rows(this.#tenants).map(([document]) => toTenant(document));
   }
 
   async saveApiKey(key: ApiKey): Promise<void> {
@@ -65,7 +65,7 @@ export class SqliteRegistry implements RegistryStore {
   }
 
   async apiKeys(): Promise<readonly ApiKey[]> {
-    return this.#documents<ApiKey>(this.#apiKeys);
+    return this.#rows(this.#apiKeys).map(toDocument<ApiKey>);
   }
 
   async saveEventType(eventType: EventType): Promise<void> {
@@ -82,9 +82,9 @@ export class SqliteRegistry implements RegistryStore {
 
   async eventType(key: EventTypeKey): Promise<EventType | null> {
     const row = this.#connection.read(() => this.#eventType.get(key.tenantId, key.name)) as unknown as
-      | [document: string]
+      | DocumentRow
       | undefined;
-    return row === undefined ? null : (JSON.parse(row[0]) as EventType);
+    return row === undefined ? null : toDocument(row);
   }
 
   async eventTypePage(query: EventTypeQuery): Promise<EventTypePage> {
@@ -112,13 +112,7 @@ export class SqliteRegistry implements RegistryStore {
     return { count, bytes };
   }
 
-  /** What was saved as `Document` comes back as one. */
-  #documents<Document>(statement: StatementSync): readonly Document[] {
-    return this.#texts(statement).map((document) => JSON.parse(document) as Document);
-  }
-
-  #texts(statement: StatementSync): readonly string[] {
-    const rows = this.#connection.read(() => statement.all()) as unknown as [document: string][];
-    return rows.map(([document]) => document);
+  #rows(statement: StatementSync): readonly DocumentRow[] {
+    return this.#connection.read(() => statement.all()) as unknown as DocumentRow[];
   }
 }

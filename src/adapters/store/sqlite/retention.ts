@@ -1,5 +1,5 @@
 import type { StatementSync } from "node:sqlite";
-import type { StepResult } from "../../../ports/store/upkeep.ts";
+import type { HistoryStep, StepResult } from "../../../ports/store/upkeep.ts";
 import { chunkKinds } from "./chunks.ts";
 import { exhausted, waitingMax } from "../codes.ts";
 import type { StoreState } from "./state.ts";
@@ -24,7 +24,7 @@ const anyOfEvent = `EXISTS (SELECT 1 FROM deliveries d WHERE d.seq >= e.delivery
     AND d.seq < e.delivery_first + e.delivery_count)
   OR EXISTS (SELECT 1 FROM event_requeues r WHERE r.event = e.seq)
   OR (e.idempotency_key IS NOT NULL AND EXISTS (SELECT 1 FROM dedup_keys k
-    WHERE k.tenant = e.tenant AND k.key = e.idempotency_key AND k.event = e.seq))`;
+    WHERE k.tenant = e.tenant AND k.key = e.idempotency_key AND k.event = e.seq AND k.expires_at > ?))`;
 
 /** Forgets what is older than the operator wants to keep. Only inside a write. */
 export class Retention {
@@ -41,6 +41,7 @@ export class Retention {
   readonly #bareEvents: StatementSync;
   readonly #firstEvent: StatementSync;
   readonly #deleteEvent: StatementSync;
+  readonly #deleteKey: StatementSync;
   readonly #expiredKeys: readonly StatementSync[];
   /** History is forgotten in two sweeps, one after the other: an event outlives its deliveries. */
   #historyPhase: "deliveries" | "events" = "deliveries";
@@ -73,9 +74,11 @@ export class Retention {
     );
     this.#firstEvent = connection.prepare("SELECT min(seq) FROM events WHERE seq >= ? AND seq <= ?");
     this.#deleteEvent = connection.prepare("DELETE FROM events WHERE seq = ?");
+    this.#deleteKey = connection.prepare(
+      `DELETE FROM dedup_keys WHERE event = ?1
+       AND (tenant, key) = (SELECT tenant, idempotency_key FROM events WHERE seq = ?1)`,
+    );
     this.#expiredKeys = [
-      `DELETE FROM dedup_keys WHERE (tenant, key) IN
-         (SELECT tenant, key FROM dedup_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
       `DELETE FROM idempotency WHERE (scope, key) IN
          (SELECT scope, key FROM idempotency WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
       "DELETE FROM api_keys WHERE id IN (SELECT id FROM api_keys WHERE expires_at <= ? LIMIT ?)",
@@ -89,12 +92,14 @@ export class Retention {
       kind: chunkKinds.events,
       windowRows: eventWindowRows,
       visit: (window) =>
-        visitEach(window, this.#seqs(this.#bodies, window, step), (seq) => this.#forgetBody.run(seq)),
+        visitEach(window, this.#seqs(this.#bodies, window, [step.createdBefore]), (seq) =>
+          this.#forgetBody.run(seq),
+        ),
       firstLeft: this.#firstBody,
     });
   }
 
-  forgetHistory(step: RetentionStep): StepResult {
+  forgetHistory(step: HistoryStep): StepResult {
     if (this.#historyPhase === "deliveries") {
       const result = this.#forgetDeliveries(step);
       if (!result.more) this.#historyPhase = "events";
@@ -129,14 +134,17 @@ export class Retention {
     return result;
   }
 
-  #forgetEvents(step: RetentionStep): SweepResult {
+  #forgetEvents(step: HistoryStep): SweepResult {
     const result = this.#sweeps.step({
       ...step,
       name: "history_events",
       kind: chunkKinds.events,
       windowRows: eventWindowRows,
       visit: (window) =>
-        visitEach(window, this.#seqs(this.#bareEvents, window, step), (seq) => this.#deleteEvent.run(seq)),
+        visitEach(window, this.#seqs(this.#bareEvents, window, [step.createdBefore, step.now]), (seq) => {
+          this.#deleteKey.run(seq);
+          this.#deleteEvent.run(seq);
+        }),
       firstLeft: this.#firstEvent,
     });
     this.#state.chunks.forgetBelow(chunkKinds.events, this.#sweeps.floor("history_events"));
@@ -150,10 +158,8 @@ export class Retention {
     if (dead === 1) this.#state.counters.addDeadLetter(tenant, -1);
   }
 
-  #seqs(statement: StatementSync, window: SweepWindow, step: RetentionStep): readonly number[] {
-    const rows = statement.all(window.from, window.to, step.createdBefore, window.limit) as unknown as [
-      seq: number,
-    ][];
+  #seqs(statement: StatementSync, window: SweepWindow, times: readonly number[]): readonly number[] {
+    const rows = statement.all(window.from, window.to, ...times, window.limit) as unknown as [seq: number][];
     return rows.map(([seq]) => seq);
   }
 }

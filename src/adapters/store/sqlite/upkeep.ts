@@ -1,4 +1,10 @@
-import type { CancelStep, ExpireStep, StepResult, UpkeepStore } from "../../../ports/store/upkeep.ts";
+import type {
+  CancelStep,
+  ExpireStep,
+  HistoryStep,
+  StepResult,
+  UpkeepStore,
+} from "../../../ports/store/upkeep.ts";
 import type { SqliteDeliveries } from "./deliveries.ts";
 import { Expiry } from "./expiry.ts";
 import { Retention, type RetentionStep } from "./retention.ts";
@@ -34,7 +40,7 @@ export class SqliteUpkeep implements UpkeepStore {
     return this.#state.connection.write(() => this.#retention.forgetPayloads(step));
   }
 
-  async forgetHistory(step: RetentionStep): Promise<StepResult> {
+  async forgetHistory(step: HistoryStep): Promise<StepResult> {
     return this.#state.connection.write(() => this.#retention.forgetHistory(step));
   }
 

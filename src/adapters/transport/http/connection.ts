@@ -2,8 +2,8 @@ import type { Exchange } from "./exchange.ts";
 import type { WireLimitListener } from "./response-gate.ts";
 
 export interface ConnectionOwner {
-  /** The connection ended by itself. */
-  disconnected(): void;
+  /** The connection ended, because the receiver closed it or because it was idle for long enough. */
+  disconnected(byReceiver: boolean): void;
   /** The receiver said that it did not and will not look at the request (GOAWAY): nothing was lost by sending it. */
   refused(exchange: Exchange): void;
 }

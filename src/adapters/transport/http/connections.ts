@@ -1,13 +1,21 @@
+import type { Clock } from "../../../ports/clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Dialer } from "./dialer.ts";
 import type { Exchange } from "./exchange.ts";
 import { faultOf } from "./failures.ts";
 import { Http1Connection } from "./http1-connection.ts";
+import { IdleTimes } from "./idle-times.ts";
 import { NegotiatedConnection } from "./negotiated-connection.ts";
 
 export interface ConnectionLimits {
+  /** Sockets open at once, idle ones included, over all origins. */
   readonly socketsMax: number;
+  /** Of those, how many may be idle; all of them when absent. */
+  readonly idleSocketsMax?: number;
+  /** How long a connection is kept for the next request where the receiver's `Keep-Alive` says nothing. */
   readonly idleSocketMs: number;
+  /** Called with the count of open sockets whenever it is another one. */
+  readonly onOpenSockets?: (count: number) => void;
 }
 
 /** A connection and what it may be used for. */
@@ -18,6 +26,7 @@ export interface PooledConnection {
   readonly poolKey: string;
   /** Not to be used again. */
   retired: boolean;
+  idleSinceMs: number;
 }
 
 /**
@@ -27,7 +36,9 @@ export interface PooledConnection {
  */
 export class Connections {
   readonly #dialer: Dialer;
+  readonly #clock: Clock;
   readonly #limits: ConnectionLimits;
+  readonly #idleTimes: IdleTimes;
   readonly #open = new Set<PooledConnection>();
   /** In the order in which they became idle. */
   readonly #idle = new Set<PooledConnection>();
@@ -35,9 +46,12 @@ export class Connections {
   readonly #idleByKey = new Map<string, PooledConnection[]>();
   readonly #waiting: Exchange[] = [];
 
-  constructor(dialer: Dialer, limits: ConnectionLimits) {
+  constructor(parts: { readonly dialer: Dialer; readonly clock: Clock; readonly limits: ConnectionLimits }) {
+    const { dialer, clock, limits } = parts;
     this.#dialer = dialer;
+    this.#clock = clock;
     this.#limits = limits;
+    this.#idleTimes = new IdleTimes({ clock, idleSocketMs: limits.idleSocketMs });
   }
 
   /** Connections made or being made. While addresses are raced, one of these may hold a second socket. */
@@ -68,15 +82,18 @@ export class Connections {
       return;
     }
     this.#idle.add(pooled);
+    pooled.idleSinceMs = this.#clock.monotonicMs();
     const stack = this.#idleByKey.get(pooled.poolKey);
     if (stack === undefined) this.#idleByKey.set(pooled.poolKey, [pooled]);
     else stack.push(pooled);
+    if (this.#idle.size > (this.#limits.idleSocketsMax ?? Number.POSITIVE_INFINITY)) this.#evictOldestIdle();
     // Not at once: a connection that the answer closes is destroyed after this call.
     if (this.#waiting.length > 0) queueMicrotask(() => this.#serveWaiting());
   }
 
   drop(pooled: PooledConnection, done: () => void = ignore): void {
     if (!this.#open.delete(pooled)) return done();
+    this.#limits.onOpenSockets?.(this.#open.size);
     this.#forgetIdle(pooled);
     pooled.connection.destroy(done);
     if (this.#waiting.length > 0) queueMicrotask(() => this.#serveWaiting());
@@ -116,7 +133,9 @@ export class Connections {
   #openFor({ request, poolKey }: Exchange): PooledConnection {
     const { origin } = request;
     const owner = {
-      disconnected: (): void => {
+      disconnected: (byReceiver: boolean): void => {
+        if (byReceiver && this.#idle.has(pooled))
+          this.#idleTimes.closedByReceiver(origin, this.#clock.monotonicMs() - pooled.idleSinceMs);
         if (!pooled.connection.busy) this.drop(pooled);
       },
       refused: (exchange: Exchange): void => this.#sendElsewhere(pooled, exchange),
@@ -125,13 +144,14 @@ export class Connections {
       origin,
       identity: request,
       dialer: this.#dialer,
-      idleSocketMs: this.#limits.idleSocketMs,
+      idleSocketMs: this.#idleTimes.msFor(origin),
       owner,
     };
     const negotiated = request.http2 && origin.startsWith("https:");
     const connection = negotiated ? new NegotiatedConnection(parts) : new Http1Connection(parts);
-    const pooled = { connection, origin, poolKey, retired: false };
+    const pooled = { connection, origin, poolKey, retired: false, idleSinceMs: 0 };
     this.#open.add(pooled);
+    this.#limits.onOpenSockets?.(this.#open.size);
     return pooled;
   }
 

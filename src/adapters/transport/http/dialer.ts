@@ -54,7 +54,7 @@ export class Dialer {
 
   constructor(parts: DialerParts) {
     this.#parts = parts;
-    this.#identities = new TlsIdentities(parts.ca);
+    this.#identities = new TlsIdentities(parts);
   }
 
   dial(target: DialTarget, identity: TlsIdentity, done: DialDone): Dial {
@@ -105,8 +105,7 @@ export class Dialer {
   }
 
   #attempt({ target, connect }: Route, address: string, done: DialDone): Socket {
-    const options = { ...target, hostname: address, ...servernameOf(target) };
-    return connect(options, (error, socket) => {
+    return connect({ ...target, hostname: address, ...servernameOf(target) }, (error, socket) => {
       if (error !== null) return done(connectFaultOf(error, target.protocol), null);
       const remote = socket.remoteAddress;
       if (remote === undefined) return done(new TransportFault("network", "connection closed at once"), null);
@@ -121,8 +120,7 @@ export class Dialer {
     let secured: Socket | null = null;
     const tunnel: Tunnel = openTunnel(proxy, target, (fault, socket) => {
       if (socket === null || target.protocol !== "https:") return done(fault, socket);
-      const options = { ...target, ...servernameOf(target), httpSocket: socket };
-      secured = connect(options, (error, tlsSocket) => {
+      secured = connect({ ...target, ...servernameOf(target), tunnel: socket }, (error, tlsSocket) => {
         if (error === null) return done(null, tlsSocket);
         tunnel.abort();
         return done(connectFaultOf(error, target.protocol), null);
@@ -137,7 +135,7 @@ export class Dialer {
   }
 }
 
-/** Plain HTTP gets none: undici's connector would resolve it again. */
+/** Names alone are shown in the handshake (SNI); certificates of addresses are checked against the address. */
 function servernameOf(target: DialTarget): { servername?: string } {
   if (target.protocol !== "https:" || isIP(target.hostname) !== 0) return {};
   return { servername: target.hostname };

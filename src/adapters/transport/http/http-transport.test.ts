@@ -63,12 +63,19 @@ describe("http transport: sockets", () => {
     await eventually(() => receiver.connectionsOpen === 0 && transport.openSockets() === 0);
   });
 
-  it("closes idle sockets", async (t) => {
+  it("closes idle sockets, and keeps those that the receiver offers to keep", async (t) => {
     const transport = start(t, { idleSocketMs: 50 });
-    const receiver = await receive(t);
-    await send(transport, receiver.origin);
-    assert.equal(transport.openSockets(), 1);
-    await eventually(() => receiver.connectionsOpen === 0 && transport.openSockets() === 0);
+    const silent = await startHostileReceiver({
+      behave: answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    });
+    t.after(() => silent.close());
+    const offering = await receive(t);
+    for (const { origin } of [silent, offering]) await send(transport, origin);
+    assert.equal(transport.openSockets(), 2);
+    await silent.untilAllClosed();
+    await eventually(() => transport.openSockets() === 1);
+    // By `Keep-Alive: timeout=5`.
+    assert.equal(offering.connectionsOpen, 1);
   });
 
   it("notices that a receiver closed an idle connection", async (t) => {

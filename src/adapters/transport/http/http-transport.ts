@@ -3,6 +3,7 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { OutboundRequest, Transport, TransportResult } from "../../../ports/transport.ts";
 import { CheckedNames } from "./checked-names.ts";
 import { Connections } from "./connections.ts";
+import type { ConnectionLimits } from "./connections.ts";
 import { Deadlines } from "./deadlines.ts";
 import type { Expiring } from "./deadlines.ts";
 import { Dialer } from "./dialer.ts";
@@ -12,13 +13,10 @@ import { parseProxyUrl } from "./proxy-tunnel.ts";
 import { createSystemNames } from "./system-names.ts";
 import type { NameSource } from "./system-names.ts";
 
-export interface HttpTransportOptions {
+/** With the limits of its connections, over all origins. */
+export interface HttpTransportOptions extends ConnectionLimits {
   readonly addressPolicy: Pick<AddressPolicy, "judge">;
   readonly clock: Clock;
-  /** Sockets open at once, idle ones included, over all origins. */
-  readonly socketsMax: number;
-  /** How long a connection is kept for the next request; a receiver's `Keep-Alive` may shorten it. */
-  readonly idleSocketMs: number;
   /** `http://user:password@proxy:3128`: every request goes through this CONNECT proxy, which resolves names. */
   readonly proxyUrl?: string | undefined;
   /** Replaces the system's name resolution. */
@@ -53,7 +51,7 @@ class HttpTransport implements Transport, ExchangeOwner {
     this.#deadlines = new Deadlines(clock);
     const proxy = proxyUrl === undefined ? null : parseProxyUrl(proxyUrl);
     const dialer = new Dialer({ policy, names: this.#names, clock, ca: options.tls?.ca, proxy });
-    this.#connections = new Connections(dialer, options);
+    this.#connections = new Connections({ dialer, clock, limits: options });
   }
 
   send(request: OutboundRequest): Promise<TransportResult> {

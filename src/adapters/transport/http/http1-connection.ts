@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { Client } from "undici";
 import type { buildConnector } from "undici";
+import { codeOf } from "../../../core/thrown.ts";
 import type { Connection, ConnectionOwner } from "./connection.ts";
 import type { Dial, Dialer } from "./dialer.ts";
 import type { Exchange } from "./exchange.ts";
@@ -9,6 +10,10 @@ import type { WireLimitListener } from "./response-gate.ts";
 import type { TlsIdentity } from "./tls-identities.ts";
 
 const headerBytesMax = 16 * 1024;
+/** However long a receiver offers to keep a connection. */
+const keepAliveMsMax = 5 * 60_000;
+/** undici's code where it ends a connection that was idle for long enough. */
+const idledOut = "UND_ERR_INFO";
 
 export interface Http1ConnectionParts {
   readonly origin: string;
@@ -45,10 +50,13 @@ export class Http1Connection implements Connection {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: parts.idleSocketMs,
-      keepAliveMaxTimeout: parts.idleSocketMs,
+      // The receiver's own `Keep-Alive` may ask for less or for more.
+      keepAliveMaxTimeout: Math.max(parts.idleSocketMs, keepAliveMsMax),
       keepAliveTimeoutThreshold: 1000,
     });
-    this.#client.on("disconnect", () => parts.owner.disconnected());
+    this.#client.on("disconnect", (_origin, _targets, error) =>
+      parts.owner.disconnected(codeOf(error) !== idledOut),
+    );
   }
 
   get busy(): boolean {

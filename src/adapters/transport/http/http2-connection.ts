@@ -54,9 +54,12 @@ export class Http2Connection implements Connection {
     this.#session.on("error", () => {
       this.#spoiled = true;
     });
-    this.#session.on("close", () => this.#owner.disconnected());
+    let idledOut = false;
+    this.#session.on("close", () => this.#owner.disconnected(!idledOut));
     this.#session.setTimeout(parts.idleSocketMs, () => {
-      if (!this.busy) this.#session.destroy();
+      if (this.busy) return;
+      idledOut = true;
+      this.#wire.destroy();
     });
   }
 
@@ -88,8 +91,8 @@ export class Http2Connection implements Connection {
     this.#wire.expectAnswer(listener);
   }
 
+  /** The session ends with its wire. The other way round Node fails an assertion of its own while a write is under way. */
   destroy(done: () => void): void {
-    this.#session.destroy();
     this.#wire.destroy();
     if (this.#socket.closed) done();
     else this.#socket.once("close", done).destroy();

@@ -1,10 +1,12 @@
-import { createSecureContext } from "node:tls";
-import type { SecureContext } from "node:tls";
+import { connect as connectTcp } from "node:net";
 import type { Socket } from "node:net";
-import { buildConnector } from "undici";
+import { connect as connectTls, createSecureContext } from "node:tls";
+import type { SecureContext } from "node:tls";
 import { codeOf } from "../../../core/thrown.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { ClientCertificate } from "../../../ports/transport.ts";
 import { TransportFault } from "./failures.ts";
+import { TlsSessions } from "./tls-sessions.ts";
 
 /** What a connection shows and offers in the TLS handshake. */
 export interface TlsIdentity {
@@ -15,25 +17,42 @@ export interface TlsIdentity {
 
 const plainIdentity: TlsIdentity = { http2: false, clientCertificate: null };
 
-export type Connect = (options: buildConnector.Options, callback: buildConnector.Callback) => Socket;
+/** Where a socket is to lead. */
+export interface SocketTarget {
+  readonly protocol: string;
+  /** An address, or the name where a proxy resolves it. */
+  readonly hostname: string;
+  /** Empty for the scheme's own. */
+  readonly port: string;
+  /** The name that the certificate has to cover; absent for addresses. */
+  readonly servername?: string;
+  /** A tunnel to the target, for TLS through it. */
+  readonly tunnel?: Socket;
+}
 
-const tlsSessionsMax = 1000;
+export type ConnectDone = (error: Error | null, socket: Socket) => void;
+/** Deadlines belong to requests: it tries until it is destroyed. */
+export type Connect = (target: SocketTarget, done: ConnectDone) => Socket;
+
 /** Certificates that are parsed at one time; one more costs parsing again. */
 const connectorsMax = 256;
+const probeAfterMs = 60_000;
 
 /**
- * One undici connector for each identity. TLS sessions are resumed within a connector only: a session carries the
- * certificate it began with, and must not turn up in a connection of somebody else.
+ * One way to connect for each identity. TLS sessions are resumed within it only: a session carries the certificate it
+ * began with, and must not turn up in a connection of somebody else.
  */
 export class TlsIdentities {
   readonly #ca: string | undefined;
+  readonly #sessions: TlsSessions;
   readonly #plain: Connect;
   /** Most recently used last. */
   readonly #others = new Map<string, Connect>();
 
-  constructor(ca: string | undefined) {
+  constructor({ ca, clock }: { readonly ca: string | undefined; readonly clock: Clock }) {
     this.#ca = ca;
-    this.#plain = connectorFor({ ca, identity: plainIdentity });
+    this.#sessions = new TlsSessions(clock);
+    this.#plain = this.#connectorFor("h1", plainIdentity);
   }
 
   /** Throws a `TransportFault` when the certificate or its key cannot be used. */
@@ -41,30 +60,52 @@ export class TlsIdentities {
     const { http2, clientCertificate } = identity;
     if (!http2 && clientCertificate === null) return this.#plain;
     const key = `${http2 ? "h2" : "h1"} ${clientCertificate?.id ?? ""}`;
-    const connect = this.#others.get(key) ?? connectorFor({ ca: this.#ca, identity });
+    const connect = this.#others.get(key) ?? this.#connectorFor(key, identity);
     this.#others.delete(key);
     this.#others.set(key, connect);
     const oldest = this.#others.keys().next();
     if (this.#others.size > connectorsMax && oldest.done !== true) this.#others.delete(oldest.value);
     return connect;
   }
+
+  #connectorFor(identityKey: string, { http2, clientCertificate }: TlsIdentity): Connect {
+    const trust = this.#ca === undefined ? {} : { ca: this.#ca };
+    // Made once: Node would otherwise make one for each connection.
+    let secureContext = clientCertificate === null ? null : secureContextOf(clientCertificate, trust);
+    const ALPNProtocols = http2 ? ["h2", "http/1.1"] : ["http/1.1"];
+    return (target, done) => {
+      if (target.protocol !== "https:") return connectPlainly(target, done);
+      secureContext ??= createSecureContext(trust);
+      const { servername, tunnel } = target;
+      const address = { host: target.hostname, port: Number(target.port === "" ? 443 : target.port) };
+      const sessionKey = `${servername ?? address.host}:${address.port} ${identityKey}`;
+      const socket = connectTls({
+        ...(tunnel === undefined ? { ...address, ...socketOptions } : { socket: tunnel }),
+        ...(servername === undefined ? { host: address.host } : { servername }),
+        ...{ secureContext, ALPNProtocols, rejectUnauthorized: true },
+        session: this.#sessions.get(sessionKey) ?? undefined,
+      });
+      socket.on("session", (session) => this.#sessions.set(sessionKey, session));
+      return reporting(socket, "secureConnect", done);
+    };
+  }
 }
 
-function connectorFor({ ca, identity }: { ca: string | undefined; identity: TlsIdentity }): Connect {
-  const { http2, clientCertificate } = identity;
-  const trust = ca === undefined ? {} : { ca };
-  const material =
-    clientCertificate === null ? trust : { secureContext: secureContextOf(clientCertificate, trust) };
-  // Deadlines belong to requests, so the connector's own timeout is off. It returns the socket although its type
-  // does not say so; without it a connection that is being made could not be given up.
-  return buildConnector({
-    ...material,
-    allowH2: http2,
-    preferH2: http2,
-    timeout: 0,
-    maxCachedSessions: tlsSessionsMax,
-    rejectUnauthorized: true,
-  }) as unknown as Connect;
+const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: probeAfterMs } as const;
+
+function connectPlainly({ hostname, port }: SocketTarget, done: ConnectDone): Socket {
+  const socket = connectTcp({ host: hostname, port: Number(port === "" ? 80 : port), ...socketOptions });
+  return reporting(socket, "connect", done);
+}
+
+function reporting(socket: Socket, connected: "connect" | "secureConnect", done: ConnectDone): Socket {
+  let report: ConnectDone | null = done;
+  const end = (error: Error | null): void => {
+    report?.(error, socket);
+    report = null;
+  };
+  // The listener for errors stays: one that nobody hears ends the process.
+  return socket.once(connected, () => end(null)).on("error", end);
 }
 
 function secureContextOf(certificate: ClientCertificate, trust: { ca?: string }): SecureContext {

@@ -1,0 +1,232 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { eventTypeOf } from "../message.ts";
+import type { Home } from "../product/home.ts";
+import { ProductProcess } from "../product/product.ts";
+import { seedWebhooks, webhooksFor, withPublisher } from "../product/seed.ts";
+import { PublisherProcess } from "../publisher/publisher.ts";
+import type { Publishing } from "../publisher/publisher.ts";
+import { measureSyncMs } from "../report/environment.ts";
+import { judged } from "../row.ts";
+import type { Context, Line, Row } from "../row.ts";
+import { ownPostgres, ownPostgresRabbitmqAndRedis } from "../servers/own-servers.ts";
+import type { OwnServers } from "../servers/own-servers.ts";
+import type { DatabaseWork } from "../servers/statement-times.ts";
+import { median, percentile } from "../statistics.ts";
+
+const webhookCount = 100;
+const webhookTypes = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
+const rates = [20, 200, 1_000] as const;
+const goalRate = 200;
+const warmUp = { perSecond: 200, durationMs: 3_000 };
+const durationMs = 10_000;
+const durationMsQuick = 2_000;
+/** Longer than a settlement may wait for the next commit. */
+const settleMs = 200;
+
+/** What an event costs when little happens: published over HTTP one by one, each delivered to one webhook. */
+export const quiet: Row = {
+  name: "quiet",
+  async run(context) {
+    return [
+      ...(await measured(context, { mode: "embedded", cpuMsGoal: 0.6 })),
+      ...(await measured(context, { mode: "postgres", cpuMsGoal: 1.5, servers: ownPostgres })),
+      ...(await measured(context, {
+        ...{ mode: "distributed", cpuMsGoal: 1.5, servers: ownPostgresRabbitmqAndRedis },
+      })),
+    ];
+  },
+};
+
+interface Mode {
+  readonly mode: "embedded" | "postgres" | "distributed";
+  /** Of an event at 200 a second, with what PostgreSQL spends on it. */
+  readonly cpuMsGoal: number;
+  readonly servers?: (context: Context["folders"]) => Promise<OwnServers>;
+}
+
+async function measured(context: Context, mode: Mode): Promise<readonly Line[]> {
+  const servers = (await mode.servers?.(context.folders)) ?? null;
+  const deployment = await Deployment.start(context, { servers, isApart: mode.mode === "distributed" });
+  try {
+    const lines: Line[] = [];
+    await deployment.stretch(context, warmUp);
+    for (const perSecond of rates) {
+      const stretch = await deployment.stretch(context, {
+        ...{ perSecond, durationMs: context.quick ? durationMsQuick : durationMs },
+      });
+      context.note(noteOn(stretch, `quiet: ${mode.mode}, ${perSecond}/s`));
+      lines.push(...linesOf(stretch, { ...mode, perSecond }));
+    }
+    if (servers !== null) await noteStatements(context, { deployment, servers, name: mode.mode });
+    return lines;
+  } finally {
+    await deployment.remove(context);
+  }
+}
+
+function linesOf(stretch: QuietStretch, of: Mode & { readonly perSecond: number }): readonly Line[] {
+  const { cpuMs, p95Ms, syncMs } = stretch;
+  const name = `quiet: ${of.mode}`;
+  // The broker and Redis are stated beside it.
+  const value = (cpuMs["Posthorn"] ?? 0) + (cpuMs["PostgreSQL"] ?? 0);
+  const unit = "ms of processor time an event";
+  const line = { name: `${name}, ${of.perSecond}/s`, value, unit };
+  if (of.perSecond !== goalRate) return [{ ...line, baseline: null, ratio: null, goal: null, pass: null }];
+  const p95Goal =
+    of.mode === "embedded" ? { ms: 2, text: "≤ 2 ms" } : { ms: 3 * syncMs, text: "≤ 3 flushes" };
+  return [
+    judged(
+      { ...line, baseline: of.cpuMsGoal, ratio: value / of.cpuMsGoal },
+      { text: `≤ ${of.cpuMsGoal} ms`, met: (share) => share <= 1 },
+    ),
+    judged(
+      { name: `${name}: p95`, value: p95Ms, unit: "ms p95", baseline: p95Goal.ms, ratio: p95Ms / p95Goal.ms },
+      { text: p95Goal.text, met: (share) => share <= 1 },
+    ),
+  ];
+}
+
+function noteOn({ cpuMs, p50Ms, p95Ms, syncMs }: QuietStretch, name: string): string {
+  const parts = Object.entries(cpuMs).map(([of, ms]) => `${of} ${ms.toFixed(2)}`);
+  return (
+    `${name}: ${parts.join(", ")} ms of processor time an event; from publish to received p50 ${p50Ms.toFixed(2)}, ` +
+    `p95 ${p95Ms.toFixed(2)} ms; a flush of the disk takes ${syncMs.toFixed(2)} ms`
+  );
+}
+
+interface QuietStretch {
+  /** Of one event, by program. */
+  readonly cpuMs: Readonly<Record<string, number>>;
+  /** From the publisher's request to the request at the receiver. */
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  /** Median of flushes right before and right after the stretch. */
+  readonly syncMs: number;
+  readonly events: number;
+}
+
+interface Pace {
+  readonly perSecond: number;
+  readonly durationMs: number;
+}
+
+/** The product as people run it, with an application that publishes. */
+class Deployment {
+  readonly #processes: readonly ProductProcess[];
+  readonly #publisher = new PublisherProcess();
+  readonly #publishing: Publishing;
+  readonly #servers: OwnServers | null;
+  readonly #home: Home;
+
+  private constructor(parts: {
+    readonly processes: readonly ProductProcess[];
+    readonly publishing: Publishing;
+    readonly servers: OwnServers | null;
+    readonly home: Home;
+  }) {
+    this.#processes = parts.processes;
+    this.#publishing = parts.publishing;
+    this.#servers = parts.servers;
+    this.#home = parts.home;
+  }
+
+  /** One process, or an API and a worker. */
+  static async start(
+    context: Context,
+    { servers, isApart }: { readonly servers: OwnServers | null; readonly isApart: boolean },
+  ): Promise<Deployment> {
+    const webhooks = webhooksFor(context.sink.origin, { count: webhookCount });
+    const home = servers?.home ?? { dataDir: await seedWebhooks(context, { name: "quiet", webhooks }) };
+    if (servers !== null)
+      await withPublisher(home, async (product) => {
+        await product.createWebhooks(webhooks);
+      });
+    const api = new ProductProcess();
+    const worker = isApart ? new ProductProcess() : null;
+    const processes = worker === null ? [api] : [api, worker];
+    const served = await api.serve(home, isApart ? ["api"] : undefined);
+    const elsewhere = { ...home, dataDir: context.folders.fresh("quiet-worker") };
+    await worker?.serve(elsewhere, ["scheduler", "worker"]);
+    return new Deployment({ processes, servers, home, publishing: { ...served, types: webhookTypes } });
+  }
+
+  async stretch({ sink, folders }: Context, pace: Pace): Promise<QuietStretch> {
+    await sink.reset();
+    await sink.record();
+    const sync = measureSyncMs(folders.root);
+    const before = await this.#cpuMs();
+    const events = await this.#publisher.paced({ ...this.#publishing, ...pace });
+    await sleep(settleMs);
+    const after = await this.#cpuMs();
+    sync.push(...measureSyncMs(folders.root));
+    await Promise.all(this.#processes.map((process) => process.committed()));
+    const arrivals = await sink.arrivals();
+    const delays = events.map(({ id, publishedAt }) => (arrivals.get(id) ?? Number.NaN) - publishedAt);
+    const cpuMs = Object.entries(after).map(([name, ms]) => [
+      name,
+      (ms - (before[name] ?? 0)) / events.length,
+    ]);
+    return {
+      cpuMs: Object.fromEntries(cpuMs) as Record<string, number>,
+      p50Ms: percentile(delays, 0.5),
+      p95Ms: percentile(delays, 0.95),
+      syncMs: median(sync),
+      events: events.length,
+    };
+  }
+
+  async remove({ folders }: Context): Promise<void> {
+    await this.#publisher.kill();
+    for (const process of this.#processes) await process.kill();
+    await this.#servers?.remove();
+    folders.discard(this.#home.dataDir);
+  }
+
+  async #cpuMs(): Promise<Readonly<Record<string, number>>> {
+    const usages = await Promise.all(this.#processes.map((process) => process.usage()));
+    const each = usages.map(({ cpuMs }) => cpuMs);
+    const [api = 0, worker] = each;
+    const ours: Record<string, number> = { Posthorn: each.reduce((sum, ms) => sum + ms, 0) };
+    const apart: Record<string, number> = worker === undefined ? {} : { "(API": api, "worker)": worker };
+    return { ...ours, ...apart, ...this.#servers?.cpuMs() };
+  }
+}
+
+/** A stretch of its own, because counting costs a little. */
+async function noteStatements(
+  context: Context,
+  given: { readonly deployment: Deployment; readonly servers: OwnServers; readonly name: string },
+): Promise<void> {
+  const { statements } = given.servers;
+  // Processes of the server report what they did with some delay: what they report first is of this pace, too.
+  await given.deployment.stretch(context, reportingPace);
+  await statements.start();
+  const { events } = await given.deployment.stretch(context, {
+    ...{ perSecond: goalRate, durationMs: context.quick ? durationMsQuick : durationMs },
+  });
+  context.note(
+    describeWork(await statements.stop(), { events, name: `quiet: ${given.name}, ${goalRate}/s` }),
+  );
+}
+
+const reportingPace = { perSecond: goalRate, durationMs: 1_500 };
+const shownMax = 12;
+
+function describeWork(
+  work: DatabaseWork,
+  { events, name }: { readonly events: number; readonly name: string },
+): string {
+  const each = (count: number, digits = 2): string => (count / events).toFixed(digits);
+  const head =
+    `${name}: an event is ${each(work.transactions)} transactions, ${each(work.flushes)} flushes, ` +
+    `${each(work.walBytes, 0)} bytes of WAL, ${each(work.rowsInserted)} rows inserted, ` +
+    `${each(work.rowsUpdated)} updated, ${each(work.rowsDeleted)} deleted. By statement, for an event:`;
+  const lines = work.statements
+    .slice(0, shownMax)
+    .map(
+      ({ text, calls, plans, rows, planMs, execMs }) =>
+        `  ${each(planMs, 3)} ms planning + ${each(execMs, 3)} ms; ${each(calls)} calls, ${each(plans)} plans, ` +
+        `${each(rows)} rows: ${text}`,
+    );
+  return [head, ...lines].join("\n");
+}

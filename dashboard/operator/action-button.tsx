@@ -1,0 +1,54 @@
+import { useSignal } from "@preact/signals";
+import { ApiError } from "../shared/api.ts";
+import { refreshAll } from "../shared/queries.ts";
+import { session } from "../shared/session.ts";
+import { announce } from "../shared/ui/announcer.tsx";
+import { ErrorNote } from "../shared/ui/error-note.tsx";
+
+/** Whether the key of this session may change webhooks and deliveries. The server decides; this hides what it would refuse. */
+export function mayManage(): boolean {
+  const role = session.value?.role;
+  return role === "admin" || role === "manage";
+}
+
+/** Does one call, and shows what came of it. */
+export function ActionButton(props: {
+  readonly label: string;
+  readonly run: () => Promise<unknown>;
+  /** Said when it is done. */
+  readonly done: string;
+  readonly isPrimary?: boolean;
+  readonly shortcut?: string;
+}) {
+  const { label, run, done, isPrimary = false, shortcut } = props;
+  const isBusy = useSignal(false);
+  const error = useSignal<ApiError | null>(null);
+  const act = async () => {
+    isBusy.value = true;
+    error.value = null;
+    try {
+      await run();
+      announce(done);
+      await refreshAll();
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+      error.value = thrown;
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return (
+    <>
+      <button
+        type="button"
+        class={isPrimary ? "primary" : undefined}
+        data-key={shortcut}
+        disabled={isBusy.value}
+        onClick={() => void act()}
+      >
+        {label}
+      </button>
+      {error.value !== null && <ErrorNote error={error.value} />}
+    </>
+  );
+}

@@ -1,0 +1,85 @@
+import { LocationProvider, Route, Router } from "preact-iso";
+import { useEffect } from "preact/hooks";
+import { useAddress } from "../shared/address.ts";
+import { pagePath } from "../shared/root.ts";
+import { session } from "../shared/session.ts";
+import { Announcer } from "../shared/ui/announcer.tsx";
+import { KeySheet } from "./key-sheet.tsx";
+import { listenToKeys } from "./keyboard.ts";
+import { LoginPage } from "./login.tsx";
+import { DeadLettersPage } from "./pages/dead-letters.tsx";
+import { DeliveriesPage } from "./pages/deliveries.tsx";
+import { DeliveryPage } from "./pages/delivery.tsx";
+import { EventPage } from "./pages/event.tsx";
+import { EventTypePage } from "./pages/event-type.tsx";
+import { EventTypesPage } from "./pages/event-types.tsx";
+import { EventsPage } from "./pages/events.tsx";
+import { OverviewPage } from "./pages/overview.tsx";
+import { TenantsPage } from "./pages/tenants.tsx";
+import { WebhookPage } from "./pages/webhook.tsx";
+import { WebhooksPage } from "./pages/webhooks.tsx";
+import { navEntries, Shell } from "./shell.tsx";
+
+export function App() {
+  return (
+    <>
+      <Announcer />
+      <LocationProvider scope={pagePath("")}>
+        <Inside />
+      </LocationProvider>
+    </>
+  );
+}
+
+function Inside() {
+  const view = session.value;
+  const { page, go } = useAddress();
+  const isIn = view !== null && view !== undefined;
+  useEffect(() => {
+    if (!isIn) return undefined;
+    return listenToKeys((target) => go(pagePath(target)));
+  }, [isIn]);
+  useEffect(() => {
+    const [name = ""] = page.split("/");
+    const title = navEntries.find((entry) => entry.page === name)?.title ?? "Not found";
+    document.title = view === null ? "Log in – Posthorn" : `${title} – Posthorn`;
+  }, [page, view]);
+  if (view === undefined) return null;
+  if (view === null) return <LoginPage />;
+  return (
+    <Shell view={view}>
+      <Pages />
+      <KeySheet />
+    </Shell>
+  );
+}
+
+function Pages() {
+  return (
+    <Router>
+      <Route path={pagePath("")} component={OverviewPage} />
+      <Route path={pagePath("deliveries")} component={DeliveriesPage} />
+      <Route path={pagePath("deliveries/:id")} component={DeliveryPage} />
+      <Route path={pagePath("events")} component={EventsPage} />
+      <Route path={pagePath("events/:id")} component={EventPage} />
+      <Route path={pagePath("webhooks")} component={WebhooksPage} />
+      <Route path={pagePath("webhooks/:id")} component={WebhookPage} />
+      <Route path={pagePath("dead-letters")} component={DeadLettersPage} />
+      <Route path={pagePath("event-types")} component={EventTypesPage} />
+      <Route path={pagePath("event-types/:name")} component={EventTypePage} />
+      <Route path={pagePath("tenants")} component={TenantsPage} />
+      <Route default component={NotFoundPage} />
+    </Router>
+  );
+}
+
+function NotFoundPage() {
+  return (
+    <>
+      <h1>There is nothing here</h1>
+      <p>
+        <a href={pagePath("")}>Overview</a>
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+import type { Attempt } from "../../shared/resources.ts";
+import { duration } from "../../shared/time/time-format.ts";
+import { Facts } from "../../shared/ui/data-table.tsx";
+import { TextView } from "../../shared/ui/text-view.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { categoryText } from "./wording.ts";
+
+const retryAfterTexts: Readonly<Record<string, string>> = {
+  lower_bound: "and so it was",
+  none: "the schedule waits longer anyway",
+  unparsable: "which is no time, and was ignored",
+  beyond_horizon: "which is longer than an event is kept",
+};
+
+export function AttemptView({ attempt }: { readonly attempt: Attempt }) {
+  const { http_status_code, error_message, response_body_sample, retry_after } = attempt;
+  const category = categoryText(attempt.failure_category);
+  return (
+    <div class="attempt">
+      <Facts
+        rows={[
+          ["Sent", <When key="sent" at={attempt.executed_at} isExact />],
+          ["Took", duration(attempt.duration_ms)],
+          ["Status", http_status_code ?? "no answer"],
+          ["Outcome", category === "" ? attempt.outcome : `${attempt.outcome}: ${category}`],
+          ...(error_message === null ? [] : ([["Error", <span key="error">{error_message}</span>]] as const)),
+          ...(retry_after === null
+            ? []
+            : ([
+                ["Retry-After", `${retry_after.value}, ${retryAfterTexts[retry_after.effect] ?? ""}`],
+              ] as const)),
+          ...(attempt.receiver_state_unknown
+            ? ([["Receiver", "may have processed it although no answer came"]] as const)
+            : []),
+        ]}
+      />
+      <h3>Answer</h3>
+      {response_body_sample === null || response_body_sample === "" ? (
+        <p class="soft">{http_status_code === null ? "No answer came." : "The answer had no body."}</p>
+      ) : (
+        <TextView text={response_body_sample} label="Body of the answer, at most 1,024 bytes" />
+      )}
+    </div>
+  );
+}

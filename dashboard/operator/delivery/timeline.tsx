@@ -1,0 +1,73 @@
+import type { DeliveryDetail } from "../../shared/resources.ts";
+import { duration, shortSpan } from "../../shared/time/time-format.ts";
+import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { answerText, waitingOf } from "./wording.ts";
+
+type Attempt = DeliveryDetail["attempts"][number];
+type Wait = DeliveryDetail["waits"][number];
+
+type Step =
+  | { readonly kind: "attempt"; readonly at: number; readonly attempt: Attempt; readonly index: number }
+  | { readonly kind: "wait"; readonly at: number; readonly wait: Wait };
+
+const tones: Readonly<Record<Attempt["outcome"], Tone>> = {
+  accepted: "good",
+  transient: "wait",
+  terminal: "bad",
+};
+
+/** What happened in order: published, attempts, gates that held it, and what is due. */
+export function Timeline(props: {
+  readonly delivery: DeliveryDetail;
+  readonly chosen: number;
+  readonly choose: (index: number) => void;
+}) {
+  const { delivery, chosen, choose } = props;
+  const steps: readonly Step[] = [
+    ...delivery.attempts.map((attempt, index) => ({
+      kind: "attempt" as const,
+      at: Date.parse(attempt.executed_at),
+      attempt,
+      index,
+    })),
+    ...delivery.waits.map((wait) => ({ kind: "wait" as const, at: Date.parse(wait.from), wait })),
+  ].toSorted((left, right) => left.at - right.at);
+  return (
+    <ol class="timeline">
+      <li>
+        <span class="soft">made</span> <When at={delivery.created_at} isExact />
+      </li>
+      {steps.map((step) =>
+        step.kind === "wait" ? (
+          <li key={`${step.wait.reason}${step.at}`} class="timeline-wait">
+            held {shortSpan(Date.parse(step.wait.until) - step.at)}: {waitingOf(step.wait.reason).short}
+          </li>
+        ) : (
+          <li key={step.attempt.id}>
+            <button
+              type="button"
+              class="attempt-button"
+              aria-pressed={step.index === chosen}
+              onClick={() => choose(step.index)}
+            >
+              <Badge tone={tones[step.attempt.outcome]} text={answerOf(step.attempt)} />
+              <span class="soft">
+                {duration(step.attempt.duration_ms)}, <When at={step.attempt.executed_at} />
+              </span>
+            </button>
+          </li>
+        ),
+      )}
+      {delivery.next_attempt_at !== null && (
+        <li class="timeline-due">
+          <span class="soft">due</span> <When at={delivery.next_attempt_at} />
+        </li>
+      )}
+    </ol>
+  );
+}
+
+function answerOf(attempt: Attempt): string {
+  return answerText({ status_code: attempt.http_status_code, category: attempt.failure_category });
+}

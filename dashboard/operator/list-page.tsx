@@ -1,0 +1,77 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { ApiError, callApi, type Query } from "../shared/api.ts";
+import { useApi } from "../shared/queries.ts";
+import type { Page } from "../shared/resources.ts";
+import { DataTable, type Column } from "../shared/ui/data-table.tsx";
+import { ErrorNote } from "../shared/ui/error-note.tsx";
+import { Panel } from "../shared/ui/panel.tsx";
+
+interface ListProps<Row> {
+  readonly title: string;
+  readonly path: string;
+  readonly query?: Query;
+  readonly cli: string;
+  readonly columns: readonly Column<Row>[];
+  readonly keyOf: (row: Row) => string;
+  /** What stands there when there are none. */
+  readonly none: ComponentChildren;
+  readonly tools?: ComponentChildren;
+}
+
+const pageSize = 50;
+
+/** A list of the API as a table, page by page. */
+export function ResourceList<Row>(props: ListProps<Row>) {
+  const { title, path, cli, columns, keyOf, none, tools } = props;
+  const query = { limit: pageSize, ...props.query };
+  const loaded = useApi<Page<Row>>({ path, query });
+  const rows = loaded.data?.data ?? [];
+  const cursor = loaded.data?.next_cursor ?? null;
+  return (
+    <Panel title={title} loaded={loaded} tools={tools} twin={{ path, query, cli }}>
+      {rows.length === 0 ? none : <DataTable caption={title} columns={columns} rows={rows} keyOf={keyOf} />}
+      {cursor !== null && (
+        <FurtherRows key={JSON.stringify(query)} {...{ title, path, query, columns, keyOf, cursor }} />
+      )}
+    </Panel>
+  );
+}
+
+function FurtherRows<Row>(
+  props: Pick<ListProps<Row>, "title" | "path" | "columns" | "keyOf"> & {
+    readonly query: Query;
+    readonly cursor: string;
+  },
+) {
+  const { title, path, query, columns, keyOf } = props;
+  const rows = useSignal<readonly Row[]>([]);
+  const cursor = useSignal<string | null>(props.cursor);
+  const error = useSignal<ApiError | null>(null);
+  const more = async () => {
+    try {
+      const { value } = await callApi<Page<Row>>({ path, query: { ...query, cursor: cursor.value } });
+      rows.value = [...rows.value, ...value.data];
+      cursor.value = value.next_cursor;
+      error.value = null;
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+      error.value = thrown;
+    }
+  };
+  return (
+    <>
+      {rows.value.length > 0 && (
+        <DataTable caption={`${title}, further rows`} columns={columns} rows={rows.value} keyOf={keyOf} />
+      )}
+      {error.value !== null && <ErrorNote error={error.value} />}
+      {cursor.value !== null && (
+        <p class="table-end">
+          <button type="button" onClick={() => void more()}>
+            More
+          </button>
+        </p>
+      )}
+    </>
+  );
+}

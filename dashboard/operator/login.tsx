@@ -1,0 +1,56 @@
+import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { login, loginNote } from "../shared/session.ts";
+import { Command } from "../shared/ui/as-api.tsx";
+
+export function LoginPage() {
+  const note = useSignal(loginNote.value);
+  const isBusy = useSignal(false);
+  const id = useId();
+  const submit = async (form: HTMLFormElement) => {
+    isBusy.value = true;
+    try {
+      await login({ key: typedIn(form).trim() });
+    } catch (error) {
+      note.value = error instanceof Error ? error.message : String(error);
+      form.querySelector("input")?.focus();
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  return (
+    <main class="login">
+      <h1>Posthorn</h1>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit(event.currentTarget);
+        }}
+      >
+        <label for={id}>API key</label>
+        <input
+          id={id}
+          name="key"
+          type="password"
+          autocomplete="off"
+          required
+          aria-describedby={`${id}-note`}
+          aria-invalid={note.value !== ""}
+        />
+        <p id={`${id}-note`} role="alert" class={note.value === "" ? "soft" : "bad-text"}>
+          {note.value === "" ? "It is exchanged for a cookie and kept nowhere." : note.value}
+        </p>
+        <button type="submit" class="primary" disabled={isBusy.value}>
+          Log in
+        </button>
+      </form>
+      <p class="soft">On the machine of the server, this prints a link that logs in:</p>
+      <Command text="npm run posthorn -- ui" />
+    </main>
+  );
+}
+
+function typedIn(form: HTMLFormElement): string {
+  const key = new FormData(form).get("key");
+  return typeof key === "string" ? key : "";
+}

@@ -1,0 +1,98 @@
+import type { Delivery } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { answerText, waitingOf } from "../delivery/wording.ts";
+import { statusReasonText, WebhookLink } from "../webhook/webhook-link.tsx";
+import type { Trouble } from "./troubles.ts";
+
+const shownMax = 8;
+
+export function AttentionList({ troubles }: { readonly troubles: readonly Trouble[] }) {
+  if (troubles.length === 0) {
+    return (
+      <p class="soft">
+        No webhook is disabled, no delivery waits after a failure, and there are no dead letters.
+      </p>
+    );
+  }
+  return (
+    <ul class="troubles">
+      {troubles.slice(0, shownMax).map((trouble) => (
+        <TroubleItem key={trouble.webhookId} trouble={trouble} />
+      ))}
+      {troubles.length > shownMax && (
+        <li>
+          <a href={pagePath("webhooks")}>{troubles.length - shownMax} more</a>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function TroubleItem({ trouble }: { readonly trouble: Trouble }) {
+  const { webhookId, url, waiting, deadCount, inactive } = trouble;
+  const next = waiting[0];
+  return (
+    <li>
+      <div class="trouble-head">
+        <Badge {...badgeOf(trouble)} />
+        <WebhookLink id={webhookId} url={url} />
+      </div>
+      <p>
+        {inactive !== null && (
+          <>
+            The webhook is {inactive.status}: {statusReasonText(inactive.status_reason)}.{" "}
+          </>
+        )}
+        {next !== undefined && <NextSentence count={waiting.length} next={next} />}
+        {deadCount > 0 && (
+          <>
+            {deadCount >= 250 ? "250 or more were" : `${deadCount} ${deadCount === 1 ? "was" : "were"}`} given
+            up.{" "}
+          </>
+        )}
+      </p>
+      <p class="trouble-links">
+        {next !== undefined && <a href={pagePath(`deliveries/${next.id}`)}>Why?</a>}
+        {waiting.length > 0 && (
+          <a href={`${pagePath("deliveries")}?webhook_id=${webhookId}&status=failed&status=circuit_blocked`}>
+            Waiting deliveries
+          </a>
+        )}
+        {deadCount > 0 && <a href={`${pagePath("dead-letters")}?webhook_id=${webhookId}`}>Dead letters</a>}
+      </p>
+    </li>
+  );
+}
+
+function badgeOf({ inactive, waiting, deadCount }: Trouble): Parameters<typeof Badge>[0] {
+  if (inactive !== null) return { tone: "off", text: inactive.status };
+  if (waiting.some(({ status }) => status === "circuit_blocked"))
+    return { tone: "held", text: "circuit open" };
+  if (waiting.length > 0) return { tone: "wait", text: "failing" };
+  return { tone: "bad", text: deadCount === 1 ? "dead letter" : "dead letters" };
+}
+
+function NextSentence({ count, next }: { readonly count: number; readonly next: Delivery }) {
+  const answer = answerText({ status_code: next.last_http_status_code, category: next.failure_category });
+  return (
+    <>
+      {count >= 250
+        ? "250 or more deliveries wait"
+        : `${count} ${count === 1 ? "delivery waits" : "deliveries wait"}`}
+      ; the last answer was <strong>{answer}</strong>.{" "}
+      {next.waiting_for !== null && (
+        <>
+          Waiting for: {waitingOf(next.waiting_for).short}
+          {next.waiting_until !== null && (
+            <>
+              , <When at={next.waiting_until} />
+            </>
+          )}
+          .{" "}
+        </>
+      )}
+    </>
+  );
+}

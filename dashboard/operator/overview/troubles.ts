@@ -1,0 +1,36 @@
+/** Which webhooks somebody should look at, and why. */
+import type { Delivery, Webhook } from "../../shared/resources.ts";
+
+export interface Trouble {
+  readonly webhookId: string;
+  /** Null where no answer at hand has it. */
+  readonly url: string | null;
+  /** Deliveries that wait after a failure. */
+  readonly waiting: readonly Delivery[];
+  /** Deliveries that were given up. */
+  readonly deadCount: number;
+  readonly inactive: Pick<Webhook, "status" | "status_reason"> | null;
+}
+
+/** Suspended ones first, then those with most that waits or was given up. */
+export function troublesOf(given: {
+  readonly waiting: readonly Delivery[];
+  readonly inactive: readonly Webhook[];
+  readonly deadLetters: readonly Delivery[];
+}): readonly Trouble[] {
+  const waiting = Map.groupBy(given.waiting, ({ webhook_id }) => webhook_id);
+  const dead = Map.groupBy(given.deadLetters, ({ webhook_id }) => webhook_id);
+  const inactive = new Map(given.inactive.map((webhook) => [webhook.id, webhook]));
+  const ids = new Set([...inactive.keys(), ...waiting.keys(), ...dead.keys()]);
+  const weight = ({ waiting: rows, deadCount, inactive: off }: Trouble) =>
+    (off?.status === "suspended" ? 1_000 : 0) + rows.length + deadCount;
+  return [...ids]
+    .map((webhookId) => ({
+      webhookId,
+      url: inactive.get(webhookId)?.url ?? waiting.get(webhookId)?.[0]?.webhook?.url ?? null,
+      waiting: waiting.get(webhookId) ?? [],
+      deadCount: dead.get(webhookId)?.length ?? 0,
+      inactive: inactive.get(webhookId) ?? null,
+    }))
+    .toSorted((left, right) => weight(right) - weight(left));
+}

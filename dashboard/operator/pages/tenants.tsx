@@ -1,0 +1,50 @@
+import { fieldText, type Row } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import type { Column } from "../../shared/ui/data-table.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { ResourceList } from "../list-page.tsx";
+
+const columns: readonly Column<Row>[] = [
+  {
+    title: "Tenant",
+    cell: (row) => (
+      <a
+        href={`${pagePath("deliveries")}?tenant_id=${encodeURIComponent(fieldText(row, "id"))}`}
+        class="row-link"
+      >
+        {fieldText(row, "id")}
+      </a>
+    ),
+  },
+  { title: "Name", cell: (row) => fieldText(row, "name") },
+  { title: "Rate limit", cell: (row) => rateText(row["rate_limit"]), needs: "medium" },
+  {
+    title: "Webhooks at most",
+    cell: (row) => fieldText(row, "webhooks_max") || "–",
+    isFigure: true,
+    needs: "medium",
+  },
+  { title: "Pool", cell: (row) => fieldText(row, "worker_pool"), needs: "medium" },
+  { title: "Made", cell: (row) => <When at={fieldText(row, "created_at")} />, isFigure: true },
+];
+
+function rateText(limit: unknown): string {
+  if (typeof limit !== "object" || limit === null) return "none";
+  return `${fieldText(limit as Row, "requests_per_minute")} a minute`;
+}
+
+export function TenantsPage() {
+  return (
+    <>
+      <h1>Tenants</h1>
+      <ResourceList<Row>
+        title="Tenants"
+        path="v1/tenants"
+        cli="tenants list"
+        columns={columns}
+        keyOf={(row) => fieldText(row, "id")}
+        none={<p class="soft">There are none.</p>}
+      />
+    </>
+  );
+}

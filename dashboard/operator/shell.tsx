@@ -1,0 +1,144 @@
+import type { ComponentChildren } from "preact";
+import { useAddress } from "../shared/address.ts";
+import { isPaused } from "../shared/queries.ts";
+import type { SessionView } from "../shared/resources.ts";
+import { pagePath, root } from "../shared/root.ts";
+import { logout } from "../shared/session.ts";
+import { nextTheme, theme } from "../shared/theme.ts";
+import { announce } from "../shared/ui/announcer.tsx";
+import { Icon, type IconName } from "../shared/ui/icon.tsx";
+import { isKeySheetOpen } from "./key-sheet.tsx";
+import { SearchField } from "./search-field.tsx";
+
+interface NavEntry {
+  readonly page: string;
+  readonly title: string;
+  readonly icon: IconName;
+  readonly isForAdmins?: boolean;
+}
+
+export const navEntries: readonly NavEntry[] = [
+  { page: "", title: "Overview", icon: "overview" },
+  { page: "deliveries", title: "Deliveries", icon: "deliveries" },
+  { page: "events", title: "Events", icon: "events" },
+  { page: "webhooks", title: "Webhooks", icon: "webhooks" },
+  { page: "dead-letters", title: "Dead letters", icon: "dead" },
+  { page: "event-types", title: "Event types", icon: "types" },
+  { page: "tenants", title: "Tenants", icon: "tenants", isForAdmins: true },
+];
+
+export function Shell({
+  view,
+  children,
+}: {
+  readonly view: SessionView;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <div class="shell">
+      <a href="#main" class="skip">
+        Skip to the content
+      </a>
+      <header class="top">
+        <a href={pagePath("")} class="brand">
+          <BrandMark />
+          Posthorn
+        </a>
+        <SearchField />
+        <TopButtons />
+      </header>
+      <Nav view={view} />
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function BrandMark() {
+  return (
+    <svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true" class="brand-mark">
+      <path d="M5 11h9a5.5 5.5 0 1 1-5.4 6.6" />
+      <path d="M14 11c5 0 8.5-1.2 13-4v16c-3.2-2.2-5.6-3.2-8-3.7" />
+    </svg>
+  );
+}
+
+function Nav({ view }: { readonly view: SessionView }) {
+  const { page } = useAddress();
+  const [current = ""] = page.split("/");
+  return (
+    <nav aria-label="Pages">
+      <ul>
+        {navEntries
+          .filter(({ isForAdmins = false }) => !isForAdmins || view.role === "admin")
+          .map((entry) => (
+            <li key={entry.page}>
+              <a href={pagePath(entry.page)} aria-current={current === entry.page ? "page" : undefined}>
+                <Icon name={entry.icon} />
+                {entry.title}
+              </a>
+            </li>
+          ))}
+        <li>
+          <a href={new URL("docs", root).href} target="_blank" rel="noreferrer">
+            <Icon name="docs" />
+            API reference
+          </a>
+        </li>
+      </ul>
+      <p class="soft whoami">
+        {view.role}
+        {view.tenant_id !== null && ` of ${view.tenant_id}`}
+        <br />
+        Posthorn {view.version}
+        {view.dev && ", development"}
+      </p>
+    </nav>
+  );
+}
+
+export function togglePause(): void {
+  isPaused.value = !isPaused.value;
+  announce(isPaused.value ? "Paused" : "Live");
+}
+
+function TopButtons() {
+  const state = isPaused.value ? "Paused" : "Live";
+  return (
+    <div class="top-buttons">
+      <button type="button" class="quiet live" aria-pressed={isPaused.value} onClick={togglePause}>
+        <Icon name={isPaused.value ? "play" : "pause"} />
+        <span class="live-word">{state}</span>
+        <span class="off-screen">: pause refreshing</span>
+      </button>
+      <button
+        type="button"
+        class="quiet icon-button"
+        aria-label={`Theme: ${theme.value}`}
+        title={`Theme: ${theme.value}`}
+        onClick={nextTheme}
+      >
+        <Icon name="theme" />
+      </button>
+      <button
+        type="button"
+        class="quiet icon-button"
+        aria-label="Keys"
+        title="Keys (?)"
+        onClick={() => (isKeySheetOpen.value = true)}
+      >
+        <Icon name="keys" />
+      </button>
+      <button
+        type="button"
+        class="quiet icon-button"
+        aria-label="Log out"
+        title="Log out"
+        onClick={() => void logout()}
+      >
+        <Icon name="leave" />
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+/** Calls of the HTTP API, with the session of the browser. */
+import type { Problem } from "./resources.ts";
+import { root } from "./root.ts";
+
+export type QueryValue = string | number | boolean | readonly string[] | null | undefined;
+export type Query = Readonly<Record<string, QueryValue>>;
+
+export interface ApiCall {
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Below the address of the server, such as `v1/webhooks`. */
+  readonly path: string;
+  readonly query?: Query;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+/** The answer was an error, or none came (`status` 0). */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly problem: Problem | null;
+  /** Under which the server logged it, where it said so. */
+  readonly requestId: string | null;
+
+  constructor(status: number, { problem, detail, requestId }: ErrorFacts) {
+    super(problem?.detail ?? detail);
+    this.status = status;
+    this.problem = problem;
+    this.requestId = requestId;
+  }
+}
+
+interface ErrorFacts {
+  readonly problem: Problem | null;
+  readonly detail: string;
+  readonly requestId: string | null;
+}
+
+export interface ApiAnswer<T> {
+  readonly value: T;
+  /** As it was sent, for what must not be rounded. */
+  readonly text: string;
+}
+
+/** Calls that come later after the last key or click than this are nobody's doing, and keep no session alive. */
+const attentionMs = 60_000;
+let attendedAt = performance.now();
+
+function attend(): void {
+  attendedAt = performance.now();
+}
+
+for (const name of ["pointerdown", "keydown"]) {
+  addEventListener(name, attend, { capture: true, passive: true });
+}
+
+export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
+  const { method = "GET", body, signal } = call;
+  const isAttended = performance.now() - attendedAt < attentionMs;
+  let response: Response;
+  try {
+    response = await fetch(urlOf(call), {
+      method,
+      headers: {
+        "x-posthorn-ui": isAttended ? "1" : "poll",
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    throw new ApiError(0, { problem: null, detail: "The server does not answer.", requestId: null });
+  }
+  const text = await response.text();
+  if (!response.ok) throw errorOf(response, text);
+  return { value: (text === "" ? null : JSON.parse(text)) as T, text };
+}
+
+export function urlOf({ path, query = {} }: Pick<ApiCall, "path" | "query">): URL {
+  const url = new URL(path, root);
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? (value as readonly string[]) : [value]) {
+      if (one !== undefined && one !== null && one !== "") url.searchParams.append(name, String(one));
+    }
+  }
+  return url;
+}
+
+function errorOf({ status, headers }: Response, text: string): ApiError {
+  const isProblem = headers.get("content-type")?.startsWith("application/problem+json") === true;
+  const problem = isProblem ? (JSON.parse(text) as Problem) : null;
+  const requestId = /request id ([\w-]+)/.exec(problem?.detail ?? "")?.[1] ?? null;
+  return new ApiError(status, { problem, detail: `The server answered ${status}.`, requestId });
+}

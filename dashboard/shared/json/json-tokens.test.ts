@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import fc from "fast-check";
+import { laidOut, memberText, tokensOf } from "./json-tokens.ts";
+
+const joined = (source: string) =>
+  laidOut(tokensOf(source))
+    .map(({ space, text }) => space + text)
+    .join("");
+
+suite("JSON as its text says it", () => {
+  test("laying out any value changes nothing but white space", () => {
+    fc.assert(
+      fc.property(fc.json(), (source) => {
+        assert.deepEqual(JSON.parse(joined(source)), JSON.parse(source));
+        assert.equal(joined(source), JSON.stringify(JSON.parse(source), null, 2));
+      }),
+    );
+  });
+
+  test("digits, escapes, order and repeated names stay as they were written", () => {
+    const source = '{"b":90071992547409931,"a":1.0,"b":-0,"c":"\\ud800\\u0041\\/","d":1e400}';
+    assert.equal(
+      tokensOf(source)
+        .map(({ text }) => text)
+        .join(""),
+      source,
+    );
+    assert.deepEqual(
+      tokensOf(source)
+        .filter(({ kind }) => kind === "number")
+        .map(({ text }) => text),
+      ["90071992547409931", "1.0", "-0", "1e400"],
+    );
+  });
+
+  test("text that is no JSON comes out whole", () => {
+    fc.assert(
+      fc.property(fc.string(), (source) => {
+        assert.equal(
+          tokensOf(source)
+            .map(({ text }) => text)
+            .join("")
+            .replaceAll(/\s/g, ""),
+          source.replaceAll(/\s/g, ""),
+        );
+      }),
+    );
+  });
+
+  test("a member is found by its name at the outermost level alone", () => {
+    const source = '{"x":{"data":1},"data": [1.0, {"data":"},"}] ,"y":"data"}';
+    assert.equal(memberText(source, { member: "data" }), '[1.0, {"data":"},"}]');
+    assert.equal(memberText(source, { member: "y" }), '"data"');
+    assert.equal(memberText(source, { member: "z" }), null);
+    assert.equal(memberText("[1]", { member: "data" }), null);
+  });
+});

@@ -1,0 +1,74 @@
+/**
+ * What is read from the server: TanStack Query keeps answers, asks once for what several parts show, keeps old data when a
+ * refresh fails, and asks again every few seconds. Pausing stops all of that.
+ */
+import { QueryClient, QueryObserver, keepPreviousData } from "@tanstack/query-core";
+import type { QueryObserverResult } from "@tanstack/query-core";
+import { signal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { callApi } from "./api.ts";
+import type { ApiAnswer, ApiCall, ApiError } from "./api.ts";
+
+/** While true nothing is asked by itself, also not when the window gets the focus. */
+export const isPaused = signal(false);
+
+const refreshEveryMs = 3_000;
+
+export const queryClient: QueryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      retry: false,
+      refetchOnReconnect: () => !isPaused.value,
+      refetchOnWindowFocus: () => !isPaused.value,
+      placeholderData: keepPreviousData,
+    },
+  },
+});
+
+// From here on it hears when the window gets the focus and when the network is back.
+queryClient.mount();
+
+export interface Loaded<T> {
+  readonly data: T | null;
+  readonly text: string;
+  readonly error: ApiError | null;
+  /** When `data` came, in Unix milliseconds; 0 before. */
+  readonly loadedAt: number;
+  readonly isLoading: boolean;
+}
+
+/** The answer to a GET, and what it becomes. Null asks nothing. */
+export function useApi<T>(
+  call: Pick<ApiCall, "path" | "query"> | null,
+  { everyMs = refreshEveryMs }: { readonly everyMs?: number | false } = {},
+): Loaded<T> {
+  const key = JSON.stringify(call);
+  const paused = isPaused.value;
+  const observer = useMemo(
+    () => new QueryObserver<ApiAnswer<T>, ApiError>(queryClient, { queryKey: ["none"], enabled: false }),
+    [],
+  );
+  useMemo(() => {
+    observer.setOptions({
+      queryKey: [key],
+      enabled: call !== null,
+      refetchInterval: paused ? false : everyMs,
+      queryFn: ({ signal: aborted }) => callApi<T>({ ...(call ?? { path: "" }), signal: aborted }),
+    });
+  }, [key, paused, everyMs]);
+  const [, show] = useState<QueryObserverResult<ApiAnswer<T>, ApiError> | null>(null);
+  useEffect(() => observer.subscribe(show), [observer]);
+  const result = observer.getCurrentResult();
+  return {
+    data: result.data?.value ?? null,
+    text: result.data?.text ?? "",
+    error: result.error,
+    loadedAt: result.dataUpdatedAt,
+    isLoading: result.isPending && result.fetchStatus === "fetching",
+  };
+}
+
+/** After something was changed: everything that is shown is asked for again. */
+export async function refreshAll(): Promise<void> {
+  await queryClient.invalidateQueries();
+}

@@ -1,0 +1,34 @@
+/** What the API answers with, by its own schemas. */
+import type { deliverySearchSchema, deliveryWithAttemptsSchema } from "../../src/api/schemas/delivery.ts";
+import type { eventSearchSchema } from "../../src/api/schemas/event.ts";
+import type { problemSchema } from "../../src/api/schemas/problem.ts";
+import type { readinessSchema } from "../../src/api/schemas/registry.ts";
+import type { Static } from "../../src/api/schemas/type.ts";
+import type { webhookSchema } from "../../src/api/schemas/webhook.ts";
+import type { healthSchema } from "../../src/api/schemas/webhook-state.ts";
+
+export type { SessionView } from "../../src/api/schemas/session.ts";
+export type Problem = Static<typeof problemSchema>;
+export type Readiness = Static<typeof readinessSchema>;
+export type DeliveryPage = Static<typeof deliverySearchSchema>;
+export type Delivery = DeliveryPage["data"][number];
+export type DeliveryDetail = Static<typeof deliveryWithAttemptsSchema>;
+export type Attempt = DeliveryDetail["attempts"][number];
+export type EventSummary = Static<typeof eventSearchSchema>["data"][number];
+export type Webhook = Static<typeof webhookSchema>;
+export type WebhookHealth = Static<typeof healthSchema>;
+
+export interface Page<T> {
+  readonly data: readonly T[];
+  readonly next_cursor: string | null;
+}
+
+/** Resources whose fields are described in src/core/fields, of which the schemas keep no type. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** A field of such a row as text; empty where it has none. */
+export function fieldText(row: Row, name: string): string {
+  const value = row[name];
+  if (value === null || value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,58 @@
+/** Who is logged in. The key is never kept: a cookie that scripts cannot read stands for it. */
+import { signal } from "@preact/signals";
+import { ApiError, callApi } from "./api.ts";
+import { queryClient } from "./queries.ts";
+import type { SessionView } from "./resources.ts";
+
+/** Undefined until it is known. */
+export const session = signal<SessionView | null | undefined>(undefined);
+/** Why there is none, for the page that asks for a login. */
+export const loginNote = signal<string>("");
+
+/** Takes the one-time code out of the address, or the cookie that is there. */
+export async function beginSession(): Promise<void> {
+  const code = /^#c=([\w-]+)$/.exec(location.hash)?.[1];
+  if (code !== undefined) history.replaceState(null, "", location.pathname + location.search);
+  try {
+    if (code !== undefined) await login({ code });
+    else session.value = (await callApi<SessionView>({ path: "ui/session" })).value;
+  } catch (error) {
+    if (code !== undefined && (await hasSession())) return;
+    const isNew = code === undefined && error instanceof ApiError && error.status === 401;
+    loginNote.value = isNew ? "" : messageOf(error);
+    session.value = null;
+  }
+}
+
+export async function login(credentials: { readonly key?: string; readonly code?: string }): Promise<void> {
+  const { value } = await callApi<SessionView>({ method: "POST", path: "ui/session", body: credentials });
+  loginNote.value = "";
+  session.value = value;
+}
+
+export async function logout(): Promise<void> {
+  await callApi({ method: "DELETE", path: "ui/session" });
+  queryClient.clear();
+  session.value = null;
+}
+
+/** A used link still leads somebody who is logged in to the dashboard. */
+async function hasSession(): Promise<boolean> {
+  try {
+    session.value = (await callApi<SessionView>({ path: "ui/session" })).value;
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+queryClient.getQueryCache().subscribe(({ type, query }) => {
+  const { error } = query.state as { readonly error: unknown };
+  if (type !== "updated" || !(error instanceof ApiError) || error.status !== 401) return;
+  loginNote.value = error.message;
+  session.value = null;
+});
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

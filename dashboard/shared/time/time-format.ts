@@ -1,0 +1,48 @@
+/** Times and durations for people. */
+
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** `3 s`, `12 min`, `4 h`, `2 d`: one unit, rounded down. */
+export function shortSpan(spanMs: number): string {
+  const ms = Math.abs(spanMs);
+  if (ms < minuteMs) return `${Math.floor(ms / secondMs)} s`;
+  if (ms < hourMs) return `${Math.floor(ms / minuteMs)} min`;
+  if (ms < 2 * dayMs) return `${Math.floor(ms / hourMs)} h`;
+  return `${Math.floor(ms / dayMs)} d`;
+}
+
+/** `3 s ago`, `in 12 min`. */
+export function relativeTime(unixMs: number, { now }: { readonly now: number }): string {
+  const distance = unixMs - now;
+  if (Math.abs(distance) < secondMs) return "now";
+  return distance < 0 ? `${shortSpan(distance)} ago` : `in ${shortSpan(distance)}`;
+}
+
+/** How long a request took: `18 ms`, `1.24 s`. */
+export function duration(ms: number): string {
+  if (ms < 10) return `${ms.toFixed(1)} ms`;
+  return ms < secondMs ? `${Math.round(ms)} ms` : `${(ms / secondMs).toFixed(2)} s`;
+}
+
+/** In the zone of the browser, with its date when that is not today's. */
+export function localTime(unixMs: number, { now }: { readonly now: number }): string {
+  const time = new Date(unixMs);
+  const isToday = time.toDateString() === new Date(now).toDateString();
+  return time.toLocaleString(undefined, {
+    ...(!isToday && { year: "numeric", month: "short", day: "numeric" }),
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hourCycle: "h23",
+  });
+}
+
+/** Both zones in full, for whoever points at a time. */
+export function fullTime(unixMs: number): string {
+  const time = new Date(unixMs);
+  const local = time.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
+  return `${time.toISOString().replace("T", " ").replace("Z", " UTC")}\n${local}`;
+}

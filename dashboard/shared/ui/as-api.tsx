@@ -1,0 +1,67 @@
+import { useSignal } from "@preact/signals";
+import { urlOf } from "../api.ts";
+import type { ApiCall } from "../api.ts";
+import { CopyButton } from "./copy-button.tsx";
+import { Modal } from "./modal.tsx";
+
+export interface ApiTwin extends Pick<ApiCall, "method" | "path" | "query" | "body"> {
+  /** The command that does the same, without `posthorn`; null where there is none. */
+  readonly cli: string | null;
+}
+
+/** Shows how to get without the dashboard what stands here. The key is left out. */
+export function AsApi({ twin, what }: { readonly twin: ApiTwin; readonly what: string }) {
+  const isOpen = useSignal(false);
+  return (
+    <>
+      <button type="button" class="quiet" aria-label={`${what} as API`} onClick={() => (isOpen.value = true)}>
+        as API
+      </button>
+      {isOpen.value && (
+        <Modal title={`${what} as API`} onClose={() => (isOpen.value = false)}>
+          <h3>curl</h3>
+          <Command text={curlOf(twin)} />
+          {twin.cli !== null && (
+            <>
+              <h3>Command line</h3>
+              <Command text={`posthorn ${twin.cli}`} />
+            </>
+          )}
+          <p class="soft">
+            Set POSTHORN_KEY to an API key first. On the machine of the server the command line finds the key
+            by itself.
+          </p>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+export function Command({ text }: { readonly text: string }) {
+  return (
+    <div class="command">
+      {/* Reached by keyboard, because it may have to be scrolled. */}
+      <pre tabIndex={0}>
+        <code>{text}</code>
+      </pre>
+      <CopyButton text={text} label="Copy the command" />
+    </div>
+  );
+}
+
+function curlOf({ method = "GET", path, query = {}, body }: ApiTwin): string {
+  const parts = [
+    'curl -H "Authorization: Bearer $POSTHORN_KEY"',
+    ...(method === "GET" ? [] : [`-X ${method}`]),
+    ...(body === undefined
+      ? []
+      : ['-H "Content-Type: application/json"', `-d ${quoted(JSON.stringify(body))}`]),
+    quoted(urlOf({ path, query }).href),
+  ];
+  return parts.join(" \\\n  ");
+}
+
+/** For a shell. */
+function quoted(text: string): string {
+  return /^[\w./:=@-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

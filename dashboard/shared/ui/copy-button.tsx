@@ -1,0 +1,45 @@
+import { useSignal } from "@preact/signals";
+import { announce } from "./announcer.tsx";
+import { Icon } from "./icon.tsx";
+
+export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+  const isDone = useSignal(false);
+  const copy = async () => {
+    await copyText(text);
+    isDone.value = true;
+    announce("Copied");
+    setTimeout(() => (isDone.value = false), 1_500);
+  };
+  return (
+    <button
+      type="button"
+      class="quiet icon-button"
+      aria-label={label}
+      title={label}
+      onClick={() => void copy()}
+    >
+      <Icon name={isDone.value ? "check" : "copy"} />
+    </button>
+  );
+}
+
+/** Browsers have a clipboard on https and on this machine alone; elsewhere a selected field serves. */
+export async function copyText(text: string): Promise<void> {
+  // Absent on http, whatever the types say.
+  const clipboard = navigator.clipboard as Clipboard | undefined;
+  if (clipboard !== undefined) {
+    await clipboard.writeText(text).catch(() => copyBySelection(text));
+  } else copyBySelection(text);
+}
+
+function copyBySelection(text: string): void {
+  const field = document.createElement("textarea");
+  field.value = text;
+  field.className = "off-screen";
+  (document.querySelector("dialog[open]") ?? document.body).append(field);
+  field.select();
+  // The only way without a clipboard.
+  // oxlint-disable-next-line typescript/no-deprecated
+  document.execCommand("copy");
+  field.remove();
+}

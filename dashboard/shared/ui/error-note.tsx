@@ -1,0 +1,39 @@
+import type { ApiError } from "../api.ts";
+import { now } from "../clock.ts";
+import { root } from "../root.ts";
+import { localTime } from "../time/time-format.ts";
+
+/** What went wrong, with all that somebody needs to ask about it. */
+export function ErrorNote({ error, since = 0 }: { readonly error: ApiError; readonly since?: number }) {
+  const { problem, requestId, message } = error;
+  return (
+    <div class="note note-bad" role="alert">
+      <p>
+        {message}
+        {since > 0 && <> What is shown is as of {localTime(since, { now: now.value })}.</>}
+      </p>
+      {problem?.errors !== undefined && (
+        <ul>
+          {problem.errors.map(({ field, message: text }) => (
+            <li key={field}>
+              <code>{field}</code> {text}
+            </li>
+          ))}
+        </ul>
+      )}
+      {problem !== null && (
+        <p class="soft">
+          <a href={new URL(`docs/errors#${problem.code}`, root).href} target="_blank" rel="noreferrer">
+            {problem.code}
+          </a>
+          {requestId !== null && (
+            <>
+              {" "}
+              request <code>{requestId}</code>
+            </>
+          )}
+        </p>
+      )}
+    </div>
+  );
+}

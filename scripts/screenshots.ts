@@ -1,0 +1,109 @@
+// `node scripts/with-runtime.mjs scripts/screenshots.ts`: pictures of the dashboard for docs/images/, from a server that
+// delivers to receivers that work, fail and refuse.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { loggedIn, openBrowser } from "../test/browser/browser.ts";
+import { type Receiver, startReceiver } from "../test/peers/receiver.ts";
+import { eventually } from "../test/scenarios/eventually.ts";
+import { PosthornProcess, serverUnderTest } from "../test/scenarios/posthorn-process.ts";
+import { projectRoot } from "./source-files.ts";
+
+const folder = process.argv[2] ?? join(projectRoot, "docs", "images");
+
+interface Picture {
+  readonly name: string;
+  readonly path: string;
+  readonly colorScheme: "light" | "dark";
+  readonly size: { readonly width: number; readonly height: number };
+}
+
+const wide = { width: 1120, height: 720 };
+const narrow = { width: 360, height: 740 };
+
+const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
+const server = await PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } });
+const receiver = await startReceiver();
+const browser = await openBrowser();
+try {
+  mkdirSync(folder, { recursive: true });
+  await takePicture(browser, {
+    name: "dashboard-first-run",
+    path: "",
+    colorScheme: "light",
+    size: { width: 1120, height: 520 },
+  });
+  const { failingDelivery, failingWebhook } = await fill(receiver);
+  const pictures: readonly Picture[] = [
+    { name: "dashboard-overview", path: "", colorScheme: "light", size: wide },
+    { name: "dashboard-overview-dark", path: "", colorScheme: "dark", size: wide },
+    { name: "dashboard-deliveries", path: "deliveries", colorScheme: "light", size: wide },
+    { name: "dashboard-delivery", path: `deliveries/${failingDelivery}`, colorScheme: "light", size: wide },
+    { name: "dashboard-webhook-dark", path: `webhooks/${failingWebhook}`, colorScheme: "dark", size: wide },
+    { name: "dashboard-narrow", path: `deliveries/${failingDelivery}`, colorScheme: "light", size: narrow },
+  ];
+  for (const picture of pictures) await takePicture(browser, picture);
+} finally {
+  await browser.close();
+  await receiver.close();
+  await server.remove();
+}
+
+async function takePicture(on: Browser, picture: Picture): Promise<void> {
+  const { name, path, colorScheme, size } = picture;
+  const context = await loggedIn(
+    on,
+    { url: server.url, key: server.adminKey },
+    { colorScheme, viewport: size, locale: "en-GB", timezoneId: "UTC" },
+  );
+  const page = await context.newPage();
+  await page.goto(`/ui/${path}`);
+  await settled(page);
+  await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled" });
+  await context.close();
+}
+
+async function settled(page: Page): Promise<void> {
+  await page.locator("h1").waitFor();
+  await page.locator(".waiting").first().waitFor({ state: "detached" });
+}
+
+/** Webhooks of a shop: one that works, one that is down, one that refuses, one that was disabled. */
+async function fill(
+  to: Receiver,
+): Promise<{ readonly failingDelivery: string; readonly failingWebhook: string }> {
+  to.script(({ path }) => {
+    if (path.startsWith("/erp")) {
+      const body = '{"error":"maintenance","since":"2026-11-22T20:04:11Z","ticket":90071992547409931}';
+      return { status: 503, headers: { "content-type": "application/json" }, body };
+    }
+    if (path.startsWith("/crm")) return { status: 422, body: '{"error":"customer_id is unknown"}' };
+    return { status: 200, body: "ok" };
+  });
+  const subscribe = async (path: string, more: object) => {
+    const { body } = await server.call("POST", "/v1/webhooks", { url: to.url(path), ...more });
+    return (body as { readonly id: string }).id;
+  };
+  await subscribe("/shop/hooks", { events: ["*"], description: "Shop backend" });
+  const failingWebhook = await subscribe("/erp/orders", { events: ["order.*"], description: "ERP import" });
+  await subscribe("/crm/customers", { events: ["customer.*"] });
+  const disabled = await subscribe("/legacy/in", { events: ["invoice.*"] });
+  await server.call("POST", `/v1/webhooks/${disabled}/disable`, {});
+  const types = ["order.created", "order.completed", "invoice.paid", "customer.updated", "shipment.sent"];
+  for (let index = 0; index < 30; index += 1) {
+    await server.call("POST", "/v1/events", {
+      event_type: types[index % types.length],
+      data: { order_id: String(4711 + index), total: 19.9, currency: "EUR", reference: `R-${index}` },
+      idempotency_key: `shop-${4711 + index}`,
+    });
+  }
+  const failing = await eventually("a failing delivery", {
+    ask: async () => {
+      const { body } = await server.call("GET", `/v1/deliveries?webhook_id=${failingWebhook}&attempt_min=2`);
+      return (body as { readonly data: readonly { readonly id: string }[] }).data;
+    },
+    holds: (rows) => rows.length > 0,
+  });
+  return { failingDelivery: failing[0]?.id ?? "", failingWebhook };
+}

@@ -1,0 +1,100 @@
+import { waitingStates } from "../../core/delivery.ts";
+import type { ClaimedDelivery, Lease } from "../../ports/store/deliveries.ts";
+import { decode, decodeState, formatCodes, priorityCodes } from "./codes.ts";
+
+/** Columns of a claimed delivery by name, as both stores select them, in a row that may have others before and behind. */
+export const claimed = {
+  id: 0,
+  tenant: 1,
+  webhook: 2,
+  webhookTenant: 3,
+  eventId: 4,
+  eventType: 5,
+  priority: 6,
+  state: 7,
+  attemptCount: 8,
+  createdAt: 9,
+  firstAttemptAt: 10,
+  dueAt: 11,
+  reason: 12,
+  format: 13,
+  timestamp: 14,
+  source: 15,
+  idempotencyKey: 16,
+  sequenceNumber: 17,
+  contentType: 18,
+  raw: 19,
+  eventPriority: 20,
+  body: 21,
+} as const;
+
+/** SQLite has no booleans. */
+export type ClaimedRow = [
+  id: string,
+  tenant: string,
+  webhook: string,
+  webhookTenant: string | null,
+  eventId: string,
+  eventType: number,
+  priority: number,
+  state: number,
+  attemptCount: number,
+  createdAt: number,
+  firstAttemptAt: number | null,
+  dueAt: number,
+  reason: string | null,
+  format: number,
+  timestamp: number,
+  source: string | null,
+  idempotencyKey: string | null,
+  sequenceNumber: number,
+  contentType: number,
+  raw: boolean | number,
+  eventPriority: number,
+  body: Uint8Array | null,
+];
+
+/** Selects these columns of a delivery `d`, its event `e`, its webhook `w`, and the names of tenant and webhook. */
+export function claimedSql({ timestamp }: { readonly timestamp: string }): string {
+  return `d.id, tenant.word, webhook.word, w.tenant, e.id, e.event_type, d.priority, d.state, d.attempt_count,
+    d.created_at, d.first_attempt_at, d.due_at, d.reason, d.format, ${timestamp}, e.source, e.idempotency_key,
+    e.sequence_number, e.content_type, e.raw, e.priority, e.body`;
+}
+
+/** `first` is the place of the first of the columns. */
+export function toClaimedDelivery(
+  row: readonly unknown[],
+  { first, lease, strings }: { readonly first: number; readonly lease: Lease; readonly strings: Strings },
+): ClaimedDelivery {
+  return {
+    lease,
+    id: row[first + claimed.id] as string,
+    webhookId: row[first + claimed.webhook] as string,
+    webhookTenantId: row[first + claimed.webhookTenant] as string | null,
+    tenantId: row[first + claimed.tenant] as string,
+    eventId: row[first + claimed.eventId] as string,
+    eventType: strings.text(row[first + claimed.eventType] as number),
+    priority: decode(priorityCodes, row[first + claimed.priority] as number),
+    progress: {
+      state: decodeState(waitingStates, row[first + claimed.state] as number),
+      attemptCount: row[first + claimed.attemptCount] as number,
+      createdAt: row[first + claimed.createdAt] as number,
+      firstAttemptAt: row[first + claimed.firstAttemptAt] as number | null,
+      dueAt: row[first + claimed.dueAt] as number,
+      reason: row[first + claimed.reason] as string | null,
+    },
+    contentType: strings.text(row[first + claimed.contentType] as number),
+    body: row[first + claimed.body] as Uint8Array | null,
+    format: decode(formatCodes, row[first + claimed.format] as number),
+    timestamp: row[first + claimed.timestamp] as number,
+    source: row[first + claimed.source] as string | null,
+    idempotencyKey: row[first + claimed.idempotencyKey] as string | null,
+    sequenceNumber: row[first + claimed.sequenceNumber] as number,
+    raw: Boolean(row[first + claimed.raw]),
+    eventPriority: decode(priorityCodes, row[first + claimed.eventPriority] as number),
+  };
+}
+
+interface Strings {
+  text(ref: number): string;
+}

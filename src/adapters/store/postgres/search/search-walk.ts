@@ -1,0 +1,107 @@
+import { codeOf } from "../../../../core/thrown.ts";
+import type { DeliverySearch, SearchPage } from "../../../../ports/store/search.ts";
+import { StoreUnavailableError } from "../../../../ports/store.ts";
+import type { Transactor } from "../database.ts";
+import type { ServerBounds } from "../server-greeting.ts";
+import { clocksDifferMs, positionAtSql, type Span } from "./search-windows.ts";
+
+const rowsMin = 50;
+const rowsMax = 10_000;
+/** One statement should take no longer, so that a page ends soon after its time is up. */
+const statementGoalMs = 25;
+
+/** A statement that takes much longer is ended by the server: it is busy with something else. */
+export const searchBounds: ServerBounds = { statementMs: 1_000, lockMs: 500, walksByIndex: true };
+
+/** What a window had: how many rows, the last of them, when that was made, and what matched. */
+export interface SeenWindow<Row> {
+  readonly looked: number;
+  readonly reached: number | null;
+  readonly createdAt: number | null;
+  readonly matches: readonly Row[];
+}
+
+/** Window after window, until the page is full or the budget used up. */
+export async function walkWindows<Row extends readonly [position: number, ...columns: unknown[]]>(
+  search: Pick<DeliverySearch, "limit" | "budget"> & {
+    readonly isOldestFirst: boolean;
+    readonly span: Span;
+    readonly rowsFirst: number;
+    readonly createdAtOf: (row: Row) => number;
+  },
+  look: (window: {
+    readonly span: Span;
+    readonly rows: number;
+    readonly wanted: number;
+  }) => Promise<SeenWindow<Row>>,
+): Promise<SearchPage<Row>> {
+  const { limit, budget, isOldestFirst } = search;
+  const found: Row[] = [];
+  let { span } = search;
+  for (let rows = search.rowsFirst; ; ) {
+    const begun = performance.now();
+    const wanted = limit + 1 - found.length;
+    const seen = await look({ span, rows, wanted }).catch(unlessItWasMuch(rows));
+    if (seen === null) {
+      rows = Math.max(rowsMin, Math.floor(rows / 8));
+      continue;
+    }
+    found.push(...seen.matches);
+    budget.spend(seen.looked);
+    const isFull = found.length > limit;
+    if (!isFull && (seen.reached === null || seen.looked < rows))
+      return { rows: found, next: null, searchedTo: null, isCutShort: false };
+    const at = seen.reached ?? 0;
+    if (isFull || budget.isSpent) {
+      const shown = found.slice(0, limit);
+      const last = isFull ? shown.at(-1) : undefined;
+      return {
+        rows: shown,
+        next: { position: last?.[0] ?? at, dueAt: null },
+        searchedTo: last === undefined ? seen.createdAt : search.createdAtOf(last),
+        isCutShort: !isFull,
+      };
+    }
+    span = isOldestFirst ? { above: at, below: span.below } : { above: span.above, below: at };
+    rows = nextRows({ rows, tookMs: performance.now() - begun });
+  }
+}
+
+/** Where the range of time and the page before leave something to look at. */
+export async function spanOf(
+  aside: Transactor,
+  search: Pick<DeliverySearch, "after"> & {
+    readonly table: "events" | "deliveries";
+    readonly range: { readonly from: number | null; readonly to: number | null };
+    readonly isOldestFirst: boolean;
+  },
+): Promise<Span> {
+  const { after, range, table, isOldestFirst } = search;
+  const at = async (time: number): Promise<number> => {
+    const [row] = await aside.rows<[position: number]>(positionAtSql(table), [time], searchBounds);
+    return row?.[0] ?? 0;
+  };
+  const above = range.from === null ? -1 : (await at(range.from - clocksDifferMs)) - 1;
+  const below = range.to === null ? Number.MAX_SAFE_INTEGER : await at(range.to + clocksDifferMs);
+  if (after === null) return { above, below };
+  return isOldestFirst
+    ? { above: Math.max(above, after.position), below }
+    : { above, below: Math.min(below, after.position) };
+}
+
+/** A server that is busy may not get through a large window in time; a small one has to work. */
+function unlessItWasMuch(rows: number): (error: unknown) => null {
+  return (error) => {
+    const isTimeout = error instanceof StoreUnavailableError && codeOf(error.cause) === queryCanceled;
+    if (isTimeout && rows > rowsMin) return null;
+    throw error;
+  };
+}
+
+const queryCanceled = "57014";
+
+/** Never more than twice as many: one quick window says little of the next. */
+export function nextRows({ rows, tookMs }: { readonly rows: number; readonly tookMs: number }): number {
+  const wanted = Math.min(rows * 2, Math.floor((rows * statementGoalMs) / Math.max(tookMs, 1)));
+  return Math.min(rowsMax, Math.max(rowsMin, wanted));
+}

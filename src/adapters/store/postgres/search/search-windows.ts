@@ -1,0 +1,88 @@
+import type { DeliverySearch } from "../../../../ports/store/search.ts";
+import { numbers } from "../columns.ts";
+import type { Parameters } from "./search-filter.ts";
+
+/** Where a search walks: through all rows, those of a tenant or of some webhooks or events, or through what waits. */
+export type Scope =
+  | { readonly kind: "everything" }
+  | { readonly kind: "waiting" }
+  | {
+      readonly kind: "of";
+      readonly column: "tenant" | "webhook" | "event";
+      readonly owners: readonly number[];
+    };
+
+/** Positions that a walk may still meet; both excluded. */
+export interface Span {
+  readonly above: number;
+  readonly below: number;
+}
+
+export interface Window {
+  readonly scope: Scope;
+  readonly span: Span;
+  readonly rows: number;
+  readonly order: DeliverySearch["order"];
+}
+
+const columns = `d.seq, d.event, d.created_at, d.due_at, d.first_attempt_at, d.completed_at, d.id, d.superseded_by,
+  d.tenant, d.webhook, d.lane, d.attempt_count, d.attempt_last, d.state, d.priority, d.origin, d.category, d.reason`;
+
+/** `OFFSET 0` keeps each a look-up for one row: the planner may otherwise begin with the attempts, and read all of them. */
+export const withEvent = `CROSS JOIN LATERAL (
+  SELECT e.id, e.event_type FROM posthorn.events e WHERE e.seq = d.event OFFSET 0) e`;
+export const withLastAttempt = `LEFT JOIN LATERAL (
+  SELECT * FROM posthorn.attempts a WHERE a.delivery = d.seq AND a.number = d.attempt_last OFFSET 0) a ON true`;
+
+/**
+ * The next rows of a walk, whatever they are: the filter is applied to them and to no others, so that the cost of a window
+ * is that of its rows. Each is written so that one index alone has its order: with an equality in place of the comparison of
+ * rows, the planner may choose to walk through all rows instead.
+ */
+export function windowSql({ scope, span, rows, order }: Window, parameters: Parameters): string {
+  const direction = order === "oldest" ? "ASC" : "DESC";
+  const above = `${parameters.add(span.above)}::bigint`;
+  const below = `${parameters.add(span.below)}::bigint`;
+  const limit = `LIMIT ${parameters.add(rows)}`;
+  if (scope.kind === "everything") {
+    return `SELECT ${columns} FROM posthorn.deliveries d WHERE d.seq > ${above} AND d.seq < ${below}
+      ORDER BY d.seq ${direction} ${limit}`;
+  }
+  if (scope.kind === "waiting") {
+    return `SELECT ${columns} FROM (SELECT q.delivery FROM posthorn.queue q
+        WHERE q.delivery > ${above} AND q.delivery < ${below} ORDER BY q.delivery ${direction} ${limit}) q
+      JOIN posthorn.deliveries d ON d.seq = q.delivery`;
+  }
+  const { column, owners } = scope;
+  // The newest of all are among the newest of each.
+  return `SELECT o.* FROM unnest(${parameters.add(numbers(owners))}::bigint[]) w CROSS JOIN LATERAL (
+      SELECT ${columns} FROM posthorn.deliveries d
+      WHERE (d.${column}, d.seq) > (w, ${above}) AND (d.${column}, d.seq) < (w, ${below})
+      ORDER BY d.${column} ${direction}, d.seq ${direction} ${limit}) o
+    ORDER BY o.seq ${direction} ${limit}`;
+}
+
+/**
+ * The first position whose row was made at time $1 or later, found by halving: rows are made in the order of their positions,
+ * but for what clocks and commits differ by.
+ */
+export const positionAtSql = (
+  table: "events" | "deliveries",
+): string => `WITH RECURSIVE halved (low, high) AS (
+    SELECT coalesce(min(seq), 0), coalesce(max(seq), 0) + 1 FROM posthorn.${table}
+    UNION ALL
+    SELECT CASE WHEN m.created_at < $1 THEN m.seq + 1 ELSE h.low END,
+      CASE WHEN m.created_at < $1 THEN h.high ELSE (h.low + h.high) / 2 END
+    FROM halved h LEFT JOIN LATERAL (SELECT d.seq, d.created_at FROM posthorn.${table} d
+      WHERE d.seq >= (h.low + h.high) / 2 AND d.seq < h.high ORDER BY d.seq LIMIT 1) m ON true
+    WHERE h.low < h.high)
+  SELECT min(high) FROM halved`;
+
+/** Clocks of machines differ by less, and so does the time that a commit takes. */
+export const clocksDifferMs = 60_000;
+
+/** Positions of the events with key $1, of one tenant ($2) or of each. */
+export const eventsOfKeySql = `SELECT n.seq FROM posthorn.tenant_sequences t
+  CROSS JOIN LATERAL (SELECT k.event FROM posthorn.dedup_keys k WHERE k.tenant = t.tenant AND k.key = $1) k
+  CROSS JOIN LATERAL (SELECT e.seq FROM posthorn.events e WHERE e.id = k.event LIMIT 1) n
+  WHERE $2::int IS NULL OR t.tenant = $2`;

@@ -1,0 +1,61 @@
+import type { DeliverySearch, SearchPage } from "../../../../ports/store/search.ts";
+import type { StatementCache } from "../listings.ts";
+import type { StoreState } from "../state.ts";
+import { Pace } from "./pace.ts";
+import type { SearchTable } from "./search-filter.ts";
+import type { SearchSource } from "./search-sources.ts";
+
+/** What a walk needs of a search. */
+export interface WalkSearch extends Pick<DeliverySearch, "after" | "limit" | "budget"> {
+  readonly isNewestFirst: boolean;
+  readonly table: SearchTable;
+}
+
+const nothing: SearchPage<never> = { rows: [], next: null, searchedTo: null, isCutShort: false };
+
+/** Positions of one page: turn after turn until it is full, or the budget used up. */
+export async function walkPage(
+  context: { readonly state: StoreState; readonly statements: StatementCache },
+  search: WalkSearch,
+  source: SearchSource | null,
+): Promise<SearchPage<number>> {
+  if (source === null) return nothing;
+  const { connection } = context.state;
+  const { limit, budget, after } = search;
+  const pace = new Pace(source.rowsFirst);
+  const found: number[] = [];
+  let at = after?.position ?? startOf(context.state, search);
+  for (;;) {
+    const wanted = limit + 1 - found.length;
+    const from = at;
+    const stretch = pace.run((rows) => connection.read(() => source.stretch(from, { rows, limit: wanted })));
+    if (stretch === null) return { ...nothing, rows: found };
+    found.push(...stretch.found);
+    at = stretch.reached;
+    budget.spend(stretch.looked);
+    const isFull = found.length > limit;
+    if (isFull || budget.isSpent) {
+      const shown = found.slice(0, limit);
+      const position = isFull ? (shown.at(-1) ?? at) : at;
+      const searchedTo = createdAt(context, { position, table: search.table });
+      return { rows: shown, next: { position, dueAt: null }, searchedTo, isCutShort: !isFull };
+    }
+    await pace.yield();
+  }
+}
+
+function startOf({ counters }: StoreState, { isNewestFirst, table }: WalkSearch): number {
+  if (!isNewestFirst) return 0;
+  return (table.name === "events" ? counters.eventLast : counters.deliveryLast) + 1;
+}
+
+function createdAt(
+  { state, statements }: { readonly state: StoreState; readonly statements: StatementCache },
+  { position, table }: { readonly position: number; readonly table: SearchTable },
+): number | null {
+  const statement = statements.get(
+    `SELECT created_at FROM ${table.name} WHERE seq >= ? ORDER BY seq LIMIT 1`,
+  );
+  const row = state.connection.read(() => statement.get(position)) as [createdAt: number] | undefined;
+  return row?.[0] ?? null;
+}

@@ -1,0 +1,117 @@
+import type { AttemptObservation, TransportFailureCategory } from "../../../core/outcome.ts";
+import { noResponseFields } from "../../../ports/transport.ts";
+import type { ResponseFields, Shortage, TransportResult } from "../../../ports/transport.ts";
+import { joined } from "./request-batch.ts";
+
+/** Results on their way back from a thread; see `RequestBatch`. */
+export interface ResultBatch {
+  /** `Retry-After`, then the error message of each result, where it has them. */
+  readonly text: string;
+  /** `fixedNumbers` for each result. */
+  readonly numbers: Float64Array<ArrayBuffer>;
+  readonly samples: Uint8Array<ArrayBuffer>;
+  /** Of the results that have some, in their order; ordinary answers have none. */
+  readonly fields: readonly ResponseFields[];
+}
+
+export interface NumberedResult {
+  readonly id: number;
+  readonly result: TransportResult;
+}
+
+/** Id, flags, status or category, duration, length of sample, of Retry-After and of the message, shortage. */
+const fixedNumbers = 8;
+const flagResponse = 1;
+/** `complete` of a response, `requestSent` of a failure. */
+const flagYes = 2;
+const flagFields = 4;
+const absent = -1;
+
+const categories: readonly TransportFailureCategory[] = ["timeout", "network", "dns", "ssl", "protocol"];
+const shortages: readonly Shortage[] = ["descriptors", "ports", "buffers", "threads"];
+
+/** Gathers results, and hands them over together. */
+export class ResultBatchWriter {
+  #texts: string[] = [];
+  #numbers: number[] = [];
+  #samples: Uint8Array[] = [];
+  #sampleBytes = 0;
+  #fields: ResponseFields[] = [];
+
+  add(id: number, result: TransportResult): void {
+    const { observation, responseSample, fields, errorMessage, durationMs, shortage } = result;
+    const isResponse = observation.kind === "response";
+    const yes = isResponse ? observation.complete : observation.requestSent;
+    const hasFields = fields !== noResponseFields;
+    const flags = (isResponse ? flagResponse : 0) | (yes ? flagYes : 0) | (hasFields ? flagFields : 0);
+    const what = isResponse ? observation.status : categories.indexOf(observation.category);
+    const retryAfter = isResponse ? observation.retryAfter : undefined;
+    this.#numbers.push(id, flags, what, durationMs, responseSample?.byteLength ?? absent);
+    this.#numbers.push(retryAfter?.length ?? absent, errorMessage?.length ?? absent);
+    this.#numbers.push(shortage === undefined ? absent : shortages.indexOf(shortage));
+    if (retryAfter !== undefined) this.#texts.push(retryAfter);
+    if (errorMessage !== null) this.#texts.push(errorMessage);
+    if (hasFields) this.#fields.push(fields);
+    if (responseSample === null) return;
+    this.#samples.push(responseSample);
+    this.#sampleBytes += responseSample.byteLength;
+  }
+
+  /** All that was gathered, which is then forgotten here. */
+  take(): ResultBatch {
+    const batch = {
+      text: this.#texts.join(""),
+      numbers: new Float64Array(this.#numbers),
+      samples: joined(this.#samples, this.#sampleBytes),
+      fields: this.#fields,
+    };
+    this.#texts = [];
+    this.#numbers = [];
+    this.#samples = [];
+    this.#sampleBytes = 0;
+    this.#fields = [];
+    return batch;
+  }
+}
+
+/** The results of a batch, in the order they were added. */
+export function readResults({ text, numbers, samples, fields }: ResultBatch): NumberedResult[] {
+  const results: NumberedResult[] = [];
+  let textAt = 0;
+  let sampleAt = 0;
+  let fieldsAt = 0;
+  const nextText = (length: number): string => text.slice(textAt, (textAt += length));
+  for (let at = 0; at < numbers.length; at += fixedNumbers) {
+    const number = (offset: number): number => numbers[at + offset] ?? 0;
+    const flags = number(1);
+    const sampleBytes = number(4);
+    const shortage = shortages[number(7)];
+    const observation = observationOf({
+      ...{ flags, what: number(2) },
+      retryAfter: number(5) === absent ? null : nextText(number(5)),
+    });
+    const errorMessage = number(6) === absent ? null : nextText(number(6));
+    const result: TransportResult = {
+      observation,
+      responseSample: sampleBytes === absent ? null : samples.subarray(sampleAt, (sampleAt += sampleBytes)),
+      fields: (flags & flagFields) === 0 ? noResponseFields : (fields[fieldsAt++] ?? noResponseFields),
+      errorMessage,
+      durationMs: number(3),
+    };
+    results.push({ id: number(0), result: shortage === undefined ? result : { ...result, shortage } });
+  }
+  return results;
+}
+
+function observationOf(packed: {
+  readonly flags: number;
+  readonly what: number;
+  readonly retryAfter: string | null;
+}): AttemptObservation {
+  const { flags, what, retryAfter } = packed;
+  const yes = (flags & flagYes) !== 0;
+  if ((flags & flagResponse) === 0)
+    return { kind: "failure", category: categories[what] ?? "network", requestSent: yes };
+  const response = { kind: "response", status: what, complete: yes } as const;
+  return retryAfter === null ? response : { ...response, retryAfter };
+}

@@ -1,0 +1,43 @@
+import { Type } from "./type.ts";
+import { searchTextField } from "../../core/fields/search.ts";
+import { apiKeyRoles } from "../../core/fields/api-key.ts";
+import { closed, id, nullable, oneOf } from "./building-blocks.ts";
+import { schemaOfField } from "./field-schema.ts";
+
+export const searchQuerySchema = closed({ q: Type.Unsafe<string>(schemaOfField(searchTextField)) });
+
+export const searchHitsSchema = closed(
+  {
+    data: Type.Array(
+      closed(
+        {
+          type: oneOf(["webhook", "event", "delivery", "operation"]),
+          id: id("what was found"),
+          tenant_id: nullable(Type.String()),
+          title: Type.String({
+            description: "URL of a webhook, type of an event or of a delivery's event, kind of an operation.",
+          }),
+          matched: oneOf(["id", "idempotency_key", "url", "description"]),
+        },
+        { title: "SearchHit" },
+      ),
+      { maxItems: 20, description: "Exact hits first." },
+    ),
+  },
+  { title: "SearchHits" },
+);
+
+export const capabilities = ["read", "publish", "manage", "admin"] as const;
+
+export const callerSchema = closed(
+  {
+    key_id: Type.String({ description: "Id of the API key; `admin` for the administrator's own." }),
+    role: oneOf(apiKeyRoles),
+    tenant_id: nullable(Type.String({ description: "Null for an administrator, who sees all tenants." })),
+    capabilities: Type.Array(oneOf(capabilities), {
+      description: "What routes ask for, as `x-roles` has it.",
+    }),
+    server_version: Type.String(),
+  },
+  { title: "Caller" },
+);

@@ -1,0 +1,40 @@
+import { Type } from "./type.ts";
+import { closed, instant, nullable, oneOf } from "./building-blocks.ts";
+
+const available = Type.Boolean();
+
+/** Of the process that answers. */
+export const systemSchema = closed(
+  {
+    version: Type.String(),
+    roles: Type.Array(oneOf(["api", "scheduler", "worker"])),
+    started_at: instant("When this process started."),
+    uptime_seconds: Type.Integer(),
+    ready: Type.Boolean({ description: "As `/readyz` says it." }),
+    reasons: Type.Array(Type.String()),
+    worker_pools: nullable(
+      Type.Array(closed({ name: Type.String(), workers: Type.Integer({ description: "That live now." }) }), {
+        description: "Null while the store cannot say.",
+      }),
+    ),
+    store: closed({
+      kind: oneOf(["sqlite", "postgresql"]),
+      schema_version: nullable(Type.Integer({ description: "Number of the newest migration." })),
+      size_bytes: nullable(
+        Type.Integer({ description: "Data and indexes on disk, without logs of changes." }),
+      ),
+    }),
+    queue: closed({ kind: oneOf(["store", "rabbitmq"]), available }),
+    shared_state: closed({ kind: oneOf(["process", "redis"]), available }),
+    retention: closed({ payload_days: Type.Number(), history_days: Type.Number() }),
+    settings: Type.Array(
+      closed({
+        name: Type.String(),
+        value: Type.String({ description: "As text; a secret is masked." }),
+        source: nullable(oneOf(["flag", "environment", "file", "option", "default"])),
+        from: nullable(Type.String({ description: "The flag, variable or file that it came from." })),
+      }),
+    ),
+  },
+  { title: "System" },
+);

@@ -1,0 +1,73 @@
+/**
+ * The files of the dashboard: of the package, where `npm run build` put them beside the code; running from source they are
+ * bundled when somebody opens the dashboard first, which takes a moment and leaves nothing behind.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import type { DashboardFile } from "../api/server.ts";
+import { messageOf } from "../core/thrown.ts";
+
+const builtFolder = join(import.meta.dirname, "..", "ui");
+const bundler = join(import.meta.dirname, "..", "..", "scripts", "bundle-dashboard.ts");
+
+type Files = ReadonlyMap<string, DashboardFile>;
+
+/** Reads or bundles them once; what failed is tried again with the next call. Rejects with a reason for people. */
+export function dashboardFiles(): () => Promise<Files> {
+  let loading: Promise<Files> | null = null;
+  return () => {
+    loading ??= load().catch((error: unknown) => {
+      loading = null;
+      throw error;
+    });
+    return loading;
+  };
+}
+
+async function load(): Promise<Files> {
+  const texts = existsSync(builtFolder) ? readBuilt() : await bundle();
+  return new Map([...texts].map(([path, body]) => [path, fileOf(path, body)]));
+}
+
+function readBuilt(): ReadonlyMap<string, Uint8Array> {
+  const paths = readdirSync(builtFolder, { recursive: true, encoding: "utf8" });
+  return new Map(
+    paths
+      .filter((path) => extname(path) in contentTypes)
+      .map((path) => [path.replaceAll("\\", "/"), readFileSync(join(builtFolder, path))]),
+  );
+}
+
+async function bundle(): Promise<ReadonlyMap<string, Uint8Array>> {
+  try {
+    // Not part of the package, which has the files.
+    const module = (await import(pathToFileURL(bundler).href)) as {
+      bundleDashboard(): Promise<ReadonlyMap<string, Uint8Array>>;
+    };
+    return await module.bundleDashboard();
+  } catch (error) {
+    throw new Error(`The dashboard could not be bundled: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+const contentTypes: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** Quick, and within a few percent of the smallest. */
+const brotliQuality = 9;
+
+function fileOf(path: string, body: Uint8Array): DashboardFile {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality };
+  return {
+    contentType: contentTypes[extname(path)] ?? "application/octet-stream",
+    body,
+    encodings:
+      path === "index.html" ? {} : { br: brotliCompressSync(body, { params }), gzip: gzipSync(body) },
+  };
+}

@@ -1,0 +1,164 @@
+/** What lists and commands of the library take: nothing has to be null, and what means nothing is refused by name. */
+import { closestName } from "../core/closest-name.ts";
+import { type FieldError, InvalidRequestError, PosthornError } from "../core/errors.ts";
+import { defaultOf } from "../core/fields/field.ts";
+import { judgeField } from "../core/fields/judge.ts";
+import { pageLimitField } from "../core/fields/page.ts";
+import { placeOf, placeText } from "../services/searched-place.ts";
+import type { SearchedPage } from "../services/searched-place.ts";
+import type { Page } from "../ports/store.ts";
+
+/** What every list takes, beside its filters. */
+export interface ListQuery {
+  /** Rows of one page, 1 to 250; 50 when left out. */
+  readonly limit?: number | undefined;
+  /** `next` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+/** What every list answers, newest first. */
+export interface List<Row> {
+  readonly rows: readonly Row[];
+  /** Where the next page begins; null when there is none. */
+  readonly next: string | null;
+}
+
+/** What a search answers: a page ends after a quarter of a second of looking, however much it found. */
+export interface FoundList<Row> extends List<Row> {
+  /** Unix milliseconds: nothing made beyond was looked at yet. Null when everything was, or by next attempts. */
+  readonly searchedTo: number | null;
+  /** False when the page ended before it was full: more may match. */
+  readonly isComplete: boolean;
+}
+
+/** Whatever may be null may be left out, and so may what is named. */
+export type Lenient<Command, Named extends keyof Command = never> = {
+  readonly [Key in keyof Command as null extends Command[Key]
+    ? never
+    : Key extends Named
+      ? never
+      : Key]: Command[Key];
+} & {
+  readonly [Key in keyof Command as null extends Command[Key] ? Key : Key extends Named ? Key : never]?:
+    | Command[Key]
+    | undefined;
+};
+
+/** Filters of a list with the shape of every list. */
+export type Filters<Query> = Lenient<Omit<Query, "page" | "limit" | "offset" | "after">> & ListQuery;
+
+/** Splits a query into its filters, all of them there, and the page. */
+export function listOf<Query extends object, Defaults extends object, Required extends string = never>(
+  query: Query | undefined,
+  defaults: Defaults,
+  required: readonly Required[] = [],
+) {
+  const given = filled(
+    query ?? {},
+    { ...defaults, limit: defaultOf(pageLimitField), cursor: null },
+    required,
+  ) as Filled<Query, Defaults> & { readonly limit: number; readonly cursor: string | null };
+  const { limit, cursor, ...filters } = given;
+  const problems = judgeField(pageLimitField, { path: "limit", value: limit });
+  if (problems.length > 0) throw refused(problems);
+  return {
+    filters: filters as Filled<Omit<Query, "limit" | "cursor">, Defaults>,
+    page: pageOf(limit, cursor),
+  };
+}
+
+/** As `listOf`, for searches. */
+export function searchOf<Query extends object, Defaults extends object, Required extends string = never>(
+  query: Query | undefined,
+  defaults: Defaults,
+  required: readonly Required[] = [],
+) {
+  const { cursor = null, ...rest } = (query ?? {}) as Query & ListQuery;
+  const after = cursor === null ? null : placeOf(cursor);
+  if (cursor !== null && after === null) throw notACursor();
+  const { filters, page } = listOf(rest as Omit<Query, "cursor">, defaults, required);
+  return { filters, page: { limit: page.limit, offset: 0, after } };
+}
+
+export function allNull<Names extends object>(names: Names): { readonly [Name in keyof Names]: null } {
+  return Object.fromEntries(Object.keys(names).map((name) => [name, null])) as {
+    readonly [Name in keyof Names]: null;
+  };
+}
+
+export function foundOf<Row>({ rows, next, searchedTo, isComplete }: SearchedPage<Row>): FoundList<Row> {
+  return { rows, next: next === null ? null : placeText(next), searchedTo, isComplete };
+}
+
+export function notACursor(): PosthornError {
+  return new PosthornError("invalid_cursor", "the cursor is not the `next` of a page");
+}
+
+function pageOf(limit: number, cursor: string | null) {
+  if (cursor !== null && !/^\d{1,15}$/.test(cursor)) throw notACursor();
+  return { limit, before: cursor === null ? null : Number(cursor), offset: 0 };
+}
+
+export function answerOf<Row>({ rows, next }: Page<Row>): List<Row> {
+  return { rows, next: next === null ? null : String(next) };
+}
+
+/** What is there after the defaults were filled in. */
+type Filled<Given, Defaults> = {
+  readonly [Key in keyof Given | keyof Defaults]: Key extends keyof Defaults
+    ?
+        | Exclude<Key extends keyof Given ? Given[Key] : never, undefined>
+        | (undefined extends (Key extends keyof Given ? Given[Key] : undefined) ? Defaults[Key] : never)
+    : Key extends keyof Given
+      ? Given[Key]
+      : never;
+};
+
+const times: ReadonlySet<string> = new Set(["from", "to"]);
+
+/** A command with what was left out. A name that means nothing, and what has to be there, is refused by name. */
+export function filled<Given extends object, Defaults extends object>(
+  given: Given,
+  defaults: Defaults,
+  required: readonly string[] = [],
+): Filled<Given, Defaults> {
+  const problems: FieldError[] = [];
+  const values = Object.entries(given as Readonly<Record<string, unknown>>).filter(
+    ([, value]) => value !== undefined,
+  );
+  const known = [...Object.keys(defaults), ...required];
+  for (const [field, value] of values) {
+    if (!known.includes(field)) problems.push({ field, message: unknownField(field, known) });
+    else if (times.has(field) && value !== null && !Number.isFinite(value))
+      problems.push({ field, message: "must be a time in Unix milliseconds" });
+  }
+  for (const field of required)
+    if (!values.some(([name]) => name === field)) problems.push({ field, message: "is required" });
+  if (problems.length > 0) throw refused(problems);
+  return { ...defaults, ...Object.fromEntries(values) } as Filled<Given, Defaults>;
+}
+
+export const needed = { isRequired: true };
+
+/** A command as it was given. A name that means nothing, and what has to be there, is refused by name. */
+export function withKnownNames<Given extends object>(
+  given: Given,
+  fields: Readonly<Record<string, { readonly isRequired: boolean }>>,
+): Given {
+  const required = Object.keys(fields).filter((name) => fields[name]?.isRequired === true);
+  const others = Object.keys(fields).filter((name) => fields[name]?.isRequired !== true);
+  filled(given, Object.fromEntries(others.map((name) => [name, null])), required);
+  return given;
+}
+
+function unknownField(field: string, known: readonly string[]): string {
+  const nearest = closestName(field, known);
+  return nearest === null
+    ? `is not a known field; there is ${known.join(", ")}`
+    : `is not a known field; did you mean ${nearest}?`;
+}
+
+function refused(problems: readonly FieldError[]): InvalidRequestError {
+  const text = problems.map(({ field, message }) => `${field} ${message}`).join("; ");
+  return new InvalidRequestError(`the call is not valid: ${text}`, problems);
+}

@@ -1,0 +1,76 @@
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import type { SenderData } from "../adapters/transport/threads/sender-messages.ts";
+import { createThreadsTransport } from "../adapters/transport/threads/threads-transport.ts";
+import type { Settings } from "../config/options.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { Transport } from "../ports/transport.ts";
+import { openFilesMax } from "./open-files.ts";
+import { openInThread } from "./sender-settings.ts";
+
+/** Sends on this thread or on threads of their own, as `POSTHORN_SENDER_THREADS` says. */
+export function openTransport(
+  settings: Settings,
+  { clock, log }: { readonly clock: Clock; readonly log: Telemetry["log"] },
+): Transport {
+  const { concurrency, egressAllow, dev, egressProxy } = settings;
+  const { threads, plainHere } = shareOut(settings.senderThreads, availableParallelism());
+  const parts = threads + (plainHere ? 1 : 0);
+  const idleSocketsMax = Math.ceil(idleConnections(settings, openFilesMax()) / parts);
+  const sender = {
+    ...{ egressAllow, allowLoopback: dev, egressProxy },
+    ...{ socketsMax: concurrency + idleSocketsMax, idleSocketsMax },
+  };
+  if (threads === 0) return openInThread(sender, clock);
+  return createThreadsTransport({
+    threads,
+    start: startSender,
+    settings: sender,
+    clock,
+    ...(plainHere && { plain: openInThread(sender, clock) }),
+    onLost: ({ cause, inFlight }) =>
+      log.error(
+        { cause, inFlight },
+        "a sender thread ended and is replaced; what it was sending is sent again",
+      ),
+  });
+}
+
+/**
+ * Connections to keep for the next request: as many as may be busy, so that a burst over many origins does not have to
+ * close one for each request, and many more where descriptors are no concern.
+ */
+export function idleConnections(
+  { concurrency, maxConnections }: Pick<Settings, "concurrency" | "maxConnections">,
+  openFiles: number | null,
+): number {
+  const room = (openFiles ?? 0) - maxConnections - concurrency - otherFiles;
+  return Math.max(concurrency, Math.min(idleConnectionsMax, Math.floor(room / 2)));
+}
+
+/** 35 kB each over TLS. */
+const idleConnectionsMax = 1_000;
+const otherFiles = 100;
+
+/**
+ * How many threads send, and whether plain HTTP stays on the main thread. That saves a fifth of the main thread's time for
+ * a delivery and costs more than that elsewhere, so it is worth it only where cores would be idle (docs/benchmarks.md).
+ */
+export function shareOut(
+  wanted: number | null,
+  cores: number,
+): { readonly threads: number; readonly plainHere: boolean } {
+  const threads = wanted ?? Math.min(cores - 1, threadsMax);
+  return { threads, plainHere: threads === 0 || (wanted === null && cores === 2) };
+}
+
+/** More would wait for the main thread, which hands out some ten thousand deliveries a second. */
+const threadsMax = 4;
+
+/** Starts a thread that sends, with `SenderSettings`. */
+export function startSender(workerData: SenderData): Worker {
+  // Source and compiled file stand side by side with this one, whatever their ending.
+  const ending = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
+  return new Worker(new URL(`./sender-entry${ending}`, import.meta.url), { workerData, name: "sender" });
+}

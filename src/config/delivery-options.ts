@@ -1,0 +1,127 @@
+/** How messages leave: what is allowed to be reached, how much at a time, with which keys. */
+import { option } from "./option.ts";
+import { cidr, milliseconds, proxyUrl, secretList } from "./setting-kinds.ts";
+import { flag, integer, integerOrAuto, optionalInteger, optionalText } from "./value-kinds.ts";
+
+/** Keys, and what may be reached. */
+export const security = {
+  adminKey: option({
+    env: "POSTHORN_ADMIN_KEY",
+    group: "Security",
+    description: "API key of the administrator, at least 24 characters.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "generated into `admin.key` of the data folder",
+    secret: true,
+  }),
+  masterKey: option({
+    env: "POSTHORN_MASTER_KEY",
+    group: "Security",
+    description:
+      "Encrypts stored secrets: 32 bytes as base64 or hex, for example from `openssl rand -base64 32`.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "generated into `master.key` of the data folder; required with PostgreSQL",
+    secret: true,
+  }),
+  masterKeyPrevious: option<readonly string[]>({
+    env: "POSTHORN_MASTER_KEY_PREVIOUS",
+    group: "Security",
+    description: "Earlier master keys, which still open what they sealed.",
+    kind: secretList,
+    fallback: [],
+    secret: true,
+  }),
+  egressAllow: option<readonly string[]>({
+    env: "POSTHORN_EGRESS_ALLOW",
+    group: "Security",
+    description:
+      "Blocks of addresses that webhooks may use although they are not public, such as `10.20.0.0/16`.",
+    kind: cidr,
+    fallback: [],
+  }),
+  egressAllowHttp: option({
+    env: "POSTHORN_EGRESS_ALLOW_HTTP",
+    group: "Security",
+    description: "Accept `http` URLs of webhooks.",
+    kind: flag,
+    fallback: false,
+  }),
+  egressProxy: option({
+    env: "POSTHORN_EGRESS_PROXY",
+    group: "Security",
+    description: "HTTP CONNECT proxy through which every delivery goes. The proxy resolves names.",
+    kind: proxyUrl,
+    fallback: null,
+    secret: true,
+  }),
+} as const;
+
+/** How many requests, how long, from which memory. */
+export const delivery = {
+  payloadBytesMax: option({
+    env: "POSTHORN_MAX_PAYLOAD_BYTES",
+    group: "Delivery",
+    description: "Largest `data` of an event, as published. Above 20,000 a metric counts it as large.",
+    kind: integer({ min: 1_024, max: 16_777_216, unit: "bytes" }),
+    fallback: 262_144,
+  }),
+  concurrency: option({
+    env: "POSTHORN_CONCURRENCY",
+    group: "Delivery",
+    description:
+      "Requests in flight of this process. As many connections again are kept for later, or up to 1,000 where descriptors permit.",
+    kind: integer({ min: 1, max: 10_000, unit: "requests" }),
+    fallback: 100,
+  }),
+  webhookConcurrency: option({
+    env: "POSTHORN_WEBHOOK_CONCURRENCY",
+    group: "Delivery",
+    description: "Requests in flight per webhook.",
+    kind: integer({ min: 1, max: 1_000, unit: "requests" }),
+    fallback: 5,
+  }),
+  hostConcurrency: option({
+    env: "POSTHORN_HOST_CONCURRENCY",
+    group: "Delivery",
+    description:
+      "Requests in flight of this process to one host (name and port of the webhook's URL), over all webhooks there.",
+    kind: optionalInteger({ min: 1, max: 10_000, unit: "requests" }),
+    fallback: null,
+    fallbackText: "unset: no limit",
+  }),
+  senderThreads: option({
+    env: "POSTHORN_SENDER_THREADS",
+    group: "Delivery",
+    description:
+      "Threads that resolve names, connect, do TLS and send, so that none of it holds up the API and the store. `auto` is one " +
+      "fewer than there are cores, at most four; with two cores plain HTTP stays on the main thread, as all does with 0 or one core.",
+    kind: integerOrAuto({ min: 0, max: 64, unit: "threads" }),
+    fallback: null,
+    fallbackText: "auto",
+  }),
+  leaseMs: option({
+    env: "POSTHORN_LEASE_MS",
+    group: "Delivery",
+    description:
+      "How long a delivery belongs to a process that may have crashed. Longer than the longest request, which is 90 s.",
+    kind: milliseconds({ min: 1_000, max: 3_600_000 }),
+    fallback: 300_000,
+  }),
+  commitWindowMs: option({
+    env: "POSTHORN_COMMIT_WINDOW_MS",
+    group: "Delivery",
+    description:
+      "Longest time that writes wait for each other under load, and that the result of a request waits for another write. " +
+      "Idle, a publish never waits. What was answered in this time before a crash is delivered again.",
+    kind: milliseconds({ min: 0, max: 1_000 }),
+    fallback: 20,
+  }),
+  bufferBytesMax: option({
+    env: "POSTHORN_BUFFER_BYTES",
+    group: "Delivery",
+    description: "Payloads held in memory for requests to come.",
+    kind: integer({ min: 1_048_576, max: 4_294_967_296, unit: "bytes" }),
+    fallback: 67_108_864,
+  }),
+} as const;

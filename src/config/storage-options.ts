@@ -1,0 +1,111 @@
+/** Where facts are kept, and for how long. */
+import { option } from "./option.ts";
+import { days, shortName } from "./setting-kinds.ts";
+import { integer, oneOf, optionalText, text } from "./value-kinds.ts";
+
+/** The data folder or the servers that hold the facts. */
+export const storage = {
+  dataDir: option({
+    env: "POSTHORN_DATA_DIR",
+    group: "Storage",
+    description: "Folder of the SQLite files and of generated keys. Made with mode 0700 when it is missing.",
+    kind: text,
+    fallback: "./data",
+  }),
+  databaseUrl: option({
+    env: "POSTHORN_DATABASE_URL",
+    group: "Storage",
+    description:
+      "PostgreSQL (15 or later) instead of SQLite, such as `postgres://user:password@host:5432/name`. Several " +
+      "processes may share it. Needs `POSTHORN_MASTER_KEY`, the same in all of them.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "unset: SQLite",
+    secret: true,
+  }),
+  databaseDirectUrl: option({
+    env: "POSTHORN_DATABASE_DIRECT_URL",
+    group: "Storage",
+    description:
+      "The same database without the pooler that `POSTHORN_DATABASE_URL` leads to, for notifications and migrations; " +
+      "`none` where there is no way past it, which costs up to a second before a worker sees new events.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "unset: there is no pooler",
+    secret: true,
+  }),
+  databaseConnections: option({
+    env: "POSTHORN_DATABASE_CONNECTIONS",
+    group: "Storage",
+    description:
+      "Connections to PostgreSQL that this process holds at most: one listens, a quarter is for people and upkeep, the " +
+      "rest for events. All processes together must stay below `max_connections` of the server.",
+    kind: integer({ min: 3, max: 100, unit: "connections" }),
+    fallback: 12,
+  }),
+  databasePreparedStatements: option({
+    env: "POSTHORN_DATABASE_PREPARED_STATEMENTS",
+    group: "Storage",
+    description:
+      "Whether PostgreSQL parses and plans what each event needs once per connection: `auto` where connections lead to the " +
+      "server itself, `on` also through a pooler that carries it (PgBouncer from 1.21, `max_prepared_statements`), `off` never.",
+    kind: oneOf(["auto", "on", "off"]),
+    fallback: "auto" as const,
+  }),
+  queueUrl: option({
+    env: "POSTHORN_QUEUE_URL",
+    group: "Storage",
+    description:
+      "RabbitMQ (3.10 or later), such as `amqp://user:password@host:5672/vhost` or `amqps://…`: tells workers where work " +
+      "is. Needs `POSTHORN_DATABASE_URL`, which holds the work; what the broker loses is announced again. Parameters " +
+      "`cacertfile`, `certfile` and `keyfile` name files for TLS, `heartbeat` is in seconds.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "unset: the store",
+    secret: true,
+  }),
+  queuePrefix: option({
+    env: "POSTHORN_QUEUE_PREFIX",
+    group: "Storage",
+    description:
+      "Begins the names of all queues and exchanges, so that deployments can share a virtual host.",
+    kind: shortName,
+    fallback: "posthorn",
+  }),
+  redisUrl: option({
+    env: "POSTHORN_REDIS_URL",
+    group: "Storage",
+    description:
+      "Redis (6.2 or later) or Valkey, such as `redis://user:password@host:6379/0` or `rediss://…`: what workers share " +
+      "beside the store and may be lost, such as the limits of tenants. Needs `POSTHORN_DATABASE_URL`.",
+    kind: optionalText,
+    fallback: null,
+    fallbackText: "unset: in process",
+    secret: true,
+  }),
+  redisPrefix: option({
+    env: "POSTHORN_REDIS_PREFIX",
+    group: "Storage",
+    description: "Begins the names of all keys and channels, so that deployments can share a server.",
+    kind: shortName,
+    fallback: "posthorn",
+  }),
+} as const;
+
+/** When facts are forgotten. */
+export const retention = {
+  retentionPayloadDays: option({
+    env: "POSTHORN_RETENTION_PAYLOAD_DAYS",
+    group: "Retention",
+    description: "Payloads are removed after this; a delivery that still waits keeps its own.",
+    kind: days,
+    fallback: 30,
+  }),
+  retentionHistoryDays: option({
+    env: "POSTHORN_RETENTION_HISTORY_DAYS",
+    group: "Retention",
+    description: "Events, deliveries and attempts are removed after this.",
+    kind: days,
+    fallback: 90,
+  }),
+} as const;

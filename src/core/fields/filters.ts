@@ -1,0 +1,48 @@
+/** What listings can be narrowed to. */
+import { circuitStates } from "../circuit-breaker.ts";
+import { failureCategories } from "../outcome.ts";
+import { webhookStatuses } from "../webhook.ts";
+import { choice, flag, id, line, list, timeOrDate } from "./field.ts";
+import type { Fields } from "./field.ts";
+import { eventTypeField, tenantIdField } from "./names.ts";
+
+const repeated = { countMin: 0, countMax: 100, doc: "May be repeated." };
+
+/** `last_failure` begins with the webhook of which an attempt failed last; those of which none failed come at the end. */
+const webhookOrders = ["created", "last_failure"] as const;
+
+export const webhookFilters = {
+  active: flag(),
+  eventType: eventTypeField,
+  statuses: list(choice(webhookStatuses), { ...repeated, api: "status" }),
+  circuits: list(choice(circuitStates), {
+    ...repeated,
+    api: "circuit",
+    doc: "State of the circuit breaker as it is now. May be repeated.",
+  }),
+  failing: flag({
+    doc: "True for those of which an attempt failed since the last one that was accepted, false for the others.",
+  }),
+  text: line({
+    lengthMin: 1,
+    lengthMax: 255,
+    api: "q",
+    doc: "Text in the URL or the description; capital letters do not count.",
+  }),
+  sort: choice(webhookOrders, {
+    default: "created",
+    doc: "`created`: newest first. `last_failure`: what failed last at the top, what never failed at the end.",
+  }),
+  tenantId: tenantIdField,
+} satisfies Fields;
+
+export const deadLetterFilters = {
+  webhookIds: list(id(), { ...repeated, api: "webhook_id" }),
+  eventTypes: list(eventTypeField, { ...repeated, api: "event_type" }),
+  categories: list(choice(failureCategories), { ...repeated, api: "failure_category" }),
+  from: timeOrDate({ doc: "Only deliveries made at or after this time." }),
+  to: timeOrDate({ doc: "Only deliveries made before this time." }),
+  tenantId: tenantIdField,
+} satisfies Fields;
+
+export const eventTypeFilters = { tenantId: tenantIdField } satisfies Fields;

@@ -1,0 +1,70 @@
+import { Fifo } from "./fifo.ts";
+
+/** An entry knows its list, so that one which moved to another list leaves a stale entry behind and nothing to search. */
+export interface Listed {
+  /** In which list it stands: 0 high, 1 normal, 2 low; -1 when in none. */
+  readonly readyTier: number;
+  listedIn(tier: number): void;
+}
+
+/** Those that may have something to send, by priority. */
+export class ReadyLists<Entry extends Listed> {
+  readonly #lists: readonly [Fifo<Entry>, Fifo<Entry>, Fifo<Entry>] = [
+    new Fifo<Entry>(),
+    new Fifo<Entry>(),
+    new Fifo<Entry>(),
+  ];
+
+  /** Lists an entry, or moves it to a higher list. */
+  push(entry: Entry, tier: number): void {
+    if (entry.readyTier !== -1 && entry.readyTier <= tier) return;
+    entry.listedIn(tier);
+    this.#lists[tier]?.push(entry);
+  }
+
+  /** Lists an entry before all others of its tier. */
+  unshift(entry: Entry, tier: number): void {
+    entry.listedIn(tier);
+    this.#lists[tier]?.unshift(entry);
+  }
+
+  /** Takes the next entry of a tier. */
+  shift(tier: 0 | 1 | 2): Entry | undefined {
+    const list = this.#lists[tier];
+    for (let entry = list.shift(); entry !== undefined; entry = list.shift()) {
+      if (entry.readyTier !== tier) continue;
+      entry.listedIn(-1);
+      return entry;
+    }
+    return undefined;
+  }
+
+  /** Takes the next entry of the highest tier. */
+  next(): Entry | undefined {
+    return this.shift(0) ?? this.shift(1) ?? this.shift(2);
+  }
+
+  /** The highest tier with an entry, -1 without one. A stale entry may make it too high. */
+  highestTier(): number {
+    const [high, normal, low] = this.#lists;
+    if (high.length > 0) return 0;
+    if (normal.length > 0) return 1;
+    return low.length > 0 ? 2 : -1;
+  }
+
+  /** The sum of what each entry counts, as far as `max`; `countOf` is told how many are left to it. */
+  count(max: number, countOf: (entry: Entry, left: number) => number): number {
+    let count = 0;
+    for (const [tier, list] of this.#lists.entries()) {
+      for (const entry of list) {
+        if (count >= max) return max;
+        if (entry.readyTier === tier) count += countOf(entry, max - count);
+      }
+    }
+    return Math.min(count, max);
+  }
+
+  clear(): void {
+    for (const list of this.#lists) list.drain();
+  }
+}

@@ -1,0 +1,59 @@
+/** What publishing takes and answers. */
+import type { Priority } from "../../core/delivery.ts";
+import type { PosthornError } from "../../core/errors.ts";
+import type { EventLink } from "../../core/event.ts";
+import type { JsonText } from "../../core/json/json-text.ts";
+
+/** A payload of any media type, delivered byte for byte (EDS-2-1, TS16-41). */
+export interface RawContent {
+  readonly contentType: string;
+  readonly body: Uint8Array;
+}
+
+/** `data` and `metadata` may also be JSON that was read already, with its text. */
+export interface PublishInput {
+  readonly eventType: string;
+  /** An object; left out when `dataJson` or `raw` is given. Sent as `JSON.stringify` writes it. */
+  readonly data?: unknown;
+  /** Instead of `data`: its JSON text, which is sent as it is. */
+  readonly dataJson?: string;
+  readonly raw?: RawContent;
+  /** Defaults to the scope's tenant, or `default` for an administrator. */
+  readonly tenantId?: string;
+  readonly source?: string;
+  /** RFC 3339; defaults to now. */
+  readonly timestamp?: string;
+  readonly idempotencyKey?: string;
+  readonly priority?: Priority;
+  readonly metadata?: Readonly<Record<string, unknown>> | JsonText;
+  /** Instead of `metadata`: its JSON text, which is sent as it is. */
+  readonly metadataJson?: string;
+  readonly links?: readonly EventLink[];
+}
+
+export interface PublishReceipt {
+  readonly id: string;
+  readonly eventType: string;
+  readonly tenantId: string;
+  readonly timestamp: number;
+  /** The publisher's key, or the event's id when none was given. */
+  readonly idempotencyKey: string;
+  readonly sequenceNumber: number;
+  readonly deliveries: number;
+  readonly duplicate: boolean;
+}
+
+/** One entry of a batch: a receipt, or the error that this event alone met. */
+export type PublishEntry =
+  | { readonly kind: "published"; readonly receipt: PublishReceipt }
+  | { readonly kind: "refused"; readonly error: PosthornError };
+
+/** Of Posthorn itself, such as a webhook that was disabled. */
+export interface SystemEvent {
+  readonly tenantId: string;
+  /** Starts with `posthorn.`; only webhooks that name it (or `posthorn.*`) receive it. */
+  readonly eventType: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** Deliver to this webhook alone, whatever it subscribed to. */
+  readonly onlyWebhookId: string | null;
+}

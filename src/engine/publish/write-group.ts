@@ -1,0 +1,30 @@
+import type { CommitBatch } from "../../ports/store/deliveries.ts";
+import type { PendingPublish, PendingRequeue } from "./commit-group.ts";
+import type { PendingSettlement } from "./waiting-settlements.ts";
+
+/** What one transaction takes, and who hears of it. */
+export interface Group {
+  readonly publishes: PendingPublish[];
+  readonly requeues: PendingRequeue[];
+  readonly settlements: PendingSettlement[];
+  readonly batch: CommitBatch;
+}
+
+/** The same, command by command. */
+export function* singles(group: Group): Iterable<Group> {
+  const nothing = { publishes: [], requeues: [], settlements: [] };
+  const empty: CommitBatch = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
+  if (group.batch.webhookStates.length > 0) {
+    yield { ...nothing, batch: { ...empty, webhookStates: group.batch.webhookStates } };
+  }
+  for (const [index, pending] of group.publishes.entries()) {
+    const publishes = group.batch.publishes.slice(index, index + 1);
+    yield { ...nothing, publishes: [pending], batch: { ...empty, publishes } };
+  }
+  for (const pending of group.requeues) {
+    yield { ...nothing, requeues: [pending], batch: { ...empty, requeues: [pending.command] } };
+  }
+  for (const pending of group.settlements) {
+    yield { ...nothing, settlements: [pending], batch: { ...empty, settlements: [pending.settlement] } };
+  }
+}

@@ -1,0 +1,79 @@
+/** Cryptography of the kit on WebCrypto, which browsers, edge runtimes, Deno, Bun and Node have: answers with promises. */
+import { concat, ownBytes } from "./concat.ts";
+import type { ReceiverCrypto } from "./crypto.ts";
+import { p1363FromDer } from "./ecdsa-signature.ts";
+import { ReceiverError } from "../receiver-error.ts";
+
+// Not the types of node:crypto: a project for browsers has none of those.
+type Subtle = typeof globalThis.crypto.subtle;
+type Key = Awaited<ReturnType<Subtle["importKey"]>>;
+type Bytes = Uint8Array<ArrayBuffer>;
+
+const hashNames = { sha1: "SHA-1", sha256: "SHA-256", sha512: "SHA-512" } as const;
+const p256 = { name: "ECDSA", namedCurve: "P-256" } as const;
+
+/**
+ * Imported keys are kept as long as the bytes they were made of, so a key's bytes must not change after its first use.
+ * Verifying Ed25519 rejects with ReceiverError `misconfigured` where the platform does not know that algorithm.
+ */
+export function createWebCrypto(subtle: Subtle): ReceiverCrypto {
+  const hmacKeys = {
+    sha1: remembered((bytes) => importHmac(subtle, { bytes, hash: "SHA-1" })),
+    sha256: remembered((bytes) => importHmac(subtle, { bytes, hash: "SHA-256" })),
+    sha512: remembered((bytes) => importHmac(subtle, { bytes, hash: "SHA-512" })),
+  };
+  const ed25519Key = remembered((bytes) => importEd25519(subtle, bytes));
+  const ecdsaKey = remembered((bytes) => subtle.importKey("spki", bytes, p256, false, ["verify"]));
+  return {
+    async hmac({ hash, key, data }) {
+      return new Uint8Array(await subtle.sign("HMAC", await hmacKeys[hash](key), concat(data)));
+    },
+    async digest({ hash, data }) {
+      return new Uint8Array(await subtle.digest(hashNames[hash], ownBytes(data)));
+    },
+    async verifyEd25519({ publicKey, signature, data }) {
+      return subtle.verify("Ed25519", await ed25519Key(publicKey), ownBytes(signature), concat(data));
+    },
+    async verifyEcdsaP256({ publicKey, signature, data }) {
+      const raw = p1363FromDer(signature);
+      if (raw === null) return false;
+      const algorithm = { name: "ECDSA", hash: "SHA-256" };
+      return subtle.verify(algorithm, await ecdsaKey(publicKey), raw, concat(data));
+    },
+    equal: constantTimeEqual,
+  };
+}
+
+/** Looks at every byte whatever the first ones are. */
+function constantTimeEqual(left: Uint8Array, right: Uint8Array): boolean {
+  if (left.length !== right.length) return false;
+  let difference = 0;
+  for (let index = 0; index < left.length; index++) difference |= (left[index] ?? 0) ^ (right[index] ?? 0);
+  return difference === 0;
+}
+
+function importHmac(subtle: Subtle, input: { readonly bytes: Bytes; readonly hash: string }): Promise<Key> {
+  return subtle.importKey("raw", input.bytes, { name: "HMAC", hash: input.hash }, false, ["sign"]);
+}
+
+async function importEd25519(subtle: Subtle, bytes: Bytes): Promise<Key> {
+  try {
+    return await subtle.importKey("raw", bytes, "Ed25519", false, ["verify"]);
+  } catch (cause) {
+    throw new ReceiverError("misconfigured", "this platform's WebCrypto cannot verify Ed25519 (v1a, whpk_)", {
+      cause,
+    });
+  }
+}
+
+function remembered(make: (bytes: Bytes) => Promise<Key>): (bytes: Uint8Array) => Promise<Key> {
+  const made = new WeakMap<Uint8Array, Promise<Key>>();
+  return (bytes) => {
+    let key = made.get(bytes);
+    if (key === undefined) {
+      key = make(ownBytes(bytes));
+      made.set(bytes, key);
+    }
+    return key;
+  };
+}

@@ -1,0 +1,106 @@
+import { isIdempotencyKey, parseKeyHeader } from "../../core/http/idempotency-key.ts";
+import type { ReceivedMessage } from "./message.ts";
+import { canonicalPathOf } from "./message-url.ts";
+import { ReceiverError } from "../receiver-error.ts";
+import type { AcceptedVerification } from "./verified-message.ts";
+
+/**
+ * Where the key of a message comes from: the `Idempotency-Key` header, which is read only where the sender vouches for it
+ * (`isKeyAuthentic`), the signed message id (`Webhook-ID`, or the provider's own), or a function for anything else, such as a
+ * field of the body (IDK-32).
+ */
+export type KeySource =
+  | "idempotency-key"
+  | "message-id"
+  | ((message: ReceivedMessage, verification: AcceptedVerification) => string | null);
+
+export interface KeyRules {
+  /** Tried in this order; the first that gives something is the key. */
+  readonly sources: readonly KeySource[];
+  /** Other names for the header, such as `X-Idempotency-Key`. */
+  readonly headerAliases: readonly string[];
+  /** `strict` takes quoted strings only (IDK-2); `lenient` bare values as well (C-20). */
+  readonly syntax: "strict" | "lenient";
+  /** Your own format, for those who publish one (IDK-28). Runs before anything is looked up (IDK-29). */
+  readonly isAcceptable: (key: string) => boolean;
+}
+
+/** The key of a message, or null. Throws ReceiverError `idempotency_key_malformed`. */
+export function readKey(
+  message: ReceivedMessage,
+  verification: AcceptedVerification,
+  rules: KeyRules,
+): string | null {
+  for (const source of rules.sources) {
+    const key = keyFrom(source);
+    if (key === null) continue;
+    if (!isIdempotencyKey(key)) throw malformed("it has 1 to 255 printable ASCII characters");
+    if (!rules.isAcceptable(key)) throw malformed("it does not have the documented format");
+    return key;
+  }
+  return null;
+
+  function keyFrom(source: KeySource): string | null {
+    if (source === "idempotency-key")
+      return verification.isKeyAuthentic === true ? headerKey(message, rules) : null;
+    if (source === "message-id") return verification.messageId;
+    return source(message, verification);
+  }
+}
+
+function headerKey({ headers }: ReceivedMessage, { headerAliases, syntax }: KeyRules): string | null {
+  const raw = headers.get("idempotency-key");
+  if (raw !== null) return parse(raw, syntax === "lenient");
+  for (const name of headerAliases) {
+    const value = headers.get(name);
+    // Headers of other names are no structured fields, so a bare value is their normal form.
+    if (value !== null) return parse(value, true);
+  }
+  return null;
+}
+
+function parse(raw: string, lenient: boolean): string {
+  const parsed = parseKeyHeader(raw, { lenient });
+  if (parsed.kind === "ok") return parsed.key;
+  throw malformed(`it is ${parsed.reason.replaceAll("_", " ")}`);
+}
+
+function malformed(detail: string): ReceiverError {
+  return new ReceiverError("idempotency_key_malformed", `The Idempotency-Key cannot be used: ${detail}.`);
+}
+
+/**
+ * The identities under which a message is remembered. What a verifier vouches for counts always, also beside another key or
+ * without one. Empty when the message has none.
+ */
+export function identitiesOf(
+  key: string | null,
+  { messageId, replayId }: Pick<AcceptedVerification, "messageId" | "replayId">,
+): readonly string[] {
+  const identities = new Set([replayId ?? null, messageId, key]);
+  return [...identities].filter((identity) => identity !== null);
+}
+
+/** Names an endpoint: by what the application calls it, or by its path. */
+export function endpointOf(url: string, name: string | undefined): string {
+  return name ?? canonicalPathOf(url);
+}
+
+/**
+ * The key that stores see: a hash of producer, endpoint and identity (EDS-9.4-5, IDK-30). Nobody can reach
+ * another producer's entry, and no character of a header reaches a database.
+ */
+export async function storeKey(scope: {
+  readonly producer: string;
+  readonly endpoint: string;
+  readonly identity: string;
+}): Promise<string> {
+  const text = JSON.stringify([scope.producer, scope.endpoint, scope.identity]);
+  return sha256Hex(new TextEncoder().encode(text));
+}
+
+/** SHA-256 as 64 hexadecimal digits. WebCrypto is in every runtime that has the Fetch API. */
+export async function sha256Hex(bytes: Uint8Array): Promise<string> {
+  const digest = await globalThis.crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>);
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

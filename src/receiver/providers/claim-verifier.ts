@@ -1,0 +1,75 @@
+/** The common half of all providers: read a claim, prove it, accept. */
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import { andThen, type MaybePromise, whenAll } from "../crypto/maybe-promise.ts";
+import type { MessageVerifier, ReceivedMessage, Verification } from "../message/message.ts";
+import { isRejected, rejected } from "./reading.ts";
+import type { Rejected } from "./reading.ts";
+import { replayIdOf } from "./replay-id.ts";
+
+/** What a message says of itself, not believed yet. */
+export interface Claim {
+  /** What must have been signed, in pieces. Several when the provider writes one address in more than one way. */
+  readonly contents: readonly (readonly Uint8Array[])[];
+  /** One of these has to fit one of the contents under one of the keys. */
+  readonly signatures: readonly Uint8Array[];
+  /** Judged already; null when no signed time is in the headers. */
+  readonly timestampSeconds: number | null;
+}
+
+export type Proof = (claim: Claim) => MaybePromise<boolean>;
+
+export interface ClaimScheme {
+  readonly name: string;
+  readonly producer: string;
+  readonly proof: Proof;
+  claimOf(message: ReceivedMessage, now: { readonly nowSeconds: number }): Claim | Rejected;
+  /** Runs on authentic bytes alone. */
+  messageIdOf(message: ReceivedMessage): string | null;
+  /** The message id is in a header that nobody signed. */
+  readonly isMessageIdUnsigned: boolean;
+  /** For a provider whose signed time is inside the body. Runs on authentic bytes alone. */
+  bodyTimeOf?(message: ReceivedMessage, now: { readonly nowSeconds: number }): number | Rejected;
+}
+
+export function createClaimVerifier(crypto: ReceiverCrypto, scheme: ClaimScheme): MessageVerifier {
+  return {
+    verify(message, now) {
+      const claim = scheme.claimOf(message, now);
+      if (isRejected(claim)) return claim;
+      return andThen(scheme.proof(claim), (isAuthentic): MaybePromise<Verification> => {
+        if (!isAuthentic) return rejected("no_matching_signature", "no signature fits a key");
+        const timestampSeconds = scheme.bodyTimeOf?.(message, now) ?? claim.timestampSeconds;
+        if (isRejected(timestampSeconds)) return timestampSeconds;
+        const { name, producer } = scheme;
+        const messageId = scheme.messageIdOf(message);
+        const verified = { kind: "verified", scheme: name, producer, messageId, timestampSeconds } as const;
+        const [signed] = claim.contents;
+        const isIdSigned = messageId !== null && !scheme.isMessageIdUnsigned;
+        // Without a signed time two messages may well be the same to the letter.
+        if (isIdSigned || timestampSeconds === null || signed === undefined) return verified;
+        return andThen(replayIdOf(crypto, signed), (replayId) => ({ ...verified, replayId }));
+      });
+    },
+  };
+}
+
+export function hmacProof(
+  crypto: ReceiverCrypto,
+  { hash, keys }: { readonly hash: "sha1" | "sha256"; readonly keys: readonly Uint8Array[] },
+): Proof {
+  return ({ contents, signatures }) => {
+    const macs = contents.flatMap((data) => keys.map((key) => crypto.hmac({ hash, key, data })));
+    return andThen(whenAll(macs), (expected) =>
+      signatures.some((signature) => expected.some((mac) => crypto.equal(mac, signature))),
+    );
+  };
+}
+
+export function publicKeyProof(verify: ReceiverCrypto["verifyEd25519"], keys: readonly Uint8Array[]): Proof {
+  return ({ contents, signatures }) => {
+    const checks = contents.flatMap((data) =>
+      signatures.flatMap((signature) => keys.map((publicKey) => verify({ publicKey, signature, data }))),
+    );
+    return andThen(whenAll(checks), (results) => results.includes(true));
+  };
+}

@@ -1,0 +1,33 @@
+/** Keys that are not the text itself. All throw ReceiverError `misconfigured`, and never with a part of the key. */
+import { base64Bytes, hexBytes } from "./bytes.ts";
+import { misconfigured } from "./options.ts";
+
+const ed25519KeyBytes = 32;
+/** An uncompressed P-256 point in its SPKI frame, which always begins alike (RFC 5480). */
+const p256KeyBytes = 91;
+const p256KeyStart = "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE";
+const svixPrefix = "whsec_";
+const svixKeyBytesMax = 256;
+
+/** 64 hexadecimal digits, as in Discord's developer portal. */
+export function discordKey(text: string): Uint8Array {
+  const key = hexBytes(text, { length: ed25519KeyBytes });
+  if (key === null) throw misconfigured("a Discord public key is 64 hexadecimal digits");
+  return key;
+}
+
+/** Base64 (SPKI), as SendGrid's settings page shows it. */
+export function sendgridKey(text: string): Uint8Array {
+  const key = text.startsWith(p256KeyStart) ? base64Bytes(text, { lengthMax: p256KeyBytes }) : null;
+  if (key?.length !== p256KeyBytes)
+    throw misconfigured("a SendGrid public key is base64 that begins with MFkwEwYH");
+  return key;
+}
+
+/** `whsec_` and base64, or the base64 alone, as Svix's libraries take it. */
+export function svixKey(text: string): Uint8Array {
+  const encoded = text.startsWith(svixPrefix) ? text.slice(svixPrefix.length) : text;
+  const key = base64Bytes(encoded, { lengthMax: svixKeyBytesMax });
+  if (key === null) throw misconfigured("a Svix secret is whsec_ and padded base64");
+  return key;
+}

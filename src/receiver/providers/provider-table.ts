@@ -1,0 +1,231 @@
+/**
+ * What each provider signs, and where it is documented. Eleven differ in data alone and are verified by what stands here
+ * (scheme-verifier.ts); Twilio, which signs the parameters of forms, has a verifier of its own (twilio.ts).
+ */
+import { discordKey, sendgridKey, svixKey } from "./provider-keys.ts";
+import { isTimed, type ProviderScheme } from "./scheme-verifier.ts";
+import { utf8 } from "./bytes.ts";
+
+/** One line of the provider table. */
+export interface ProviderDescription {
+  /** The name of its function, and `scheme` of what it verifies. */
+  readonly name: string;
+  readonly title: string;
+  /** Header fields that the verification reads. */
+  readonly headers: readonly string[];
+  /** What the signature covers, with `{…}` for what is inserted. */
+  readonly signed: string;
+  readonly algorithm: string;
+  /** What to give as secret or key. */
+  readonly key: string;
+  /** What keeps an old message from being accepted again. */
+  readonly replayProtection: string;
+  /** Where `messageId` comes from. */
+  readonly messageId: string;
+  readonly documentation: string;
+}
+
+/** What people read of a provider and cannot be told from its scheme. */
+type Documented = Pick<ProviderDescription, "title" | "key" | "messageId" | "documentation">;
+
+export interface Provider extends ProviderScheme, Documented {
+  readonly name: string;
+}
+
+const sharedSecret = { option: "secrets", keyOf: utf8 } as const;
+
+/** In the order of the alphabet. */
+const schemes = {
+  discord: {
+    title: "Discord",
+    algorithm: "Ed25519",
+    headers: { signature: "X-Signature-Ed25519", timestamp: "X-Signature-Timestamp" },
+    signature: { encoding: "hex", bytes: 64 },
+    signed: "{timestamp}{body}",
+    keys: { option: "publicKeys", keyOf: discordKey },
+    key: "64 hexadecimal digits from the developer portal",
+    // Webhook events have none.
+    signedId: { field: "id" },
+    messageId: "`id` of an interaction",
+    documentation: "https://discord.com/developers/docs/interactions/overview",
+  },
+  github: {
+    title: "GitHub",
+    algorithm: "HMAC-SHA256",
+    // The old SHA-1 header is ignored.
+    headers: { signature: "X-Hub-Signature-256" },
+    signature: { encoding: "hex", bytes: 32, prefix: "sha256=" },
+    signed: "{body}",
+    keys: sharedSecret,
+    key: "the secret of the webhook",
+    unsignedIdHeader: "X-GitHub-Delivery",
+    messageId: "none signed (`X-GitHub-Delivery`)",
+    documentation: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+  },
+  linear: {
+    title: "Linear",
+    algorithm: "HMAC-SHA256",
+    // Linear-Timestamp is not signed and is ignored: the body is read for its own time, once the signature has proved it.
+    headers: { signature: "Linear-Signature" },
+    signature: { encoding: "hex", bytes: 32 },
+    signed: "{body}",
+    timestampField: "webhookTimestamp",
+    keys: sharedSecret,
+    key: "the signing secret of the webhook",
+    unsignedIdHeader: "Linear-Delivery",
+    messageId: "none signed (`Linear-Delivery`)",
+    documentation: "https://linear.app/developers/webhooks",
+  },
+  paddle: {
+    title: "Paddle",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "Paddle-Signature" },
+    signature: { encoding: "hex", bytes: 32, separator: ";", prefix: "h1=", timestampPrefix: "ts=" },
+    signed: "{ts}:{body}",
+    keys: sharedSecret,
+    key: "the secret key of the notification destination",
+    // A repeat and a replay of one event have the same.
+    signedId: { field: "event_id" },
+    messageId: "`event_id`",
+    documentation: "https://developer.paddle.com/webhooks/signature-verification",
+  },
+  sendgrid: {
+    title: "SendGrid",
+    algorithm: "ECDSA P-256 with SHA-256",
+    headers: {
+      signature: "X-Twilio-Email-Event-Webhook-Signature",
+      timestamp: "X-Twilio-Email-Event-Webhook-Timestamp",
+    },
+    // Two integers of up to 33 bytes each, and their frame.
+    signature: { encoding: "DER in base64", bytes: 72 },
+    signed: "{timestamp}{body}",
+    keys: { option: "publicKeys", keyOf: sendgridKey },
+    key: "the verification key, base64",
+    messageId: "none (each event in the body has its own)",
+    documentation:
+      "https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features",
+  },
+  shopify: {
+    title: "Shopify",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "X-Shopify-Hmac-SHA256" },
+    signature: { encoding: "base64", bytes: 32 },
+    signed: "{body}",
+    keys: sharedSecret,
+    key: "the client secret of the app",
+    unsignedIdHeader: "X-Shopify-Webhook-Id",
+    messageId: "none signed (`X-Shopify-Webhook-Id`)",
+    documentation: "https://shopify.dev/docs/apps/build/webhooks/verify-deliveries",
+  },
+  slack: {
+    title: "Slack",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "X-Slack-Signature", timestamp: "X-Slack-Request-Timestamp" },
+    signature: { encoding: "hex", bytes: 32, prefix: "v0=" },
+    signed: "v0:{timestamp}:{body}",
+    keys: sharedSecret,
+    key: "the signing secret of the app",
+    // Commands and interactions are forms and have none.
+    signedId: { field: "event_id" },
+    messageId: "`event_id` of the Events API",
+    documentation: "https://docs.slack.dev/authentication/verifying-requests-from-slack",
+  },
+  square: {
+    title: "Square",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "x-square-hmacsha256-signature" },
+    signature: { encoding: "base64", bytes: 32 },
+    signed: "{notification URL}{body}",
+    keys: sharedSecret,
+    key: "the signature key of the subscription; publicUrl",
+    signedId: { field: "event_id" },
+    messageId: "`event_id`",
+    documentation: "https://developer.squareup.com/docs/webhooks/step3validate",
+  },
+  stripe: {
+    title: "Stripe",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "Stripe-Signature" },
+    signature: { encoding: "hex", bytes: 32, separator: ",", prefix: "v1=", timestampPrefix: "t=" },
+    signed: "{t}.{body}",
+    // The key is the whole text, whsec_ included.
+    keys: sharedSecret,
+    key: "the signing secret of the endpoint, with its whsec_",
+    signedId: { field: "id" },
+    messageId: "`id` of the event",
+    documentation: "https://docs.stripe.com/webhooks/signature",
+  },
+  svix: {
+    title: "Svix",
+    algorithm: "HMAC-SHA256",
+    headers: { id: "svix-id", timestamp: "svix-timestamp", signature: "svix-signature" },
+    signature: { encoding: "base64", bytes: 32, separator: " ", prefix: "v1," },
+    signed: "{id}.{timestamp}.{body}",
+    keys: { option: "secrets", keyOf: svixKey },
+    key: "the signing secret of the endpoint, with its whsec_",
+    signedId: "header",
+    messageId: "`svix-id`",
+    documentation: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
+  },
+  zoom: {
+    title: "Zoom",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "x-zm-signature", timestamp: "x-zm-request-timestamp" },
+    signature: { encoding: "hex", bytes: 32, prefix: "v0=" },
+    signed: "v0:{timestamp}:{body}",
+    keys: sharedSecret,
+    key: "the secret token of the app",
+    messageId: "none",
+    documentation: "https://developers.zoom.us/docs/api/webhooks/",
+  },
+} as const satisfies Readonly<Record<string, ProviderScheme & Documented>>;
+
+export type SchemeName = keyof typeof schemes;
+
+export function schemeOf(name: SchemeName): Provider {
+  return { name, ...schemes[name] };
+}
+
+const twilio: ProviderDescription = {
+  name: "twilio",
+  title: "Twilio",
+  headers: ["X-Twilio-Signature"],
+  signed: "{URL}{sorted form parameters}, or {URL} with bodySHA256",
+  algorithm: "HMAC-SHA1, base64",
+  key: "secrets: the auth token of the account; publicUrl",
+  replayProtection: "none: no time is signed",
+  messageId: "none signed (`I-Twilio-Idempotency-Token`)",
+  documentation: "https://www.twilio.com/docs/usage/webhooks/webhooks-security",
+};
+
+/** Every provider, in the order of the alphabet. */
+export const providerTable: readonly ProviderDescription[] = [
+  ...(Object.keys(schemes) as SchemeName[]).map((name) => describe(schemeOf(name))),
+  twilio,
+].toSorted((left, right) => (left.name < right.name ? -1 : 1));
+
+function describe(provider: Provider): ProviderDescription {
+  const { name, title, headers, signed, algorithm, signature, keys, key, messageId, documentation } =
+    provider;
+  // A prefix that names an entry of a list is part of the header's form; one before a single value is the provider's own.
+  const isNamed = signature.prefix !== undefined && signature.timestampPrefix === undefined;
+  return {
+    name,
+    title,
+    headers: Object.values(headers),
+    signed,
+    algorithm: `${algorithm}, ${signature.encoding}${isNamed ? ` after ${signature.prefix}` : ""}`,
+    key: `${keys.option}: ${key}`,
+    replayProtection: replayProtectionOf(provider),
+    messageId,
+    documentation,
+  };
+}
+
+function replayProtectionOf(provider: ProviderScheme): string {
+  if (!isTimed(provider)) return "none: no time is signed";
+  const { timestampField } = provider;
+  return timestampField === undefined
+    ? "the signed time, 300 s"
+    : `${timestampField} in the signed body, 300 s`;
+}

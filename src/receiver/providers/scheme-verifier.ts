@@ -1,0 +1,198 @@
+/** Verifies as a row of the table of schemes says. */
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
+import { base64Bytes, hexBytes, utf8 } from "./bytes.ts";
+import { type Claim, createClaimVerifier, hmacProof, type Proof, publicKeyProof } from "./claim-verifier.ts";
+import { keyTexts, publicUrlOf, toleranceOf } from "./options.ts";
+import type { PublicUrlOptions, ToleranceOptions, UnsignedIdOptions } from "./options.ts";
+import {
+  ageProblem,
+  entriesIn,
+  fieldOf,
+  headerOf,
+  isRejected,
+  messageIdFrom,
+  rejected,
+  timestampOf,
+} from "./reading.ts";
+import type { Rejected } from "./reading.ts";
+
+/** What a provider signs, with what, and where it writes it. */
+export interface ProviderScheme {
+  readonly algorithm: "HMAC-SHA256" | "Ed25519" | "ECDSA P-256 with SHA-256";
+  /** Read in this order; all have to be there. */
+  readonly headers: {
+    readonly id?: string;
+    readonly signature: string;
+    /** Unix seconds. */
+    readonly timestamp?: string;
+  };
+  readonly signature: {
+    readonly encoding: "hex" | "base64" | "DER in base64";
+    /** At most, where it is base64. */
+    readonly bytes: number;
+    /** Stands before each signature. */
+    readonly prefix?: string;
+    /** Between the entries of a header that has several. */
+    readonly separator?: string;
+    /** Stands before the time, which is another entry of the same header. */
+    readonly timestampPrefix?: string;
+  };
+  /** As the provider's documentation writes it; ends with the body. */
+  readonly signed: `${string}{body}`;
+  /** The option, and how one of its texts becomes a key. */
+  readonly keys: { readonly option: "secrets" | "publicKeys"; readonly keyOf: (text: string) => Uint8Array };
+  /** A field of the signed body with the signed time in Unix milliseconds. */
+  readonly timestampField?: string;
+  /** Where an id is that is signed: a field of the body, or the header `id`. */
+  readonly signedId?: { readonly field: string } | "header";
+  /** A header with an id that nobody signed. */
+  readonly unsignedIdHeader?: string;
+}
+
+export interface SchemeOptions extends ToleranceOptions, UnsignedIdOptions, Partial<PublicUrlOptions> {
+  readonly producer?: string | undefined;
+  readonly secrets?: string | readonly string[];
+  readonly publicKeys?: string | readonly string[];
+}
+
+interface Reader {
+  readonly scheme: ProviderScheme;
+  readonly toleranceSeconds: number;
+  /** Empty where no address is signed. */
+  readonly publicUrl: string;
+}
+
+export function createSchemeVerifier(
+  crypto: ReceiverCrypto,
+  scheme: ProviderScheme & { readonly name: string },
+  options: SchemeOptions,
+): MessageVerifier {
+  const { option, keyOf } = scheme.keys;
+  const reader: Reader = {
+    scheme,
+    toleranceSeconds: isTimed(scheme) ? toleranceOf(options) : 0,
+    publicUrl: signsAddress(scheme) ? publicUrlOf({ publicUrl: options.publicUrl ?? "" }) : "",
+  };
+  return createClaimVerifier(crypto, {
+    name: scheme.name,
+    producer: options.producer ?? scheme.name,
+    proof: proofOf(crypto, { scheme, keys: keyTexts(options[option], option).map(keyOf) }),
+    claimOf: (message, now) => claimOf(message, { ...reader, ...now }),
+    messageIdOf: (message) => messageIdOf(message, { scheme, options }),
+    isMessageIdUnsigned: scheme.signedId === undefined,
+    ...(scheme.timestampField !== undefined && {
+      bodyTimeOf: (message, now) => bodyTimeOf(message, { ...reader, ...now }),
+    }),
+  });
+}
+
+export function isTimed({ headers, signature, timestampField }: ProviderScheme): boolean {
+  return [headers.timestamp, signature.timestampPrefix, timestampField].some((place) => place !== undefined);
+}
+
+function signsAddress({ signed }: ProviderScheme): boolean {
+  return signed.includes("{notification URL}");
+}
+
+function proofOf(
+  crypto: ReceiverCrypto,
+  { scheme, keys }: { readonly scheme: ProviderScheme; readonly keys: readonly Uint8Array[] },
+): Proof {
+  if (scheme.algorithm === "HMAC-SHA256") return hmacProof(crypto, { hash: "sha256", keys });
+  const isEd25519 = scheme.algorithm === "Ed25519";
+  return publicKeyProof(
+    (claim) => (isEd25519 ? crypto.verifyEd25519(claim) : crypto.verifyEcdsaP256(claim)),
+    keys,
+  );
+}
+
+interface Clocked extends Reader {
+  readonly nowSeconds: number;
+}
+
+function claimOf(message: ReceivedMessage, reader: Clocked): Claim | Rejected {
+  const { scheme } = reader;
+  const values: Partial<Record<keyof ProviderScheme["headers"], string>> = {};
+  for (const [kind, name] of Object.entries(scheme.headers)) {
+    const value = headerOf(message, name);
+    if (isRejected(value)) return value;
+    values[kind as keyof ProviderScheme["headers"]] = value;
+  }
+  const { id = "", signature: header = "" } = values;
+  // With a period in the id, bytes could move from the body into the id under one and the same signature.
+  if (scheme.headers.id !== undefined && (messageIdFrom(id) === null || id.includes(".")))
+    return rejected("bad_message_id", `${scheme.headers.id} has a period or other illegal characters`);
+  const time = values.timestamp ?? timeIn(header, scheme);
+  if (isRejected(time)) return time;
+  const timestampSeconds = time === null ? null : timestampOf(time, reader);
+  if (isRejected(timestampSeconds)) return timestampSeconds;
+  const signatures = signaturesIn(header, scheme);
+  if (isRejected(signatures)) return signatures;
+  const start = startOf(scheme.signed, { id, time: time ?? "", address: reader.publicUrl });
+  return { contents: [[utf8(start), message.body]], signatures, timestampSeconds };
+}
+
+/** The time beside the signatures; null where the header has none. */
+function timeIn(header: string, { headers, signature }: ProviderScheme): string | Rejected | null {
+  const { separator = "", timestampPrefix: prefix } = signature;
+  if (prefix === undefined) return null;
+  const [time, ...others] = entriesIn(header, { separator, prefix });
+  if (time !== undefined && others.length === 0) return time;
+  return rejected("malformed_header", `${headers.signature} needs one ${prefix}`);
+}
+
+function signaturesIn(
+  header: string,
+  { headers, signature }: ProviderScheme,
+): readonly Uint8Array[] | Rejected {
+  const { prefix = "", separator, encoding, bytes } = signature;
+  const entries =
+    separator === undefined
+      ? [header].filter((entry) => entry.startsWith(prefix)).map((entry) => entry.slice(prefix.length))
+      : entriesIn(header, { separator, prefix });
+  const signatures = entries.flatMap(
+    (text) =>
+      (encoding === "hex" ? hexBytes(text, { length: bytes }) : base64Bytes(text, { lengthMax: bytes })) ??
+      [],
+  );
+  if (signatures.length > 0) return signatures;
+  const form = encoding === "hex" ? `${2 * bytes} hexadecimal digits` : `at most ${bytes} bytes in base64`;
+  return rejected(
+    "malformed_header",
+    `${headers.signature} is not ${prefix === "" ? form : `${prefix} and ${form}`}`,
+  );
+}
+
+/** What is signed before the body. */
+function startOf(
+  signed: ProviderScheme["signed"],
+  inserted: { readonly id: string; readonly time: string; readonly address: string },
+): string {
+  return signed.slice(0, -"{body}".length).replaceAll(/\{([^}]*)\}/g, (_, name: string) => {
+    if (name === "id") return inserted.id;
+    return name === "notification URL" ? inserted.address : inserted.time;
+  });
+}
+
+function messageIdOf(
+  { headers, body }: ReceivedMessage,
+  { scheme, options }: { readonly scheme: ProviderScheme; readonly options: SchemeOptions },
+): string | null {
+  const { signedId, unsignedIdHeader } = scheme;
+  if (signedId === "header") return messageIdFrom(headers.get(scheme.headers.id ?? "")?.trim());
+  if (signedId !== undefined) return messageIdFrom(fieldOf(body, signedId.field));
+  const isWanted = unsignedIdHeader !== undefined && options.unsignedMessageId === true;
+  return isWanted ? messageIdFrom(headers.get(unsignedIdHeader)) : null;
+}
+
+function bodyTimeOf(
+  { body }: ReceivedMessage,
+  { scheme: { timestampField = "" }, nowSeconds, toleranceSeconds }: Clocked,
+): number | Rejected {
+  const milliseconds = fieldOf(body, timestampField);
+  if (typeof milliseconds !== "number" || !Number.isSafeInteger(milliseconds))
+    return rejected("bad_timestamp", `the body has no ${timestampField} in milliseconds`);
+  const timestampSeconds = Math.floor(milliseconds / 1_000);
+  return ageProblem(timestampSeconds, { nowSeconds, toleranceSeconds }) ?? timestampSeconds;
+}

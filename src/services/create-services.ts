@@ -1,0 +1,133 @@
+import type { UrlRules } from "../core/egress/url-policy.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { SchemaCompiler } from "../ports/schema-compiler.ts";
+import type { SecretBox } from "../ports/secret-box.ts";
+import type { StoreChanges } from "../ports/store/changes.ts";
+import type { Store } from "../ports/store.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { Publisher } from "../engine/publish/publish.ts";
+import type { Services } from "./services.ts";
+import { ApiKeys } from "./keys/api-key-service.ts";
+import { BatchOperations } from "./operations/batch-operations.ts";
+import { DeadLetters } from "./deliveries/dead-letter-service.ts";
+import { DeliveryListing } from "./deliveries/delivery-listing.ts";
+import { Deliveries } from "./deliveries/delivery-service.ts";
+import { EventTypes } from "./event-types/event-type-service.ts";
+import { Events } from "./events/event-service.ts";
+import { RegistryReload } from "./registry-reload.ts";
+import { Search } from "./search-service.ts";
+import type { SchemaRegistry } from "./event-types/schema-registry.ts";
+import type { TenantDirectory } from "./tenants/tenant-directory.ts";
+import { TenantKeys } from "./keys/tenant-keys.ts";
+import { Tenants } from "./tenants/tenant-service.ts";
+import type { VerificationMeans } from "./webhooks/verification/verification-means.ts";
+import { WebhookVerifications } from "./webhooks/verification/webhook-verifications.ts";
+import { WebhookCredentials } from "./webhooks/webhook-credentials.ts";
+import { WebhookIncidents } from "./webhooks/webhook-incidents.ts";
+import { WebhookRecovery } from "./webhooks/webhook-recovery.ts";
+import { WebhookSecrets } from "./webhooks/webhook-secrets.ts";
+import { Webhooks } from "./webhooks/webhook-service.ts";
+
+export interface ServicesOptions {
+  readonly access: EngineAccess;
+  readonly publisher: Publisher;
+  readonly store: Store;
+  /** Another source of changes beside the store's own. */
+  readonly news?: StoreChanges;
+  readonly secretBox: SecretBox;
+  readonly schemaCompiler: SchemaCompiler;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly telemetry: Telemetry;
+  readonly urlRules: UrlRules;
+  /** Both are made before the engine, which asks them for every event. */
+  readonly tenants: TenantDirectory;
+  readonly schemas: SchemaRegistry;
+  readonly adminKeyHash: string | null;
+  /** This process takes up what others left undone; embedded it always does. */
+  readonly schedules: boolean;
+  readonly limits: { readonly webhooksPerTenantMax: number };
+  readonly verification: VerificationMeans;
+}
+
+export interface ManagedServices extends Services {
+  readonly lifecycle: ServicesLifecycle;
+}
+
+/** Starts once; stopping twice is safe, and stop waits until nothing of it runs any more. */
+export interface ServicesLifecycle {
+  /** After the engine: reads keys, applies the limits of tenants, goes on with unfinished batch operations. */
+  start(): Promise<void>;
+  /** Before the engine. */
+  stop(): Promise<void>;
+}
+
+/** What a running engine offers. */
+export function createServices(options: ServicesOptions): ManagedServices {
+  const { access, store, clock, random, secretBox, tenants, schemas, telemetry } = options;
+  const { history, registry } = store;
+  const shared = store.ownership === undefined ? null : { resumes: options.schedules };
+  const operations = new BatchOperations({ access, store, clock, log: telemetry.log, shared });
+  const listing = new DeliveryListing({ access, history, clock });
+  const recovery = new WebhookRecovery({ history, operations });
+  const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
+  const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
+  const credentials = new WebhookCredentials({ secretBox, clock });
+  const means = options.verification;
+  const verifications = new WebhookVerifications({ access, clock, random, secretBox, means });
+  const apiKeys = new ApiKeys({
+    registry,
+    tenants,
+    access,
+    clock,
+    random,
+    adminKeyHash: options.adminKeyHash,
+  });
+  const reload = new RegistryReload({
+    ...{ registry, tenants, schemas, apiKeys, tenantKeys, access, clock, random },
+    changes: [store.changes, options.news].filter((source) => source !== undefined),
+    isShared: shared !== null,
+    ...(store.watchRestarts !== undefined && {
+      watchRestarts: (restarted) => store.watchRestarts?.(restarted) ?? (() => undefined),
+    }),
+    log: telemetry.log,
+  });
+  const { webhooksPerTenantMax } = options.limits;
+  const { urlRules } = options;
+  return {
+    events: new Events({ publisher: options.publisher, access, history, listing, clock }),
+    webhooks: new Webhooks({
+      access,
+      store,
+      clock,
+      secrets,
+      credentials,
+      verifications,
+      incidents: new WebhookIncidents({ access, clock, log: telemetry.log }),
+      recovery,
+      tenants,
+      urlRules,
+      webhooksPerTenantMax,
+    }),
+    deliveries: new Deliveries({ access, history, listing, clock }),
+    deadLetters: new DeadLetters({ access, history, operations }),
+    eventTypes: new EventTypes({ registry, compiler: options.schemaCompiler, schemas, tenants, clock }),
+    tenants: new Tenants({ registry, tenants, access, clock }),
+    apiKeys,
+    search: new Search({ access, history, operations, clock }),
+    lifecycle: {
+      async start() {
+        await apiKeys.load();
+        for (const { id, rateLimit } of tenants.all()) access.applyTenantLimit({ tenantId: id, rateLimit });
+        await operations.start();
+        reload.start();
+      },
+      stop: async () => {
+        means.names.close();
+        await Promise.all([reload.stop(), operations.stop()]);
+      },
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { defaultOf } from "../../core/fields/field.ts";
+import { retryBatchFields } from "../../core/fields/actions.ts";
+import type { DeadLetterQuery, HistoryStore } from "../../ports/store/history.ts";
+import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { Page, PageRequest } from "../../ports/store.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type {
+  DeadLetterService,
+  DeliveryView,
+  InactiveWebhook,
+  RetryBatchCommand,
+  RetryBatchStarted,
+  Scope,
+} from "../services.ts";
+import type { BatchOperations } from "../operations/batch-operations.ts";
+import { measureSelection, type Selection } from "../operations/operation-selection.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import { tenantFilter } from "../scope.ts";
+
+type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
+
+/** Webhooks that are not active are named so that a person knows; nobody reads more, and each costs a query. */
+const inactiveNamedMax = 20;
+const inactiveLookedMax = 200;
+const inactiveCountMax = 10_000;
+
+export interface DeadLetterServiceOptions {
+  readonly access: Pick<EngineAccess, "explain" | "webhooks">;
+  readonly history: HistoryStore;
+  readonly operations: BatchOperations;
+}
+
+/** Deliveries that were given up, and their retry in bulk (WDS-112, 113). */
+export class DeadLetters implements DeadLetterService {
+  readonly #options: DeadLetterServiceOptions;
+
+  constructor(options: DeadLetterServiceOptions) {
+    this.#options = options;
+  }
+
+  async list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>> {
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const page = await this.#options.history.listDeadLetters({ ...query, tenantId });
+    return { rows: page.rows.map((row) => this.#options.access.explain(row)), next: page.next };
+  }
+
+  async retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted> {
+    validate(command);
+    const { webhookIds = null, eventTypes = null, categories = null, from = null, to = null } = command;
+    const requestsPerSecond = command.requestsPerSecond ?? defaultOf(retryBatchFields.requestsPerSecond);
+    const { priority = defaultOf(retryBatchFields.priority) } = command;
+    const { tenantId } = scope;
+    const selection: DeadLetterSelection = {
+      kind: "dead_letters",
+      tenantId,
+      webhookIds,
+      eventTypes,
+      categories,
+      from,
+      to,
+    };
+    const { count, before } = await measureSelection(this.#options.history, selection);
+    const inactive = count === 0 ? [] : await this.#inactive(selection);
+    if (command.dryRun === true) return { operation: null, count, inactive };
+    const operation = await this.#options.operations.create({
+      tenantId,
+      kind: "dlq_retry",
+      selection,
+      priority,
+      requestsPerSecond,
+      total: count,
+      before,
+    });
+    return { operation, count, inactive };
+  }
+
+  async #inactive(selection: DeadLetterSelection): Promise<readonly InactiveWebhook[]> {
+    const { access, history } = this.#options;
+    const { kind: _, ...query } = selection;
+    const found: InactiveWebhook[] = [];
+    let looked = 0;
+    for (const { webhook } of access.webhooks()) {
+      const { id, tenantId, status } = webhook;
+      if (status === "active" || (query.tenantId !== null && query.tenantId !== tenantId)) continue;
+      if (query.webhookIds !== null && !query.webhookIds.includes(id)) continue;
+      looked += 1;
+      if (looked > inactiveLookedMax || found.length === inactiveNamedMax) break;
+      const count = await history.countDeadLetters({
+        ...query,
+        webhookIds: [id],
+        countMax: inactiveCountMax,
+      });
+      if (count > 0) found.push({ webhookId: id, status, count });
+    }
+    return found;
+  }
+
+  operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>> {
+    return this.#options.operations.list({ tenantId: scope.tenantId, page });
+  }
+
+  operation(scope: Scope, id: string): Promise<BatchOperation> {
+    return this.#options.operations.get(scope, id);
+  }
+
+  cancel(scope: Scope, id: string): Promise<BatchOperation> {
+    return this.#options.operations.cancel(scope, id);
+  }
+}
+
+function validate(command: RetryBatchCommand): void {
+  const problems = new ProblemList();
+  const { from = null, to = null } = readFields(retryBatchFields, command, { problems });
+  if (from !== null && to !== null && to <= from) {
+    problems.add({ field: "filter.to", message: "must be after from" });
+  }
+  problems.throwIfAny("the batch retry");
+}

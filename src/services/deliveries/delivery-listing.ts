@@ -1,0 +1,138 @@
+import { type DeliveryState, waitingStates } from "../../core/delivery.ts";
+import { deliveryListFields } from "../../core/fields/delivery-list.ts";
+import { defaultOf } from "../../core/fields/field.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import type {
+  DeliveryFilter,
+  DeliverySearch,
+  HttpStatusFilter,
+  SearchPage,
+} from "../../ports/store/search.ts";
+import { SearchBudget } from "../../ports/timing/search-budget.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { DeliveryFilters, DeliveryPage, DeliveryView, ListedDelivery } from "../services.ts";
+import type { SearchPageRequest } from "../searched-place.ts";
+import { judgeFilters, searchBounds, searchedPage } from "../searched-pages.ts";
+
+export interface DeliveryListingOptions {
+  readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh">;
+  readonly history: Pick<HistoryStore, "searchDeliveries">;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+/** One page of deliveries, whatever they were asked for by. */
+export class DeliveryListing {
+  readonly #options: DeliveryListingOptions;
+
+  constructor(options: DeliveryListingOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * `tenantId` is whose rows may be shown, null is everybody's. Throws InvalidRequestError for filters that break their
+   * description, under the names of the library: the API has judged its own.
+   */
+  async page(
+    tenantId: string | null,
+    query: DeliveryFilters & { readonly page: SearchPageRequest },
+  ): Promise<DeliveryPage> {
+    judgeFilters(deliveryListFields, query);
+    const { filter, takes } = wantedBy(query);
+    const order = query.order ?? defaultOf(deliveryListFields.order);
+    const isDue = order === "next_attempt";
+    const budget = new SearchBudget(this.#options.clock, searchBounds);
+    const search = { filter: { ...filter, tenantId }, order, budget };
+    return searchedPage<ListedDelivery>(query.page, {
+      budget,
+      takes,
+      read: (part) => this.#explained({ ...search, ...part }),
+      placeOf: ({ delivery }) => ({
+        position: delivery.position,
+        dueAt: isDue ? delivery.progress.dueAt : null,
+      }),
+      createdAtOf: ({ delivery }) => (isDue ? null : delivery.progress.createdAt),
+    });
+  }
+
+  /**
+   * What they wait for only the owners of their webhooks know. Where one event or some webhooks are asked for, that is
+   * read first, and the deliveries after it; elsewhere a row may be a moment older than its explanation.
+   */
+  async #explained(search: DeliverySearch): Promise<SearchPage<ListedDelivery>> {
+    const { access, history } = this.#options;
+    const { webhookIds, eventId } = search.filter;
+    if (webhookIds !== null) await access.refresh(webhookIds);
+    let found = await history.searchDeliveries(search);
+    const waiting = waitingWebhooks(found.rows.map((row) => access.explain(row)));
+    if (webhookIds === null && waiting.length > 0) {
+      await access.refresh(waiting);
+      if (eventId !== null) found = await history.searchDeliveries(search);
+    }
+    return { ...found, rows: found.rows.map((row) => this.#listed(row)) };
+  }
+
+  #listed(delivery: StoredDelivery): ListedDelivery {
+    const { access } = this.#options;
+    return { ...access.explain(delivery), webhook: access.webhook(delivery.webhookId)?.webhook ?? null };
+  }
+}
+
+/** Webhooks whose endpoints decide what these deliveries wait for. */
+export function waitingWebhooks(views: readonly DeliveryView[]): readonly string[] {
+  const waiting = views.filter(({ waitingFor }) => waitingFor !== null);
+  return [...new Set(waiting.map(({ delivery }) => delivery.webhookId))];
+}
+
+interface Wanted {
+  readonly filter: DeliveryFilter;
+  /** What no store knows: the status behind an open circuit, and what a delivery waits for. Null takes all. */
+  readonly takes: ((view: DeliveryView) => boolean) | null;
+}
+
+function wantedBy(query: DeliveryFilters): Wanted {
+  const { statuses = null, waitingFor = null } = query;
+  const filter: DeliveryFilter = {
+    tenantId: null,
+    webhookIds: query.webhookIds ?? null,
+    eventId: query.eventId ?? null,
+    eventTypes: query.eventTypes ?? null,
+    states: statesOf(query),
+    categories: query.categories ?? null,
+    httpStatuses:
+      query.httpStatuses === null || query.httpStatuses === undefined ? null : statusesOf(query.httpStatuses),
+    origins: query.origins ?? null,
+    attemptMin: query.attemptMin ?? null,
+    errorText: query.errorText ?? null,
+    idempotencyKey: query.idempotencyKey ?? null,
+    from: query.from ?? null,
+    to: query.to ?? null,
+  };
+  const derived = derivedStatuses.filter((status) => statuses?.includes(status) ?? true);
+  const isDerived = derived.length > 0 && derived.length < derivedStatuses.length;
+  if (!isDerived && waitingFor === null) return { filter, takes: null };
+  const takes = (view: DeliveryView): boolean =>
+    (statuses?.includes(view.status) ?? true) &&
+    (waitingFor === null || (view.waitingFor !== null && waitingFor.includes(view.waitingFor)));
+  return { filter, takes };
+}
+
+/** Which of these a waiting delivery has depends on the circuit of its webhook. */
+const derivedStatuses = [...waitingStates, "circuit_blocked"] as const;
+
+function statesOf({ statuses, waitingFor }: DeliveryFilters): readonly DeliveryState[] | null {
+  const asked: readonly DeliveryState[] | null =
+    statuses === null || statuses === undefined
+      ? null
+      : [...new Set(statuses.flatMap((status) => (status === "circuit_blocked" ? waitingStates : [status])))];
+  if (waitingFor === null || waitingFor === undefined) return asked;
+  return waitingStates.filter((state) => asked?.includes(state) ?? true);
+}
+
+function statusesOf(words: readonly string[]): HttpStatusFilter {
+  return {
+    codes: words.filter((word) => /^\d+$/.test(word)).map(Number),
+    classes: words.filter((word) => word.endsWith("xx")).map((word) => Number(word[0])),
+    none: words.includes("none"),
+  };
+}

@@ -1,0 +1,96 @@
+import type { AttemptRecord, Priority } from "../../core/delivery.ts";
+import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import { deliveryRetryFields } from "../../core/fields/actions.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type {
+  DeliveriesOfWebhookQuery,
+  DeliveryHandle,
+  DeliveryListQuery,
+  DeliveryPage,
+  DeliveryService,
+  DeliveryView,
+  RetryDeliveryCommand,
+  Scope,
+} from "../services.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import { requireWebhook, tenantFilter } from "../scope.ts";
+import { type DeliveryListing, waitingWebhooks } from "./delivery-listing.ts";
+import { newRedelivery, requireAccepted } from "./redelivery.ts";
+
+export interface DeliveryServiceOptions {
+  readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh" | "requeue" | "placeOf" | "nextId">;
+  readonly history: HistoryStore;
+  readonly listing: DeliveryListing;
+  readonly clock: Clock;
+}
+
+/** Deliveries as their owners see them, and retries by hand. */
+export class Deliveries implements DeliveryService {
+  readonly #options: DeliveryServiceOptions;
+
+  constructor(options: DeliveryServiceOptions) {
+    this.#options = options;
+  }
+
+  async get(
+    scope: Scope,
+    id: string,
+  ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }> {
+    const view = await this.#explain(scope, id);
+    return { view, attempts: await this.#options.history.listAttempts(id) };
+  }
+
+  async list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage> {
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    return this.#options.listing.page(tenantId, query);
+  }
+
+  async listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage> {
+    const { access, listing } = this.#options;
+    await access.refresh([query.webhookId]);
+    const { webhook } = requireWebhook(access, { scope, id: query.webhookId });
+    return listing.page(webhook.tenantId, { ...query, webhookIds: [webhook.id] });
+  }
+
+  async retry(scope: Scope, command: RetryDeliveryCommand): Promise<DeliveryHandle> {
+    const { access, clock } = this.#options;
+    await access.refresh([command.webhookId]);
+    const { webhook } = requireWebhook(access, { scope, id: command.webhookId });
+    const delivery = await this.#require(scope, command.deliveryId);
+    if (delivery.webhookId !== webhook.id) throw new NotFoundError("the delivery");
+    const problems = new ProblemList();
+    readFields(deliveryRetryFields, command, { problems });
+    problems.throwIfAny("the retry");
+    if (delivery.supersededBy !== null) {
+      throw new PosthornError(
+        "conflict",
+        `the delivery was retried before; delivery ${delivery.supersededBy} took over`,
+      );
+    }
+    const priority: Priority = command.priority ?? delivery.priority;
+    const { eventId, eventType } = delivery;
+    const made = newRedelivery(access, { webhook, eventType, priority, origin: "retry", now: clock.now() });
+    // What succeeded is only repeated: it can be asked for again, and stays what it is.
+    const supersedes = delivery.progress.state === "success" ? null : delivery.id;
+    requireAccepted(await access.requeue({ eventId, deliveries: [made], supersedes }));
+    return { deliveryId: made.id, webhookId: webhook.id };
+  }
+
+  /** What it waits for only the owner of its webhook knows: that is read first, and with it the delivery again. */
+  async #explain(scope: Scope, id: string): Promise<DeliveryView> {
+    const { access } = this.#options;
+    const view = access.explain(await this.#require(scope, id));
+    if (view.waitingFor === null) return view;
+    await access.refresh(waitingWebhooks([view]));
+    return access.explain(await this.#require(scope, id));
+  }
+
+  async #require(scope: Scope, id: string): Promise<StoredDelivery> {
+    const delivery = await this.#options.history.getDelivery({ tenantId: scope.tenantId, id });
+    if (delivery === null) throw new NotFoundError("the delivery");
+    return delivery;
+  }
+}

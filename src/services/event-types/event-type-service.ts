@@ -1,0 +1,148 @@
+import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import { jsonBytes } from "../../core/plain-record.ts";
+import { isSystemEventType } from "../../core/event-type.ts";
+import { eventTypeFields, type EventTypeFields } from "../../core/fields/event-type.ts";
+import { defaultOf } from "../../core/fields/field.ts";
+import { pageLimitField } from "../../core/fields/page.ts";
+import { eventTypeField } from "../../core/fields/names.ts";
+import { judgeField } from "../../core/fields/judge.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { SchemaCompiler } from "../../ports/schema-compiler.ts";
+import type { EventType, EventTypePage, RegistryStore } from "../../ports/store/registry.ts";
+import type { EventTypeInput, EventTypeListQuery, EventTypeService, Scope } from "../services.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import type { SchemaRegistry } from "./schema-registry.ts";
+import { resolveTenant, tenantFilter } from "../scope.ts";
+import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+
+export interface EventTypeServiceOptions {
+  readonly registry: RegistryStore;
+  readonly compiler: SchemaCompiler;
+  readonly schemas: SchemaRegistry;
+  readonly tenants: TenantDirectory;
+  readonly clock: Clock;
+}
+
+const eventTypesMax = 1_000;
+/** For checking all examples of a type: as much as one event may take. */
+const examplesValidationUnitsMax = 250_000;
+/** Of all event types of a tenant, as JSON: the documents that describe its webhooks are made from all of them. */
+const catalogueBytesMax = 4 * 1024 * 1024;
+/** A slow reader keeps a page in memory. */
+const pageBytesMax = 1024 * 1024;
+
+/** The catalogue: what a tenant publishes, with schemas that events are held to. */
+export class EventTypes implements EventTypeService {
+  readonly #options: EventTypeServiceOptions;
+  readonly #changes = new KeyedQueue();
+
+  constructor(options: EventTypeServiceOptions) {
+    this.#options = options;
+  }
+
+  async list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage> {
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const { limit = defaultOf(pageLimitField), offset = 0, after = null } = query;
+    return this.#options.registry.eventTypePage({ tenantId, after, offset, limit, bytesMax: pageBytesMax });
+  }
+
+  async get(
+    scope: Scope,
+    query: { readonly tenantId: string | null; readonly name: string },
+  ): Promise<EventType> {
+    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
+    const found = await this.#options.registry.eventType({ tenantId, name: query.name });
+    if (found === null) throw new NotFoundError("the event type");
+    return found;
+  }
+
+  async put(
+    scope: Scope,
+    command: EventTypeInput,
+  ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
+    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: command.tenantId });
+    return this.#changes.run(tenantId, () => this.#put(tenantId, command));
+  }
+
+  async delete(
+    scope: Scope,
+    query: { readonly tenantId: string | null; readonly name: string },
+  ): Promise<void> {
+    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
+    await this.#changes.run(tenantId, async () => {
+      const eventType = { tenantId, name: query.name };
+      if (!(await this.#options.registry.deleteEventType(eventType)))
+        throw new NotFoundError("the event type");
+      this.#options.schemas.changed(eventType);
+    });
+  }
+
+  async #put(
+    tenantId: string,
+    input: EventTypeInput,
+  ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
+    const { registry, schemas, clock } = this.#options;
+    const { name } = input;
+    const before = typeof name === "string" ? await registry.eventType({ tenantId, name }) : null;
+    const now = clock.now();
+    const problems = new ProblemList();
+    const base = before ?? { ...blank, tenantId, name, createdAt: now };
+    const eventType: EventType = {
+      ...base,
+      ...readFields(eventTypeFields, input, { problems }),
+      updatedAt: now,
+    };
+    reportName(name, problems);
+    await this.#checkSchema(eventType, problems);
+    problems.throwIfAny("the event type");
+    await this.#checkRoom(eventType, before);
+    await registry.saveEventType(eventType);
+    schemas.changed(eventType);
+    return { eventType, created: before === null };
+  }
+
+  /** A catalogue that is beyond its limit, from a version without one, may still shrink. */
+  async #checkRoom(eventType: EventType, before: EventType | null): Promise<void> {
+    const { count, bytes } = await this.#options.registry.eventTypeUsage(eventType.tenantId);
+    if (before === null && count >= eventTypesMax) {
+      const message = `the tenant has ${count} event types; its limit is ${eventTypesMax}`;
+      throw new PosthornError("limit_reached", message);
+    }
+    const growth = (jsonBytes(eventType) ?? 0) - (before === null ? 0 : (jsonBytes(before) ?? 0));
+    if (growth <= 0 || bytes + growth <= catalogueBytesMax) return;
+    const message = `the tenant's event types have ${bytes} bytes with their schemas and examples, and this would add ${growth}; the limit is ${catalogueBytesMax}`;
+    throw new PosthornError("limit_reached", message);
+  }
+
+  /** Examples must match the schema: they are what receivers build on. */
+  async #checkSchema({ schema, examples }: EventType, problems: ProblemList): Promise<void> {
+    const compiled = schema === null ? null : await this.#options.compiler.compile(schema);
+    if (compiled?.kind === "refused") {
+      for (const problem of compiled.problems) problems.add(problem);
+      return;
+    }
+    const allowance = { unitsLeft: examplesValidationUnitsMax };
+    for (const [index, example] of examples.entries()) {
+      for (const { field, message } of compiled?.validate(example, allowance) ?? []) {
+        problems.add({ field: field.replace(/^data/, `examples[${index}]`), message });
+      }
+    }
+  }
+}
+
+/** An event type of which only the name was said. */
+const blank = {
+  description: "",
+  schema: null,
+  examples: [],
+  deprecated: false,
+} satisfies Required<EventTypeFields>;
+
+function reportName(name: unknown, problems: ProblemList): void {
+  const found = judgeField(eventTypeField, { path: "name", value: name });
+  for (const problem of found) problems.add(problem);
+  if (found.length > 0 || !isSystemEventType(String(name))) return;
+  problems.add({ field: "name", message: "types that start with posthorn. are the system's own" });
+}

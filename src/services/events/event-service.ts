@@ -1,0 +1,174 @@
+import { InvalidRequestError, NotFoundError, PosthornError } from "../../core/errors.ts";
+import { matches } from "../../core/event-type.ts";
+import { replayFields } from "../../core/fields/actions.ts";
+import { eventListFields } from "../../core/fields/event-list.ts";
+import type { Webhook } from "../../core/webhook.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSummary, HistoryStore, StoredEvent } from "../../ports/store/history.ts";
+import type { EventFilter } from "../../ports/store/search.ts";
+import { SearchBudget } from "../../ports/timing/search-budget.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { Publisher } from "../../engine/publish/publish.ts";
+import type {
+  DeliveryHandle,
+  EventMatchPage,
+  DeliveryFiltersWithin,
+  DeliveryPage,
+  EventListQuery,
+  PublishEntry,
+  PublishInput,
+  PublishReceipt,
+  ReplayCommand,
+  Scope,
+} from "../services.ts";
+import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
+import { newRedelivery, requireAccepted } from "../deliveries/redelivery.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import { tenantFilter } from "../scope.ts";
+import { judgeFilters, searchBounds, searchedPage } from "../searched-pages.ts";
+import type { SearchedPage, SearchPageRequest } from "../searched-place.ts";
+import { eventMatches } from "./event-matches.ts";
+import type { EventMatchPageRequest } from "./event-matches.ts";
+
+export interface EventServiceOptions {
+  readonly publisher: Pick<Publisher, "publish" | "publishMany">;
+  readonly access: Pick<EngineAccess, "webhooks" | "requeue" | "placeOf" | "nextId">;
+  readonly history: HistoryStore;
+  readonly listing: DeliveryListing;
+  readonly clock: Clock;
+}
+
+/** Bodies are large. */
+const bodySearchBounds = { ...searchBounds, rowsMax: 20_000 };
+/** Deliveries written in one commit. */
+const requeueSizeMax = 200;
+
+/** Events: publishing them, reading what is stored of them, and delivering them again. */
+export class Events {
+  readonly #options: EventServiceOptions;
+
+  constructor(options: EventServiceOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves after the commit. A repeat with the same key and payload resolves with `duplicate: true`. */
+  publish(scope: Scope, input: PublishInput): Promise<PublishReceipt> {
+    return this.#options.publisher.publish(scope, input);
+  }
+
+  /** Never rejects for one bad event; entries are in the order of the inputs. */
+  publishMany(scope: Scope, inputs: readonly PublishInput[]): Promise<readonly PublishEntry[]> {
+    return this.#options.publisher.publishMany(scope, inputs);
+  }
+
+  async get(scope: Scope, id: string): Promise<StoredEvent> {
+    const event = await this.#options.history.getEvent({ tenantId: scope.tenantId, id });
+    if (event === null) throw new NotFoundError("the event");
+    return event;
+  }
+
+  /** Newest first, without their bodies; a page ends with its budget. */
+  async list(scope: Scope, query: EventListQuery): Promise<SearchedPage<EventSummary>> {
+    judgeFilters(eventListFields, query);
+    const { history, clock } = this.#options;
+    const { dataContains = null } = query;
+    const filter: EventFilter = {
+      tenantId: tenantFilter({ scope, tenantId: query.tenantId ?? null }),
+      eventTypes: query.eventTypes ?? null,
+      source: query.source ?? null,
+      idempotencyKey: query.idempotencyKey ?? null,
+      unmatched: query.unmatched ?? null,
+      dataContains,
+      from: query.from ?? null,
+      to: query.to ?? null,
+    };
+    const budget = new SearchBudget(clock, dataContains === null ? searchBounds : bodySearchBounds);
+    return searchedPage<EventSummary>(query.page, {
+      budget,
+      takes: null,
+      read: (part) => history.searchEvents({ filter, budget, ...part }),
+      placeOf: ({ position }) => ({ position, dueAt: null }),
+      createdAtOf: ({ createdAt }) => createdAt,
+    });
+  }
+
+  async deliveries(
+    scope: Scope,
+    query: DeliveryFiltersWithin & { readonly eventId: string; readonly page: SearchPageRequest },
+  ): Promise<DeliveryPage> {
+    const { id, tenantId } = await this.get(scope, query.eventId);
+    return this.#options.listing.page(tenantId, { ...query, eventId: id });
+  }
+
+  /** Who got the event, and why the others did not. */
+  async matches(
+    scope: Scope,
+    query: { readonly eventId: string; readonly page: EventMatchPageRequest },
+  ): Promise<EventMatchPage> {
+    return eventMatches(this.#options, await this.get(scope, query.eventId), query.page);
+  }
+
+  /**
+   * New deliveries of a stored event, to the named webhooks or to all that now subscribe to its type. They keep the event's
+   * id, so that receivers who have it already recognise it (C-21).
+   */
+  async replay(scope: Scope, command: ReplayCommand): Promise<readonly DeliveryHandle[]> {
+    const problems = new ProblemList();
+    const { webhookIds = null } = readFields(replayFields, command, { problems });
+    problems.throwIfAny("the replay");
+    const event = await this.get(scope, command.eventId);
+    if (event.body === null)
+      throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
+    const targets = webhookIds === null ? this.#subscribers(event) : this.#named(event, webhookIds);
+    const handles: DeliveryHandle[] = [];
+    for (let index = 0; index < targets.length; index += requeueSizeMax) {
+      handles.push(...(await this.#requeue(event, targets.slice(index, index + requeueSizeMax))));
+    }
+    return handles;
+  }
+
+  async #requeue(event: StoredEvent, targets: readonly Webhook[]): Promise<readonly DeliveryHandle[]> {
+    const { access, clock } = this.#options;
+    const { eventType, priority } = event;
+    const now = clock.now();
+    const deliveries = targets.map((webhook) =>
+      newRedelivery(access, { webhook, eventType, priority, origin: "replay", now }),
+    );
+    requireAccepted(await access.requeue({ eventId: event.id, deliveries, supersedes: null }));
+    return deliveries.map(({ id, lane }) => ({ deliveryId: id, webhookId: lane.webhookId }));
+  }
+
+  /** Those that would receive it now; a webhook that is not active would only pile it up. */
+  #subscribers(event: StoredEvent): readonly Webhook[] {
+    return this.#ofTenant(event.tenantId).filter(
+      ({ status, events }) =>
+        status === "active" && events.some((pattern) => matches({ pattern, type: event.eventType })),
+    );
+  }
+
+  /** Named ones need not subscribe: a replay by hand is its own consent. */
+  #named(event: StoredEvent, webhookIds: readonly string[]): readonly Webhook[] {
+    const known = new Map(this.#ofTenant(event.tenantId).map((webhook) => [webhook.id, webhook]));
+    const problems = webhookIds.flatMap((id, index) => {
+      const status = known.get(id)?.status;
+      if (status === "active") return [];
+      const message = status === undefined ? "does not exist" : "is not active; enable it first";
+      return [{ field: `webhook_ids[${index}]`, message }];
+    });
+    if (problems.length > 0) throw invalidWebhooks(problems);
+    return [...new Set(webhookIds)].map((id) => known.get(id)).filter((webhook) => webhook !== undefined);
+  }
+
+  #ofTenant(tenantId: string): readonly Webhook[] {
+    return [...this.#options.access.webhooks()]
+      .map(({ webhook }) => webhook)
+      .filter((webhook) => webhook.tenantId === tenantId);
+  }
+}
+
+function invalidWebhooks(
+  problems: readonly { readonly field: string; readonly message: string }[],
+): InvalidRequestError {
+  return new InvalidRequestError("the event cannot be replayed to these webhooks", problems);
+}

@@ -1,0 +1,161 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import { apiKeyFields, type ApiKeyInput } from "../../core/fields/api-key.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { ApiKey, RegistryStore } from "../../ports/store/registry.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { ApiKeyService, Principal, Scope } from "../services.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import { isVisible, resolveTenant } from "../scope.ts";
+import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+
+export interface ApiKeyServiceOptions {
+  readonly registry: RegistryStore;
+  readonly tenants: TenantDirectory;
+  readonly access: Pick<EngineAccess, "nextId">;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** `hashApiKey` of POSTHORN_ADMIN_KEY; null when there is no such key. */
+  readonly adminKeyHash: string | null;
+}
+
+const keyBytes = 32;
+/** Anything longer is no key of ours and is not worth hashing. */
+const keyLengthMax = 512;
+/** Of one tenant, and in force at once. */
+export const apiKeysPerTenantMax = 100;
+/** Who holds the key of the settings. */
+const adminPrincipal: Principal = { keyId: "admin", role: "admin", tenantId: null };
+
+/**
+ * API keys: `phk_` and 32 random bytes. Only their SHA-256 is kept. That is enough for keys that nobody can guess, and
+ * the lookup by hash tells a caller nothing: he cannot steer what the hash of a guess begins with.
+ */
+export class ApiKeys implements ApiKeyService {
+  readonly #options: ApiKeyServiceOptions;
+  readonly #byHash = new Map<string, ApiKey>();
+  readonly #creations = new KeyedQueue();
+  #changes = 0;
+
+  constructor(options: ApiKeyServiceOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the keys, at the start and when other processes changed some. Until then only the administrator's is known. */
+  async load(): Promise<void> {
+    for (let changes = -1; changes !== this.#changes; ) {
+      changes = this.#changes;
+      const stored = await this.#options.registry.apiKeys();
+      // What was changed here meanwhile may be missing in what was read.
+      if (changes !== this.#changes) continue;
+      this.#byHash.clear();
+      for (const apiKey of stored) this.#byHash.set(apiKey.hash, apiKey);
+    }
+  }
+
+  authenticate(presentedKey: string): Principal | null {
+    if (presentedKey.length === 0 || presentedKey.length > keyLengthMax) return null;
+    return this.holderOf(hashApiKey(presentedKey));
+  }
+
+  hashOf(key: string): string {
+    return hashApiKey(key);
+  }
+
+  holderOf(hash: string): Principal | null {
+    const { adminKeyHash, clock } = this.#options;
+    if (adminKeyHash !== null && isEqual({ hash, expected: adminKeyHash })) return adminPrincipal;
+    const apiKey = this.#byHash.get(hash);
+    if (apiKey === undefined || !isEqual({ hash, expected: apiKey.hash })) return null;
+    if (apiKey.expiresAt !== null && apiKey.expiresAt <= clock.now()) return null;
+    return { keyId: apiKey.id, role: apiKey.role, tenantId: apiKey.tenantId };
+  }
+
+  /** A tenant makes keys for itself only, and never an administrator's. */
+  async create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }> {
+    const { registry, access, clock, random } = this.#options;
+    const now = clock.now();
+    validate(input, now);
+    const { name, role, tenantId = null, expiresAt = null } = input;
+    if (role === "admin" && scope.tenantId !== null) {
+      throw new PosthornError("forbidden", "only an administrator creates keys of administrators");
+    }
+    const key = `phk_${Buffer.from(random.bytes(keyBytes)).toString("base64url")}`;
+    const apiKey: ApiKey = {
+      id: access.nextId(),
+      name,
+      hash: hashApiKey(key),
+      hint: key.slice(-4),
+      role,
+      tenantId: role === "admin" ? null : resolveTenant(this.#options.tenants, { scope, tenantId }),
+      createdAt: now,
+      expiresAt,
+    };
+    await this.#creations.run(apiKey.tenantId ?? "", async () => {
+      await this.#makeRoom(apiKey.tenantId);
+      await registry.saveApiKey(apiKey);
+      this.#byHash.set(apiKey.hash, apiKey);
+      this.#changes += 1;
+    });
+    return { apiKey, key };
+  }
+
+  /** Keys that expired go when their place is needed, so that what is kept is bounded too. */
+  async #makeRoom(tenantId: string | null): Promise<void> {
+    if (tenantId === null) return;
+    const own = [...this.#byHash.values()].filter((apiKey) => apiKey.tenantId === tenantId);
+    if (own.length < apiKeysPerTenantMax) return;
+    const now = this.#options.clock.now();
+    const expired = own.find(({ expiresAt }) => expiresAt !== null && expiresAt <= now);
+    if (expired === undefined) {
+      const message = `the tenant has ${own.length} API keys; its limit is ${apiKeysPerTenantMax}, revoke one first`;
+      throw new PosthornError("limit_reached", message);
+    }
+    await this.#remove(expired);
+  }
+
+  async list(scope: Scope): Promise<readonly ApiKey[]> {
+    return [...this.#byHash.values()]
+      .filter((apiKey) => isVisible(scope, apiKey))
+      .toSorted((left, right) => (left.id > right.id ? -1 : 1));
+  }
+
+  async revoke(scope: Scope, id: string): Promise<void> {
+    const apiKey = [...this.#byHash.values()].find((known) => known.id === id);
+    if (apiKey === undefined || !isVisible(scope, apiKey)) throw new NotFoundError("the API key");
+    await this.#remove(apiKey);
+  }
+
+  async #remove({ id, hash }: ApiKey): Promise<void> {
+    await this.#options.registry.deleteApiKey(id);
+    this.#byHash.delete(hash);
+    this.#changes += 1;
+  }
+}
+
+/** How a key is stored and compared: SHA-256, hex. */
+export function hashApiKey(key: string): string {
+  return createHash("sha256").update(key, "utf8").digest("hex");
+}
+
+function isEqual({ hash, expected }: { readonly hash: string; readonly expected: string }): boolean {
+  return hash.length === expected.length && timingSafeEqual(Buffer.from(hash), Buffer.from(expected));
+}
+
+function validate(given: ApiKeyInput, now: number): void {
+  const problems = new ProblemList();
+  const { role, tenantId = null, expiresAt = null } = readFields(apiKeyFields, given, { problems });
+  if (role === "admin" && tenantId !== null) {
+    problems.add({
+      field: "tenant_id",
+      message: "must be left out: an administrator's key is for all tenants",
+    });
+  }
+  if (expiresAt !== null && expiresAt <= now) {
+    problems.add({ field: "expires_at", message: "must lie in the future" });
+  }
+  problems.throwIfAny("the API key");
+}

@@ -1,0 +1,55 @@
+import { generateEd25519Key } from "../../core/signing/signing-key.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { SecretBox } from "../../ports/secret-box.ts";
+import type { StoredSecret, WebhookStore } from "../../ports/store/webhooks.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+
+export interface TenantKeysOptions {
+  readonly access: Pick<EngineAccess, "applyTenantKeys">;
+  readonly store: WebhookStore;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** The Ed25519 key that the webhooks of a tenant share, made when the first of them signs with `v1a` (TS16-73). */
+export class TenantKeys {
+  readonly #options: TenantKeysOptions;
+  /** Kept as promises: two webhooks that are created together must get one key, not two. */
+  readonly #known = new Map<string, Promise<readonly StoredSecret[]>>();
+
+  constructor(options: TenantKeysOptions) {
+    this.#options = options;
+  }
+
+  /** The keys, newest first, made and taken into service if there are none. */
+  ensure(tenantId: string): Promise<readonly StoredSecret[]> {
+    const known = this.#known.get(tenantId);
+    if (known !== undefined) return known;
+    const keys = this.#readOrCreate(tenantId);
+    this.#known.set(tenantId, keys);
+    keys.catch(() => this.#known.delete(tenantId));
+    return keys;
+  }
+
+  /** Another process made or replaced them: they are read when they are next asked for. */
+  forget(tenantIds: readonly string[]): void {
+    for (const tenantId of tenantIds) this.#known.delete(tenantId);
+  }
+
+  async #readOrCreate(tenantId: string): Promise<readonly StoredSecret[]> {
+    const { access, store, secretBox, clock, random } = this.#options;
+    let keys = await store.tenantKeys(tenantId);
+    if (keys.length === 0) {
+      const plaintext = generateEd25519Key((count) => random.bytes(count)).secret;
+      const ciphertext = secretBox.seal({ plaintext, context: tenantId });
+      const digest = secretBox.digest(plaintext);
+      keys = [{ kind: "ed25519", ciphertext, digest, createdAt: clock.now(), expiresAt: null }];
+      await store.saveTenantKeys({ tenantId, keys });
+    }
+    // Also when they were there: the engine loads the keys of tenants that had webhooks when it started.
+    access.applyTenantKeys({ tenantId, keys });
+    return keys.toSorted((left, right) => right.createdAt - left.createdAt);
+  }
+}

@@ -1,0 +1,12 @@
+import { defaultOf } from "../core/fields/field.ts";
+import { rateLimitFields, type RateLimitInput } from "../core/fields/tenant.ts";
+import type { RateLimitConfig } from "../core/profile.ts";
+
+/** `null` lifts it; a burst that is left out stays. */
+export function mergeRateLimit(
+  base: RateLimitConfig | null,
+  change: RateLimitInput | null | undefined,
+): RateLimitConfig | null {
+  if (change === undefined) return base;
+  return change && { ...change, burst: change.burst ?? base?.burst ?? defaultOf(rateLimitFields.burst) };
+}

@@ -1,0 +1,126 @@
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { StoreChange, StoreChanges } from "../ports/store/changes.ts";
+import type { RegistryStore } from "../ports/store/registry.ts";
+import type { Telemetry } from "../ports/telemetry.ts";
+import { Loop } from "../ports/timing/loop.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { ApiKeys } from "./keys/api-key-service.ts";
+import type { SchemaRegistry } from "./event-types/schema-registry.ts";
+import type { TenantDirectory } from "./tenants/tenant-directory.ts";
+import type { TenantKeys } from "./keys/tenant-keys.ts";
+
+export interface RegistryReloadOptions {
+  readonly registry: RegistryStore;
+  /** Whatever tells of changes. Where nothing does, only the periodic reload finds them, which is more frequent then. */
+  readonly changes: readonly StoreChanges[];
+  readonly isShared: boolean;
+  /** Tells when the database was restarted or replaced. */
+  readonly watchRestarts?: (listener: () => void) => () => void;
+  readonly tenants: TenantDirectory;
+  readonly schemas: SchemaRegistry;
+  readonly apiKeys: ApiKeys;
+  readonly tenantKeys: TenantKeys;
+  readonly access: Pick<EngineAccess, "applyTenantLimit">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Telemetry["log"];
+}
+
+/** Tables of the registry that are kept in memory. */
+const tables = ["tenants", "api_keys", "event_types"] as const;
+type Table = (typeof tables)[number];
+
+/**
+ * Reads tenants, API keys and event types again when another process changed them, and from time to time in any case
+ * (WDS-179). Many changes at once are read once.
+ */
+export class RegistryReload {
+  readonly #options: RegistryReloadOptions;
+  readonly #due = new Set<Table>();
+  readonly #unsubscribe: (() => void)[] = [];
+  readonly #reading: Loop;
+  readonly #periodic: Loop;
+  /** What the store holds counts, also where it is older than what is known here. */
+  #isFromScratch = false;
+
+  constructor(options: RegistryReloadOptions) {
+    const { changes, clock, random, log } = options;
+    this.#options = options;
+    const failed = (error: unknown): void =>
+      log.warn({ err: String(error) }, "a change of another process could not be read");
+    this.#reading = new Loop({ clock, round: () => this.#read(), failed });
+    const periodMs = changes.length === 0 ? deafMs : reloadMsMax;
+    this.#periodic = new Loop({
+      clock,
+      round: async () => this.#readAgain(tables),
+      pauseMs: () => periodMs * (0.5 + random.uniform() / 2),
+      failed,
+    });
+  }
+
+  start(): void {
+    const { changes, isShared, watchRestarts } = this.#options;
+    if (!isShared) return;
+    for (const source of changes) this.#unsubscribe.push(source.subscribe((change) => this.#heard(change)));
+    const ended = watchRestarts?.(() => {
+      this.#isFromScratch = true;
+      this.#readAgain(tables);
+    });
+    if (ended !== undefined) this.#unsubscribe.push(ended);
+    this.#periodic.start();
+  }
+
+  async stop(): Promise<void> {
+    for (const end of this.#unsubscribe) end();
+    await Promise.all([this.#periodic.stop(), this.#reading.stop()]);
+  }
+
+  #heard(change: StoreChange): void {
+    if (change.kind === "unknown") return this.#readAgain(tables);
+    if (change.kind !== "config") return;
+    const { change: what } = change;
+    if (what.kind === "tenant_keys") this.#options.tenantKeys.forget(what.tenantIds);
+    const table = tables.find((name) => name === what.kind);
+    if (table !== undefined) this.#readAgain([table]);
+  }
+
+  #readAgain(which: readonly Table[]): void {
+    for (const table of which) this.#due.add(table);
+    this.#reading.soon(gatherMs);
+  }
+
+  async #read(): Promise<void> {
+    const due = [...this.#due];
+    this.#due.clear();
+    for (const table of due) await this.#readTable(table);
+  }
+
+  async #readTable(table: Table): Promise<void> {
+    const { apiKeys, schemas } = this.#options;
+    if (table === "api_keys") await apiKeys.load();
+    else if (table === "event_types") schemas.mayHaveChanged();
+    else await this.#readTenants();
+  }
+
+  async #readTenants(): Promise<void> {
+    const { registry, tenants, access } = this.#options;
+    const isFromScratch = this.#isFromScratch;
+    const stored = await registry.tenants();
+    if (isFromScratch) tenants.keepOnly(stored);
+    for (const tenant of stored) {
+      const known = tenants.get(tenant.id);
+      // Changed here while the others were being read.
+      if (!isFromScratch && known !== undefined && known.updatedAt > tenant.updatedAt) continue;
+      tenants.set(tenant);
+      const { id: tenantId, rateLimit } = tenant;
+      if (JSON.stringify(known?.rateLimit ?? null) !== JSON.stringify(rateLimit))
+        access.applyTenantLimit({ tenantId, rateLimit });
+    }
+    if (isFromScratch) this.#isFromScratch = false;
+  }
+}
+
+const gatherMs = 20;
+const reloadMsMax = 300_000;
+const deafMs = 10_000;

@@ -1,0 +1,50 @@
+import { InvalidRequestError, NotFoundError } from "../core/errors.ts";
+import type { EngineAccess } from "../engine/engine-access.ts";
+import type { LiveWebhook } from "../engine/endpoint/live-webhook.ts";
+import type { Scope } from "./services.ts";
+import { defaultTenantId, type TenantDirectory } from "./tenants/tenant-directory.ts";
+
+/** For a caller, what belongs to another tenant does not exist. */
+export function isVisible(scope: Scope, owner: { readonly tenantId: string | null }): boolean {
+  return scope.tenantId === null || scope.tenantId === owner.tenantId;
+}
+
+/** The webhook, or the same error whether it does not exist or belongs to somebody else. */
+export function requireWebhook(
+  access: Pick<EngineAccess, "webhook">,
+  query: { readonly scope: Scope; readonly id: string },
+): LiveWebhook {
+  const live = access.webhook(query.id);
+  if (live === undefined || !isVisible(query.scope, live.webhook)) throw new NotFoundError("the webhook");
+  return live;
+}
+
+/** The tenant that a request is about: the one it names, or the caller's own, or `default` for an administrator. */
+export function resolveTenant(
+  tenants: Pick<TenantDirectory, "has">,
+  request: { readonly scope: Scope; readonly tenantId: string | null },
+): string {
+  const { scope } = request;
+  const tenantId = request.tenantId ?? scope.tenantId ?? defaultTenantId;
+  if (scope.tenantId !== null && tenantId !== scope.tenantId) {
+    throw invalidTenant("is not the tenant of this API key");
+  }
+  if (!tenants.has(tenantId)) throw invalidTenant("does not exist; create it with PUT /v1/tenants/{id}");
+  return tenantId;
+}
+
+/** Limits a listing to what the caller may see; null is everything. */
+export function tenantFilter(request: {
+  readonly scope: Scope;
+  readonly tenantId: string | null;
+}): string | null {
+  const { scope, tenantId } = request;
+  if (scope.tenantId !== null && tenantId !== null && tenantId !== scope.tenantId) {
+    throw invalidTenant("is not the tenant of this API key");
+  }
+  return scope.tenantId ?? tenantId;
+}
+
+function invalidTenant(message: string): InvalidRequestError {
+  return new InvalidRequestError(`tenant_id ${message}`, [{ field: "tenant_id", message }]);
+}

@@ -1,0 +1,337 @@
+/**
+ * What Posthorn offers to those who drive it: the HTTP API, the CLI and the library all call these and nothing else.
+ *
+ * Every method takes the scope of the caller. `tenantId: null` is an administrator; with a tenant set, rows of others
+ * do not exist. Methods reject with the errors of core/errors.ts.
+ */
+import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
+import type { AttemptRecord, DeliveryStatus, WaitingFor } from "../core/delivery.ts";
+import type { ApiKeyInput } from "../core/fields/api-key.ts";
+import type { deliveryFilterFields, deliveryListFields } from "../core/fields/delivery-list.ts";
+import type { eventListFields } from "../core/fields/event-list.ts";
+import type { EventTypeFields } from "../core/fields/event-type.ts";
+import type { InputOf } from "../core/fields/field.ts";
+import type { webhookFilters } from "../core/fields/filters.ts";
+import type { TenantInput } from "../core/fields/tenant.ts";
+import type { WebhookInput } from "../core/fields/webhook.ts";
+import type {
+  circuitActionFields,
+  deliveryRetryFields,
+  incidentFields,
+  recoverFields,
+  replayFields,
+  RetryBatchCommand,
+  rotateFields,
+  testFields,
+} from "../core/fields/actions.ts";
+import type { RetrySchedule } from "../core/profile.ts";
+import type { Scope } from "../core/scope.ts";
+import type { Webhook } from "../core/webhook.ts";
+import type { Page, PageRequest } from "../ports/store.ts";
+import type { DeadLetterQuery, StoredDelivery } from "../ports/store/history.ts";
+import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
+import type { BatchOperation } from "../ports/store/operations.ts";
+import type {
+  ApiKey,
+  ApiKeyRole,
+  EventType,
+  EventTypeKey,
+  EventTypePage,
+  Tenant,
+} from "../ports/store/registry.ts";
+import type { DeliveryView } from "../engine/endpoint/explain.ts";
+import type { Events } from "./events/event-service.ts";
+import type { Search } from "./search-service.ts";
+import type {
+  WebhookHealthView,
+  WebhookPublicKeyView,
+  WebhookSecretView,
+  WebhookView,
+} from "./webhooks/webhook-views.ts";
+
+export type {
+  ApiKeyInput,
+  DeliveryStatus,
+  DeliveryView,
+  RetryBatchCommand,
+  Scope,
+  TenantInput,
+  WaitingFor,
+  WebhookInput,
+};
+export type { VerificationInput } from "../core/fields/webhook.ts";
+export type { RetryInput } from "../core/fields/webhook-retry.ts";
+export type { ClientCertificateInput, OAuth2Input } from "../core/fields/webhook-credentials.ts";
+export type * from "../engine/publish/publish-call.ts";
+export type * from "./webhooks/webhook-views.ts";
+
+export interface Services {
+  readonly events: EventService;
+  readonly webhooks: WebhookService;
+  readonly deliveries: DeliveryService;
+  readonly deadLetters: DeadLetterService;
+  readonly eventTypes: EventTypeService;
+  readonly tenants: TenantService;
+  readonly apiKeys: ApiKeyService;
+  readonly search: SearchService;
+}
+
+// ---- search ---------------------------------------------------------------------------------------------------
+
+/** In management/search-service.ts. */
+export type SearchService = Pick<Search, keyof Search>;
+
+export interface SearchHit {
+  readonly type: "webhook" | "event" | "delivery" | "operation";
+  readonly id: string;
+  readonly tenantId: string | null;
+  /** A webhook's URL, the type of an event, the kind of an operation. */
+  readonly title: string;
+  readonly matched: "id" | "idempotency_key" | "url" | "description";
+}
+
+// ---- events ---------------------------------------------------------------------------------------------------
+
+/** In events/event-service.ts. */
+export type EventService = Pick<Events, keyof Events>;
+
+/** To the named webhooks, or to all that now subscribe to its type. */
+export type ReplayCommand = { readonly eventId: string } & InputOf<typeof replayFields>;
+
+/** Null is as good as left out. */
+export type EventFilters = {
+  readonly [Name in keyof InputOf<typeof eventListFields>]: InputOf<typeof eventListFields>[Name] | null;
+};
+
+export interface EventListQuery extends EventFilters {
+  readonly page: SearchPageRequest;
+}
+
+/**
+ * A webhook of the event's tenant: `reason` is null where the event was sent to it. `other_type`: it asks for other types.
+ * `inactive`: it was not active, so its delivery was skipped. `made_later`: it did not exist yet. `changed_later`: it asks
+ * for the type now, and got no delivery then.
+ */
+export interface EventMatch {
+  readonly webhook: Webhook;
+  /** The newest, where there are several. */
+  readonly delivery: StoredDelivery | null;
+  readonly reason: "other_type" | "inactive" | "made_later" | "changed_later" | null;
+}
+
+export interface EventMatchPage {
+  readonly rows: readonly EventMatch[];
+  /** Id of the last webhook, where there are more. */
+  readonly next: string | null;
+}
+
+export interface DeliveryHandle {
+  readonly deliveryId: string;
+  readonly webhookId: string;
+}
+
+// ---- webhooks -------------------------------------------------------------------------------------------------
+
+/** Null is as good as left out. */
+export type WebhookFilters = {
+  readonly [Name in keyof InputOf<typeof webhookFilters>]: InputOf<typeof webhookFilters>[Name] | null;
+};
+
+export interface WebhookListQuery extends WebhookFilters {
+  readonly limit: number;
+  readonly offset: number;
+  /** `next` of the page before. */
+  readonly after: string | null;
+}
+
+export interface WebhookService {
+  create(
+    scope: Scope,
+    input: WebhookInput,
+  ): Promise<{ readonly view: WebhookView; readonly secret: string | null }>;
+  get(scope: Scope, id: string): Promise<WebhookView>;
+  list(
+    scope: Scope,
+    query: WebhookListQuery,
+  ): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }>;
+  update(scope: Scope, command: { readonly id: string; readonly input: WebhookInput }): Promise<WebhookView>;
+  delete(scope: Scope, id: string): Promise<void>;
+  /** Also ends a pause. */
+  enable(scope: Scope, id: string): Promise<WebhookView>;
+  /** Ends the pause that an answer of the receiver asked for. */
+  resume(scope: Scope, id: string): Promise<WebhookView>;
+  disable(scope: Scope, id: string): Promise<WebhookView>;
+  health(scope: Scope, id: string): Promise<WebhookHealthView>;
+  circuit(scope: Scope, command: CircuitCommand): Promise<CircuitSnapshot>;
+  secret(scope: Scope, id: string): Promise<WebhookSecretView>;
+  rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;
+  publicKey(scope: Scope, id: string): Promise<WebhookPublicKeyView>;
+  /** Asks the receiver, or the name servers, again. Rejects with `conflict` when no method is set. */
+  verify(scope: Scope, id: string): Promise<WebhookView>;
+  /**
+   * Permission through the callback URL of a handshake (CEW-4.1.3-3). There is no scope: whoever holds the key may. Any
+   * other id, key or time rejects with the same `not_found`. `allowedRate` is the `WebHook-Allowed-Rate` that came along.
+   */
+  confirmVerification(
+    command: ConfirmVerificationCommand,
+  ): Promise<{ readonly webhookId: string; readonly allowedRatePerMinute: number | null }>;
+  /** What a receiver found wrong with messages that claim to be ours (TS16-81): logged, and announced to the owner. */
+  reportIncident(scope: Scope, command: ReportIncidentCommand): Promise<{ readonly eventId: string }>;
+  /** Publishes a `posthorn.test` event to this webhook alone, through the whole path. */
+  test(
+    scope: Scope,
+    command: TestWebhookCommand,
+  ): Promise<{ readonly eventId: string; readonly deliveryId: string }>;
+  /** Delivers again what was dead-lettered or skipped since a time. With `dryRun` only counts. */
+  recover(
+    scope: Scope,
+    command: RecoverCommand,
+  ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
+}
+
+export type CircuitCommand = { readonly id: string } & InputOf<typeof circuitActionFields>;
+export type RotateSecretCommand = { readonly id: string } & InputOf<typeof rotateFields>;
+export type TestWebhookCommand = { readonly id: string } & InputOf<typeof testFields>;
+/** `states` are exhausted and skipped when left out. */
+export type RecoverCommand = { readonly id: string } & InputOf<typeof recoverFields>;
+/** Times are Unix milliseconds. */
+export type ReportIncidentCommand = { readonly id: string } & InputOf<typeof incidentFields>;
+
+export interface ConfirmVerificationCommand {
+  readonly id: string;
+  readonly key: string;
+  readonly allowedRate: string | null;
+}
+
+// ---- deliveries -----------------------------------------------------------------------------------------------
+
+export interface DeliveryService {
+  get(
+    scope: Scope,
+    id: string,
+  ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }>;
+  /** Of everything that the caller may see; a page ends with its budget. */
+  list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage>;
+  /** Rejects with `not_found` for a webhook that the caller cannot see. */
+  listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage>;
+  /** A new delivery of the same event (C-40); a waiting one is superseded. */
+  retry(scope: Scope, command: RetryDeliveryCommand): Promise<DeliveryHandle>;
+}
+
+export type RetryDeliveryCommand = { readonly webhookId: string; readonly deliveryId: string } & InputOf<
+  typeof deliveryRetryFields
+>;
+
+/** Null is as good as left out. */
+export type DeliveryFilters = {
+  readonly [Name in keyof InputOf<typeof deliveryListFields>]:
+    | InputOf<typeof deliveryListFields>[Name]
+    | null;
+};
+
+/** Of one webhook, or of one event. */
+export type DeliveryFiltersWithin = Pick<DeliveryFilters, keyof typeof deliveryFilterFields>;
+
+export type DeliveriesOfWebhookQuery = DeliveryFiltersWithin & {
+  readonly webhookId: string;
+  readonly page: SearchPageRequest;
+};
+
+export interface DeliveryListQuery extends DeliveryFilters {
+  readonly page: SearchPageRequest;
+}
+
+/** A view in a list, with the webhook as it is now; null when that was deleted. */
+export interface ListedDelivery extends DeliveryView {
+  readonly webhook: Webhook | null;
+}
+
+export type DeliveryPage = SearchedPage<ListedDelivery>;
+
+export interface DeadLetterService {
+  list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>>;
+  retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted>;
+  /** Bulk work, newest first. */
+  operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>>;
+  operation(scope: Scope, id: string): Promise<BatchOperation>;
+  cancel(scope: Scope, id: string): Promise<BatchOperation>;
+}
+
+export interface RetryBatchStarted {
+  /** Null with `dryRun`. */
+  readonly operation: BatchOperation | null;
+  readonly count: number;
+  /** Webhooks of these dead letters that are not active: what is retried there waits until they are. */
+  readonly inactive: readonly InactiveWebhook[];
+}
+
+export interface InactiveWebhook {
+  readonly webhookId: string;
+  readonly status: Exclude<Webhook["status"], "active">;
+  /** Dead letters of the selection. */
+  readonly count: number;
+}
+
+// ---- registry -------------------------------------------------------------------------------------------------
+
+export interface EventTypeService {
+  /** By tenant and name. A page ends after `limit` rows (50) or about a megabyte; `next` is the `after` of the next. */
+  list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage>;
+  get(scope: Scope, query: EventTypeName): Promise<EventType>;
+  put(
+    scope: Scope,
+    command: EventTypeInput,
+  ): Promise<{ readonly eventType: EventType; readonly created: boolean }>;
+  delete(scope: Scope, query: EventTypeName): Promise<void>;
+}
+
+/** The tenant is the scope's when null. */
+export interface EventTypeName {
+  readonly tenantId: string | null;
+  readonly name: string;
+}
+
+export interface EventTypeListQuery {
+  readonly tenantId: string | null;
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly after?: EventTypeKey | null;
+}
+
+export interface EventTypeInput extends EventTypeFields, EventTypeName {}
+
+export interface TenantService {
+  list(scope: Scope): Promise<readonly Tenant[]>;
+  get(scope: Scope, id: string): Promise<Tenant>;
+  /** Creates or merges. */
+  put(
+    scope: Scope,
+    command: PutTenantCommand,
+  ): Promise<{ readonly tenant: Tenant; readonly created: boolean }>;
+}
+
+export interface PutTenantCommand {
+  readonly id: string;
+  readonly input: TenantInput;
+}
+
+export interface ApiKeyService {
+  /** The key's holder, or null. Constant-time in the key. */
+  authenticate(presentedKey: string): Principal | null;
+  /** How a key is stored and compared; says nothing about the key. */
+  hashOf(key: string): string;
+  /** The holder of the key with this hash, or null. */
+  holderOf(hash: string): Principal | null;
+  create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;
+  list(scope: Scope): Promise<readonly ApiKey[]>;
+  revoke(scope: Scope, id: string): Promise<void>;
+}
+
+export interface Principal {
+  readonly keyId: string;
+  readonly role: ApiKeyRole;
+  readonly tenantId: string | null;
+}
+
+/** Kept here so that API and CLI name schedules alike. */
+export type { RetrySchedule };

@@ -1,0 +1,74 @@
+import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import { changedAt } from "../../core/webhook.ts";
+import { tenantIdField } from "../../core/fields/names.ts";
+import { tenantFields } from "../../core/fields/tenant.ts";
+import { judgeField } from "../../core/fields/judge.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { RegistryStore, Tenant } from "../../ports/store/registry.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { PutTenantCommand, Scope, TenantInput, TenantService } from "../services.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
+import { mergeRateLimit } from "../merge-rate-limit.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import { newTenant, type TenantDirectory } from "./tenant-directory.ts";
+
+export interface TenantServiceOptions {
+  readonly registry: RegistryStore;
+  readonly tenants: TenantDirectory;
+  readonly access: Pick<EngineAccess, "applyTenantLimit">;
+  readonly clock: Clock;
+}
+
+/** What a tenant cannot give itself. */
+const setByAdministrators = ["rateLimit", "webhooksMax", "workerPool"] as const;
+
+/** Tenants. Administrators see and make them all; a tenant sees itself, and cannot lift its own limits. */
+export class Tenants implements TenantService {
+  readonly #options: TenantServiceOptions;
+  readonly #changes = new KeyedQueue();
+
+  constructor(options: TenantServiceOptions) {
+    this.#options = options;
+  }
+
+  async list(scope: Scope): Promise<readonly Tenant[]> {
+    return this.#options.tenants.all().filter(({ id }) => scope.tenantId === null || scope.tenantId === id);
+  }
+
+  async get(scope: Scope, id: string): Promise<Tenant> {
+    const tenant = this.#options.tenants.get(id);
+    if (tenant === undefined || (scope.tenantId !== null && scope.tenantId !== id))
+      throw new NotFoundError("the tenant");
+    return tenant;
+  }
+
+  async put(scope: Scope, command: PutTenantCommand): ReturnType<TenantService["put"]> {
+    const { id, input } = command;
+    if (scope.tenantId !== null && scope.tenantId !== id) throw new NotFoundError("the tenant");
+    if (scope.tenantId !== null && setByAdministrators.some((field) => input[field] !== undefined)) {
+      throw new PosthornError(
+        "forbidden",
+        "only an administrator sets the limits and the worker pool of a tenant",
+      );
+    }
+    return this.#changes.run(id, () => this.#put(id, input));
+  }
+
+  async #put(id: string, input: TenantInput): ReturnType<TenantService["put"]> {
+    const { registry, tenants, access, clock } = this.#options;
+    const existing = tenants.get(id);
+    const now = clock.now();
+    const problems = new ProblemList();
+    for (const problem of judgeField(tenantIdField, { path: "id", value: id })) problems.add(problem);
+    const base = existing ?? newTenant(id, now);
+    const read = readFields(tenantFields, input, { problems });
+    const rateLimit = mergeRateLimit(base.rateLimit, read.rateLimit);
+    const tenant: Tenant = { ...base, ...read, rateLimit, updatedAt: changedAt(base, now) };
+    problems.throwIfAny("the tenant");
+    await registry.saveTenant(tenant);
+    tenants.set(tenant);
+    access.applyTenantLimit({ tenantId: id, rateLimit: tenant.rateLimit });
+    return { tenant, created: existing === undefined };
+  }
+}

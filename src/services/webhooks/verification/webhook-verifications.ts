@@ -1,0 +1,164 @@
+import { PosthornError } from "../../../core/errors.ts";
+import { type DnsRecord, dnsRecord } from "../../../core/verification/dns-record.ts";
+import { judgeRate } from "../../../core/verification/handshake.ts";
+import {
+  afterVerification,
+  type VerificationOutcome,
+} from "../../../core/verification/verification-state.ts";
+import type { Webhook } from "../../../core/webhook.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Random } from "../../../ports/random.ts";
+import type { SecretBox } from "../../../ports/secret-box.ts";
+import type { StoredSecret } from "../../../ports/store/webhooks.ts";
+import { StoredCredentials } from "../../../engine/credentials/stored-credentials.ts";
+import type { EngineAccess } from "../../../engine/engine-access.ts";
+import type { LiveWebhook } from "../../../engine/endpoint/live-webhook.ts";
+import type { ConfirmVerificationCommand, WebhookService } from "../../services.ts";
+import { type CallbackKey, CallbackKeys } from "./callback-key.ts";
+import { askPermission } from "./cloudevents-handshake.ts";
+import { checkDnsRecord } from "./dns-check.ts";
+import { sendChallenge } from "./echo-challenge.ts";
+import type { VerificationMeans } from "./verification-means.ts";
+import { VerificationSlots } from "./verification-slots.ts";
+
+export interface WebhookVerificationsOptions {
+  readonly access: Pick<EngineAccess, "webhook" | "nextId">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly secretBox: SecretBox;
+  readonly means: VerificationMeans;
+}
+
+/** Changes a webhook alone and at once; `null` leaves it as it is. Rejects with `not_found` when it is gone. */
+export type ChangeWebhook = (
+  id: string,
+  change: (webhook: Webhook) => Webhook | null,
+) => Promise<LiveWebhook>;
+
+const challengeBytes = 32;
+
+/**
+ * Whether receivers want the events (C-32). Nobody's change waits while a receiver is asked: a verification notes that
+ * it began, asks, and then notes what came of it, unless the webhook has become another one meanwhile, or permission
+ * came through the callback while the answer was still under way.
+ */
+export class WebhookVerifications {
+  readonly #options: WebhookVerificationsOptions;
+  readonly #keys: CallbackKeys;
+  readonly #slots = new VerificationSlots();
+
+  constructor(options: WebhookVerificationsOptions) {
+    this.#options = options;
+    this.#keys = new CallbackKeys({ ...options, publicUrl: options.means.publicUrl });
+  }
+
+  /** What must stand in the domain name system for a webhook with the method `dns`. */
+  dnsRecord({ id, url, verification }: Pick<Webhook, "id" | "url" | "verification">): DnsRecord | null {
+    if (verification.method !== "dns") return null;
+    const { hostname } = new URL(url);
+    // It is public once it is published, so it need not be kept: it follows from webhook and host.
+    const token = this.#options.secretBox.digest(`verification record ${id} ${hostname}`);
+    return dnsRecord({ hostname, token });
+  }
+
+  /**
+   * A webhook that has to pass the echo challenge before it is saved at all (WDS-102), with the permission in it. Rejects
+   * with `verification_failed`.
+   */
+  async proven(webhook: Webhook, secrets: readonly StoredSecret[]): Promise<Webhook> {
+    const outcome = await this.#run({ webhook, secrets, key: null });
+    if (outcome.kind === "granted") {
+      return afterVerification(webhook, { outcome, now: this.#options.clock.now() });
+    }
+    throw new PosthornError("verification_failed", outcome.detail, {
+      fields: [{ field: "url", message: outcome.detail }],
+    });
+  }
+
+  /** Asks the receiver of a stored webhook, and notes the answer. */
+  async ask(id: string, change: ChangeWebhook): Promise<LiveWebhook> {
+    const key = this.#keys.issue(id);
+    const live = await change(id, (webhook) => begun(webhook, key));
+    const asked = live.webhook;
+    const outcome = await this.#run({ webhook: asked, secrets: live.secrets, key });
+    return change(id, (webhook) =>
+      isSameQuestion(asked, webhook)
+        ? afterVerification(webhook, { outcome, now: this.#options.clock.now() })
+        : null,
+    );
+  }
+
+  /** Permission through the callback URL (CEW-4.1.3). Every refusal is the same, so that none tells what exists. */
+  async confirm(
+    command: ConfirmVerificationCommand,
+    change: ChangeWebhook,
+  ): ReturnType<WebhookService["confirmVerification"]> {
+    const { id, key, allowedRate } = command;
+    const found = this.#options.access.webhook(id)?.webhook;
+    if (found === undefined || !this.#keys.opens(found, key)) throw unknownLink();
+    const rate = judgeRate(allowedRate ?? undefined, found.verification.requestedRatePerMinute);
+    if (rate.kind === "refused") {
+      const fields = [{ field: "WebHook-Allowed-Rate", message: "must be * or a positive whole number" }];
+      throw new PosthornError("invalid_request", rate.detail, { fields });
+    }
+    const { webhook } = await change(id, (current) => {
+      // Two calls with one key: the second comes too late.
+      if (!this.#keys.opens(current, key)) throw unknownLink();
+      const outcome = { ...rate, detail: "the receiver permitted it through the callback URL" };
+      return afterVerification(current, { outcome, now: this.#options.clock.now() });
+    });
+    return { webhookId: id, allowedRatePerMinute: webhook.verification.allowedRatePerMinute };
+  }
+
+  async #run(question: Question): Promise<VerificationOutcome> {
+    const outcome = await this.#slots.run(question.webhook.tenantId, () => this.#askBy(question));
+    return (
+      outcome ?? { kind: "unreachable", detail: "too many verifications run at once; try again shortly" }
+    );
+  }
+
+  async #askBy({ webhook, secrets, key }: Question): Promise<VerificationOutcome> {
+    const { means, clock, random, access, secretBox } = this.#options;
+    const credentials = new StoredCredentials(webhook, { secrets, secretBox });
+    const target = { webhook, clientCertificate: credentials.clientCertificate() };
+    const { method } = webhook.verification;
+    if (method === "cloudevents") return askPermission(target, { ...means, callbackUrl: key?.url ?? null });
+    if (method === "challenge") {
+      const challenge = Buffer.from(random.bytes(challengeBytes)).toString("base64url");
+      return sendChallenge(target, { ...means, challenge, messageId: access.nextId(), now: clock.now() });
+    }
+    const record = this.dnsRecord(webhook);
+    if (record !== null) return checkDnsRecord(record, means.names);
+    return { kind: "granted", detail: "no verification is asked for", allowedRatePerMinute: null };
+  }
+}
+
+interface Question {
+  readonly webhook: Webhook;
+  readonly secrets: readonly StoredSecret[];
+  readonly key: CallbackKey | null;
+}
+
+/** Only the handshake has a callback; the others have nothing to note before they ask. */
+function begun(webhook: Webhook, key: CallbackKey | null): Webhook | null {
+  const { verification } = webhook;
+  if (verification.method === "none") {
+    throw new PosthornError("conflict", "the webhook has no verification method; set verification first");
+  }
+  if (verification.method !== "cloudevents" || key === null) return null;
+  return {
+    ...webhook,
+    verification: { ...verification, tokenDigest: key.digest, tokenExpiresAt: key.expiresAt },
+  };
+}
+
+/** False once URL or method changed, another verification began, or the callback was used. */
+function isSameQuestion(asked: Webhook, now: Webhook): boolean {
+  const before = asked.verification;
+  const after = now.verification;
+  return asked.url === now.url && before.method === after.method && before.tokenDigest === after.tokenDigest;
+}
+
+function unknownLink(): PosthornError {
+  return new PosthornError("not_found", "this verification link does not exist, was used, or has expired");
+}

@@ -1,0 +1,31 @@
+import { snapshotCircuit } from "../../core/circuit-breaker.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HistoryStore } from "../../ports/store/history.ts";
+import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { WebhookHealthView } from "../services.ts";
+
+/** How far back the statistics of a webhook's health look. */
+const statsSpanMs = 86_400_000;
+
+/** What is known of a webhook's endpoint now, and how its attempts of the last day went (WDS-105). */
+export async function webhookHealth(
+  live: LiveWebhook,
+  from: { readonly history: HistoryStore; readonly clock: Clock },
+): Promise<WebhookHealthView> {
+  const now = from.clock.now();
+  const { webhook, policy, pausedUntil } = live;
+  const statsSince = now - statsSpanMs;
+  const isPaused = pausedUntil !== null && pausedUntil > now;
+  return {
+    webhookId: webhook.id,
+    status: webhook.status,
+    statusReason: webhook.statusReason,
+    circuit: snapshotCircuit(live.circuit, policy.circuitBreaker, now),
+    pausedUntil: isPaused ? pausedUntil : null,
+    pauseReason: isPaused ? live.pauseReason : null,
+    inFlight: live.report?.inFlight ?? live.inFlight,
+    stats: await from.history.attemptStats({ webhookId: webhook.id, since: statsSince }),
+    statsSince,
+    lastSuccessAt: live.lastSuccessAt,
+  };
+}

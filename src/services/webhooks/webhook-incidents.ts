@@ -1,0 +1,77 @@
+import { PosthornError } from "../../core/errors.ts";
+import { incidentFields } from "../../core/fields/actions.ts";
+import { createBucket, type RateBucket, tryTake } from "../../core/rate-limit.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Logger } from "../../ports/telemetry.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { ReportIncidentCommand } from "../services.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+
+export interface WebhookIncidentsOptions {
+  readonly access: Pick<EngineAccess, "publishSystemEvent">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const incidentEventType = "posthorn.webhook.incident_reported";
+/** A receiver under attack meets one forged message after another; a few reports say it. */
+const reportsAllowed = { requestsPerMinute: 6, burst: 10 };
+const bucketsMax = 10_000;
+
+/**
+ * Security incidents that receivers report back (TS16-81): a warning in the log and a system event for the owner. What
+ * the report says in its own words is in the event alone, because nobody knows what it holds.
+ */
+export class WebhookIncidents {
+  readonly #options: WebhookIncidentsOptions;
+  readonly #buckets = new Map<string, RateBucket>();
+
+  constructor(options: WebhookIncidentsOptions) {
+    this.#options = options;
+  }
+
+  async report(live: LiveWebhook, command: ReportIncidentCommand): Promise<{ readonly eventId: string }> {
+    const problems = new ProblemList();
+    readFields(incidentFields, command, { problems });
+    problems.throwIfAny("the report");
+    const now = this.#options.clock.now();
+    this.#limit(live.webhook.id, now);
+    const { id, tenantId } = live.webhook;
+    const { kind, detail, messageId = null, occurredAt = null } = command;
+    const fields = { webhookId: id, tenantId, kind, messageId };
+    this.#options.log.warn(fields, "a receiver reported a security incident");
+    return this.#options.access.publishSystemEvent({
+      tenantId,
+      eventType: incidentEventType,
+      data: {
+        webhook_id: id,
+        kind,
+        detail,
+        message_id: messageId,
+        occurred_at: occurredAt === null ? null : new Date(occurredAt).toISOString(),
+        reported_at: new Date(now).toISOString(),
+      },
+      onlyWebhookId: null,
+    });
+  }
+
+  #limit(webhookId: string, now: number): void {
+    let bucket = this.#buckets.get(webhookId);
+    if (bucket === undefined) {
+      if (this.#buckets.size >= bucketsMax) this.#buckets.clear();
+      bucket = createBucket(reportsAllowed);
+      this.#buckets.set(webhookId, bucket);
+    }
+    const waitMs = tryTake(bucket, now);
+    if (waitMs === 0) return;
+    throw new PosthornError(
+      "rate_limited",
+      "this webhook has had many reports; the ones before this are kept",
+      {
+        retryAfterSeconds: Math.ceil(waitMs / 1_000),
+      },
+    );
+  }
+}

@@ -1,0 +1,134 @@
+import { judgeUrl, type UrlRules } from "../../core/egress/url-policy.ts";
+import { profiles } from "../../core/profiles/index.ts";
+import { judgeCustomHeaders } from "../../core/http/request-headers.ts";
+import { settled } from "../../core/verification/verification-state.ts";
+import { changedAt, type Webhook, webhookDefaults } from "../../core/webhook.ts";
+import type { WebhookInput } from "../services.ts";
+import { mergeRateLimit } from "../merge-rate-limit.ts";
+import type { ProblemList } from "../problem-list.ts";
+import { reportContradictions } from "./webhook-contradictions.ts";
+import { checkCredentials, mergeOAuth2, requireCredentialsAnew } from "./webhook-credentials-input.ts";
+import type { HeldCredentials } from "./webhook-credentials.ts";
+import { mergeRetry, noRetryOverrides } from "./webhook-retry-input.ts";
+import { mergeVerification } from "./webhook-verification-input.ts";
+
+/** What merging needs to know beside the input. */
+export interface MergeContext {
+  readonly urlRules: UrlRules;
+  readonly now: number;
+  readonly problems: ProblemList;
+  /** Credentials that the webhook has already. */
+  readonly held: HeldCredentials;
+}
+
+/** A webhook before anything was said about it. Its URL and events must still be given. */
+export function blankWebhook(identity: {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly now: number;
+}): Webhook {
+  const { id, tenantId, now } = identity;
+  return {
+    id,
+    tenantId,
+    ownerId: null,
+    url: "",
+    events: [],
+    description: "",
+    status: "active",
+    statusReason: null,
+    statusChangedAt: now,
+    profile: profiles[0]?.name ?? "standard",
+    schemes: null,
+    ...webhookDefaults,
+    retry: noRetryOverrides,
+    circuitBreaker: {},
+    rateLimit: null,
+    ordering: "none",
+    headers: {},
+    metadata: {},
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+/**
+ * Merges an input, which follows the description of its fields, into a webhook (C-33): absent fields keep their value,
+ * `null` goes back to the default. What the fields mean together is judged here, each problem under its path in the API;
+ * the result counts only when there is no problem.
+ */
+export function mergeWebhook(base: Webhook, input: WebhookInput, context: MergeContext): Webhook {
+  const { problems, now } = context;
+  const credentials = checkCredentials(input, context);
+  const merged: Webhook = {
+    ...base,
+    ...storedAsGiven(input),
+    ...mergeStatus(base, { active: input.active, now }),
+    url: input.url === undefined ? base.url : readUrl(input.url, context),
+    oauth2: mergeOAuth2(base.oauth2, { change: input.oauth2, context }),
+    agreements: mergeObject(base.agreements, { change: input.agreements, none: webhookDefaults.agreements }),
+    retry: mergeRetry(base.retry, { input, problems }),
+    circuitBreaker: mergeObject(base.circuitBreaker, { change: input.circuitBreaker, none: {} }),
+    rateLimit: mergeRateLimit(base.rateLimit, input.rateLimit),
+    updatedAt: changedAt(base, now),
+  };
+  for (const { header, detail } of judgeCustomHeaders(input.headers ?? {})) {
+    problems.add({ field: header === null ? "headers" : `headers.${header}`, message: detail });
+  }
+  requireCredentialsAnew(
+    { before: base.url, after: merged.url },
+    { input, oauth2: merged.oauth2, held: context.held, problems },
+  );
+  const webhook = { ...merged, verification: mergeVerification(base, { merged, input, problems }) };
+  reportContradictions(webhook, { credentials, problems });
+  return settled(webhook, now);
+}
+
+const storedNames = [
+  "events",
+  "description",
+  "ownerId",
+  "profile",
+  "schemes",
+  "payloadFormat",
+  "bearerTokenIn",
+  "http2",
+  "migrationHeaders",
+  "ordering",
+  "headers",
+  "metadata",
+] as const satisfies readonly (keyof WebhookInput & keyof Webhook)[];
+
+/** What means nothing more than itself; `null` goes back to what a webhook has when nothing was said. */
+function storedAsGiven(input: WebhookInput): Partial<Webhook> {
+  const none: Partial<Webhook> = { ownerId: null, schemes: null, ...webhookDefaults };
+  const given = storedNames.filter((name) => input[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, input[name] ?? none[name]]));
+}
+
+/** Members that are left out keep their values; `null` ends all of them (EDS-9.2-2). */
+function mergeObject<Value extends object>(
+  base: Value,
+  { change, none }: { readonly change: Partial<Value> | null | undefined; readonly none: Value },
+): Value {
+  return change === null ? none : { ...base, ...change };
+}
+
+/** The owner's switch. Switching on also ends a suspension; whether it may be served yet is for its verification. */
+export function mergeStatus(
+  base: Webhook,
+  { active, now }: { readonly active: boolean | undefined; readonly now: number },
+): Pick<Webhook, "status" | "statusReason" | "statusChangedAt"> {
+  const { status, statusReason, statusChangedAt } = base;
+  const isOn = status === "active" || status === "unverified";
+  if (active === undefined || active === isOn) return { status, statusReason, statusChangedAt };
+  if (active) return { status: "active", statusReason: null, statusChangedAt: now };
+  return { status: "disabled", statusReason: "owner", statusChangedAt: now };
+}
+
+function readUrl(value: string, { urlRules, problems }: MergeContext): string {
+  const judgement = judgeUrl(value, urlRules);
+  if (judgement.kind === "ok") return judgement.url;
+  problems.add({ field: "url", message: judgement.detail });
+  return "";
+}

@@ -1,0 +1,123 @@
+import { snapshotCircuit } from "../../core/circuit-breaker.ts";
+import { isEventTypeName, matches } from "../../core/event-type.ts";
+import { webhookFilters } from "../../core/fields/filters.ts";
+import type { Webhook } from "../../core/webhook.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { judgeFilters } from "../searched-pages.ts";
+import type { WebhookFilters, WebhookListQuery } from "../services.ts";
+
+/** A page of webhooks; `next` is the place of its last one where there are more. */
+export interface ListedWebhooks {
+  readonly found: readonly LiveWebhook[];
+  readonly next: string | null;
+}
+
+interface ListingSources {
+  readonly access: Pick<EngineAccess, "webhook" | "webhooks" | "refresh">;
+  readonly clock: Clock;
+}
+
+interface Searching extends ListingSources {
+  readonly query: WebhookFilters;
+  readonly wanted: number;
+}
+
+/**
+ * Webhooks of `tenantId`, everybody's when null, from memory. Throws InvalidRequestError for filters that break their
+ * description, under the names of the library: the API has judged its own.
+ */
+export async function listedWebhooks(
+  query: WebhookListQuery,
+  { access, clock }: ListingSources,
+): Promise<ListedWebhooks> {
+  judgeFilters(webhookFilters, query);
+  const isByFailure = query.sort === "last_failure";
+  const placeOf = isByFailure ? placeByFailure : placeByAge;
+  const isBehind = (live: LiveWebhook) => query.after === null || placeOf(live) < query.after;
+  const latestFirst = (left: LiveWebhook, right: LiveWebhook) => (placeOf(left) > placeOf(right) ? -1 : 1);
+  const wanted = query.offset + query.limit + 1;
+  const candidates = [...access.webhooks()].filter(({ webhook }) => isWanted(webhook, query));
+  // In the order of their failures only all of them together can be told apart.
+  const found = isByFailure
+    ? (await inState(candidates, { query, wanted: Infinity, access, clock }))
+        .filter(isBehind)
+        .toSorted(latestFirst)
+    : await firstOf(candidates.filter(isBehind).toSorted(latestFirst), { query, wanted, access, clock });
+  const last = found[query.offset + query.limit - 1];
+  return {
+    found: found.slice(query.offset, query.offset + query.limit),
+    next: found.length < wanted || last === undefined ? null : placeOf(last),
+  };
+}
+
+/** Ids are made in the order of time. */
+function placeByAge({ webhook }: LiveWebhook): string {
+  return webhook.id;
+}
+
+/** As text it is in the order of time as well, and stays where it is until the webhook fails again. */
+function placeByFailure({ health, webhook }: LiveWebhook): string {
+  return `${String(health.lastFailedAt ?? 0).padStart(16, "0")} ${webhook.id}`;
+}
+
+async function firstOf(candidates: readonly LiveWebhook[], more: Searching): Promise<readonly LiveWebhook[]> {
+  return asksForState(more.query) ? inState(candidates, more) : candidates;
+}
+
+/** By what its owner wrote, and its status. */
+function isWanted(webhook: Webhook, query: WebhookFilters): boolean {
+  const { tenantId = null, active = null, eventType = null, text = null } = query;
+  return (
+    (tenantId === null || webhook.tenantId === tenantId) &&
+    (active === null || (webhook.status === "active") === active) &&
+    isOneOf(query.statuses, webhook.status) &&
+    (eventType === null || receives(webhook, eventType)) &&
+    (text === null || says(webhook, text.toLowerCase()))
+  );
+}
+
+function asksForState({ circuits, failing }: WebhookFilters): boolean {
+  return (circuits ?? []).length > 0 || (failing ?? null) !== null;
+}
+
+/** How an endpoint is doing only its owner knows, so it is asked for, a part at a time, until the page is full. */
+async function inState(candidates: readonly LiveWebhook[], more: Searching): Promise<readonly LiveWebhook[]> {
+  const { query, wanted, access, clock } = more;
+  const found: LiveWebhook[] = [];
+  for (let start = 0; start < candidates.length && found.length < wanted; start += refreshedAtOnce) {
+    const ids = candidates.slice(start, start + refreshedAtOnce).map(({ webhook }) => webhook.id);
+    await access.refresh(ids);
+    for (const id of ids) {
+      const live = access.webhook(id);
+      if (live !== undefined && isWanted(live.webhook, query) && isInState(live, query, clock.now()))
+        found.push(live);
+    }
+  }
+  return found;
+}
+
+const refreshedAtOnce = 1_000;
+
+function isInState(live: LiveWebhook, { circuits, failing = null }: WebhookFilters, now: number): boolean {
+  const isFailing = live.health.failingSince !== null;
+  if (failing !== null && isFailing !== failing) return false;
+  return isOneOf(circuits, snapshotCircuit(live.circuit, live.policy.circuitBreaker, now).state);
+}
+
+/** None named is any. */
+function isOneOf<Value>(values: readonly Value[] | null | undefined, value: Value): boolean {
+  return (values ?? []).length === 0 || values?.includes(value) === true;
+}
+
+function says({ url, description }: Webhook, text: string): boolean {
+  return url.toLowerCase().includes(text) || description.toLowerCase().includes(text);
+}
+
+/** `event_type=order.created` finds who receives it; `event_type=order.*` who wrote exactly that. */
+function receives(webhook: Webhook, eventType: string): boolean {
+  if (webhook.events.includes(eventType)) return true;
+  if (!isEventTypeName(eventType)) return false;
+  return webhook.events.some((pattern) => matches({ pattern, type: eventType }));
+}

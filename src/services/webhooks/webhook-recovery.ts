@@ -1,0 +1,67 @@
+import type { DeliveryState } from "../../core/delivery.ts";
+import { PosthornError } from "../../core/errors.ts";
+import { defaultOf } from "../../core/fields/field.ts";
+import { recoverFields } from "../../core/fields/actions.ts";
+import type { HistoryStore } from "../../ports/store/history.ts";
+import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { RecoverCommand } from "../services.ts";
+import type { BatchOperations } from "../operations/batch-operations.ts";
+import { measureSelection, type Selection } from "../operations/operation-selection.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+
+const statesDefault: readonly DeliveryState[] = ["exhausted", "skipped"];
+
+/** Delivers again what a webhook missed (TS16-118, C-46). */
+export class WebhookRecovery {
+  readonly #history: HistoryStore;
+  readonly #operations: BatchOperations;
+
+  constructor(options: { readonly history: HistoryStore; readonly operations: BatchOperations }) {
+    this.#history = options.history;
+    this.#operations = options.operations;
+  }
+
+  async recover(
+    live: LiveWebhook,
+    command: RecoverCommand,
+  ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }> {
+    const { id, tenantId, status } = live.webhook;
+    validate(command);
+    const selection: Selection = {
+      kind: "deliveries",
+      tenantId,
+      webhookId: id,
+      eventId: null,
+      states: command.states ?? statesDefault,
+      from: command.since,
+      to: command.until ?? null,
+    };
+    const { count, before } = await measureSelection(this.#history, selection);
+    if (command.dryRun === true) return { operation: null, count };
+    if (status !== "active") {
+      throw new PosthornError(
+        "conflict",
+        `the webhook is ${status}; ${status === "unverified" ? "verify" : "enable"} it first, then recover what it missed`,
+      );
+    }
+    const operation = await this.#operations.create({
+      tenantId,
+      kind: "recover",
+      selection,
+      priority: "low",
+      requestsPerSecond: command.requestsPerSecond ?? defaultOf(recoverFields.requestsPerSecond),
+      total: count,
+      before,
+    });
+    return { operation, count };
+  }
+}
+
+function validate(command: RecoverCommand): void {
+  const problems = new ProblemList();
+  const { since, until = null } = readFields(recoverFields, command, { problems });
+  if (until !== null && until <= since) problems.add({ field: "until", message: "must be after since" });
+  problems.throwIfAny("the recovery");
+}

@@ -1,0 +1,373 @@
+import { resolvePolicy } from "../../core/delivery-policy.ts";
+import type { UrlRules } from "../../core/egress/url-policy.ts";
+import { PosthornError } from "../../core/errors.ts";
+import { webhookFields } from "../../core/fields/webhook.ts";
+import { findProfile } from "../../core/profiles/index.ts";
+import { settled } from "../../core/verification/verification-state.ts";
+import { changedAt, type Webhook } from "../../core/webhook.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
+import type { StoredSecret } from "../../ports/store/webhooks.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type {
+  CircuitCommand,
+  ConfirmVerificationCommand,
+  RecoverCommand,
+  ReportIncidentCommand,
+  RotateSecretCommand,
+  Scope,
+  TestWebhookCommand,
+  WebhookInput,
+  WebhookListQuery,
+  WebhookService,
+  WebhookView,
+} from "../services.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
+import type { ChangeWebhook, WebhookVerifications } from "./verification/webhook-verifications.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import { requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
+import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import { changeCircuit } from "./webhook-circuit.ts";
+import { noCredentials, type WebhookCredentials } from "./webhook-credentials.ts";
+import { webhookHealth } from "./webhook-health.ts";
+import { listedWebhooks } from "./webhook-listing.ts";
+import type { WebhookIncidents } from "./webhook-incidents.ts";
+import { blankWebhook, mergeStatus, mergeWebhook } from "./webhook-input.ts";
+import type { WebhookRecovery } from "./webhook-recovery.ts";
+import { requireScheme, type WebhookSecrets } from "./webhook-secrets.ts";
+import { sendTestEvent } from "./webhook-test-event.ts";
+import { needsAsking } from "./webhook-verification-input.ts";
+
+export interface WebhookServiceOptions {
+  readonly access: EngineAccess;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly secrets: WebhookSecrets;
+  readonly credentials: WebhookCredentials;
+  readonly verifications: WebhookVerifications;
+  readonly incidents: WebhookIncidents;
+  readonly recovery: WebhookRecovery;
+  readonly tenants: TenantDirectory;
+  readonly urlRules: UrlRules;
+  /** For tenants that set no limit of their own. */
+  readonly webhooksPerTenantMax: number;
+}
+
+/**
+ * Webhooks as their owners see them. Changes are stored first and taken into service right after, one at a time per
+ * webhook; creations one after the other, so that limits hold.
+ */
+export class Webhooks implements WebhookService {
+  readonly #options: WebhookServiceOptions;
+  readonly #changes = new KeyedQueue();
+
+  constructor(options: WebhookServiceOptions) {
+    this.#options = options;
+  }
+
+  async create(
+    scope: Scope,
+    input: WebhookInput,
+  ): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
+    const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
+    this.#requireRoom(tenantId);
+    const draft = await this.#proven(this.#draft(tenantId, input), null);
+    // One line for all: besides the tenant's limit, two creations may bring the same secret.
+    const created = await this.#changes.run(creationLine, () => this.#insert(draft));
+    const live = await this.#asked(created, null);
+    return { view: this.#view(live), secret: this.#options.secrets.view(live).secret };
+  }
+
+  #draft(tenantId: string, given: WebhookInput): Draft {
+    const { access, clock, credentials, secrets, urlRules } = this.#options;
+    const problems = new ProblemList();
+    const now = clock.now();
+    const input = readFields(webhookFields, given, { problems, use: "create" });
+    const base = blankWebhook({ id: access.nextId(), tenantId, now });
+    const webhook = mergeWebhook(base, input, { urlRules, now, problems, held: noCredentials });
+    const supplied = input.secret === undefined ? null : secrets.readSupplied(input.secret, problems);
+    const policy = policyOf(webhook);
+    if (supplied !== null && policy !== null) requireScheme(supplied, { policy, problems });
+    problems.throwIfAny("the webhook");
+    const own = supplied === null ? [] : [secrets.seal(webhook.id, supplied)];
+    return { webhook, supplied, secrets: credentials.replaced(webhook.id, { secrets: own, input }) };
+  }
+
+  async #insert({ webhook, supplied, secrets }: Draft): Promise<LiveWebhook> {
+    this.#requireRoom(webhook.tenantId);
+    if (supplied !== null) await this.#options.secrets.refuseReuse(supplied);
+    return this.#save(webhook, secrets);
+  }
+
+  async get(scope: Scope, id: string): Promise<WebhookView> {
+    return this.#view(await this.#fresh(scope, id));
+  }
+
+  async list(
+    scope: Scope,
+    query: WebhookListQuery,
+  ): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }> {
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const { found, next } = await listedWebhooks({ ...query, tenantId }, this.#options);
+    return { views: found.map((live) => this.#view(live)), next };
+  }
+
+  async update(
+    scope: Scope,
+    command: { readonly id: string; readonly input: WebhookInput },
+  ): Promise<WebhookView> {
+    const { id, input } = command;
+    const before = await this.#fresh(scope, id);
+    // Asked before anything changes, and outside the line of changes: it may take as long as the receiver likes.
+    const { webhook: proven } = await this.#proven(this.#merged(before, input), before.webhook);
+    let last: Webhook | null = null;
+    const live = await this.#changes.run(id, async () => {
+      const current = this.#require(scope, id);
+      last = current.webhook;
+      const { webhook, secrets } = this.#merged(current, input);
+      return this.#save(withProof(webhook, { proven, current: last }), secrets);
+    });
+    return this.#view(await this.#asked(live, last));
+  }
+
+  #merged(live: LiveWebhook, given: WebhookInput): Pick<Draft, "webhook" | "secrets"> {
+    const { clock, credentials, urlRules } = this.#options;
+    const { webhook: base, secrets } = live;
+    const problems = new ProblemList();
+    const input = readFields(webhookFields, given, { problems });
+    if (given.tenantId !== undefined && given.tenantId !== base.tenantId) {
+      problems.add({ field: "tenant_id", message: "cannot be changed" });
+    }
+    if (given.secret !== undefined) {
+      problems.add({ field: "secret", message: "is set on creation; change it with POST …/secret/rotate" });
+    }
+    const held = credentials.held(base.id, secrets);
+    const webhook = mergeWebhook(base, input, { urlRules, now: clock.now(), problems, held });
+    problems.throwIfAny("the webhook");
+    return { webhook, secrets: credentials.replaced(base.id, { secrets, input }) };
+  }
+
+  async delete(scope: Scope, id: string): Promise<void> {
+    await this.#fresh(scope, id);
+    await this.#changes.run(id, async () => {
+      this.#require(scope, id);
+      await this.#options.store.webhooks.delete({ id, deletedAt: this.#options.clock.now() });
+      this.#options.access.removeWebhook(id);
+      await this.#options.access.cancelWaiting(id);
+    });
+  }
+
+  /** What was skipped meanwhile stays skipped until `recover` asks for it (C-46). */
+  async enable(scope: Scope, id: string): Promise<WebhookView> {
+    const before = (await this.#fresh(scope, id)).webhook.status;
+    const view = await this.#setActive(scope, { id, active: true });
+    return before === "active" ? this.resume(scope, id) : view;
+  }
+
+  async resume(scope: Scope, id: string): Promise<WebhookView> {
+    await this.#fresh(scope, id);
+    await this.#options.access.resume(id);
+    return this.#view(this.#require(scope, id));
+  }
+
+  async disable(scope: Scope, id: string): Promise<WebhookView> {
+    return this.#setActive(scope, { id, active: false });
+  }
+
+  async verify(scope: Scope, id: string): Promise<WebhookView> {
+    await this.#fresh(scope, id);
+    return this.#view(await this.#options.verifications.ask(id, this.#alter));
+  }
+
+  async confirmVerification(
+    command: ConfirmVerificationCommand,
+  ): ReturnType<WebhookService["confirmVerification"]> {
+    await this.#options.access.refresh([command.id]);
+    return this.#options.verifications.confirm(command, this.#alter);
+  }
+
+  async reportIncident(
+    scope: Scope,
+    command: ReportIncidentCommand,
+  ): ReturnType<WebhookService["reportIncident"]> {
+    return this.#options.incidents.report(await this.#fresh(scope, command.id), command);
+  }
+
+  async health(scope: Scope, id: string): ReturnType<WebhookService["health"]> {
+    return webhookHealth(await this.#fresh(scope, id), {
+      history: this.#options.store.history,
+      clock: this.#options.clock,
+    });
+  }
+
+  async circuit(scope: Scope, command: CircuitCommand): ReturnType<WebhookService["circuit"]> {
+    return changeCircuit(await this.#fresh(scope, command.id), command, this.#options);
+  }
+
+  async secret(scope: Scope, id: string): ReturnType<WebhookService["secret"]> {
+    return this.#options.secrets.view(await this.#fresh(scope, id));
+  }
+
+  async rotateSecret(scope: Scope, command: RotateSecretCommand): ReturnType<WebhookService["rotateSecret"]> {
+    const { secrets } = this.#options;
+    await this.#fresh(scope, command.id);
+    const rotate = () =>
+      this.#changes.run(command.id, async () => {
+        const live = this.#require(scope, command.id);
+        return secrets.view(await this.#save(live.webhook, await secrets.rotate(live, command)));
+      });
+    // A supplied secret must not be taken by two rotations, or a creation, at the same time.
+    return (command.secret ?? null) === null ? rotate() : this.#changes.run(creationLine, rotate);
+  }
+
+  async publicKey(scope: Scope, id: string): ReturnType<WebhookService["publicKey"]> {
+    return this.#options.secrets.publicKey(await this.#fresh(scope, id));
+  }
+
+  async test(scope: Scope, command: TestWebhookCommand): ReturnType<WebhookService["test"]> {
+    return sendTestEvent(await this.#fresh(scope, command.id), {
+      ...this.#options,
+      eventType: command.eventType,
+    });
+  }
+
+  async recover(scope: Scope, command: RecoverCommand): ReturnType<WebhookService["recover"]> {
+    return this.#options.recovery.recover(await this.#fresh(scope, command.id), command);
+  }
+
+  // ---- inside -------------------------------------------------------------------------------------------------
+
+  async #setActive(
+    scope: Scope,
+    change: { readonly id: string; readonly active: boolean },
+  ): Promise<WebhookView> {
+    return this.#change(scope, change.id, async (live) => {
+      const now = this.#options.clock.now();
+      const status = mergeStatus(live.webhook, { active: change.active, now });
+      if (status.status === live.webhook.status) return live;
+      const updatedAt = changedAt(live.webhook, now);
+      return this.#save(settled({ ...live.webhook, ...status, updatedAt }, now), live.secrets);
+    });
+  }
+
+  async #change(
+    scope: Scope,
+    id: string,
+    work: (live: LiveWebhook) => Promise<LiveWebhook>,
+  ): Promise<WebhookView> {
+    await this.#fresh(scope, id);
+    return this.#changes.run(id, async () => this.#view(await work(this.#require(scope, id))));
+  }
+
+  readonly #alter: ChangeWebhook = (id, change) =>
+    this.#changes.run(id, async () => {
+      const live = this.#require({ tenantId: null }, id);
+      const next = change(live.webhook);
+      if (next === null) return live;
+      const updatedAt = changedAt(live.webhook, this.#options.clock.now());
+      return this.#save({ ...next, updatedAt }, live.secrets);
+    });
+
+  /** Passes the echo challenge where one is due, which is before anything is saved (WDS-102). */
+  async #proven<Given extends Pick<Draft, "webhook" | "secrets">>(
+    given: Given,
+    before: Webhook | null,
+  ): Promise<Given> {
+    const { webhook, secrets } = given;
+    if (webhook.verification.method !== "challenge" || !needsAsking(before, webhook)) return given;
+    return { ...given, webhook: await this.#options.verifications.proven(webhook, secrets) };
+  }
+
+  /** Asks for permission where it is due after a change; the callback needs a webhook that is stored. */
+  async #asked(live: LiveWebhook, before: Webhook | null): Promise<LiveWebhook> {
+    if (!needsAsking(before, live.webhook)) return live;
+    return this.#options.verifications.ask(live.webhook.id, this.#alter);
+  }
+
+  /** Keys go first: a crash in between leaves keys without a webhook, which nobody sees, never the other way round. */
+  async #save(webhook: Webhook, secrets: readonly StoredSecret[]): Promise<LiveWebhook> {
+    const { access, store } = this.#options;
+    const policy = requirePolicy(webhook);
+    const completed = await this.#options.secrets.complete(webhook, { policy, secrets });
+    if (completed !== access.webhook(webhook.id)?.secrets) {
+      await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: completed });
+    }
+    await store.webhooks.save(webhook);
+    access.applyWebhook({ webhook, secrets: completed });
+    return this.#require({ tenantId: null }, webhook.id);
+  }
+
+  #requireRoom(tenantId: string): void {
+    const { access, tenants, webhooksPerTenantMax } = this.#options;
+    const limit = tenants.get(tenantId)?.webhooksMax ?? webhooksPerTenantMax;
+    let count = 0;
+    for (const { webhook } of access.webhooks()) if (webhook.tenantId === tenantId) count += 1;
+    if (count < limit) return;
+    throw new PosthornError("limit_reached", `the tenant has ${count} webhooks; its limit is ${limit}`);
+  }
+
+  /** As it is now, also where another process changed it a moment ago. */
+  async #fresh(scope: Scope, id: string): Promise<LiveWebhook> {
+    await this.#options.access.refresh([id]);
+    return this.#require(scope, id);
+  }
+
+  #require(scope: Scope, id: string): LiveWebhook {
+    return requireWebhook(this.#options.access, { scope, id });
+  }
+
+  #view(live: LiveWebhook): WebhookView {
+    const { credentials, verifications } = this.#options;
+    const held = credentials.held(live.webhook.id, live.secrets);
+    return {
+      webhook: live.webhook,
+      policy: live.policy,
+      lastSuccessAt: live.lastSuccessAt,
+      lastFailedAt: live.health.lastFailedAt,
+      hasBearerToken: held.bearerToken,
+      credentialHeaderNames: held.credentialHeaderNames,
+      clientCertificate: credentials.certificateView(live.webhook.id, live.secrets),
+      dnsRecord: verifications.dnsRecord(live.webhook),
+      secretHint: this.#options.secrets.hint(live),
+      forcedOpenUntil:
+        live.circuit.forcedOpenUntil > this.#options.clock.now() ? live.circuit.forcedOpenUntil : null,
+    };
+  }
+}
+
+/** A webhook that was checked and not saved yet. */
+interface Draft {
+  readonly webhook: Webhook;
+  readonly supplied: ReturnType<WebhookSecrets["readSupplied"]>;
+  readonly secrets: readonly StoredSecret[];
+}
+
+/** The result of a challenge counts for the change that it was made for. */
+function withProof(
+  webhook: Webhook,
+  { proven, current }: { readonly proven: Webhook; readonly current: Webhook },
+): Webhook {
+  const { method } = webhook.verification;
+  if (method !== "challenge" || !needsAsking(current, webhook)) return webhook;
+  if (proven.verification.state !== "granted" || proven.url !== webhook.url) {
+    throw new PosthornError("conflict", "the webhook was changed meanwhile; send the change again");
+  }
+  return settled({ ...webhook, verification: proven.verification }, webhook.updatedAt);
+}
+
+/** No webhook has this id. */
+const creationLine = "create";
+
+function policyOf(webhook: Webhook) {
+  const profile = findProfile(webhook.profile);
+  return profile === undefined ? null : resolvePolicy(webhook, profile);
+}
+
+function requirePolicy(webhook: Webhook) {
+  const policy = policyOf(webhook);
+  if (policy === null)
+    throw new PosthornError("internal_error", `the profile of webhook ${webhook.id} is not known`);
+  return policy;
+}

@@ -1,0 +1,271 @@
+/** The dashboard over the wire: how it is served, who gets a session, and what a session may do. */
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { after, before, suite, test } from "node:test";
+import { Sessions } from "../../src/api/dashboard/sessions.ts";
+import type { ApiOptions, DashboardFile } from "../../src/api/server.ts";
+import { assertProblem, createClient } from "../scenarios/api/client.ts";
+import type { Reply } from "../scenarios/api/client.ts";
+import { openStandIn, type StandIn } from "./stand-in/open.ts";
+
+const fileOf = (contentType: string, text: string): DashboardFile => ({
+  contentType,
+  body: Buffer.from(text),
+  encodings: contentType === "text/html" ? {} : { gzip: Buffer.from("gzipped"), br: Buffer.from("brotli") },
+});
+
+const files = new Map([
+  ["index.html", fileOf("text/html", '<script src="./assets/app-1.js"></script>')],
+  ["assets/app-1.js", fileOf("text/javascript", "1;")],
+]);
+
+function dashboardOf(options: ApiOptions, load = async () => files): Partial<ApiOptions> {
+  const { secretBox, services, clock, random } = options;
+  const sessions = new Sessions({ secretBox, apiKeys: services.apiKeys, clock, random });
+  return { dashboard: { sessions, version: "1.2.3", files: load }, basePath: "/hooks" };
+}
+
+suite("the dashboard over the wire", () => {
+  let standIn: StandIn;
+  before(async () => {
+    standIn = await openStandIn((options) => dashboardOf(options));
+  });
+  after(() => standIn.close());
+
+  const client = (key: string | null = null) => createClient({ baseUrl: standIn.baseUrl, key });
+  const login = (body: object, headers: Record<string, string> = {}) =>
+    client().post("/ui/session", body, { headers });
+  const cookieOf = (reply: Reply) => (reply.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const own = { "x-posthorn-ui": "1", "sec-fetch-site": "same-origin" };
+
+  test("the addresses of pages all give the document, which finds its files from any depth", async () => {
+    assert.equal((await client().get("/")).headers.get("location"), "ui/");
+    assert.equal((await client().get("/ui")).headers.get("location"), "ui/");
+    for (const path of ["/hooks", "/hooks/", "/hooks?a=b", "/hooks/ui"]) {
+      const location = (await client().get(path)).headers.get("location") ?? "";
+      assert.equal(new URL(location, `http://posthorn.test${path}`).pathname, "/hooks/ui/", path);
+    }
+    assert.equal((await client().get("/hooksui/")).status, 404);
+    for (const [path, prefix] of [
+      ["/ui/", "./"],
+      ["/ui/deliveries?status=failed", "./"],
+      ["/ui/deliveries/1", "../"],
+      ["/hooks/ui/a/b/c", "../../"],
+    ] as const) {
+      const { status, text, headers } = await client().get(path);
+      assert.equal(status, 200, path);
+      assert.equal(text, `<script src="${prefix}assets/app-1.js"></script>`, path);
+      assert.equal(headers.get("cache-control"), "no-store");
+      const policy = headers.get("content-security-policy") ?? "";
+      for (const part of [
+        "default-src 'none'",
+        "script-src 'self'",
+        "trusted-types 'none'",
+        "frame-ancestors 'none'",
+      ])
+        assert.ok(policy.includes(part), part);
+      assert.ok(!policy.includes("unsafe"));
+      assert.equal(headers.get("x-content-type-options"), "nosniff");
+      assert.equal(headers.get("cross-origin-opener-policy"), "same-origin");
+    }
+    assert.equal((await client().get("/docs")).status, 200, "the reference stays");
+  });
+
+  test("files are kept by browsers for ever, come compressed where they may, and unknown ones are 404", async () => {
+    const asset = (encodings: string, method = "GET") =>
+      plainRequest(`${standIn.baseUrl}/ui/assets/app-1.js`, { method, encodings });
+    const brotli = await asset("gzip, deflate, br");
+    assert.deepEqual([brotli.text, brotli.headers["content-encoding"]], ["brotli", "br"]);
+    assert.match(brotli.headers["cache-control"] ?? "", /immutable/);
+    assert.equal((await asset("gzip, br;q=0")).text, "gzipped");
+    assert.equal((await asset("identity")).text, "1;");
+    assert.deepEqual([(await asset("br", "HEAD")).text, (await asset("br", "HEAD")).status], ["", 200]);
+    for (const path of ["/ui/assets/none.js", "/ui/assets/%2e%2e%2findex.html", "/ui/assets/"])
+      assertProblem(await client().get(path), { status: 404, code: "not_found" });
+  });
+
+  test("why it cannot be shown stands in the page, and the API works all the same", async () => {
+    const broken = await openStandIn((options) =>
+      dashboardOf(options, async () => {
+        throw new Error("no bundler <here>");
+      }),
+    );
+    const { status, text } = await createClient({ baseUrl: broken.baseUrl, key: null }).get("/ui/");
+    assert.equal(status, 503);
+    assert.ok(text.includes("no bundler &#60;here&#62;"));
+    await broken.close();
+  });
+
+  test("a key opens a session with the rights of that key and no other", async () => {
+    const readKey = await client(standIn.adminKey).keyFor("read", "acme");
+    const opened = await login({ key: readKey });
+    assert.equal(opened.status, 200);
+    assert.deepEqual([opened.body["role"], opened.body["tenant_id"]], ["read", "acme"]);
+    const attributes = opened.headers.get("set-cookie") ?? "";
+    assert.match(attributes, /^posthorn=[\w-]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=4\d{4}$/);
+    assert.ok(!attributes.includes(readKey));
+    const cookie = cookieOf(opened);
+    const listed = await client().get("/v1/webhooks", { headers: { cookie } });
+    assert.equal(listed.status, 200);
+    assert.equal(listed.headers.get("cache-control"), "no-store");
+    assertProblem(await client().get("/v1/tenants", { headers: { cookie } }), {
+      status: 403,
+      code: "forbidden",
+    });
+    const refused = await client().post("/v1/webhooks", {}, { headers: { cookie, ...own } });
+    assertProblem(refused, { status: 403, code: "forbidden" });
+    assert.equal((await client().get("/ui/session", { headers: { cookie } })).body["version"], "1.2.3");
+    assertProblem(await client().get("/ui/session"), { status: 401, code: "unauthenticated" });
+  });
+
+  test("behind TLS the cookie belongs to the host alone; over plain http from elsewhere there is none", async () => {
+    const viaProxy = { host: "hooks.example.com", origin: "https://hooks.example.com" };
+    const body = JSON.stringify({ key: standIn.adminKey });
+    const url = `${standIn.baseUrl}/ui/session`;
+    const opened = await plainRequest(url, { method: "POST", body, headers: viaProxy });
+    assert.match(String(opened.headers["set-cookie"]), /^__Host-posthorn=[\w-]+; .*; Secure$/);
+    const plain = { host: "10.0.0.3:8080", origin: "http://10.0.0.3:8080" };
+    const refused = await plainRequest(url, { method: "POST", body, headers: plain });
+    assert.deepEqual([refused.status, refused.headers["set-cookie"]], [400, undefined]);
+    // A neighbouring host could have set a cookie without the prefix.
+    const [cookie = ""] = String(opened.headers["set-cookie"]).replace("__Host-", "").split(";");
+    const tossed = await plainRequest(`${standIn.baseUrl}/v1/webhooks`, {
+      method: "GET",
+      headers: { ...viaProxy, cookie },
+    });
+    assert.equal(tossed.status, 401);
+  });
+
+  test("a session changes something from a page of this server alone", async () => {
+    const cookie = cookieOf(await login({ key: standIn.adminKey }));
+    const publish = (headers: Record<string, string>) =>
+      client().post("/v1/events", { event_type: "a.b", data: { n: 1 } }, { headers: { cookie, ...headers } });
+    assert.equal((await publish(own)).status, 202);
+    for (const headers of [
+      {},
+      { "x-posthorn-ui": "1" },
+      { "sec-fetch-site": "same-origin" },
+      { "x-posthorn-ui": "1", "sec-fetch-site": "cross-site" },
+      { "x-posthorn-ui": "1", "origin": "https://evil.example" },
+    ] as Record<string, string>[])
+      assertProblem(await publish(headers), { status: 403, code: "forbidden" });
+    // A key beside the cookie counts alone.
+    assert.equal((await publish({ authorization: `Bearer ${standIn.adminKey}` })).status, 202);
+    assertProblem(await publish({ ...own, authorization: "Bearer wrong" }), {
+      status: 401,
+      code: "unauthenticated",
+    });
+    assertProblem(await login({ key: standIn.adminKey }, { origin: "https://evil.example" }), {
+      status: 403,
+      code: "forbidden",
+    });
+  });
+
+  test("logging out ends the session, also for who copied the cookie; so does revoking its key", async () => {
+    const cookie = cookieOf(await login({ key: standIn.adminKey }));
+    const call = (method: string, path: string, headers: Record<string, string>) =>
+      client().call(method, path, { headers });
+    assertProblem(await call("DELETE", "/ui/session", { cookie }), { status: 403, code: "forbidden" });
+    const left = await call("DELETE", "/ui/session", { cookie, ...own });
+    assert.equal(left.status, 204);
+    assert.match(left.headers.get("set-cookie") ?? "", /^posthorn=; .*Max-Age=0/);
+    assertProblem(await call("GET", "/v1/webhooks", { cookie }), { status: 401, code: "unauthenticated" });
+
+    const made = await client(standIn.adminKey).post("/v1/api-keys", {
+      name: "x",
+      role: "read",
+      tenant_id: "acme",
+    });
+    const held = cookieOf(await login({ key: made.body["key"] }));
+    assert.equal((await call("GET", "/v1/webhooks", { cookie: held })).status, 200);
+    await client(standIn.adminKey).call("DELETE", `/v1/api-keys/${made.body["id"] as unknown as string}`);
+    assertProblem(await call("GET", "/v1/webhooks", { cookie: held }), {
+      status: 401,
+      code: "unauthenticated",
+    });
+  });
+
+  test("a code is made by a key and not by a session, and opens one session of that key", async () => {
+    const manageKey = await client(standIn.adminKey).keyFor("manage", "acme");
+    const made = await client(manageKey).post("/ui/login-codes");
+    assert.equal(made.status, 201);
+    assert.equal(made.body["path"], `ui/#c=${made.body["code"] as unknown as string}`);
+    const opened = await login({ code: made.body["code"] });
+    assert.equal(opened.body["role"], "manage");
+    assertProblem(await login({ code: made.body["code"] }), { status: 401, code: "unauthenticated" });
+    const cookie = cookieOf(opened);
+    const refused = await client().post("/ui/login-codes", {}, { headers: { cookie, ...own } });
+    assertProblem(refused, { status: 403, code: "forbidden" });
+    assertProblem(await login({ key: "a", code: "b" }), { status: 400, code: "invalid_request" });
+    assertProblem(await login({}), { status: 400, code: "invalid_request" });
+  });
+
+  test("an address gets five wrong logins a minute, and a right one still goes through", async () => {
+    const fresh = await openStandIn((options) => dashboardOf(options));
+    const knock = (key: string) =>
+      createClient({ baseUrl: fresh.baseUrl, key: null }).post("/ui/session", { key });
+    for (let count = 0; count < 5; count += 1)
+      assertProblem(await knock("wrong"), { status: 401, code: "unauthenticated" });
+    const limited = await knock("wrong");
+    assertProblem(limited, { status: 429, code: "rate_limited" });
+    assert.ok(Number(limited.headers.get("retry-after")) > 0);
+    assert.equal((await knock(fresh.adminKey)).status, 200);
+    await fresh.close();
+  });
+
+  test("where it is off, nothing of it is there, and a cookie means nothing", async () => {
+    const off = await openStandIn(() => ({ dashboard: null }));
+    const plain = createClient({ baseUrl: off.baseUrl, key: null });
+    assert.equal((await plain.get("/")).headers.get("location"), "docs");
+    for (const path of ["/ui", "/ui/", "/ui/session"])
+      assert.equal((await plain.get(path)).status, 404, path);
+    const cookie = cookieOf(await login({ key: standIn.adminKey }));
+    assertProblem(await plain.get("/v1/webhooks", { headers: { cookie } }), {
+      status: 401,
+      code: "unauthenticated",
+    });
+    await off.close();
+  });
+});
+
+interface PlainReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly text: string;
+}
+
+/** With the `Host` that is asked for, and without anything that `fetch` does by itself. */
+function plainRequest(
+  url: string,
+  options: {
+    readonly method: string;
+    readonly encodings?: string;
+    readonly body?: string;
+    readonly headers?: Readonly<Record<string, string>>;
+  },
+): Promise<PlainReply> {
+  const { method, encodings = "identity", body, headers = {} } = options;
+  const { promise, resolve, reject } = Promise.withResolvers<PlainReply>();
+  const sent = request(url, {
+    method,
+    headers: {
+      "accept-encoding": encodings,
+      ...(body !== undefined && {
+        "content-type": "application/json",
+        "content-length": Buffer.byteLength(body),
+      }),
+      ...headers,
+    },
+  });
+  sent.once("error", reject);
+  sent.once("response", (response) => {
+    let text = "";
+    response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    response.once("end", () => {
+      const fields = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
+      resolve({ status: response.statusCode ?? 0, headers: Object.fromEntries(fields), text });
+    });
+  });
+  sent.end(body);
+  return promise;
+}

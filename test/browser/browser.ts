@@ -1,0 +1,62 @@
+/** Chromium of this machine, without any of its own requests. */
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+
+/** Where Debian puts it, for what is not started by `npm test`. */
+const installedAt = "/usr/bin/chromium";
+
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: process.env["POSTHORN_TEST_CHROMIUM"] ?? installedAt,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--no-first-run",
+    ],
+  });
+}
+
+/** What a page must never do, noted from its beginning. */
+export interface Watch {
+  /** Requests to other servers. */
+  readonly foreign: string[];
+  /** What the policies of the page refused, and uncaught errors. */
+  readonly complaints: string[];
+}
+
+export function watch(page: Page, { origin }: { readonly origin: string }): Watch {
+  const seen: Watch = { foreign: [], complaints: [] };
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${origin}/`) && !url.startsWith("data:")) seen.foreign.push(url);
+  });
+  page.on("pageerror", (error) => seen.complaints.push(String(error)));
+  page.on("console", (message) => {
+    if (/Content Security Policy|TrustedHTML|Trusted Type/i.test(message.text()))
+      seen.complaints.push(message.text());
+  });
+  return seen;
+}
+
+export function assertClean({ foreign, complaints }: Watch): void {
+  assert.deepEqual(foreign, [], "no request leaves the server");
+  assert.deepEqual(complaints, [], "no policy refused anything, and no error was uncaught");
+}
+
+/** A browser of its own kind that is logged in with a key. */
+export async function loggedIn(
+  browser: Browser,
+  server: { readonly url: string; readonly key: string },
+  options: Parameters<Browser["newContext"]>[0] = {},
+): Promise<BrowserContext> {
+  const context = await browser.newContext({ baseURL: server.url, ...options });
+  const { status } = await context.request
+    .post("/ui/session", { data: { key: server.key } })
+    .then((response) => ({ status: response.status() }));
+  assert.equal(status, 200);
+  return context;
+}

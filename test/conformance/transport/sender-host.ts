@@ -1,0 +1,49 @@
+// The thread of the conformance suites. It serves one transport after the other, because starting a thread for each of a
+// hundred costs more than all else they do.
+
+import { parentPort } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
+import { systemClock as clock } from "../../../src/adapters/system/clock.ts";
+import { createHttpTransport } from "../../../src/adapters/transport/http/http-transport.ts";
+import type { NameSource } from "../../../src/adapters/transport/http/system-names.ts";
+import type { SenderData } from "../../../src/adapters/transport/threads/sender-messages.ts";
+import { serveOn } from "../../../src/adapters/transport/threads/serve-sender.ts";
+import type { AddressJudgement } from "../../../src/core/egress/address-policy.ts";
+import type { Transport } from "../../../src/ports/transport.ts";
+import { openLine } from "./questions.ts";
+import type { QuestionLine } from "./questions.ts";
+
+export interface HostedSender {
+  readonly port: MessagePort;
+  readonly data: SenderData;
+}
+
+/** The real transport, judged and named by the test. */
+export interface HostedSettings {
+  readonly line: QuestionLine;
+  readonly ca: string | undefined;
+  readonly hasNames: boolean;
+}
+
+parentPort?.on("message", ({ port, data }: HostedSender) => serveOn(port, data, open));
+
+function open({ line, ca, hasNames }: HostedSettings, onOpenSockets: (count: number) => void): Transport {
+  const ask = openLine(line);
+  const dns: NameSource = {
+    resolve: async (argument) => {
+      const addresses = ask({ name: "resolve", argument }) as readonly string[] | null;
+      if (addresses === null) throw Object.assign(new Error("not found"), { code: "ENOTFOUND" });
+      return addresses.map((address) => ({ address, ttlMs: 0 }));
+    },
+    close: () => undefined,
+  };
+  return createHttpTransport({
+    addressPolicy: { judge: (argument) => ask({ name: "judge", argument }) as AddressJudgement },
+    clock,
+    socketsMax: 20,
+    idleSocketMs: 4000,
+    onOpenSockets,
+    ...(hasNames && { dns }),
+    ...(ca !== undefined && { tls: { ca } }),
+  });
+}

@@ -1,0 +1,83 @@
+import { EventEmitter } from "node:events";
+import { MessageChannel, Worker } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
+import { systemClock as clock } from "../../../src/adapters/system/clock.ts";
+import type { SenderData } from "../../../src/adapters/transport/threads/sender-messages.ts";
+import { createThreadsTransport } from "../../../src/adapters/transport/threads/threads-transport.ts";
+import type { Transport } from "../../../src/ports/transport.ts";
+import { answerSuite } from "./answers.ts";
+import { clientCertificateSuite } from "./client-certificates.ts";
+import { earlyDataSuite } from "./early-data.ts";
+import { egressSuite } from "./egress.ts";
+import { hostileSuite } from "./hostile-rows.ts";
+import { http2Suite } from "./http2.ts";
+import { answerQuestions } from "./questions.ts";
+import type { HostedSender, HostedSettings } from "./sender-host.ts";
+import { shortageSuite } from "./shortages.ts";
+import { transportSuite } from "./suite.ts";
+import type { TransportSetup } from "./suite.ts";
+import { tlsSuite } from "./tls.ts";
+
+function create({ policy, names, ca }: TransportSetup): Transport {
+  const line = answerQuestions({
+    judge: (address) => policy.judge(address),
+    resolve: (hostname) => names?.[hostname]?.() ?? null,
+  });
+  const transport = createThreadsTransport({
+    threads: 1,
+    start: (data) => new HostedWorker(data),
+    settings: { line: line.settings, ca, hasNames: names !== undefined } satisfies HostedSettings,
+    clock,
+    onLost: ({ cause }) => {
+      throw new Error(`a sender ended: ${cause}`);
+    },
+  });
+  return {
+    send: (request) => transport.send(request),
+    openSockets: () => transport.openSockets(),
+    close: async () => {
+      await transport.close();
+      line.close();
+    },
+  };
+}
+
+const host = new Worker(new URL("sender-host.ts", import.meta.url));
+host.unref();
+
+/** A part of the host's thread that takes for a thread of its own. */
+class HostedWorker extends EventEmitter {
+  readonly #port: MessagePort;
+
+  constructor(data: SenderData) {
+    super();
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    port1.on("message", (message) => this.emit("message", message));
+    const hosted: HostedSender = { port: port2, data };
+    host.postMessage(hosted, [port2]);
+  }
+
+  postMessage(message: unknown, transfer: ArrayBuffer[] = []): void {
+    this.#port.postMessage(message, transfer);
+  }
+
+  unref(): void {
+    this.#port.unref();
+  }
+
+  terminate(): Promise<number> {
+    this.#port.close();
+    return Promise.resolve(0);
+  }
+}
+
+transportSuite("threads", create);
+hostileSuite("threads", create);
+http2Suite("threads", create);
+egressSuite("threads", create);
+tlsSuite("threads", create);
+answerSuite("threads", create);
+clientCertificateSuite("threads", create);
+earlyDataSuite("threads", create);
+shortageSuite("threads", create);

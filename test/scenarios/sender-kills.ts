@@ -1,0 +1,82 @@
+/** Sender threads are killed under load, and a ledger of what was published. */
+import assert from "node:assert/strict";
+import type { Worker } from "node:worker_threads";
+import { startReceiver } from "../peers/receiver.ts";
+import type { Receiver } from "../peers/receiver.ts";
+import { openEngineWorld } from "./engine-world.ts";
+import type { EngineWorld } from "./engine-world.ts";
+import { eventually } from "./eventually.ts";
+import { inThreads } from "./sender-threads.ts";
+
+const threads = 2;
+const webhooks = 10;
+const eventsPerKill = 20;
+/** No attempt waits long, and none is the last one. */
+const retry = {
+  schedule: { kind: "list", delaysMs: new Array<number>(50).fill(1), jitter: { from: 1, to: 1 } },
+  ...{ ageMsMax: null, timeoutMs: 30_000, timeoutGrowthFactor: null },
+} as const;
+
+/** Each event arrives, whatever was killed while it was on its way; the threads are replaced each time. */
+export async function killSenders(kills: number): Promise<void> {
+  const receiver = await startReceiver();
+  const alive: Worker[] = [];
+  let lost = 0;
+  const transport = () =>
+    inThreads(threads, { onStart: (worker) => void alive.push(worker), onLost: () => void (lost += 1) });
+  const world = await openEngineWorld({ transport });
+  try {
+    const published = await killUnderLoad({ world, receiver, alive }, kills);
+    const missing = new Set(Array.from({ length: published }, (_, n) => n + 1));
+    let looked = 0;
+    await eventually("every event has arrived", {
+      ask: async () => {
+        const arrived = receiver.requests.slice(looked);
+        looked += arrived.length;
+        for (const { body } of arrived) missing.delete(numberIn(body));
+        return missing.size;
+      },
+      holds: (count) => count === 0,
+    });
+    await eventually("every delivery is settled", {
+      ask: async () => (await world.store.deliveries.depth()).waiting,
+      holds: (waiting) => Object.values(waiting).every((count) => count === 0),
+    });
+    assert.equal(lost, kills);
+  } finally {
+    await world.close();
+    await receiver.close();
+  }
+}
+
+interface Scene {
+  readonly world: EngineWorld;
+  readonly receiver: Receiver;
+  readonly alive: Worker[];
+}
+
+/** Resolves to the count of events. */
+async function killUnderLoad({ world, receiver, alive }: Scene, kills: number): Promise<number> {
+  for (let index = 0; index < webhooks; index += 1) {
+    // Different origins, so that both threads have some.
+    const url = `http://${index % 2 === 0 ? "127.0.0.1" : "localhost"}:${receiver.port}/${index}`;
+    await world.addWebhook({ url, events: [`n${index}.made`], retry, circuitBreaker: { enabled: false } });
+  }
+  let published = 0;
+  for (let killed = 0; killed < kills; killed += 1) {
+    const inputs = Array.from({ length: eventsPerKill }, () => {
+      published += 1;
+      return { eventType: `n${published % webhooks}.made`, data: { n: published } };
+    });
+    await world.publishMany("default", inputs);
+    // In the midst of it: some have arrived, and many are on their way or wait.
+    await receiver.waitUntil(() => receiver.requestCount > killed * 5);
+    await eventually("a thread is there", { ask: async () => alive.length, holds: (count) => count > 0 });
+    await alive.splice(killed % alive.length, 1)[0]?.terminate();
+  }
+  return published;
+}
+
+function numberIn(body: Buffer): number {
+  return (JSON.parse(body.toString()) as { data: { n: number } }).data.n;
+}

@@ -1,0 +1,33 @@
+/** A transport of sender threads that may talk to this machine, and a way to kill them. */
+import type { Worker } from "node:worker_threads";
+import { systemClock as clock } from "../../src/adapters/system/clock.ts";
+import { createThreadsTransport } from "../../src/adapters/transport/threads/threads-transport.ts";
+import { startSender } from "../../src/app/open-transport.ts";
+import type { SenderSettings } from "../../src/app/sender-settings.ts";
+import type { Transport } from "../../src/ports/transport.ts";
+
+const settings: SenderSettings = {
+  egressAllow: [],
+  allowLoopback: true,
+  egressProxy: null,
+  socketsMax: 500,
+  idleSocketsMax: 500,
+};
+
+/** `onStart` hears of each thread, and `onLost` of each that ended. */
+export function inThreads(
+  threads: number,
+  { onStart = () => {}, onLost = () => {} }: { onStart?: (worker: Worker) => void; onLost?: () => void } = {},
+): Transport {
+  return createThreadsTransport({
+    threads,
+    settings,
+    clock,
+    onLost,
+    start: (data) => {
+      const worker = startSender(data);
+      onStart(worker);
+      return worker;
+    },
+  });
+}

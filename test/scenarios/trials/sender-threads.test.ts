@@ -1,0 +1,5 @@
+// Sender threads are killed 1,000 times under load, and a ledger of what was published.
+import { test } from "node:test";
+import { killSenders } from "../sender-kills.ts";
+
+test("1,000 sender threads are killed under load, and nothing is lost", () => killSenders(1_000));
