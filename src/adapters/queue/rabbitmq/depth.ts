@@ -1,10 +1,9 @@
 import type { ChannelModel } from "amqplib";
-import { priorities } from "../../../core/delivery.ts";
 import type { WorkQueueDepth } from "../../../ports/work-queue.ts";
-import { WorkQueueSetupError } from "./errors.ts";
+import { WorkQueueSetupError, type WorkQueueProblem } from "./errors.ts";
 import { type Topology, withChannel } from "./topology.ts";
 
-/** Asks the broker. Declares queues that are missing, because asking for a queue that is not there closes a channel. */
+/** Asks the broker. Declares queues that are missing, so that they are there when the next hint is sent. */
 export async function readDepth(connection: ChannelModel, topology: Topology): Promise<WorkQueueDepth> {
   const waiting: WorkQueueDepth["waiting"][number][] = [];
   for (const pool of topology.pools) {
@@ -12,32 +11,32 @@ export async function readDepth(connection: ChannelModel, topology: Topology): P
       waiting.push(...(await countPool(connection, { topology, pool })));
     } catch (error) {
       // Nothing waits there that is ours, and the reannouncer asks on behalf of all pools.
-      if (!isRefusal(error)) throw error;
+      if (!isProblem(error, "mismatch", "no_permission")) throw error;
     }
   }
-  const parked = await withChannel(connection, (channel) => topology.count(topology.parkedQueue, channel));
+  const parked = await withChannel(connection, (channel) => topology.countParked(channel));
   return { waiting, parked };
 }
 
-/** Over a channel of its own, which a refusal closes. */
 async function countPool(
   connection: ChannelModel,
   { topology, pool }: { readonly topology: Topology; readonly pool: string },
 ): Promise<WorkQueueDepth["waiting"]> {
   if (topology.isRefused(pool)) return [];
-  return withChannel(connection, async (channel) => {
-    const waiting: WorkQueueDepth["waiting"][number][] = [];
-    for (const priority of priorities) {
-      const hints = await topology.count(topology.workQueue(pool, priority), channel);
-      waiting.push({ pool, priority, hints });
-    }
-    return waiting;
-  });
+  // Over a channel of its own, which a refusal closes.
+  const count = () => withChannel(connection, (channel) => topology.countPool(pool, channel));
+  await topology.ensure(pool);
+  try {
+    return await count();
+  } catch (error) {
+    if (!isProblem(error, "missing")) throw error;
+  }
+  // Somebody deleted one of its queues.
+  topology.forget(pool);
+  await topology.ensure(pool);
+  return count();
 }
 
-function isRefusal(error: unknown): boolean {
-  return (
-    error instanceof WorkQueueSetupError &&
-    (error.problem === "mismatch" || error.problem === "no_permission")
-  );
+function isProblem(error: unknown, ...problems: readonly WorkQueueProblem[]): boolean {
+  return error instanceof WorkQueueSetupError && problems.includes(error.problem);
 }

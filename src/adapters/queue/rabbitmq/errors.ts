@@ -11,6 +11,7 @@ export type WorkQueueProblem =
   | "too_old"
   | "no_permission"
   | "mismatch"
+  | "missing"
   | "refused";
 
 /** The broker of `POSTHORN_QUEUE_URL` cannot be used. Says why and what to do; holds no credentials. */
@@ -102,13 +103,15 @@ export function declareError(error: unknown, what: string): WorkQueueSetupError 
         `the user may not use ${what} (${reasonIn(text)}): give configure, write and read permission for all names ` +
           "that begin with POSTHORN_QUEUE_PREFIX, and write permission for amq.default (rabbitmqctl set_permissions)",
       );
+    case replyCodes.notFound:
+      return new WorkQueueSetupError("missing", `${what} is not there (${reasonIn(text)})`);
     default:
       return new WorkQueueSetupError("refused", `RabbitMQ does not give us ${what} (${reasonIn(text)})`);
   }
 }
 
 /** AMQP 0-9-1 reply codes (specification, 1.2 constants). */
-const replyCodes = { accessRefused: 403, preconditionFailed: 406 } as const;
+const replyCodes = { accessRefused: 403, notFound: 404, preconditionFailed: 406 } as const;
 
 /** Text of the broker, such as `inequivalent arg 'x-max-length' for queue …`; it shows no credentials. */
 function reasonIn(text: string): string {

@@ -2,17 +2,23 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ChannelModel } from "amqplib";
 import { systemClock } from "../../system/clock.ts";
+import { readDepth } from "./depth.ts";
 import { Topology } from "./topology.ts";
 
 const silent = (): void => undefined;
 
 /** A connection whose broker answers when the test says so, and that counts the channels. */
 function slowConnection() {
-  const answered = Promise.withResolvers<null>();
+  const answered = Promise.withResolvers<{ readonly messageCount: number }>();
   let channels = 0;
+  const declared: string[] = [];
   const channel = {
     on: silent,
-    assertQueue: () => answered.promise,
+    assertQueue: (queue: string) => {
+      declared.push(queue);
+      return answered.promise;
+    },
+    checkQueue: () => Promise.resolve({ messageCount: 1 }),
     close: () => Promise.resolve(),
   };
   const connection = {
@@ -23,8 +29,9 @@ function slowConnection() {
   };
   return {
     connection: connection as unknown as ChannelModel,
-    answer: () => answered.resolve(null),
+    answer: () => answered.resolve({ messageCount: 0 }),
     channels: () => channels,
+    declared,
   };
 }
 
@@ -62,4 +69,25 @@ test("another connection declares anew, whatever the last one waits for", async 
   assert.equal(found.channels(), 1);
   assert.equal(topology.isDeclared("default"), true);
   lost.answer();
+});
+
+test("whoever counts while a pool is declared waits for it and declares nothing beside", async () => {
+  const topology = newTopology();
+  const slow = slowConnection();
+  topology.attach(slow.connection);
+  const sending = topology.ensure("default");
+  const counting = readDepth(slow.connection, topology);
+  slow.answer();
+  await sending;
+  const { waiting } = await counting;
+  assert.deepEqual(
+    waiting.map(({ hints }) => hints),
+    [1, 1, 1],
+  );
+  assert.deepEqual(slow.declared, [
+    "test.work.default.high",
+    "test.work.default.normal",
+    "test.work.default.low",
+    "test.parked",
+  ]);
 });

@@ -3,6 +3,7 @@ import { priorities, type Priority } from "../../../core/delivery.ts";
 import { messageOf } from "../../../core/thrown.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Logger } from "../../../ports/telemetry.ts";
+import type { WorkQueueDepth } from "../../../ports/work-queue.ts";
 import { withDeadline } from "../../../ports/timing/deadline.ts";
 import { declareError } from "./errors.ts";
 import { closeQuietly } from "./kept-channel.ts";
@@ -140,11 +141,25 @@ export class Topology {
     await channel.deleteQueue(queue);
   }
 
-  /** How many messages wait there. Declares what is missing. */
-  async count(queue: string, channel: Channel): Promise<number> {
-    const options = queue === this.parkedQueue ? parkedQueueOptions : this.#workQueueOptions();
-    const { messageCount } = await declared(`the queue ${queue}`, channel.assertQueue(queue, options));
+  /** How many messages wait there. Declares it when it is missing. */
+  async countParked(channel: Channel): Promise<number> {
+    const asserted = channel.assertQueue(this.parkedQueue, parkedQueueOptions);
+    const { messageCount } = await declared(`the queue ${this.parkedQueue}`, asserted);
     return messageCount;
+  }
+
+  /**
+   * How many hints wait for a pool. Asks only: a declaration beside the one of `ensure` would be answered before the
+   * queue has a leader, and what is sent to it then is lost. Throws, and closes the channel, when a queue is missing.
+   */
+  async countPool(pool: string, channel: Channel): Promise<WorkQueueDepth["waiting"]> {
+    const waiting: WorkQueueDepth["waiting"][number][] = [];
+    for (const priority of priorities) {
+      const queue = this.workQueue(pool, priority);
+      const { messageCount } = await declared(`the queue ${queue}`, channel.checkQueue(queue));
+      waiting.push({ pool, priority, hints: messageCount });
+    }
+    return waiting;
   }
 
   /** A queue that only this connection sees, and that ends with its consumer. */
