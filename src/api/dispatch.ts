@@ -119,6 +119,8 @@ async function run(form: Form, call: Call): Promise<Rendered> {
 }
 
 function renderAnswer(answer: Answer): Rendered {
+  if (answer.open !== undefined)
+    return { status: answer.status, headers: answer.headers ?? {}, text: "", open: answer.open };
   const text = answer.text ?? (answer.body === undefined ? "" : JSON.stringify(answer.body));
   if (answer.headers !== undefined) {
     const headers = text === "" ? answer.headers : { ...jsonHeaders, ...answer.headers };
@@ -145,6 +147,11 @@ export function send(reply: FastifyReply, rendered: Rendered): void {
   const { raw } = reply;
   // Past Fastify's own header for this too: a kept connection would hold a stopping server until its grace ends.
   if (!reply.server.server.listening) raw.setHeader("connection", "close");
+  if (rendered.open !== undefined) {
+    raw.writeHead(rendered.status, rendered.headers);
+    rendered.open(raw);
+    return;
+  }
   // Without a body there is no length either: RFC 9110 forbids `content-length: 0` on 204.
   if (rendered.text === "") raw.writeHead(rendered.status, rendered.headers);
   else

@@ -1,4 +1,5 @@
 /** Errors as RFC 9457 problem details. */
+import type { ServerResponse } from "node:http";
 import { idempotencyProblems } from "../core/http/idempotency-key.ts";
 import {
   DuplicateEventError,
@@ -19,6 +20,8 @@ export interface Rendered {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
+  /** See `Answer`. Nothing of it is kept. */
+  readonly open?: (response: ServerResponse) => void;
 }
 
 export interface Problem {

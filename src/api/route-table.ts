@@ -17,14 +17,16 @@ import { eventRoutes } from "./routes/events.ts";
 import { profileRoutes } from "./routes/profiles.ts";
 import { searchRoutes } from "./routes/search.ts";
 import { secretRoutes } from "./routes/secrets.ts";
+import { streamRoute } from "./routes/stream.ts";
 import { documentationRoutes, systemReportRoute, systemRoutes } from "./routes/system.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookActionRoutes } from "./routes/webhook-actions.ts";
 import { webhookDocsRoutes } from "./routes/webhook-docs.ts";
 import { webhookVerificationRoutes } from "./routes/webhook-verification.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
+import type { OpenStreams } from "./stream/open-streams.ts";
 
-export function createRoutes(options: ApiOptions): readonly Route[] {
+export function createRoutes(options: ApiOptions, streams: OpenStreams): readonly Route[] {
   const pager = createPager(createCursorCodec(options.cursorKey));
   const routes: Route[] = [
     ...eventRoutes(options, pager),
@@ -39,6 +41,7 @@ export function createRoutes(options: ApiOptions): readonly Route[] {
     ...tenantRoutes(options, pager),
     ...apiKeyRoutes(options, pager),
     ...searchRoutes(options),
+    streamRoute(options, streams),
     ...profileRoutes(options, pager),
     ...systemRoutes(options),
     ...dashboardRoutes(options),

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Static, Schema } from "./schemas/type.ts";
 import type { ErrorCode } from "../core/errors.ts";
@@ -28,6 +28,8 @@ export interface Route {
   readonly bodyIgnored?: boolean;
   /** This GET changes something, so there is no HEAD beside it, which programs send that only want to look. */
   readonly changesByGet?: boolean;
+  /** Its answer does not end by itself, so there is no HEAD beside it either. */
+  readonly isStream?: boolean;
   readonly bodyBytesMax?: number;
   readonly bodyBounds?: JsonBounds;
   /** A second form of the route, for bodies that are taken as they are. */
@@ -71,6 +73,7 @@ export const tags = {
   Webhooks: "Subscriptions: where events go, and how.",
   Deliveries: "One event for one webhook, with every attempt.",
   Search: "Anything, by what is at hand.",
+  Live: "What happens, while it happens.",
   "Dead letters": "Deliveries that were given up, and how to bring them back.",
   "Event types": "The catalogue of event types and the schemas of their data.",
   Tenants: "Whose webhooks and events these are.",
@@ -110,6 +113,8 @@ export interface Answer {
   /** A body that is serialised already. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Writes the body itself, for as long as it likes. It is called when the head is written, and ends the response. */
+  readonly open?: (response: ServerResponse) => void;
 }
 
 interface TypedRoute<P extends Schema, Q extends Schema, B extends Schema>

@@ -31,6 +31,7 @@ import type { Access, RawForm, Route } from "./route.ts";
 import { createRoutes } from "./route-table.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { endSlowReaders } from "./slow-readers.ts";
+import { OpenStreams } from "./stream/open-streams.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -67,7 +68,8 @@ const pathParameterLengthMax = 512;
 export function createApi(options: ApiOptions): Promise<Api> {
   const { dashboard = null } = options;
   const redirects = dashboard === null ? pageRedirects : { ...pageRedirects, "/": "ui/", "/ui": "ui/" };
-  return createFrom(options, { routes: createRoutes(options), redirects });
+  const streams = new OpenStreams(options);
+  return createFrom(options, { routes: createRoutes(options, streams), redirects, streams });
 }
 
 /** What people type into a browser, and where it leads; relative, so that a prefix of a proxy stays. */
@@ -75,13 +77,16 @@ const pageRedirects: Readonly<Record<string, string>> = { "/": "docs", "/docs/":
 
 /** Health and metrics, for a process that does not serve the API. Nobody needs a key, and nothing else is there. */
 export function createProbes(options: ApiOptions): Promise<Api> {
-  return createFrom(options, { routes: systemRoutes(options), redirects: {} });
+  return createFrom(options, { routes: systemRoutes(options), redirects: {}, streams: null });
 }
 
-async function createFrom(
-  options: ApiOptions,
-  { routes, redirects }: { readonly routes: readonly Route[]; readonly redirects: typeof pageRedirects },
-): Promise<Api> {
+interface Served {
+  readonly routes: readonly Route[];
+  readonly redirects: typeof pageRedirects;
+  readonly streams: OpenStreams | null;
+}
+
+async function createFrom(options: ApiOptions, { routes, redirects, streams }: Served): Promise<Api> {
   const app = createServer(options, routes);
   const claims = new IdempotencyClaims({ ...options, store: options.idempotency });
   const parts: RouteParts = { ...options, claims, callLimits: new CallLimits(options) };
@@ -110,8 +115,11 @@ async function createFrom(
     listen: async ({ host, port }) => ({ url: await app.listen({ host, port }) }),
     drain: () => {
       isDraining = true;
+      streams?.endAll();
     },
     close: (graceMs) => {
+      // They would hold the server until the grace is over.
+      streams?.endAll();
       closing ??= closeWithin(app, graceMs, parts);
       return closing;
     },
@@ -200,8 +208,8 @@ function register(app: FastifyInstance, route: Route, parts: RouteParts): void {
   });
 }
 
-function hasHead({ method, changesByGet }: Route): boolean {
-  return method === "GET" && changesByGet !== true;
+function hasHead({ method, changesByGet, isStream }: Route): boolean {
+  return method === "GET" && changesByGet !== true && isStream !== true;
 }
 
 /** In a context of its own, where every media type has a parser: one that lets the body pass by. */

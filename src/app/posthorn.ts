@@ -150,7 +150,7 @@ function observe(
   },
 ): void {
   const { store, companions, clock, assembled, pool } = of;
-  const { engine, transport } = assembled;
+  const { engine, services, transport } = assembled;
   metrics.observe({
     depth: () => store.deliveries.depth(),
     circuits: () =>
@@ -161,6 +161,7 @@ function observe(
     pool,
     activity: () => engine.activity(),
     openSockets: () => transport.openSockets(),
+    streamClients: () => services.live.clients,
     ...(store.ownership === undefined ? {} : { workers: store.ownership.pools.bind(store.ownership) }),
     ...(store.time !== undefined && { clockOffsetMs: () => clock.offsetMs }),
     ...companionSources(companions),

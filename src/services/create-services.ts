@@ -16,6 +16,7 @@ import { DeliveryListing } from "./deliveries/delivery-listing.ts";
 import { Deliveries } from "./deliveries/delivery-service.ts";
 import { EventTypes } from "./event-types/event-type-service.ts";
 import { Events } from "./events/event-service.ts";
+import { LiveFeed } from "./live/live-feed.ts";
 import { RegistryReload } from "./registry-reload.ts";
 import { Search } from "./search-service.ts";
 import type { SchemaRegistry } from "./event-types/schema-registry.ts";
@@ -71,6 +72,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const shared = store.ownership === undefined ? null : { resumes: options.schedules };
   const operations = new BatchOperations({ access, store, clock, log: telemetry.log, shared });
   const listing = new DeliveryListing({ access, history, clock });
+  const live = new LiveFeed({ access, listing, operations, clock, log: telemetry.log });
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
@@ -117,6 +119,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     tenants: new Tenants({ registry, tenants, access, clock }),
     apiKeys,
     search: new Search({ access, history, operations, clock }),
+    live,
     lifecycle: {
       async start() {
         await apiKeys.load();
@@ -126,7 +129,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
       },
       stop: async () => {
         means.names.close();
-        await Promise.all([reload.stop(), operations.stop()]);
+        await Promise.all([reload.stop(), operations.stop(), live.stop()]);
       },
     },
   };

@@ -41,6 +41,7 @@ import type {
 } from "../ports/store/registry.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { Events } from "./events/event-service.ts";
+import type { LiveFeed } from "./live/live-feed.ts";
 import type { Search } from "./search-service.ts";
 import type {
   WebhookHealthView,
@@ -74,7 +75,13 @@ export interface Services {
   readonly tenants: TenantService;
   readonly apiKeys: ApiKeyService;
   readonly search: SearchService;
+  readonly live: LiveService;
 }
+
+// ---- live -----------------------------------------------------------------------------------------------------
+
+/** In live/live-feed.ts. */
+export type LiveService = Pick<LiveFeed, "watch" | "clients">;
 
 // ---- search ---------------------------------------------------------------------------------------------------
 

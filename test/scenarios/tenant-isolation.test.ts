@@ -77,6 +77,7 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["POST", "/v1/webhooks/{webhook}/recover", { since: "2020-01-01", dry_run: true }],
   ["GET", "/v1/webhooks/{webhook}/deliveries"],
   ["GET", "/v1/deliveries/{delivery}"],
+
   ["POST", "/v1/webhooks/{webhook}/deliveries/{delivery}/retry", {}],
   ["GET", "/v1/dlq/batch-operations/{operation}"],
   ["DELETE", "/v1/dlq/batch-operations/{operation}"],
@@ -124,6 +125,19 @@ test("an attacker's own webhook does not open the owner's delivery", async () =>
   const other = await owner.post(`/v1/events/${ids["event"]}/replay`, { webhook_ids: [webhook] });
   assert.ok([400, 404].includes(other.status), `nor the owner's event the stranger's webhook: ${other.text}`);
   assert.equal((await attacker.call("DELETE", `/v1/webhooks/${webhook}`)).status, 204);
+});
+
+test("a stream opens for nothing of another tenant", async () => {
+  const headers = { accept: "text/event-stream" };
+  for (const topic of ["delivery:{delivery}", "deliveries:webhook={webhook}", "operation:{operation}"]) {
+    const path = `/v1/stream?topics=${filled(topic, (name) => ids[name] ?? "")}`;
+    const own = await owner.get(path, { headers, isStream: true });
+    assert.equal(own.status, 200, own.text);
+    for (const [role, attacker] of Object.entries(attackers)) {
+      const { status } = await attacker.get(path, { headers });
+      assert.equal(status, role === "publish" ? 403 : 404, `${role} ${topic}`);
+    }
+  }
 });
 
 test("a search finds nothing of another tenant, whatever it asks for", async () => {

@@ -180,22 +180,22 @@ export const replayResultSchema = closed(
 
 const includeNames = ["last_attempt", "webhook"] as const;
 
-const searchProperties = {
-  ...pageProperties,
-  include: Type.Optional(
-    Type.Array(
-      Type.String({
-        pattern: `^(${includeNames.join("|")})(,(${includeNames.join("|")}))*$`,
-        "x-rule": "last_attempt, webhook, or both with a comma between them",
-      }),
-      {
-        maxItems: includeNames.length,
-        description:
-          "What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas.",
-      },
-    ),
+/** What rows of deliveries show beside. */
+export const includeProperty = Type.Optional(
+  Type.Array(
+    Type.String({
+      pattern: `^(${includeNames.join("|")})(,(${includeNames.join("|")}))*$`,
+      "x-rule": "last_attempt, webhook, or both with a comma between them",
+    }),
+    {
+      maxItems: includeNames.length,
+      description:
+        "What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas.",
+    },
   ),
-};
+);
+
+const searchProperties = { ...pageProperties, include: includeProperty };
 
 export const deliveryListQuerySchema = closed({ ...searchProperties, ...queryOf(deliveryListFields) });
 /** Within one webhook or one event. */

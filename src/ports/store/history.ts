@@ -24,6 +24,11 @@ export interface HistoryStore {
     readonly tenantId: string | null;
     readonly id: string;
   }): Promise<StoredDelivery | null>;
+  /** Of these ids, 250 at most, those that exist; in no order. */
+  getDeliveries(query: {
+    readonly tenantId: string | null;
+    readonly ids: readonly string[];
+  }): Promise<readonly StoredDelivery[]>;
   /** Attempts of one delivery, oldest first. */
   listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
   listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>>;

@@ -17,7 +17,7 @@ import { judgeFilters, searchBounds, searchedPage } from "../searched-pages.ts";
 
 export interface DeliveryListingOptions {
   readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh">;
-  readonly history: Pick<HistoryStore, "searchDeliveries">;
+  readonly history: Pick<HistoryStore, "searchDeliveries" | "getDeliveries">;
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
@@ -53,6 +53,15 @@ export class DeliveryListing {
       }),
       createdAtOf: ({ delivery }) => (isDue ? null : delivery.progress.createdAt),
     });
+  }
+
+  /** Of these, at most 250, what there is and may be shown; in no order. */
+  async byIds(tenantId: string | null, ids: readonly string[]): Promise<readonly ListedDelivery[]> {
+    if (ids.length === 0) return [];
+    const { access, history } = this.#options;
+    const found = await history.getDeliveries({ tenantId, ids });
+    await access.refresh(waitingWebhooks(found.map((row) => access.explain(row))));
+    return found.map((row) => this.#listed(row));
   }
 
   /**

@@ -30,6 +30,8 @@ export function createStandInServices(options: StandInOptions): Services {
     eventTypes: createEventTypes(options.now),
     tenants,
     apiKeys: createApiKeys({ ...options, tenants }),
+    // Nothing ever happens here.
+    live: { clients: 0, watch: async () => ({ close: () => undefined }) },
     search: {
       find: async (scope, text) => {
         const event = world.events.get(text);

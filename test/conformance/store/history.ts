@@ -53,6 +53,24 @@ export const history: StoreTheme = (check) => {
     }
   });
 
+  check(
+    "several deliveries are read at once, without those of others and what is not there",
+    async (store) => {
+      const first = only((await publish(store, { event: { tenantId: "a" } })).deliveries).id;
+      const second = only((await publish(store, { event: { tenantId: "a" } })).deliveries).id;
+      const foreign = only((await publish(store, { event: { tenantId: "b" } })).deliveries).id;
+      const ids = [foreign, second, newId(), "no id", first];
+      const idsOf = async (tenantId: string | null) =>
+        (await store.history.getDeliveries({ tenantId, ids })).map(({ id }) => id).sort();
+      assert.deepEqual(await idsOf("a"), [first, second].sort());
+      assert.deepEqual(await idsOf("b"), [foreign]);
+      assert.deepEqual(await idsOf(null), [first, second, foreign].sort());
+      assert.deepEqual(await store.history.getDeliveries({ tenantId: null, ids: [] }), []);
+      const [read] = await store.history.getDeliveries({ tenantId: null, ids: [first] });
+      assert.deepEqual(read, await store.history.getDelivery({ tenantId: null, id: first }));
+    },
+  );
+
   check("knows nothing of unknown ids", async (store) => {
     assert.equal(await store.history.getEvent({ tenantId: null, id: newId() }), null);
     assert.equal(await store.history.getDelivery({ tenantId: null, id: newId() }), null);

@@ -28,6 +28,8 @@ export interface CallOptions {
   readonly raw?: string | Uint8Array;
   readonly key?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The answer does not end: what comes first is all of it. */
+  readonly isStream?: boolean;
 }
 
 export interface Client {
@@ -61,7 +63,7 @@ export function createClient({
     };
     if (hasBody) init.body = (options.raw as string | undefined) ?? JSON.stringify(options.body);
     const response = await fetch(baseUrl + path, init);
-    const text = await response.text();
+    const text = options.isStream === true ? await firstPiece(response) : await response.text();
     const isJson = text !== "" && response.headers.get("content-type")?.includes("json") === true;
     return {
       status: response.status,
@@ -103,6 +105,13 @@ export function assertProblem(
 }
 
 /** The items of a list in an answer; none when there is no list. */
+async function firstPiece({ body }: Response): Promise<string> {
+  const reader = body?.getReader();
+  const first = await reader?.read();
+  await reader?.cancel();
+  return Buffer.from(first?.value ?? []).toString();
+}
+
 export function itemsOf(list: Json | undefined): readonly Json[] {
   return Array.isArray(list) ? (list as Json[]) : [];
 }

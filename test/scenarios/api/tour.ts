@@ -46,6 +46,8 @@ export async function* tour(
     operationId: "search",
     reply: await client.get(`/v1/search?q=${textOf(receipt.body["id"])}`),
   };
+  const stream = { isStream: true, headers: { accept: "text/event-stream" } };
+  yield { operationId: "stream", reply: await client.get("/v1/stream?topics=deliveries", stream) };
   yield { operationId: "getSystem", reply: await client.get("/v1/system") };
   yield { operationId: "getCaller", reply: await client.get("/v1/me") };
   yield { operationId: "listWebhookDeliveries", reply: await client.get(`${webhook}/deliveries?${both}`) };

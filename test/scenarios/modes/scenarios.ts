@@ -11,6 +11,7 @@ import { circuitBreaker } from "./circuit-breaker.ts";
 import { content } from "./content.ts";
 import { deadLetters } from "./dead-letters.ts";
 import type { Deployment } from "./deployment.ts";
+import { live } from "./live.ts";
 import { limits } from "./limits.ts";
 import { ordering } from "./ordering.ts";
 import { publishing } from "./publishing.ts";
@@ -37,6 +38,7 @@ const themes: Readonly<Record<string, Scenarios>> = {
   cancellation,
   limits,
   tenants,
+  live,
 };
 
 /** Enough that waiting costs little; so few that two cores answer in good time. */

@@ -44,6 +44,17 @@ export class ModelHistory implements HistoryStore {
     return row === undefined || !isOf(row.event, query.tenantId) ? null : storedDelivery(row);
   }
 
+  async getDeliveries({
+    tenantId,
+    ids,
+  }: {
+    readonly tenantId: string | null;
+    readonly ids: readonly string[];
+  }): Promise<readonly StoredDelivery[]> {
+    const found = await Promise.all(ids.map((id) => this.getDelivery({ tenantId, id })));
+    return found.filter((delivery) => delivery !== null);
+  }
+
   async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {
     return [...(this.#rows.deliveries.get(deliveryId)?.attempts ?? [])];
   }

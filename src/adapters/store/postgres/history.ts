@@ -11,7 +11,7 @@ import type {
 } from "../../../ports/store/history.ts";
 import type { DeliveryRow, EventRow } from "../history-rows.ts";
 import { attemptStats, attemptsOf } from "./attempts.ts";
-import { isStoredId } from "./columns.ts";
+import { isStoredId, plainWords } from "./columns.ts";
 import { deadLetterFilter, deliveryFilter, type Filter } from "./filters.ts";
 import { deliveryColumns, eventColumns, HistoryRows, ofDelivery } from "./history-rows.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
@@ -71,6 +71,19 @@ export class PostgresHistory implements HistoryStore {
   }): Promise<StoredDelivery | null> {
     const rows = await this.#byId<DeliveryRow>(deliveries, { column: "d.id", id: query.id });
     return ownedBy(query.tenantId, await this.#rows.deliveries(rows));
+  }
+
+  async getDeliveries(query: {
+    readonly tenantId: string | null;
+    readonly ids: readonly string[];
+  }): Promise<readonly StoredDelivery[]> {
+    const { columns, from } = deliveries;
+    const rows = await this.#state.aside.rows<DeliveryRow>(
+      `SELECT ${columns} FROM ${from} WHERE d.id = ANY ($1::uuid[])`,
+      [plainWords(query.ids.filter(isStoredId))],
+    );
+    const found = await this.#rows.deliveries(rows);
+    return found.filter((row) => query.tenantId === null || row.tenantId === query.tenantId);
   }
 
   async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {

@@ -59,6 +59,17 @@ export class SqliteHistory implements HistoryStore {
     return ownedBy(query.tenantId, delivery);
   }
 
+  async getDeliveries(query: {
+    readonly tenantId: string | null;
+    readonly ids: readonly string[];
+  }): Promise<readonly StoredDelivery[]> {
+    return this.#state.connection.read(() =>
+      query.ids
+        .map((id) => ownedBy(query.tenantId, this.#rows.deliveryById(id)))
+        .filter((delivery) => delivery !== null),
+    );
+  }
+
   async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {
     return this.#state.connection.read(() => this.#attempts.ofDelivery(deliveryId));
   }

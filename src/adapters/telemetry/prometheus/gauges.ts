@@ -15,6 +15,7 @@ export interface MetricSources {
   /** Of the workers that this process is one of. */
   readonly pool: string;
   readonly openSockets: () => number;
+  readonly streamClients: () => number;
   /** Absent where the store has no clock of its own. */
   readonly clockOffsetMs?: () => number;
   /** How many live in each pool. Absent where one process does everything. */
@@ -101,6 +102,11 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
       type: "gauge",
       help: "Sockets to receivers, idle ones included.",
       read: sources.openSockets,
+    }),
+    single("posthorn_stream_clients", {
+      type: "gauge",
+      help: "Clients that hear of what happens, over /v1/stream.",
+      read: sources.streamClients,
     }),
     ...(sources.clockOffsetMs === undefined ? [] : [clockMetric(sources.clockOffsetMs)]),
     ...(sources.workers === undefined ? [] : [workersMetric(sources.workers)]),

@@ -30,6 +30,7 @@ const idle = {
   pool: "large",
   activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
   openSockets: () => 0,
+  streamClients: () => 0,
 };
 
 suite("metrics", () => {
@@ -64,6 +65,7 @@ suite("metrics", () => {
         pool: "large",
         activity: () => ({ inFlight: 25, concurrency: 100, uncommitted: 0, webhooks: 2 }),
         openSockets: () => 7,
+        streamClients: () => 0,
       });
     });
     for (const expected of [

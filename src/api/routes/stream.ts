@@ -1,0 +1,104 @@
+/** What happens, while it happens. */
+import { InvalidRequestError, PosthornError } from "../../core/errors.ts";
+import { liveTopicText, parseLiveTopic } from "../../core/live-topic.ts";
+import type { LiveNews } from "../../services/live/live-news.ts";
+import { authenticate, authorize } from "../authentication.ts";
+import type { ApiOptions } from "../context.ts";
+import { operationJson } from "../mapping/operation.ts";
+import { type Call, defineRoute, type Route } from "../route.ts";
+import { eventStreamSchema, streamQuerySchema, topicsMax } from "../schemas/stream.ts";
+import { eventStreamHeaders, resumedFrom, type StreamEvent } from "../stream/event-stream.ts";
+import type { OpenStreams } from "../stream/open-streams.ts";
+import { rowJson } from "./deliveries.ts";
+
+const access = "read";
+
+export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
+  const { services, clock } = options;
+  return defineRoute({
+    method: "GET",
+    path: "/v1/stream",
+    operationId: "stream",
+    tag: "Live",
+    summary: "Hear of deliveries and operations while something happens to them",
+    description:
+      "Server-sent events. The server looks once a second; a topic tells of at most 50 rows then, `left_out` says that " +
+      "there were more new ones. With `Last-Event-ID` a client goes on within a minute. A comment comes every 15 seconds " +
+      "on a quiet stream. 20 streams for each caller.",
+    access,
+    isStream: true,
+    query: streamQuerySchema,
+    answers: {
+      200: { description: "Events.", schema: eventStreamSchema, contentType: "text/event-stream" },
+    },
+    errors: ["not_found", "unavailable"],
+    handle: async ({ scope, principal, query, headers }) => {
+      requireEventStream(headers.accept);
+      const topics = topicsOf(query.topics);
+      const callerId = principal?.keyId ?? "";
+      const stream = streams.begin({ callerId, isAllowed: () => isStillAllowed(headers, options) });
+      const since = resumedFrom(lastEventIdOf(headers), clock.now());
+      if (since === "too_old") stream.send({ name: "reset", data: {} });
+      const toJson = rowJson(query);
+      try {
+        const watch = await services.live.watch(scope, {
+          topics,
+          since: since === "too_old" ? null : since,
+          listener: { told: (news) => stream.send(eventOf(news, toJson)) },
+        });
+        stream.whenEnded(() => watch.close());
+      } catch (error) {
+        stream.end();
+        throw error;
+      }
+      return { status: 200, headers: eventStreamHeaders, open: (response) => stream.attach(response) };
+    },
+  });
+}
+
+/** Whoever does not know that it never ends would wait for ever. */
+function requireEventStream(accept: string | undefined): void {
+  if (accept?.includes("text/event-stream") === true) return;
+  throw new InvalidRequestError('This answer does not end: ask for it with "Accept: text/event-stream".', [
+    { field: "accept", message: "must name text/event-stream" },
+  ]);
+}
+
+function topicsOf(texts: readonly string[]) {
+  const topics = [...new Set(texts.flatMap((text) => text.split(",")))].map(parseLiveTopic);
+  if (topics.length <= topicsMax) return topics;
+  const message = `names more than ${topicsMax} topics`;
+  throw new InvalidRequestError("The query of the URL is not valid.", [{ field: "topics", message }]);
+}
+
+function lastEventIdOf(headers: Call["headers"]): string | undefined {
+  const value = headers["last-event-id"];
+  return typeof value === "string" ? value : undefined;
+}
+
+/** A key may have been revoked since, a session may have ended. */
+function isStillAllowed(headers: Call["headers"], { services, dashboard }: ApiOptions): boolean {
+  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
+  try {
+    authorize(authenticate({ method: "GET", headers }, known).principal, access);
+    return true;
+  } catch (error) {
+    if (error instanceof PosthornError) return false;
+    throw error;
+  }
+}
+
+function eventOf(news: LiveNews, toJson: ReturnType<typeof rowJson>): StreamEvent {
+  const topic = liveTopicText(news.topic);
+  switch (news.kind) {
+    case "deliveries":
+      return {
+        name: news.topic.kind,
+        data: { topic, rows: news.rows.map(toJson), left_out: news.leftOut },
+      };
+    case "operation":
+      return { name: "operation", data: { topic, operation: operationJson(news.operation) } };
+    case "reset":
+      return { name: "reset", data: { topic } };
+  }
+}

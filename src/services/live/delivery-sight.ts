@@ -1,0 +1,171 @@
+import { NotFoundError } from "../../core/errors.ts";
+import type { LiveTopic } from "../../core/live-topic.ts";
+import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
+import type { ListedDelivery } from "../services.ts";
+import type { LiveNews, Sight } from "./live-news.ts";
+
+/** Rows that one look tells of; of new ones the rest is left out, changed ones wait for the next look. */
+const toldMax = 50;
+/** Deliveries that are followed until they end, the newest ones. */
+const followedMax = 250;
+/** Clocks of processes differ, and what is committed late was made earlier. */
+const slackMs = 5_000;
+
+/** What a sight of deliveries needs. */
+export interface DeliverySightOptions {
+  readonly listing: Pick<DeliveryListing, "page" | "byIds">;
+  readonly tenantId: string | null;
+}
+
+/** A delivery as it was last told. */
+interface Followed {
+  readonly position: number;
+  readonly mark: string;
+  readonly hasEnded: boolean;
+}
+
+/** What a look remembers of deliveries, so that each change is told once. */
+class FollowedDeliveries {
+  readonly #byId = new Map<string, Followed>();
+
+  knows(row: ListedDelivery): boolean {
+    return this.#byId.has(row.delivery.id);
+  }
+
+  isAsTold(row: ListedDelivery): boolean {
+    return this.#byId.get(row.delivery.id)?.mark === markOf(row);
+  }
+
+  get waitingIds(): readonly string[] {
+    return [...this.#byId].filter(([, { hasEnded }]) => !hasEnded).map(([id]) => id);
+  }
+
+  note(rows: readonly ListedDelivery[]): void {
+    for (const row of rows) {
+      const { id, position } = row.delivery;
+      this.#byId.set(id, { position, mark: markOf(row), hasEnded: row.waitingFor === null });
+    }
+    const tooMany = this.#byId.size - followedMax;
+    if (tooMany <= 0) return;
+    const oldest = [...this.#byId].sort(([, one], [, other]) => one.position - other.position);
+    for (const [id] of oldest.slice(0, tooMany)) this.#byId.delete(id);
+  }
+
+  /** What history does not hold any more has nothing left to tell. */
+  forget(ids: Iterable<string>): void {
+    for (const id of ids) this.#byId.delete(id);
+  }
+}
+
+/** What people see change; not the time until which it waits, which moves all the time behind a limit. */
+function markOf({ delivery, status, waitingFor }: ListedDelivery): string {
+  const { attemptCount, dueAt } = delivery.progress;
+  return [status, attemptCount, dueAt, waitingFor, delivery.supersededBy].join(" ");
+}
+
+/** New deliveries, of all webhooks or of one, and what becomes of the newest of them. */
+export class DeliveriesSight implements Sight {
+  readonly #webhookId: string | null;
+  readonly #options: DeliverySightOptions;
+  readonly #followed = new FollowedDeliveries();
+
+  constructor(webhookId: string | null, options: DeliverySightOptions) {
+    this.#webhookId = webhookId;
+    this.#options = options;
+  }
+
+  async begin(): Promise<void> {
+    this.#followed.note(await this.#newest(followedMax));
+  }
+
+  async missedSince(since: number): Promise<readonly LiveNews[]> {
+    const rows = await this.#newest(followedMax);
+    const missed = rows.filter((row) => changedAt(row) >= since - slackMs);
+    // When all that is looked at is newer, more may have happened beyond.
+    if (missed.length === followedMax) return [{ kind: "reset", topic: this.#topic }];
+    return newsOf(this.#topic, { rows: missed, leftOut: false });
+  }
+
+  async look(): Promise<readonly LiveNews[]> {
+    const newest = await this.#newest(toldMax + 1);
+    const fresh = newest.filter((row) => !this.#followed.knows(row));
+    const inView = new Set(newest.map(({ delivery }) => delivery.id));
+    const waitingIds = this.#followed.waitingIds.filter((id) => !inView.has(id));
+    const waiting = await this.#options.listing.byIds(this.#options.tenantId, waitingIds);
+    this.#followed.forget(missing(waitingIds, waiting));
+    const changed = [...newest, ...waiting].filter(
+      (row) => this.#followed.knows(row) && !this.#followed.isAsTold(row),
+    );
+    const rows = [...fresh, ...changed].slice(0, toldMax);
+    this.#followed.note(fresh);
+    this.#followed.note(rows);
+    return newsOf(this.#topic, { rows, leftOut: fresh.length > toldMax });
+  }
+
+  get #topic(): LiveTopic {
+    return { kind: "deliveries", webhookId: this.#webhookId };
+  }
+
+  async #newest(limit: number): Promise<readonly ListedDelivery[]> {
+    const { rows } = await this.#options.listing.page(this.#options.tenantId, {
+      webhookIds: this.#webhookId === null ? null : [this.#webhookId],
+      page: { limit, offset: 0, after: null },
+    });
+    return rows;
+  }
+}
+
+/** One delivery, until history forgets it. */
+export class DeliverySight implements Sight {
+  readonly #id: string;
+  readonly #options: DeliverySightOptions;
+  readonly #followed = new FollowedDeliveries();
+
+  constructor(id: string, options: DeliverySightOptions) {
+    this.#id = id;
+    this.#options = options;
+  }
+
+  async begin(): Promise<void> {
+    const rows = await this.#read();
+    if (rows.length === 0) throw new NotFoundError("the delivery");
+    this.#followed.note(rows);
+  }
+
+  /** It is one row, and telling it once more does no harm. */
+  async missedSince(): Promise<readonly LiveNews[]> {
+    return this.#news(await this.#read());
+  }
+
+  async look(): Promise<readonly LiveNews[]> {
+    const rows = (await this.#read()).filter((row) => !this.#followed.isAsTold(row));
+    this.#followed.note(rows);
+    return this.#news(rows);
+  }
+
+  #news(rows: readonly ListedDelivery[]): readonly LiveNews[] {
+    return newsOf({ kind: "delivery", id: this.#id }, { rows, leftOut: false });
+  }
+
+  #read(): Promise<readonly ListedDelivery[]> {
+    return this.#options.listing.byIds(this.#options.tenantId, [this.#id]);
+  }
+}
+
+function newsOf(
+  topic: LiveTopic,
+  { rows, leftOut }: { readonly rows: readonly ListedDelivery[]; readonly leftOut: boolean },
+): readonly LiveNews[] {
+  return rows.length === 0 ? [] : [{ kind: "deliveries", topic, rows, leftOut }];
+}
+
+function missing(ids: readonly string[], found: readonly ListedDelivery[]): readonly string[] {
+  const foundIds = new Set(found.map(({ delivery }) => delivery.id));
+  return ids.filter((id) => !foundIds.has(id));
+}
+
+/** When a person would last have seen something happen to it. */
+function changedAt({ delivery }: ListedDelivery): number {
+  const { completedAt, lastAttempt, progress } = delivery;
+  return Math.max(progress.createdAt, completedAt ?? 0, lastAttempt?.executedAt ?? 0);
+}

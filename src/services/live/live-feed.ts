@@ -1,0 +1,178 @@
+import { type LiveTopic, liveTopicText } from "../../core/live-topic.ts";
+import { messageOf } from "../../core/thrown.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Logger } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
+import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
+import type { BatchOperations } from "../operations/batch-operations.ts";
+import { requireWebhook } from "../scope.ts";
+import type { Scope } from "../services.ts";
+import { DeliveriesSight, DeliverySight } from "./delivery-sight.ts";
+import type { LiveListener, LiveNews, Sight } from "./live-news.ts";
+import { OperationSight } from "./operation-sight.ts";
+
+export interface LiveFeedOptions {
+  readonly access: Pick<EngineAccess, "webhook" | "refresh">;
+  readonly listing: Pick<DeliveryListing, "page" | "byIds">;
+  readonly operations: Pick<BatchOperations, "get">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What somebody listens to. */
+export interface LiveWatch {
+  close(): void;
+}
+
+interface Watched {
+  readonly sight: Sight;
+  /** Resolves when it has looked for the first time. */
+  readonly begun: Promise<void>;
+  readonly listeners: Set<LiveListener>;
+}
+
+const lookEveryMs = 1_000;
+
+/**
+ * Tells listeners what happens while it happens. It looks once a second, for all who want to know of the same thing
+ * together, at what the store has: nothing of it lies on the path of an event, it works however many processes deliver,
+ * and without listeners it costs nothing.
+ */
+export class LiveFeed {
+  readonly #options: LiveFeedOptions;
+  readonly #watched = new Map<string, Watched>();
+  readonly #looks: Loop;
+  #clients = 0;
+
+  constructor(options: LiveFeedOptions) {
+    const { clock, log } = options;
+    this.#options = options;
+    this.#looks = new Loop({
+      clock,
+      round: () => this.#round(),
+      failed: (error) => log.warn({ err: messageOf(error) }, "live news could not be told"),
+    });
+  }
+
+  /** How many listen. */
+  get clients(): number {
+    return this.#clients;
+  }
+
+  /**
+   * `since` is what the listener was told already, in Unix milliseconds: what it has missed comes first. Rejects with
+   * `not_found` for what the scope does not have.
+   */
+  async watch(
+    scope: Scope,
+    asked: {
+      readonly topics: readonly LiveTopic[];
+      readonly since: number | null;
+      readonly listener: LiveListener;
+    },
+  ): Promise<LiveWatch> {
+    const { topics, since, listener } = asked;
+    const watches: LiveWatch[] = [];
+    this.#clients += 1;
+    const watch = {
+      close: () => {
+        for (const each of watches.splice(0)) each.close();
+        this.#clients -= 1;
+      },
+    };
+    try {
+      for (const topic of topics) watches.push(await this.#join(scope, { topic, listener }));
+      if (since === null) return watch;
+      for (const topic of topics) {
+        const missed = await this.#watched.get(keyOf(scope, topic))?.sight.missedSince(since);
+        for (const news of missed ?? []) listener.told(news);
+      }
+      return watch;
+    } catch (error) {
+      watch.close();
+      throw error;
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#watched.clear();
+    return this.#looks.stop();
+  }
+
+  async #join(
+    scope: Scope,
+    { topic, listener }: { readonly topic: LiveTopic; readonly listener: LiveListener },
+  ): Promise<LiveWatch> {
+    const key = keyOf(scope, topic);
+    const watched = this.#watched.get(key) ?? this.#begin(scope, { topic, key });
+    watched.listeners.add(listener);
+    const close = (): void => {
+      watched.listeners.delete(listener);
+      if (watched.listeners.size === 0 && this.#watched.get(key) === watched) this.#watched.delete(key);
+    };
+    try {
+      await watched.begun;
+    } catch (error) {
+      close();
+      throw error;
+    }
+    this.#looks.soon(lookEveryMs);
+    return { close };
+  }
+
+  #begin(scope: Scope, { topic, key }: { readonly topic: LiveTopic; readonly key: string }): Watched {
+    const sight = this.#sightOf(scope, topic);
+    const begun = this.#requireTopic(scope, topic).then(() => sight.begin());
+    const watched: Watched = { sight, begun, listeners: new Set() };
+    this.#watched.set(key, watched);
+    return watched;
+  }
+
+  async #requireTopic(scope: Scope, topic: LiveTopic): Promise<void> {
+    if (topic.kind !== "deliveries" || topic.webhookId === null) return;
+    await this.#options.access.refresh([topic.webhookId]);
+    requireWebhook(this.#options.access, { scope, id: topic.webhookId });
+  }
+
+  #sightOf(scope: Scope, topic: LiveTopic): Sight {
+    const { listing, operations } = this.#options;
+    const { tenantId } = scope;
+    switch (topic.kind) {
+      case "deliveries":
+        return new DeliveriesSight(topic.webhookId, { listing, tenantId });
+      case "delivery":
+        return new DeliverySight(topic.id, { listing, tenantId });
+      case "operation":
+        return new OperationSight(topic.id, { operations, scope });
+    }
+  }
+
+  /** One after the other, so that many listeners ask the store no harder than few. */
+  async #round(): Promise<void> {
+    for (const { sight, begun, listeners } of [...this.#watched.values()]) {
+      await begun.then(
+        () => this.#tell(sight, listeners),
+        () => undefined,
+      );
+    }
+    if (this.#watched.size > 0) this.#looks.soon(lookEveryMs);
+  }
+
+  async #tell(sight: Sight, listeners: ReadonlySet<LiveListener>): Promise<void> {
+    let news: readonly LiveNews[];
+    try {
+      news = await sight.look();
+    } catch (error) {
+      // The next look tells what this one did not.
+      this.#options.log.debug({ err: messageOf(error) }, "a look at what is new failed");
+      return;
+    }
+    for (const each of news) for (const listener of listeners) listener.told(each);
+  }
+}
+
+/** Who sees the same rows shares them. */
+function keyOf({ tenantId }: Scope, topic: LiveTopic): string {
+  return `${tenantId ?? ""} ${liveTopicText(topic)}`;
+}

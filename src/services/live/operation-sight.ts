@@ -1,0 +1,47 @@
+import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { BatchOperations } from "../operations/batch-operations.ts";
+import type { Scope } from "../services.ts";
+import type { LiveNews, Sight } from "./live-news.ts";
+
+export interface OperationSightOptions {
+  readonly operations: Pick<BatchOperations, "get">;
+  readonly scope: Scope;
+}
+
+/** The progress of one operation. */
+export class OperationSight implements Sight {
+  readonly #id: string;
+  readonly #options: OperationSightOptions;
+  #told = "";
+
+  constructor(id: string, options: OperationSightOptions) {
+    this.#id = id;
+    this.#options = options;
+  }
+
+  async begin(): Promise<void> {
+    this.#told = JSON.stringify(await this.#read());
+  }
+
+  /** It is one row, and telling it once more does no harm. */
+  async missedSince(): Promise<readonly LiveNews[]> {
+    return this.#news(await this.#read());
+  }
+
+  async look(): Promise<readonly LiveNews[]> {
+    const operation = await this.#read();
+    const text = JSON.stringify(operation);
+    if (text === this.#told) return [];
+    this.#told = text;
+    return this.#news(operation);
+  }
+
+  #news(operation: BatchOperation): readonly LiveNews[] {
+    return [{ kind: "operation", topic: { kind: "operation", id: this.#id }, operation }];
+  }
+
+  #read(): Promise<BatchOperation> {
+    const { operations, scope } = this.#options;
+    return operations.get(scope, this.#id);
+  }
+}

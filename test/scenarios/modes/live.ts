@@ -1,0 +1,93 @@
+/** Hearing of what happens, whichever process does it. */
+import assert from "node:assert/strict";
+import { itemsOf, textOf } from "../api/client.ts";
+import { openStream, type StreamedEvent } from "../api/event-stream.ts";
+import type { TenantScene } from "../tenant-scene.ts";
+import { type Scenarios, soon } from "./scenario.ts";
+
+export const live: Scenarios = {
+  "a stream tells of a new delivery and of what becomes of it, and of nobody else's": async (scene) => {
+    scene.receiver.script((_, index) => ({ status: index === 0 ? 503 : 200 }));
+    const webhook = await scene.addWebhook(soon);
+    const key = await scene.admin.keyFor("read", scene.tenantId);
+    const strangerKey = await scene.admin.keyFor("read", `${scene.tenantId}-stranger`);
+    const own = await openStream(scene.api, { key, query: `topics=deliveries:webhook=${webhook}` });
+    const stranger = await openStream(scene.api, { key: strangerKey, query: "topics=deliveries" });
+    const event = await scene.publish();
+    const ended = await own.until("the stream tells of the success", rowOf(event, "success"));
+    assert.equal(ended.name, "deliveries");
+    assert.equal(ended.data["topic"] as unknown, `deliveries:webhook=${webhook}`);
+    assert.equal(ended.data["left_out"] as unknown, false);
+    const told = own.events.flatMap(({ data }) => itemsOf(data["rows"])).map((row) => textOf(row["status"]));
+    assert.equal(told.filter((status) => status === "success").length, 1, "an end is told once");
+    // What is published for the stranger comes after: that nothing else came is not for want of time.
+    const after = await scene.admin.withKey(await scene.admin.keyFor("manage", `${scene.tenantId}-stranger`));
+    await after.post("/v1/webhooks", { url: scene.receiver.url("/stranger"), events: ["order.*"] });
+    const theirs = await after.post("/v1/events", { event_type: "order.paid", data: {} });
+    await stranger.until("the stranger hears of its own", rowOf(textOf(theirs.body["id"])));
+    assert.deepEqual(stranger.events.filter(rowOf(event)), []);
+    own.close();
+    stranger.close();
+  },
+
+  "who comes back hears what was missed": async (scene) => {
+    await scene.addWebhook();
+    const key = await scene.admin.keyFor("read", scene.tenantId);
+    const first = await scene.publish();
+    const before = await openStream(scene.api, { key, query: "topics=deliveries" });
+    const second = await scene.publish();
+    const { id } = await before.until("the second is told", rowOf(second));
+    before.close();
+    const missed = await scene.publish();
+    await scene.reaches(missed, "success");
+    const again = await openStream(scene.api, { key, query: "topics=deliveries", lastEventId: id });
+    await again.until("the missed one is told", rowOf(missed, "success"));
+    again.close();
+    const late = await openStream(scene.api, { key, query: "topics=deliveries", lastEventId: "zzz" });
+    await late.until("what cannot be continued is said", ({ name }) => name === "reset");
+    late.close();
+    assert.notEqual(first, missed);
+  },
+
+  "one delivery can be followed, and no foreign one": async (scene) => {
+    const delivery = await waitingDelivery(scene);
+    const key = await scene.admin.keyFor("read", scene.tenantId);
+    const stream = await openStream(scene.api, { key, query: `topics=delivery:${delivery.id}` });
+    const retried = await scene.api.post(
+      `/v1/webhooks/${delivery.webhook}/deliveries/${delivery.id}/retry`,
+      {},
+    );
+    assert.equal(retried.status, 202, retried.text);
+    const told = await stream.until(
+      "it was superseded",
+      ({ data }) => itemsOf(data["rows"])[0]?.["superseded_by"] !== null,
+    );
+    assert.equal(told.name, "delivery");
+    stream.close();
+    const foreign = scene.admin.withKey(await scene.admin.keyFor("read", `${scene.tenantId}-other`));
+    for (const topic of [`delivery:${delivery.id}`, `deliveries:webhook=${delivery.webhook}`]) {
+      const headers = { accept: "text/event-stream" };
+      const refused = await foreign.get(`/v1/stream?topics=${topic}`, { headers });
+      assert.equal(refused.status, 404, topic);
+    }
+  },
+};
+
+/** Of one that got a 503 and waits for its next attempt for an hour. */
+async function waitingDelivery(
+  scene: TenantScene,
+): Promise<{ readonly id: string; readonly webhook: string }> {
+  scene.receiver.script(() => ({ status: 503 }));
+  const webhook = await scene.addWebhook({ retry_config: { schedule_ms: [3_600_000] } });
+  const event = await scene.publish();
+  await scene.reaches(event, "failed");
+  return { id: textOf((await scene.deliveryOf(event))["id"]), webhook };
+}
+
+function rowOf(eventId: string, status?: string): (event: StreamedEvent) => boolean {
+  return ({ data }) =>
+    itemsOf(data["rows"]).some(
+      (row) =>
+        textOf(row["event_id"]) === eventId && (status === undefined || textOf(row["status"]) === status),
+    );
+}
