@@ -134,7 +134,7 @@ test("a stream opens for nothing of another tenant", async () => {
     const own = await owner.get(path, { headers, isStream: true });
     assert.equal(own.status, 200, own.text);
     for (const [role, attacker] of Object.entries(attackers)) {
-      const { status } = await attacker.get(path, { headers });
+      const { status } = await attacker.get(path, { headers, isStream: true });
       assert.equal(status, role === "publish" ? 403 : 404, `${role} ${topic}`);
     }
   }

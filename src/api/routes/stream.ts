@@ -90,15 +90,9 @@ function isStillAllowed(headers: Call["headers"], { services, dashboard }: ApiOp
 
 function eventOf(news: LiveNews, toJson: ReturnType<typeof rowJson>): StreamEvent {
   const topic = liveTopicText(news.topic);
-  switch (news.kind) {
-    case "deliveries":
-      return {
-        name: news.topic.kind,
-        data: { topic, rows: news.rows.map(toJson), left_out: news.leftOut },
-      };
-    case "operation":
-      return { name: "operation", data: { topic, operation: operationJson(news.operation) } };
-    case "reset":
-      return { name: "reset", data: { topic } };
-  }
+  if (news.kind === "reset") return { name: "reset", data: { topic } };
+  if (news.kind === "operation")
+    return { name: "operation", data: { topic, operation: operationJson(news.operation) } };
+  const rows = news.rows.map(toJson);
+  return { name: news.topic.kind, data: { topic, rows, left_out: news.leftOut } };
 }

@@ -5,7 +5,7 @@ import type { Logger } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import { EventStream } from "./event-stream.ts";
 
-export const streamsMax = 200;
+const streamsMax = 200;
 export const streamsOfCallerMax = 20;
 const lookEveryMs = 1_000;
 const retryAfterSeconds = 5;

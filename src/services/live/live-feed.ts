@@ -138,14 +138,9 @@ export class LiveFeed {
   #sightOf(scope: Scope, topic: LiveTopic): Sight {
     const { listing, operations } = this.#options;
     const { tenantId } = scope;
-    switch (topic.kind) {
-      case "deliveries":
-        return new DeliveriesSight(topic.webhookId, { listing, tenantId });
-      case "delivery":
-        return new DeliverySight(topic.id, { listing, tenantId });
-      case "operation":
-        return new OperationSight(topic.id, { operations, scope });
-    }
+    if (topic.kind === "deliveries") return new DeliveriesSight(topic.webhookId, { listing, tenantId });
+    if (topic.kind === "delivery") return new DeliverySight(topic.id, { listing, tenantId });
+    return new OperationSight(topic.id, { operations, scope });
   }
 
   /** One after the other, so that many listeners ask the store no harder than few. */

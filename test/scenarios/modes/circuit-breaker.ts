@@ -1,7 +1,7 @@
 /** Endpoints that fail too often are left alone for a while, and then tried with care. */
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { textOf } from "../api/client.ts";
+import { itemsOf, textOf } from "../api/client.ts";
 import type { Json } from "../api/client.ts";
 import { eventually } from "../eventually.ts";
 import type { Answer } from "../../peers/receiver.ts";
@@ -106,9 +106,11 @@ export const circuitBreaker: Scenarios = {
       retry_config: { schedule_ms: [10] },
     });
     const event = await scene.publish();
-    await scene.reaches(event, "circuit_blocked");
     // A schedule of one retry would be used up, had the circuit taken it.
     assert.deepEqual(fieldOf(await scene.attemptsAt(event, "success"), "attempt_number"), [1, 2]);
+    const { id } = await scene.deliveryOf(event);
+    const { body } = await scene.api.get(`/v1/deliveries/${textOf(id)}`);
+    assert.deepEqual(fieldOf(itemsOf(body["waits"]), "reason"), ["circuit_open"]);
     const [first, second] = receiver.requests;
     assert.ok(
       Number(second?.arrivedAtMs) - Number(first?.arrivedAtMs) >= 1_400,
