@@ -1,5 +1,6 @@
 /** Hearing of what happens, whichever process does it. */
 import assert from "node:assert/strict";
+import type { Answer } from "../../peers/receiver.ts";
 import { itemsOf, textOf } from "../api/client.ts";
 import { openStream, type StreamedEvent } from "../api/event-stream.ts";
 import type { TenantScene } from "../tenant-scene.ts";
@@ -7,13 +8,16 @@ import { type Scenarios, soon } from "./scenario.ts";
 
 export const live: Scenarios = {
   "a stream tells of a new delivery and of what becomes of it, and of nobody else's": async (scene) => {
-    scene.receiver.script((_, index) => ({ status: index === 0 ? 503 : 200 }));
+    const first = Promise.withResolvers<Answer>();
+    scene.receiver.script((_, index) => (index === 0 ? first.promise : {}));
     const webhook = await scene.addWebhook(soon);
     const key = await scene.admin.keyFor("read", scene.tenantId);
     const strangerKey = await scene.admin.keyFor("read", `${scene.tenantId}-stranger`);
     const own = await openStream(scene.api, { key, query: `topics=deliveries:webhook=${webhook}` });
     const stranger = await openStream(scene.api, { key: strangerKey, query: "topics=deliveries" });
     const event = await scene.publish();
+    await own.until("the stream tells of it", rowOf(event, "pending"));
+    first.resolve({ status: 503 });
     const ended = await own.until("the stream tells of the success", rowOf(event, "success"));
     assert.equal(ended.name, "deliveries");
     assert.equal(ended.data["topic"], `deliveries:webhook=${webhook}`);
