@@ -5,12 +5,20 @@ import type { OpenedApi } from "../api/client.ts";
 import { Cluster } from "../postgres/cluster.ts";
 import { PosthornProcess } from "../posthorn-process.ts";
 
-export type Deployment = OpenedApi;
+export interface Deployment extends OpenedApi {
+  /** What its processes have written, line by line. */
+  log(): readonly string[];
+}
 
 /** One process with everything in it, on SQLite. */
 export async function openEmbedded(): Promise<Deployment> {
   const posthorn = await PosthornProcess.start();
-  return { baseUrl: posthorn.url, adminKey: posthorn.adminKey, close: () => posthorn.remove() };
+  return {
+    baseUrl: posthorn.url,
+    adminKey: posthorn.adminKey,
+    log: () => posthorn.output.split("\n"),
+    close: () => posthorn.remove(),
+  };
 }
 
 /** The API, a scheduler and two workers apart, on a PostgreSQL database of their own. */
@@ -26,10 +34,12 @@ export async function openDistributed(): Promise<Deployment> {
 async function openApart(cluster: Cluster): Promise<Deployment> {
   const close = (): Promise<void> => cluster.close();
   try {
-    const [api] = await cluster.start("api", "scheduler", "worker", "worker");
+    const processes = await cluster.start("api", "scheduler", "worker", "worker");
+    const [api] = processes;
     if (api === undefined || api.url === null)
       throw new Error("the process with the role api has no address");
-    return { baseUrl: api.url, adminKey: cluster.adminKey, close };
+    const log = () => processes.flatMap(({ output }) => output.split("\n"));
+    return { baseUrl: api.url, adminKey: cluster.adminKey, log, close };
   } catch (error) {
     await close();
     throw error;

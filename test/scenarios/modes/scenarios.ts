@@ -57,9 +57,27 @@ export function scenariosOn(mode: string, open: () => Promise<Deployment>): void
         test(`${theme}: ${title}`, async (t) => {
           const scene = await TenantScene.open({ ...deployment, tenantId: `tenant-${++tenantCount}` });
           t.after(() => scene.close());
-          await scenario(scene);
+          try {
+            await scenario(scene);
+          } catch (error) {
+            throw withLog(error, { deployment, tenantId: scene.tenantId });
+          }
         });
       }
     }
   });
+}
+
+const logLinesMax = 40;
+
+/** The error, with what the processes warned of, and said of this tenant: a failure that is rare has to be told at once. */
+function withLog(
+  error: unknown,
+  { deployment, tenantId }: { readonly deployment: Deployment; readonly tenantId: string },
+): unknown {
+  const ofTenant = `"tenantId":"${tenantId}"`;
+  const lines = deployment.log().filter((line) => /"level":"(?:warn|error)"/.test(line) || line.includes(ofTenant));
+  // The stack is what a runner shows.
+  if (error instanceof Error) error.stack += `\nlog:\n${lines.slice(-logLinesMax).join("\n")}`;
+  return error;
 }
