@@ -60,7 +60,7 @@ export function scenariosOn(mode: string, open: () => Promise<Deployment>): void
           try {
             await scenario(scene);
           } catch (error) {
-            throw withLog(error, { deployment, tenantId: scene.tenantId });
+            throw withLog(error, deployment);
           }
         });
       }
@@ -68,15 +68,11 @@ export function scenariosOn(mode: string, open: () => Promise<Deployment>): void
   });
 }
 
-const logLinesMax = 40;
+const logLinesMax = 200;
 
-/** The error, with what the processes warned of, and said of this tenant: a failure that is rare has to be told at once. */
-function withLog(
-  error: unknown,
-  { deployment, tenantId }: { readonly deployment: Deployment; readonly tenantId: string },
-): unknown {
-  const ofTenant = `"tenantId":"${tenantId}"`;
-  const lines = deployment.log().filter((line) => /"level":"(?:warn|error)"/.test(line) || line.includes(ofTenant));
+/** The error, with what the processes have said: a failure that is rare has to tell enough at once. */
+function withLog(error: unknown, { log }: Deployment): unknown {
+  const lines = log().filter((line) => !line.includes('"level":"debug"'));
   // The stack is what a runner shows.
   if (error instanceof Error) error.stack += `\nlog:\n${lines.slice(-logLinesMax).join("\n")}`;
   return error;
