@@ -68,14 +68,20 @@ export const services: readonly Service[] = [
     remedy: "install Redis or Valkey, such as apt-get install redis-server",
     start: () => RedisServer.start(),
   }),
-  {
+  program({
     mark: "browser",
     name: "Chromium",
     variable: "POSTHORN_TEST_CHROMIUM",
     remedy: "install Chromium, such as apt-get install chromium",
-    find: findChromium,
-    findRunning: findChromium,
-  },
+    programs: ["chromium", "chromium-browser", "google-chrome"],
+  }),
+  program({
+    mark: "promtool",
+    name: "promtool",
+    variable: "POSTHORN_TEST_PROMTOOL",
+    remedy: "install Prometheus, such as apt-get install prometheus",
+    programs: ["promtool"],
+  }),
 ];
 
 /** The services that the name of a test file asks for. */
@@ -154,15 +160,23 @@ async function answers(url: URL): Promise<boolean> {
   return isReachable;
 }
 
-async function findChromium(): Promise<Found> {
-  const given = process.env["POSTHORN_TEST_CHROMIUM"];
-  const names = ["chromium", "chromium-browser", "google-chrome"];
-  const folders = (process.env["PATH"] ?? "").split(delimiter);
-  const candidates =
-    given === undefined ? folders.flatMap((folder) => names.map((name) => join(folder, name))) : [given];
-  const at = candidates.find(isExecutable);
-  if (at !== undefined) return { at, isReachable: true };
-  return { at: given ?? "the PATH", isReachable: false, problem: "there is none on the PATH" };
+interface ProgramOptions extends Omit<Service, "find" | "findRunning"> {
+  /** Any of these names will do. */
+  readonly programs: readonly string[];
+}
+
+/** What tests start themselves. */
+function program({ programs, ...service }: ProgramOptions): Service {
+  const find = async (): Promise<Found> => {
+    const given = process.env[service.variable];
+    const folders = (process.env["PATH"] ?? "").split(delimiter);
+    const candidates =
+      given === undefined ? folders.flatMap((folder) => programs.map((name) => join(folder, name))) : [given];
+    const at = candidates.find(isExecutable);
+    if (at !== undefined) return { at, isReachable: true };
+    return { at: given ?? "the PATH", isReachable: false, problem: "there is none on the PATH" };
+  };
+  return { ...service, find, findRunning: find };
 }
 
 function isExecutable(path: string): boolean {

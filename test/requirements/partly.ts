@@ -53,20 +53,21 @@ export const partly: readonly PartOfRow[] = [
   {
     ids: ["WDS-205"],
     missing:
-      "each failure is an error in the log with its number in the row; there is no alert beside the log.",
+      "each failure is an error in the log with its number in the row; the rule `PosthornStoreStuck` of [deploy/monitoring](../deploy/monitoring/README.md) goes by time, not by their number.",
   },
   {
     ids: ["WDS-209"],
-    missing: "the log, `/readyz` and a metric say so; there is no alert beside them.",
+    missing:
+      "the log, `/readyz` and a metric say so, and a rule of [deploy/monitoring](../deploy/monitoring/README.md) alerts; there is no alert without Prometheus.",
   },
   {
     ids: ["WDS-212"],
     missing:
-      "the third failed attempt is an error in the log, to be alerted by; there is no alert beside the log.",
+      "the third failed attempt is an error in the log; the rule `PosthornQueueAway` of [deploy/monitoring](../deploy/monitoring/README.md) alerts after five minutes.",
   },
   {
-    ids: ["WDS-236", "WDS-237"],
+    ids: ["WDS-239"],
     missing:
-      "`webhook_circuit_breaker_transitions_total` and `webhook_circuit_breaker_state` tell it to whoever watches metrics; there is no rule and no alert.",
+      "a rule over all webhooks in [deploy/monitoring](../deploy/monitoring/README.md); a label for each webhook would make too many series.",
   },
 ];

@@ -186,9 +186,9 @@ export const reasons: readonly Reason[] = [
     sentence: "Posthorn is one TypeScript program on Node.js, whose roles run together or apart.",
   },
   {
-    ids: ["WDS-33", "WDS-238", "WDS-239", "WDS-240", "WDS-241"],
+    ids: ["WDS-33"],
     kind: "later",
-    sentence: "alerts. The metrics that a rule would read are there (WDS-227 to 235).",
+    sentence: "alerts of its own. deploy/monitoring has rules for Prometheus.",
   },
   {
     ids: ["WDS-135"],

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { metricsRead } from "../../../scripts/monitoring/files.ts";
 import { CuttingProxy } from "../../services/cutting-proxy.fixture.ts";
 import { eventually } from "../eventually.ts";
 import { ownPrefixes } from "./own-prefixes.ts";
@@ -35,6 +36,9 @@ test("WDS-206 WDS-209 WDS-17 without RabbitMQ and Redis a worker says so, is rea
     "posthorn_shared_state_errors_total 0",
   ])
     assert.ok(whole.split("\n").includes(line), line);
+  const told = new Set((await metricsOf(api.url)).concat("\n", whole).match(/(?<=^# TYPE )\w+/gm));
+  const missing = [...metricsRead()].filter((name) => !told.has(name));
+  assert.deepEqual(missing, [], "alerts and dashboards read what no process tells");
 
   await Promise.all([wayToQueue.cut(), wayToRedis.cut()]);
   const reasons = ["queue_unavailable", "shared_state_unavailable"];
