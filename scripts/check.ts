@@ -12,4 +12,6 @@ export interface CheckResult {
   readonly note?: string;
   /** What it cannot run without and this platform does not have; then it is skipped. */
   readonly missing?: string;
+  /** Of programs that it started. */
+  readonly processorSeconds?: number | null;
 }

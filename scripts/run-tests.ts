@@ -8,6 +8,7 @@ import { join, relative } from "node:path";
 import { type EventData, run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
 import { inspect, stripVTControlCharacters } from "node:util";
+import { ProcessorProbe } from "./processor-seconds.ts";
 import { projectRoot } from "./source-files.ts";
 
 export interface Failure {
@@ -35,6 +36,8 @@ export interface RunResult {
   /** Skipped tests, each with its reason. */
   readonly skipped: readonly string[];
   readonly durationMs: number;
+  /** Of the processor, with all that the tests started; null where nobody tells. */
+  readonly processorSeconds: number | null;
 }
 
 export interface RunRequest {
@@ -66,10 +69,11 @@ async function runOne(testRun: TestRun, namePattern: string | undefined): Promis
   const record = new RunRecord(testRun, { file, isFiltered: namePattern !== undefined });
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(), silenceMsMax);
+  const probe = new ProcessorProbe();
   const events = run({
     files: [file],
     cwd: projectRoot,
-    execArgv: ["--conditions=posthorn-source"],
+    execArgv: ["--conditions=posthorn-source", probe.option],
     argv: file === batch ? paths : [],
     signal: silence.signal,
     ...(namePattern === undefined ? {} : { testNamePatterns: [new RegExp(namePattern, "i")] }),
@@ -79,7 +83,7 @@ async function runOne(testRun: TestRun, namePattern: string | undefined): Promis
     record.take(event);
   }
   clearTimeout(timer);
-  return record.result(performance.now() - startedAt);
+  return { ...record.result(performance.now() - startedAt), processorSeconds: probe.take() };
 }
 
 /** What is known of one process so far. Within it, node:test reports in the order of the source. */
@@ -136,7 +140,7 @@ class RunRecord {
   }
 
   /** What the tests printed is shown with its first failure, and otherwise not at all. */
-  result(durationMs: number): RunResult {
+  result(durationMs: number): Omit<RunResult, "processorSeconds"> {
     const output = stripVTControlCharacters(this.#output).trim();
     const failures = this.#failures.map((failure, index) =>
       index > 0 || output === ""

@@ -11,9 +11,11 @@
 
 import { join } from "node:path";
 import { inspect, parseArgs, styleText } from "node:util";
+import { messageOf } from "../src/core/thrown.ts";
+import { bundleProgram } from "./bundle-program.ts";
 import type { Check, CheckResult } from "./check.ts";
 import { checks } from "./checks.ts";
-
+import { ownProcessorSeconds } from "./processor-seconds.ts";
 import { type Failure, type RunResult, runTests, type TestRun } from "./run-tests.ts";
 import { type Found, removeThrowaways, type Service, servicesOf } from "./services.ts";
 import { isTestPath, projectFiles, projectRoot } from "./source-files.ts";
@@ -67,6 +69,8 @@ const suites: readonly Suite[] = [
 /** Two shared cores are what the project is developed and checked on, and half of what the files do is to wait. */
 const concurrencyMax = 3;
 const concurrencyOfOutages = 2;
+/** With fewer files, bundling the program costs more than it spares. */
+const filesOfBundleMin = 10;
 /** Of short files, so that the last ones still fill all cores. */
 const batches = 6;
 
@@ -99,6 +103,8 @@ async function main(): Promise<void> {
 
 /** The checks need one core for most of their time, so that tests run beside them. */
 async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Request): Promise<void> {
+  const fileCount = [...chosenSuites.values()].reduce((sum, { length }) => sum + length, 0);
+  if (fileCount >= filesOfBundleMin) await announceProgram();
   const running = runChecks(chosen);
   const isAlone = [...chosenSuites.keys()].some(({ onRequest }) => onRequest !== undefined);
   const runs: TestRun[] = [];
@@ -114,6 +120,16 @@ async function runAll({ checks: chosen, suites: chosenSuites, namePattern }: Req
   const concurrency = isAlone ? concurrencyOfOutages : concurrencyMax;
   await runTests({ runs, namePattern, concurrency, onEnd: record });
   await running;
+}
+
+/** Without a bundle, tests start the source, which says better what is wrong with it. */
+async function announceProgram(): Promise<void> {
+  try {
+    process.env["POSTHORN_TEST_PROGRAM"] ??= await bundleProgram();
+  } catch (error) {
+    const [reason = ""] = messageOf(error).split("\n", 1);
+    process.stdout.write(`the program could not be bundled, so servers start from source: ${reason}\n`);
+  }
 }
 
 /** A few processes for short files that need no server, and one for each of the others. */
@@ -224,7 +240,7 @@ function suiteOf(file: string): Suite | undefined {
 
 async function runCheck(check: Check): Promise<void> {
   const startedAt = performance.now();
-  const { problems, note, missing } = await resultOf(check);
+  const { problems, note, missing, processorSeconds } = await resultOf(check);
   if (missing !== undefined) {
     skipped.push(`${check.title}: ${missing}`);
     printLine({ isOk: true, title: check.title, durationMs: undefined, note: `skipped, ${missing}` });
@@ -234,6 +250,7 @@ async function runCheck(check: Check): Promise<void> {
     isOk: problems.length === 0,
     title: check.title,
     durationMs: performance.now() - startedAt,
+    processorSeconds: processorSeconds ?? null,
     note,
   });
   if (problems.length === 0) {
@@ -306,6 +323,7 @@ function record(result: RunResult): void {
     isOk: result.failures.length === 0,
     title: result.title,
     durationMs: result.durationMs,
+    processorSeconds: result.processorSeconds,
     note: counts.join(", "),
   });
   // Once more at the end, with everything there is to know; whoever reads along need not wait for it.
@@ -323,17 +341,22 @@ interface Line {
   readonly isOk: boolean;
   readonly title: string;
   readonly durationMs: number | undefined;
+  readonly processorSeconds?: number | null;
   readonly note: string | undefined;
 }
 
-function printLine({ isOk, title, durationMs, note }: Line): void {
+function printLine({ isOk, title, durationMs, processorSeconds = null, note }: Line): void {
   const verdict = paint(isOk ? "green" : "red", isOk ? "ok  " : "FAIL");
   const time = durationMs === undefined ? "" : ` ${(durationMs / 1_000).toFixed(1)} s`;
+  const processor = processorSeconds === null ? "" : ` (processor ${processorSeconds.toFixed(1)} s)`;
   const remark = note === undefined ? "" : paint("dim", `  ${note}`);
-  process.stdout.write(`${verdict} ${title}${time}${remark}\n`);
+  process.stdout.write(`${verdict} ${title}${time}${processor}${remark}\n`);
 }
 
 function printEnd(): void {
+  const processorSeconds = ownProcessorSeconds();
+  if (processorSeconds !== null)
+    process.stdout.write(`\nprocessor ${processorSeconds.toFixed(0)} s, servers of this run included\n`);
   printWithheld();
   if (skipped.length > 0) {
     process.stdout.write(`\nskipped:\n${skipped.map((entry) => `  ${entry}\n`).join("")}`);

@@ -7,9 +7,8 @@ import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { programEntry } from "../services/program.ts";
 
-const entry = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const readyMsMax = 60_000;
 const askAgainMs = 10;
 
@@ -34,7 +33,7 @@ export class ServeRun {
     env: Readonly<Record<string, string>>,
     wrap: (command: readonly string[]) => readonly string[] = (command) => command,
   ) {
-    const [program = "", ...rest] = wrap([process.execPath, entry, "serve"]);
+    const [program = "", ...rest] = wrap([process.execPath, programEntry, "serve"]);
     this.#child = spawn(program, rest, {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "pipe"],

@@ -4,14 +4,12 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { startReceiver } from "../peers/receiver.ts";
 import { assertProblem, createClient, itemsOf, textOf } from "./api/client.ts";
 import type { Client, Reply } from "./api/client.ts";
 import { eventually } from "./eventually.ts";
 import { PosthornProcess } from "./posthorn-process.ts";
-
-const entry = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+import { programEntry } from "../services/program.ts";
 
 test("keys that were used are known after signal 9", async (t) => {
   const posthorn = await PosthornProcess.start();
@@ -135,7 +133,7 @@ test("a second server on the same data folder is refused, and the first goes on"
   t.after(() => posthorn.remove());
   const second = spawn(
     process.execPath,
-    [entry, "serve", "--dev", "--port", "0", "--data-dir", posthorn.dataDir],
+    [programEntry, "serve", "--dev", "--port", "0", "--data-dir", posthorn.dataDir],
     {
       stdio: ["ignore", "ignore", "pipe"],
     },

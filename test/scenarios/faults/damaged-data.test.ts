@@ -3,11 +3,9 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { fileURLToPath } from "node:url";
 import { eventually } from "../eventually.ts";
 import { PosthornProcess, ServeRun } from "../posthorn-process.ts";
-
-const entry = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
+import { programEntry } from "../../services/program.ts";
 
 async function start(t: TestContext): Promise<PosthornProcess> {
   const posthorn = await PosthornProcess.start();
@@ -95,7 +93,7 @@ test("a lost digest.key is refused like a lost master key while secrets depend o
   await posthorn.stop();
   // Where there is no backup, somebody has to say so.
   rmSync(path);
-  const migrated = spawnSync(process.execPath, [entry, "migrate", "--new-digest-key"], {
+  const migrated = spawnSync(process.execPath, [programEntry, "migrate", "--new-digest-key"], {
     env: { ...process.env, POSTHORN_DATA_DIR: posthorn.dataDir },
     encoding: "utf8",
   });

@@ -1,7 +1,6 @@
-import { fileURLToPath } from "node:url";
 import { OwnProcess } from "../../services/own-process.ts";
+import { programEntry } from "../../services/program.ts";
 
-const entry = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
 /** Dozens of processes may start at once, on a machine that has other things to do. */
 const startMsMax = 300_000;
 const stopMsMax = 30_000;
@@ -22,7 +21,7 @@ export class PosthornServer {
 
   /** Resolves once it says that it runs. */
   async start(): Promise<void> {
-    const run = new OwnProcess([process.execPath, entry, "serve"], { env: this.#env });
+    const run = new OwnProcess([process.execPath, programEntry, "serve"], { env: this.#env });
     this.#runs.push(run);
     const isRunning = () => run.output.includes("posthorn is running");
     await run.until(isRunning, { what: `${this.name} starts`, withinMs: startMsMax });

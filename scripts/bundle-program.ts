@@ -1,0 +1,76 @@
+// The program `posthorn` in a few files, for the tests that start it some two hundred times: to find, read and link a
+// thousand modules costs each start more than all the rest. It is the same source, made once for a run of all tests; the
+// command line's own tests run the source itself, and those of the image what is published.
+
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { build } from "esbuild";
+import { projectRoot } from "./source-files.ts";
+
+const modules = join(projectRoot, "node_modules");
+/** Two floors below the root, like `src/cli` and `dist/cli`: the program looks for its package.json from there. */
+const prefix = ".posthorn-";
+const requireForPackages =
+  'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);';
+const unusedMsMax = 24 * 60 * 60 * 1_000;
+
+const source = (path: string): string => join(projectRoot, "src", path);
+
+/** By the names under which the program looks for its threads beside itself. */
+const entryPoints = {
+  main: source("cli/main.ts"),
+  "sender-entry": source("app/sender-entry.ts"),
+  "compile-worker": source("adapters/schema/ajv/compile-worker.ts"),
+  "checkpoint-worker": source("adapters/store/sqlite/checkpoint-worker.ts"),
+};
+
+/** Returns the path of its main file. The same source gives the same folder, so that compiled code is found again. */
+export async function bundleProgram(): Promise<string> {
+  const { outputFiles } = await build({
+    entryPoints,
+    bundle: true,
+    splitting: true,
+    write: false,
+    platform: "node",
+    format: "esm",
+    target: "esnext",
+    // Names of classes are in logs and errors.
+    keepNames: true,
+    outdir: modules,
+    // What packages require while they run.
+    banner: { js: requireForPackages },
+    logLevel: "silent",
+  });
+  const hash = createHash("sha256");
+  for (const { path, contents } of outputFiles) hash.update(basename(path)).update(contents);
+  const folder = join(modules, `${prefix}${hash.digest("hex").slice(0, 16)}`);
+  if (!existsSync(folder)) place(folder, outputFiles);
+  removeUnused(folder);
+  return join(folder, "main.js");
+}
+
+/** By one rename: another run may do the same now. */
+function place(
+  folder: string,
+  files: readonly { readonly path: string; readonly contents: Uint8Array }[],
+): void {
+  const mine = `${folder}.${process.pid}`;
+  mkdirSync(mine, { recursive: true });
+  writeFileSync(join(mine, "package.json"), '{ "type": "module" }\n');
+  for (const { path, contents } of files) writeFileSync(join(mine, basename(path)), contents);
+  try {
+    renameSync(mine, folder);
+  } catch (error) {
+    rmSync(mine, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+}
+
+function removeUnused(current: string): void {
+  for (const name of readdirSync(modules).filter((some) => some.startsWith(prefix))) {
+    const folder = join(modules, name);
+    const isOld = statSync(folder).mtimeMs < Date.now() - unusedMsMax;
+    if (folder !== current && isOld) rmSync(folder, { recursive: true, force: true });
+  }
+}
