@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
-import { addCoverage, emptyCoverage, missingBoundaries, simulate } from "./simulate.ts";
-import type { Coverage } from "./simulate.ts";
-import { modelDisk, sqliteDisk } from "./stores.ts";
-import type { WorldOptions } from "./world.ts";
+import { after, before, describe, it } from "node:test";
+import { type SeedRequest, SeedThread } from "./seed-thread.ts";
+import { addCoverage, type Coverage, emptyCoverage, missingBoundaries } from "./simulate.ts";
 
 const modelSeeds = 200;
 const sqliteSeeds = 20;
@@ -19,10 +17,16 @@ const lateAnswers = [
 ];
 
 describe("simulation: the whole engine in virtual time", () => {
+  let thread: SeedThread;
+  before(() => {
+    thread = new SeedThread();
+  });
+  after(() => thread.close());
+
   const coverage = emptyCoverage();
   for (const seeds of chunksOf(modelSeeds)) {
     it(`keeps every invariant, seeds ${seeds.first} to ${seeds.last}`, () =>
-      liveThrough({ seeds, disk: modelDisk, flag: "", coverage }));
+      liveThrough(thread, { seeds, disk: "model", flag: "", coverage }));
   }
 
   it(`dies at every commit boundary in ${modelSeeds} seeds, and meets every state, phase and fault`, () => {
@@ -37,14 +41,14 @@ describe("simulation: the whole engine in virtual time", () => {
 
   for (const seeds of chunksOf(sqliteSeeds)) {
     it(`keeps every invariant on the embedded store, opened again after each crash, seeds ${seeds.first} to ${seeds.last}`, () =>
-      liveThrough({ seeds, disk: sqliteDisk, flag: " --sqlite", coverage: emptyCoverage() }));
+      liveThrough(thread, { seeds, disk: "sqlite", flag: " --sqlite", coverage: emptyCoverage() }));
   }
 
   it("tells the same story for the same seed, and another one for another seed", async () => {
     const [first, again, other] = [
-      await simulate({ seed: 4 }),
-      await simulate({ seed: 4 }),
-      await simulate({ seed: 5 }),
+      await thread.live({ seed: 4, disk: "model" }),
+      await thread.live({ seed: 4, disk: "model" }),
+      await thread.live({ seed: 5, disk: "model" }),
     ];
     assert.equal(first.traceHash, again.traceHash);
     assert.notEqual(first.traceHash, other.traceHash);
@@ -64,14 +68,16 @@ function chunksOf(count: number, size = 10): readonly Seeds[] {
   }));
 }
 
-async function liveThrough(run: {
+interface Run {
   readonly seeds: Seeds;
-  readonly disk: WorldOptions["disk"];
+  readonly disk: SeedRequest["disk"];
   readonly flag: string;
   readonly coverage: Coverage;
-}): Promise<void> {
+}
+
+async function liveThrough(thread: SeedThread, run: Run): Promise<void> {
   for (let seed = run.seeds.first; seed <= run.seeds.last; seed += 1) {
-    const { violation, coverage } = await simulate({ seed, disk: run.disk });
+    const { violation, coverage } = await thread.live({ seed, disk: run.disk });
     const replay = `npm run simulate -- --seed ${seed}${run.flag} --trace`;
     assert.equal(violation, null, `seed ${seed} broke ${violation?.message}\nreplay it with: ${replay}`);
     addCoverage(run.coverage, coverage);

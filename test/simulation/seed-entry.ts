@@ -1,0 +1,11 @@
+/** The thread of `SeedThread`: a seed comes in, what its world was goes out. */
+import { parentPort } from "node:worker_threads";
+import type { SeedRequest } from "./seed-thread.ts";
+import { simulate } from "./simulate.ts";
+import { modelDisk, sqliteDisk } from "./stores.ts";
+
+const disks = { model: modelDisk, sqlite: sqliteDisk };
+
+parentPort?.on("message", ({ seed, disk }: SeedRequest) => {
+  void simulate({ seed, disk: disks[disk] }).then((result) => parentPort?.postMessage(result));
+});
