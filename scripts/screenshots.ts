@@ -11,15 +11,19 @@ import { PosthornProcess, serverUnderTest } from "../test/scenarios/posthorn-pro
 import { projectRoot } from "./source-files.ts";
 
 const folder = process.argv[2] ?? join(projectRoot, "docs", "images");
+/** Only pictures with this in their names. */
+const only = process.argv[3] ?? "";
 
 interface Picture {
   readonly name: string;
   readonly path: string;
   readonly colorScheme: "light" | "dark";
   readonly size: { readonly width: number; readonly height: number };
+  /** What somebody does before the picture is taken. */
+  readonly act?: (page: Page) => Promise<unknown>;
 }
 
-const wide = { width: 1120, height: 720 };
+const wide = { width: 1280, height: 800 };
 const narrow = { width: 360, height: 740 };
 
 const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
@@ -32,26 +36,51 @@ try {
     name: "dashboard-first-run",
     path: "",
     colorScheme: "light",
-    size: { width: 1120, height: 520 },
+    size: { width: 1280, height: 560 },
   });
-  const { failingDelivery, failingWebhook } = await fill(receiver);
-  const pictures: readonly Picture[] = [
-    { name: "dashboard-overview", path: "", colorScheme: "light", size: wide },
-    { name: "dashboard-overview-dark", path: "", colorScheme: "dark", size: wide },
-    { name: "dashboard-deliveries", path: "deliveries", colorScheme: "light", size: wide },
-    { name: "dashboard-delivery", path: `deliveries/${failingDelivery}`, colorScheme: "light", size: wide },
-    { name: "dashboard-webhook-dark", path: `webhooks/${failingWebhook}`, colorScheme: "dark", size: wide },
-    { name: "dashboard-narrow", path: `deliveries/${failingDelivery}`, colorScheme: "light", size: narrow },
-  ];
-  for (const picture of pictures) await takePicture(browser, picture);
+  for (const picture of picturesOf(await fill(receiver))) await takePicture(browser, picture);
 } finally {
   await browser.close();
   await receiver.close();
   await server.remove();
 }
 
+interface Filled {
+  readonly failingDelivery: string;
+  readonly failingWebhook: string;
+  readonly event: string;
+}
+
+function picturesOf({ failingDelivery, failingWebhook, event }: Filled): readonly Picture[] {
+  const light = { colorScheme: "light", size: wide } as const;
+  const dark = { colorScheme: "dark", size: wide } as const;
+  const small = { colorScheme: "light", size: narrow } as const;
+  return [
+    { name: "dashboard-overview", path: "", ...light },
+    { name: "dashboard-overview-dark", path: "", ...dark },
+    { name: "dashboard-deliveries", path: "deliveries", ...light },
+    { name: "dashboard-delivery", path: `deliveries/${failingDelivery}`, ...light },
+    { name: "dashboard-event", path: `events/${event}`, ...light },
+    { name: "dashboard-webhook-dark", path: `webhooks/${failingWebhook}`, ...dark },
+    { name: "dashboard-system", path: "system", ...light },
+    { name: "dashboard-palette-dark", path: "deliveries", ...dark, act: openPalette },
+    { name: "dashboard-narrow", path: `deliveries/${failingDelivery}`, ...small },
+  ];
+}
+
+async function openPalette(page: Page): Promise<void> {
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("erp");
+  await page
+    .getByRole("option", { name: /erp/ })
+    .first()
+    .waitFor({ timeout: 2_000 })
+    .catch(() => undefined);
+}
+
 async function takePicture(on: Browser, picture: Picture): Promise<void> {
-  const { name, path, colorScheme, size } = picture;
+  const { name, path, colorScheme, size, act } = picture;
+  if (!name.includes(only)) return;
   const context = await loggedIn(
     on,
     { url: server.url, key: server.adminKey },
@@ -60,6 +89,7 @@ async function takePicture(on: Browser, picture: Picture): Promise<void> {
   const page = await context.newPage();
   await page.goto(`/ui/${path}`);
   await settled(page);
+  await act?.(page);
   await page.screenshot({ path: join(folder, `${name}.png`), animations: "disabled" });
   await context.close();
 }
@@ -70,9 +100,7 @@ async function settled(page: Page): Promise<void> {
 }
 
 /** Webhooks of a shop: one that works, one that is down, one that refuses, one that was disabled. */
-async function fill(
-  to: Receiver,
-): Promise<{ readonly failingDelivery: string; readonly failingWebhook: string }> {
+async function fill(to: Receiver): Promise<Filled> {
   to.script(({ path }) => {
     if (path.startsWith("/erp")) {
       const body = '{"error":"maintenance","since":"2026-11-22T20:04:11Z","ticket":90071992547409931}';
@@ -101,9 +129,10 @@ async function fill(
   const failing = await eventually("a failing delivery", {
     ask: async () => {
       const { body } = await server.call("GET", `/v1/deliveries?webhook_id=${failingWebhook}&attempt_min=2`);
-      return (body as { readonly data: readonly { readonly id: string }[] }).data;
+      return (body as { readonly data: readonly { readonly id: string; readonly event_id: string }[] }).data;
     },
     holds: (rows) => rows.length > 0,
   });
-  return { failingDelivery: failing[0]?.id ?? "", failingWebhook };
+  const { id = "", event_id: event = "" } = failing[0] ?? {};
+  return { failingDelivery: id, failingWebhook, event };
 }

@@ -43,6 +43,7 @@ export function ActionButton(props: {
         type="button"
         class={isPrimary ? "primary" : undefined}
         data-key={shortcut}
+        data-command={label}
         disabled={isBusy.value}
         onClick={() => void act()}
       >

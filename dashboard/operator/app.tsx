@@ -7,6 +7,7 @@ import { Announcer } from "../shared/ui/announcer.tsx";
 import { KeySheet } from "./key-sheet.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { LoginPage } from "./login.tsx";
+import { navEntries } from "./navigation.ts";
 import { DeadLettersPage } from "./pages/dead-letters.tsx";
 import { DeliveriesPage } from "./pages/deliveries.tsx";
 import { DeliveryPage } from "./pages/delivery.tsx";
@@ -15,10 +16,12 @@ import { EventTypePage } from "./pages/event-type.tsx";
 import { EventTypesPage } from "./pages/event-types.tsx";
 import { EventsPage } from "./pages/events.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
+import { SystemPage } from "./pages/system.tsx";
 import { TenantsPage } from "./pages/tenants.tsx";
 import { WebhookPage } from "./pages/webhook.tsx";
 import { WebhooksPage } from "./pages/webhooks.tsx";
-import { navEntries, Shell } from "./shell.tsx";
+import { Palette } from "./palette/palette.tsx";
+import { Shell } from "./shell.tsx";
 
 export function App() {
   return (
@@ -50,6 +53,7 @@ function Inside() {
     <Shell view={view}>
       <Pages />
       <KeySheet />
+      <Palette />
     </Shell>
   );
 }
@@ -68,6 +72,7 @@ function Pages() {
       <Route path={pagePath("event-types")} component={EventTypesPage} />
       <Route path={pagePath("event-types/:name")} component={EventTypePage} />
       <Route path={pagePath("tenants")} component={TenantsPage} />
+      <Route path={pagePath("system")} component={SystemPage} />
       <Route default component={NotFoundPage} />
     </Router>
   );

@@ -2,19 +2,10 @@
 import { nextTheme } from "../shared/theme.ts";
 import { announce } from "../shared/ui/announcer.tsx";
 import { copyText } from "../shared/ui/copy-button.tsx";
-import { areKeysOn, isKeySheetOpen } from "./key-sheet.tsx";
 import { isFollowing } from "./following.ts";
-import { togglePause } from "./shell.tsx";
-
-const pagesByKey: Readonly<Record<string, string>> = {
-  o: "",
-  d: "deliveries",
-  e: "events",
-  w: "webhooks",
-  l: "dead-letters",
-  y: "event-types",
-  t: "tenants",
-};
+import { areKeysOn, isKeySheetOpen } from "./key-sheet.tsx";
+import { navEntries, togglePause } from "./navigation.ts";
+import { isPaletteOpen } from "./palette/palette.tsx";
 
 const sequenceMsMax = 1_500;
 
@@ -22,20 +13,31 @@ const sequenceMsMax = 1_500;
 export function listenToKeys(go: (page: string) => void): () => void {
   let wentAt = -Infinity;
   const onKey = (event: KeyboardEvent): void => {
+    if (document.querySelector("dialog[open]") !== null || event.defaultPrevented) return;
+    if (isPaletteKey(event)) {
+      isPaletteOpen.value = true;
+      event.preventDefault();
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    if (document.querySelector("dialog[open]") !== null) return;
     if (event.key === "?") isKeySheetOpen.value = true;
+    if (event.key === "Escape") one("[data-key='Escape']")?.click();
     if (!areKeysOn.value) return;
     const isSecond = event.timeStamp - wentAt < sequenceMsMax;
     wentAt = -Infinity;
-    const page = isSecond ? pagesByKey[event.key] : undefined;
-    if (page !== undefined) go(page);
+    const place = isSecond ? navEntries.find(({ key }) => key === event.key) : undefined;
+    if (place !== undefined) go(place.page);
     else if (event.key === "g") wentAt = event.timeStamp;
-    else if (!act(event.key)) return;
+    else if (!act(event)) return;
     event.preventDefault();
   };
   addEventListener("keydown", onKey);
   return () => removeEventListener("keydown", onKey);
+}
+
+/** Also from a field, and where single keys are off: it takes a modifier. */
+function isPaletteKey({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): boolean {
+  return key.toLowerCase() === "k" && (ctrlKey || metaKey) && !altKey && !shiftKey;
 }
 
 function isTyping(target: EventTarget | null): boolean {
@@ -44,19 +46,22 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-function act(key: string): boolean {
-  const action = actions[key];
-  action?.();
+function act(event: KeyboardEvent): boolean {
+  const action = actions[event.key];
+  action?.(event);
   return action !== undefined;
 }
 
-const actions: Readonly<Record<string, () => void>> = {
-  "/": () => document.querySelector<HTMLInputElement>("#search")?.focus(),
+const actions: Readonly<Record<string, (event: KeyboardEvent) => void>> = {
+  "/": () => (isPaletteOpen.value = true),
   "j": () => moveRow(1),
   "k": () => moveRow(-1),
-  "[": () => document.querySelector<HTMLElement>("[data-key='[']")?.click(),
-  "]": () => document.querySelector<HTMLElement>("[data-key=']']")?.click(),
-  "r": () => document.querySelector<HTMLElement>("[data-key='r']")?.focus(),
+  "x": () => selectRow(false),
+  "X": () => selectRow(true),
+  "p": () => focusedRow()?.querySelector<HTMLElement>("[data-peek]")?.click(),
+  "[": () => one("[data-key='[']")?.click(),
+  "]": () => one("[data-key=']']")?.click(),
+  "r": () => one("[data-key='r']")?.focus(),
   ".": togglePause,
   "t": nextTheme,
   "f": () => {
@@ -64,10 +69,27 @@ const actions: Readonly<Record<string, () => void>> = {
     announce(isFollowing.value ? "Following" : "New rows wait");
   },
   "y": () => {
-    const id = document.querySelector<HTMLElement>("[data-page-id]")?.dataset["pageId"];
+    const id = focusedRow()?.dataset["row"] ?? one("[data-page-id]")?.dataset["pageId"];
     if (id !== undefined) void copyText(id).then(() => announce("Id copied"));
   },
+  "c": () => {
+    const curl = one("main [data-curl]")?.dataset["curl"];
+    if (curl !== undefined) void copyText(curl).then(() => announce("curl command copied"));
+  },
 };
+
+function one(selector: string): HTMLElement | null {
+  return document.querySelector<HTMLElement>(selector);
+}
+
+function focusedRow(): HTMLElement | null {
+  return document.activeElement?.closest<HTMLElement>("tr[data-row]") ?? null;
+}
+
+function selectRow(isRange: boolean): void {
+  const box = focusedRow()?.querySelector<HTMLElement>("input[type=checkbox]");
+  box?.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, shiftKey: isRange }));
+}
 
 /** The focus goes to the link of the next row, from which Enter opens it. */
 function moveRow(step: 1 | -1): void {

@@ -5,27 +5,10 @@ import type { SessionView } from "../shared/resources.ts";
 import { pagePath, root } from "../shared/root.ts";
 import { logout } from "../shared/session.ts";
 import { nextTheme, theme } from "../shared/theme.ts";
-import { announce } from "../shared/ui/announcer.tsx";
-import { Icon, type IconName } from "../shared/ui/icon.tsx";
+import { Icon } from "../shared/ui/icon.tsx";
 import { isKeySheetOpen } from "./key-sheet.tsx";
-import { SearchField } from "./search-field.tsx";
-
-interface NavEntry {
-  readonly page: string;
-  readonly title: string;
-  readonly icon: IconName;
-  readonly isForAdmins?: boolean;
-}
-
-export const navEntries: readonly NavEntry[] = [
-  { page: "", title: "Overview", icon: "overview" },
-  { page: "deliveries", title: "Deliveries", icon: "deliveries" },
-  { page: "events", title: "Events", icon: "events" },
-  { page: "webhooks", title: "Webhooks", icon: "webhooks" },
-  { page: "dead-letters", title: "Dead letters", icon: "dead" },
-  { page: "event-types", title: "Event types", icon: "types" },
-  { page: "tenants", title: "Tenants", icon: "tenants", isForAdmins: true },
-];
+import { navEntriesOf, togglePause } from "./navigation.ts";
+import { isPaletteOpen } from "./palette/palette.tsx";
 
 export function Shell({
   view,
@@ -44,7 +27,7 @@ export function Shell({
           <BrandMark />
           Posthorn
         </a>
-        <SearchField />
+        <SearchButton />
         <TopButtons />
       </header>
       <Nav view={view} />
@@ -64,22 +47,37 @@ function BrandMark() {
   );
 }
 
+function SearchButton() {
+  const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
+  return (
+    <button
+      type="button"
+      class="search"
+      aria-haspopup="dialog"
+      aria-keyshortcuts="Control+K Meta+K /"
+      onClick={() => (isPaletteOpen.value = true)}
+    >
+      <Icon name="search" />
+      <span>Search or go to…</span>
+      <kbd aria-hidden="true">{isMac ? "⌘K" : "Ctrl K"}</kbd>
+    </button>
+  );
+}
+
 function Nav({ view }: { readonly view: SessionView }) {
   const { page } = useAddress();
   const [current = ""] = page.split("/");
   return (
     <nav aria-label="Pages">
       <ul>
-        {navEntries
-          .filter(({ isForAdmins = false }) => !isForAdmins || view.role === "admin")
-          .map((entry) => (
-            <li key={entry.page}>
-              <a href={pagePath(entry.page)} aria-current={current === entry.page ? "page" : undefined}>
-                <Icon name={entry.icon} />
-                {entry.title}
-              </a>
-            </li>
-          ))}
+        {navEntriesOf(view).map((entry) => (
+          <li key={entry.page}>
+            <a href={pagePath(entry.page)} aria-current={current === entry.page ? "page" : undefined}>
+              <Icon name={entry.icon} />
+              {entry.title}
+            </a>
+          </li>
+        ))}
         <li>
           <a href={new URL("docs", root).href} target="_blank" rel="noreferrer">
             <Icon name="docs" />
@@ -96,11 +94,6 @@ function Nav({ view }: { readonly view: SessionView }) {
       </p>
     </nav>
   );
-}
-
-export function togglePause(): void {
-  isPaused.value = !isPaused.value;
-  announce(isPaused.value ? "Paused" : "Live");
 }
 
 function TopButtons() {

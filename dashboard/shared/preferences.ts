@@ -1,6 +1,6 @@
 /** What this browser remembers of how somebody likes the dashboard. Never a key, an id, or anything that was shown. */
 
-type Preference = "theme" | "keys";
+type Preference = "theme" | "keys" | "density";
 
 /** Null also where the browser keeps nothing. */
 export function remembered(name: Preference): string | null {

@@ -35,6 +35,8 @@ export interface Loaded<T> {
   /** When `data` came, in Unix milliseconds; 0 before. */
   readonly loadedAt: number;
   readonly isLoading: boolean;
+  /** `data` answers an earlier call, while this one is under way. */
+  readonly isOld: boolean;
 }
 
 /** The answer to a GET, and what it becomes. Null asks nothing. */
@@ -65,6 +67,7 @@ export function useApi<T>(
     error: result.error,
     loadedAt: result.dataUpdatedAt,
     isLoading: result.isPending && result.fetchStatus === "fetching",
+    isOld: result.isPlaceholderData,
   };
 }
 

@@ -3,6 +3,8 @@ import type { deliverySearchSchema, deliveryWithAttemptsSchema } from "../../src
 import type { eventSearchSchema } from "../../src/api/schemas/event.ts";
 import type { problemSchema } from "../../src/api/schemas/problem.ts";
 import type { readinessSchema } from "../../src/api/schemas/registry.ts";
+import type { searchHitsSchema } from "../../src/api/schemas/search.ts";
+import type { systemSchema } from "../../src/api/schemas/system.ts";
 import type { Static } from "../../src/api/schemas/type.ts";
 import type { webhookSchema } from "../../src/api/schemas/webhook.ts";
 import type { healthSchema } from "../../src/api/schemas/webhook-state.ts";
@@ -15,6 +17,9 @@ export type Delivery = DeliveryPage["data"][number];
 export type DeliveryDetail = Static<typeof deliveryWithAttemptsSchema>;
 export type Attempt = DeliveryDetail["attempts"][number];
 export type EventSummary = Static<typeof eventSearchSchema>["data"][number];
+export type SearchHits = Static<typeof searchHitsSchema>;
+export type SearchHit = SearchHits["data"][number];
+export type System = Static<typeof systemSchema>;
 export type Webhook = Static<typeof webhookSchema>;
 export type WebhookHealth = Static<typeof healthSchema>;
 

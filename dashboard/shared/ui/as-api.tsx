@@ -14,7 +14,13 @@ export function AsApi({ twin, what }: { readonly twin: ApiTwin; readonly what: s
   const isOpen = useSignal(false);
   return (
     <>
-      <button type="button" class="quiet" aria-label={`${what} as API`} onClick={() => (isOpen.value = true)}>
+      <button
+        type="button"
+        class="quiet"
+        aria-label={`${what} as API`}
+        data-curl={curlOf(twin)}
+        onClick={() => (isOpen.value = true)}
+      >
         as API
       </button>
       {isOpen.value && (
@@ -27,6 +33,8 @@ export function AsApi({ twin, what }: { readonly twin: ApiTwin; readonly what: s
               <Command text={`posthorn ${twin.cli}`} />
             </>
           )}
+          <h3>TypeScript</h3>
+          <Command text={fetchOf(twin)} />
           <p class="soft">
             Set POSTHORN_KEY to an API key first. On the machine of the server the command line finds the key
             by itself.
@@ -59,6 +67,21 @@ function curlOf({ method = "GET", path, query = {}, body }: ApiTwin): string {
     quoted(urlOf({ path, query }).href),
   ];
   return parts.join(" \\\n  ");
+}
+
+/** For Node, Deno, Bun and browsers, without a library. */
+function fetchOf({ method = "GET", path, query = {}, body }: ApiTwin): string {
+  const authorization = "authorization: `Bearer ${process.env.POSTHORN_KEY}`";
+  const headers =
+    body === undefined ? `{ ${authorization} }` : `{ ${authorization}, "content-type": "application/json" }`;
+  return [
+    `const response = await fetch(${JSON.stringify(urlOf({ path, query }).href)}, {`,
+    ...(method === "GET" ? [] : [`  method: "${method}",`]),
+    `  headers: ${headers},`,
+    ...(body === undefined ? [] : [`  body: JSON.stringify(${JSON.stringify(body)}),`]),
+    "});",
+    "console.log(await response.json());",
+  ].join("\n");
 }
 
 /** For a shell. */

@@ -17,10 +17,13 @@ export function DataTable<Row>(props: {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
+  /** Where no row has a link: the frame itself takes the focus, so that keys can scroll it. */
+  readonly hasNoLinks?: boolean;
 }) {
-  const { caption, columns, rows, keyOf } = props;
+  const { caption, columns, rows, keyOf, hasNoLinks = false } = props;
+  const focusable = hasNoLinks ? ({ "tabIndex": 0, "role": "group", "aria-label": caption } as const) : {};
   return (
-    <div class="table-frame">
+    <div class="table-frame" {...focusable}>
       <table>
         <caption class="off-screen">{caption}</caption>
         <thead>

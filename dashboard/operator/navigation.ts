@@ -1,0 +1,35 @@
+/** The pages of the navigation, and what holds for all of them. */
+import { isPaused } from "../shared/queries.ts";
+import type { SessionView } from "../shared/resources.ts";
+import { announce } from "../shared/ui/announcer.tsx";
+import type { IconName } from "../shared/ui/icon.tsx";
+
+interface NavEntry {
+  readonly page: string;
+  readonly title: string;
+  readonly icon: IconName;
+  /** After `g`. */
+  readonly key: string;
+  readonly isForAdmins?: boolean;
+}
+
+export const navEntries: readonly NavEntry[] = [
+  { page: "", title: "Overview", icon: "overview", key: "o" },
+  { page: "deliveries", title: "Deliveries", icon: "deliveries", key: "d" },
+  { page: "events", title: "Events", icon: "events", key: "e" },
+  { page: "webhooks", title: "Webhooks", icon: "webhooks", key: "w" },
+  { page: "dead-letters", title: "Dead letters", icon: "dead", key: "l" },
+  { page: "event-types", title: "Event types", icon: "types", key: "y" },
+  { page: "tenants", title: "Tenants", icon: "tenants", key: "t", isForAdmins: true },
+  { page: "system", title: "System", icon: "system", key: "s", isForAdmins: true },
+];
+
+/** Those that the key of a session may see. */
+export function navEntriesOf(view: SessionView | null | undefined): readonly NavEntry[] {
+  return navEntries.filter(({ isForAdmins = false }) => !isForAdmins || view?.role === "admin");
+}
+
+export function togglePause(): void {
+  isPaused.value = !isPaused.value;
+  announce(isPaused.value ? "Paused" : "Live");
+}

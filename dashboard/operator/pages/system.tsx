@@ -1,0 +1,121 @@
+import { now } from "../../shared/clock.ts";
+import { useApi } from "../../shared/queries.ts";
+import type { System } from "../../shared/resources.ts";
+import { byteSize } from "../../shared/size-format.ts";
+import { shortSpan } from "../../shared/time/time-format.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import { DataTable, Facts, type Column } from "../../shared/ui/data-table.tsx";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { SettingsTable } from "../system/settings-table.tsx";
+
+const twin = { path: "v1/system", cli: "system" };
+
+export function SystemPage() {
+  const loaded = useApi<System>({ path: "v1/system" });
+  const { data } = loaded;
+  return (
+    <>
+      <h1>System</h1>
+      <Panel title="This process" loaded={loaded} twin={twin}>
+        {data !== null && <ThisProcess system={data} />}
+      </Panel>
+      {data !== null && (
+        <>
+          <Panel title="Workers" twin={twin}>
+            <Workers pools={data.worker_pools} />
+          </Panel>
+          <Panel title="Storage and companions" twin={twin}>
+            <Companions system={data} />
+          </Panel>
+          <SettingsTable settings={data.settings} twin={twin} />
+        </>
+      )}
+    </>
+  );
+}
+
+function ThisProcess({ system }: { readonly system: System }) {
+  const { ready, reasons, version, roles, started_at } = system;
+  return (
+    <>
+      <p class="health">
+        <Badge tone={ready ? "good" : "bad"} text={ready ? "Ready" : "Not ready"} />
+        {reasons.map((reason) => (
+          <code key={reason}>{reason}</code>
+        ))}
+      </p>
+      <Facts
+        rows={[
+          ["Version", version],
+          ["Roles", roles.join(", ")],
+          ["Runs for", shortSpan(now.value - Date.parse(started_at))],
+          ["Started", <When key="started" at={started_at} isExact />],
+        ]}
+      />
+    </>
+  );
+}
+
+type Pool = NonNullable<System["worker_pools"]>[number];
+
+const poolColumns: readonly Column<Pool>[] = [
+  { title: "Pool", cell: ({ name }) => <strong>{name}</strong> },
+  {
+    title: "State",
+    cell: ({ workers }) => (
+      <Badge tone={workers > 0 ? "good" : "bad"} text={workers > 0 ? "serving" : "nobody serves it"} />
+    ),
+  },
+  { title: "Workers", cell: ({ workers }) => workers, isFigure: true },
+];
+
+function Workers({ pools }: { readonly pools: readonly Pool[] | null }) {
+  if (pools === null) return <p class="soft">The store does not answer, so nobody knows.</p>;
+  if (pools.length === 0) return <p>No worker runs. Nothing is delivered until one starts.</p>;
+  return (
+    <DataTable
+      caption="Pools of workers that live now"
+      columns={poolColumns}
+      rows={pools}
+      keyOf={({ name }) => name}
+      hasNoLinks
+    />
+  );
+}
+
+function Companions({ system }: { readonly system: System }) {
+  const { store, queue, shared_state: shared, retention } = system;
+  const size = store.size_bytes === null ? "not known now" : byteSize(store.size_bytes);
+  return (
+    <Facts
+      rows={[
+        ["Store", store.kind === "sqlite" ? "SQLite" : "PostgreSQL"],
+        ["Size on disk", size],
+        ["Schema", store.schema_version ?? "not known now"],
+        [
+          "Queue",
+          <Companion key="queue" text={queue.kind === "store" ? "the store" : "RabbitMQ"} is={queue} />,
+        ],
+        [
+          "Shared state",
+          <Companion key="shared" text={shared.kind === "process" ? "this process" : "Redis"} is={shared} />,
+        ],
+        ["Payloads are kept", days(retention.payload_days)],
+        ["History is kept", days(retention.history_days)],
+      ]}
+    />
+  );
+}
+
+function Companion({ text, is }: { readonly text: string; readonly is: { readonly available: boolean } }) {
+  return (
+    <>
+      {text} <Badge tone={is.available ? "good" : "bad"} text={is.available ? "available" : "away"} />
+    </>
+  );
+}
+
+function days(count: number): string {
+  return `${count.toLocaleString()} ${count === 1 ? "day" : "days"}`;
+}

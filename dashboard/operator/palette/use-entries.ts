@@ -1,0 +1,101 @@
+/** Gathers the palette's entries: pages, what the page offers, commands, and what the server finds. */
+import { useEffect, useState } from "preact/hooks";
+import { useAddress } from "../../shared/address.ts";
+import { toggleDensity } from "../../shared/density.ts";
+import { useApi } from "../../shared/queries.ts";
+import type { SearchHit, SearchHits } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { logout, session } from "../../shared/session.ts";
+import { nextTheme } from "../../shared/theme.ts";
+import { isFollowing } from "../following.ts";
+import { isKeySheetOpen } from "../key-sheet.tsx";
+import { navEntriesOf, togglePause } from "../navigation.ts";
+import { entriesMatching, type PaletteEntry } from "./entries.ts";
+
+/** Typing pauses so long before the server is asked. */
+const typingPauseMs = 150;
+const searchedLengthMin = 2;
+
+const commands: readonly PaletteEntry[] = [
+  { title: "Pause or go on refreshing", hint: ".", run: togglePause },
+  { title: "Follow: new rows come in by themselves", hint: "f", run: toggleFollowing },
+  { title: "Change the theme", hint: "t", run: nextTheme },
+  { title: "Compact or comfortable tables", hint: "", run: toggleDensity },
+  { title: "Show the keys", hint: "?", run: () => (isKeySheetOpen.value = true) },
+  { title: "Log out", hint: "", run: () => void logout() },
+].map((command) => ({ ...command, id: command.title, group: "Commands" }));
+
+function toggleFollowing(): void {
+  isFollowing.value = !isFollowing.value;
+}
+
+export interface FoundEntries {
+  readonly entries: readonly PaletteEntry[];
+  readonly isSearching: boolean;
+}
+
+export function usePaletteEntries(text: string): FoundEntries {
+  const { go } = useAddress();
+  const asked = useSettledText(text.trim());
+  const isAsked = asked.length >= searchedLengthMin;
+  const query = { q: asked };
+  const found = useApi<SearchHits>(isAsked ? { path: "v1/search", query } : null, { everyMs: false });
+  const isFresh = asked === text.trim() && !found.isOld;
+  const hits = isAsked && isFresh ? (found.data?.data ?? []) : [];
+  const [actions] = useState(actionsOfPage);
+  const pages = navEntriesOf(session.value).map(
+    ({ page, title, key }): PaletteEntry => ({
+      id: `page ${page}`,
+      group: "Pages",
+      title,
+      hint: `g ${key}`,
+      run: () => go(pagePath(page)),
+    }),
+  );
+  return {
+    entries: [
+      ...hits.map((hit) => entryOfHit(hit, go)),
+      ...entriesMatching([...actions, ...pages, ...commands], text),
+    ],
+    isSearching: text.trim().length >= searchedLengthMin && (!isFresh || found.isLoading),
+  };
+}
+
+function entryOfHit(hit: SearchHit, go: (path: string) => void): PaletteEntry {
+  const by = hit.matched === "id" ? "" : `, by ${hit.matched.replace("_", " ")}`;
+  return {
+    id: `${hit.type} ${hit.id}`,
+    group: "Found",
+    title: hit.title,
+    hint: `${hit.type}${by}`,
+    run: () => go(pagePath(`${folders[hit.type]}/${hit.id}`)),
+  };
+}
+
+const folders: Readonly<Record<SearchHit["type"], string>> = {
+  webhook: "webhooks",
+  event: "events",
+  delivery: "deliveries",
+  operation: "operations",
+};
+
+/** What the buttons of the page do, as they stand when the palette opens. */
+function actionsOfPage(): readonly PaletteEntry[] {
+  const buttons = [...document.querySelectorAll<HTMLElement>("main [data-command]")];
+  return buttons.map((button, index) => ({
+    id: `action ${index}`,
+    group: "On this page",
+    title: button.dataset["command"] ?? "",
+    hint: button.dataset["key"] ?? "",
+    run: () => button.click(),
+  }));
+}
+
+function useSettledText(text: string): string {
+  const [settled, settle] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(text), typingPauseMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}

@@ -1,0 +1,15 @@
+/** How much room rows of tables take. */
+import { effect, signal } from "@preact/signals";
+import { remember, remembered } from "./preferences.ts";
+
+const isCompact = signal(remembered("density") === "compact");
+
+effect(() => {
+  if (isCompact.value) document.documentElement.dataset["density"] = "compact";
+  else delete document.documentElement.dataset["density"];
+});
+
+export function toggleDensity(): void {
+  isCompact.value = !isCompact.value;
+  remember("density", isCompact.value ? "compact" : "comfortable");
+}

@@ -1,0 +1,43 @@
+/** Accessibility rules and widths of a page, by axe. */
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+
+const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+/** The context has to be opened with this: axe comes in past the page's own policy, which other tests hold it to. */
+export const forAxe = { bypassCSP: true, reducedMotion: "reduce" } as const;
+
+/** Has to be said again after each load of a document. */
+export async function bringAxe(page: Page): Promise<void> {
+  await page.addScriptTag({ path: axePath });
+}
+
+/** Wide and light, narrow and dark: axe finds nothing, and nothing is wider than the window. */
+export async function judge(page: Page, what: string): Promise<void> {
+  for (const [colorScheme, width] of [
+    ["light", 1_280],
+    ["dark", 360],
+  ] as const) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await findings(page), [], `${colorScheme} ${what}`);
+    const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+    assert.ok(Number(overflow) <= 0, `${what} is ${String(overflow)} px too wide at ${width}`);
+  }
+}
+
+async function findings(page: Page): Promise<readonly string[]> {
+  const found = await page.evaluate(
+    "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
+  );
+  const { violations } = found as {
+    readonly violations: readonly {
+      readonly id: string;
+      readonly nodes: readonly { readonly html: string }[];
+    }[];
+  };
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`,
+  );
+}

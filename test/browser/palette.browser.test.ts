@@ -1,0 +1,151 @@
+/** Palette, keys and the page of the system, in Chromium over one real server. */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { PosthornProcess } from "../scenarios/posthorn-process.ts";
+import { bringAxe, forAxe, judge } from "./axe.ts";
+import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
+
+suite("palette and keys", () => {
+  let server: PosthornProcess;
+  let browser: Browser;
+  let context: BrowserContext;
+  let webhookId: string;
+  let eventId: string;
+
+  before(async () => {
+    [server, browser] = await Promise.all([PosthornProcess.start(), openBrowser()]);
+    context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    const webhook = await server.call("POST", "/v1/webhooks", {
+      url: "https://example.com/orders",
+      events: ["order.*"],
+      active: false,
+    });
+    webhookId = (webhook.body as { readonly id: string }).id;
+    const event = await server.call("POST", "/v1/events", {
+      event_type: "order.created",
+      data: {},
+      idempotency_key: "shop-4711",
+    });
+    eventId = (event.body as { readonly id: string }).id;
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.remove();
+  });
+
+  const visit = async (path: string, on = context): Promise<Page> => {
+    const page = await on.newPage();
+    await page.goto(`${server.url}/ui/${path}`);
+    await page.locator("h1").waitFor();
+    return page;
+  };
+  const active = async (page: Page): Promise<string> => {
+    const id = await page.getByRole("combobox").getAttribute("aria-activedescendant");
+    return String(await page.evaluate(`document.getElementById(${JSON.stringify(id)})?.textContent ?? ""`));
+  };
+
+  test("leads to pages, commands, ids, keys and URLs by keyboard, and gives the focus back", async () => {
+    const page = await visit("");
+    const seen = watch(page, { origin: server.url });
+    const opener = page.getByRole("button", { name: "Search or go to…" });
+    await opener.focus();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("combobox").waitFor({ state: "detached" });
+    assert.match(String(await page.evaluate("document.activeElement?.textContent")), /Search or go to/);
+
+    await page.keyboard.press("/");
+    await page.keyboard.type("dead");
+    assert.match(await active(page), /^Dead letters/);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Dead letters" }).waitFor();
+
+    const finds: readonly (readonly [string, RegExp, string])[] = [
+      [webhookId, /example\.com\/orders/, `webhooks/${webhookId}`],
+      [eventId, /order\.created/, `events/${eventId}`],
+      ["shop-4711", /order\.created.*idempotency key/, `events/${eventId}`],
+      ["example.com/ord", /example\.com\/orders.*url/, `webhooks/${webhookId}`],
+    ];
+    for (const [typed, shown, path] of finds) {
+      await page.keyboard.press("Control+k");
+      await page.keyboard.type(typed);
+      await page.getByRole("option", { name: shown }).waitFor();
+      assert.match(await active(page), shown, "what was found is chosen first");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(`${server.url}/ui/${path}`);
+    }
+    assertClean(seen);
+    await page.close();
+  });
+
+  test("offers what the page can do, goes around its ends, and says when nothing is found", async () => {
+    const page = await visit(`webhooks/${webhookId}`);
+    await page.getByRole("button", { name: "Enable" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("enab");
+    await page.keyboard.press("Enter");
+    await page.getByText("active", { exact: true }).first().waitFor();
+    await page.getByRole("button", { name: "Disable…" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").waitFor();
+    const first = await active(page);
+    await page.keyboard.press("ArrowUp");
+    assert.equal(await active(page), (await page.getByRole("option").last().textContent()) ?? "");
+    await page.keyboard.press("ArrowDown");
+    assert.equal(await active(page), first);
+    await page.keyboard.type("no such thing");
+    await page.getByText("Nothing has this id, key, URL or name.").waitFor();
+    await page.close();
+  });
+
+  test("single keys can be switched off; the palette's key stays", async () => {
+    const page = await visit("");
+    await page.keyboard.press("g");
+    await page.keyboard.press("s");
+    await page.getByRole("heading", { level: 1, name: "System" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByLabel("Single keys are on").uncheck();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("g");
+    await page.keyboard.press("d");
+    await page.keyboard.press("/");
+    assert.equal(await page.getByRole("combobox").count(), 0);
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("deliveries");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Deliveries" }).waitFor();
+    await page.keyboard.press("?");
+    await page.getByLabel("Single keys are on").check();
+    await page.close();
+  });
+
+  test("the system shows roles, workers, store and settings with their source, and no secret", async () => {
+    const page = await visit("system");
+    await page.getByRole("row", { name: /default serving 1/ }).waitFor();
+    await page.getByText("SQLite", { exact: true }).waitFor();
+    await page.getByLabel("without defaults").check();
+    const settings = page.getByRole("table", { name: "Settings" });
+    const text = (await settings.textContent()) ?? "";
+    assert.match(text, /POSTHORN_/);
+    assert.ok(!text.includes(server.adminKey));
+    await page.close();
+  });
+
+  test("axe finds nothing in the palette, the key sheet and the system", async () => {
+    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const page = await visit("system", looks);
+    await page.getByRole("row", { name: /serving/ }).waitFor();
+    await bringAxe(page);
+    await judge(page, "system");
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").waitFor();
+    await judge(page, "palette");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await judge(page, "key sheet");
+    await looks.close();
+  });
+});
