@@ -60,12 +60,22 @@ function picturesOf({ failingDelivery, failingWebhook, event }: Filled): readonl
     { name: "dashboard-overview-dark", path: "", ...dark },
     { name: "dashboard-deliveries", path: "deliveries", ...light },
     { name: "dashboard-delivery", path: `deliveries/${failingDelivery}`, ...light },
+    { name: "dashboard-panel-dark", path: `deliveries?panel=${failingDelivery}`, ...dark },
+    { name: "dashboard-range", path: "deliveries?range=1h", ...light, act: openRange },
     { name: "dashboard-event", path: `events/${event}`, ...light },
     { name: "dashboard-webhook-dark", path: `webhooks/${failingWebhook}`, ...dark },
     { name: "dashboard-system", path: "system", ...light },
     { name: "dashboard-palette-dark", path: "deliveries", ...dark, act: openPalette },
     { name: "dashboard-narrow", path: `deliveries/${failingDelivery}`, ...small },
   ];
+}
+
+async function openRange(page: Page): Promise<void> {
+  await page.locator("tbody th a").first().focus();
+  await page.keyboard.press("x");
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  await page.getByRole("button", { name: /Range of time/ }).click();
 }
 
 async function openPalette(page: Page): Promise<void> {

@@ -46,18 +46,21 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
+/** Whether the key was meant for this. */
 function act(event: KeyboardEvent): boolean {
+  if (event.key === " ") return isOnRowLink() && selectRow(event.shiftKey);
   const action = actions[event.key];
-  action?.(event);
-  return action !== undefined;
+  return action !== undefined && action() !== false;
 }
 
-const actions: Readonly<Record<string, (event: KeyboardEvent) => void>> = {
+const actions: Readonly<Record<string, () => unknown>> = {
   "/": () => (isPaletteOpen.value = true),
   "j": () => moveRow(1),
   "k": () => moveRow(-1),
   "x": () => selectRow(false),
   "X": () => selectRow(true),
+  "ArrowRight": () => moveCell(1),
+  "ArrowLeft": () => moveCell(-1),
   "p": () => focusedRow()?.querySelector<HTMLElement>("[data-peek]")?.click(),
   "[": () => one("[data-key='[']")?.click(),
   "]": () => one("[data-key=']']")?.click(),
@@ -86,9 +89,24 @@ function focusedRow(): HTMLElement | null {
   return document.activeElement?.closest<HTMLElement>("tr[data-row]") ?? null;
 }
 
-function selectRow(isRange: boolean): void {
-  const box = focusedRow()?.querySelector<HTMLElement>("input[type=checkbox]");
+/** Space on a button or a field is the button's or the field's. */
+function isOnRowLink(): boolean {
+  return document.activeElement?.matches("tbody th a, tbody td[data-cell]") === true;
+}
+
+function selectRow(isRange: boolean): boolean {
+  const box = focusedRow()?.querySelector<HTMLElement>("input[type=checkbox]") ?? null;
   box?.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, shiftKey: isRange }));
+  return box !== null;
+}
+
+/** The focus goes to the next cell that has actions; they are the next tab stops then. */
+function moveCell(step: 1 | -1): boolean {
+  const cells = [...(focusedRow()?.querySelectorAll<HTMLElement>("[data-cell]") ?? [])];
+  const at = cells.findIndex((cell) => cell.contains(document.activeElement));
+  const next = cells[at + step];
+  (next?.matches("th") === true ? next.querySelector<HTMLElement>("a") : next)?.focus();
+  return next !== undefined;
 }
 
 /** The focus goes to the link of the next row, from which Enter opens it. */

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { ApiError, callApi, type Query } from "../shared/api.ts";
 import { useApi } from "../shared/queries.ts";
 import type { Page } from "../shared/resources.ts";
+import { SearchedTo } from "./searched-to.tsx";
 import { DataTable, type Column } from "../shared/ui/data-table.tsx";
 import { ErrorNote } from "../shared/ui/error-note.tsx";
 import { Panel } from "../shared/ui/panel.tsx";
@@ -31,8 +32,11 @@ export function ResourceList<Row>(props: ListProps<Row>) {
   return (
     <Panel title={title} loaded={loaded} tools={tools} twin={{ path, query, cli }}>
       {rows.length === 0 ? none : <DataTable caption={title} columns={columns} rows={rows} keyOf={keyOf} />}
-      {cursor !== null && (
-        <FurtherRows key={JSON.stringify(query)} {...{ title, path, query, columns, keyOf, cursor }} />
+      {loaded.data !== null && cursor !== null && (
+        <FurtherRows
+          key={JSON.stringify(query)}
+          {...{ title, path, query, columns, keyOf, first: loaded.data }}
+        />
       )}
     </Panel>
   );
@@ -41,18 +45,19 @@ export function ResourceList<Row>(props: ListProps<Row>) {
 function FurtherRows<Row>(
   props: Pick<ListProps<Row>, "title" | "path" | "columns" | "keyOf"> & {
     readonly query: Query;
-    readonly cursor: string;
+    readonly first: Page<Row>;
   },
 ) {
   const { title, path, query, columns, keyOf } = props;
   const rows = useSignal<readonly Row[]>([]);
-  const cursor = useSignal<string | null>(props.cursor);
+  const last = useSignal<Page<Row> | null>(null);
   const error = useSignal<ApiError | null>(null);
+  const end = last.value ?? props.first;
   const more = async () => {
     try {
-      const { value } = await callApi<Page<Row>>({ path, query: { ...query, cursor: cursor.value } });
+      const { value } = await callApi<Page<Row>>({ path, query: { ...query, cursor: end.next_cursor } });
       rows.value = [...rows.value, ...value.data];
-      cursor.value = value.next_cursor;
+      last.value = value;
       error.value = null;
     } catch (thrown) {
       if (!(thrown instanceof ApiError)) throw thrown;
@@ -65,13 +70,7 @@ function FurtherRows<Row>(
         <DataTable caption={`${title}, further rows`} columns={columns} rows={rows.value} keyOf={keyOf} />
       )}
       {error.value !== null && <ErrorNote error={error.value} />}
-      {cursor.value !== null && (
-        <p class="table-end">
-          <button type="button" onClick={() => void more()}>
-            More
-          </button>
-        </p>
-      )}
+      <SearchedTo end={end} more={more} />
     </>
   );
 }

@@ -11,6 +11,8 @@ export interface ApiCall {
   readonly path: string;
   readonly query?: Query;
   readonly body?: unknown;
+  /** Instead of it: JSON as it is to be sent, digit for digit. */
+  readonly bodyText?: string;
   readonly signal?: AbortSignal;
 }
 
@@ -56,6 +58,7 @@ for (const name of ["pointerdown", "keydown"]) {
 
 export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
   const { method = "GET", body, signal } = call;
+  const sent = call.bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
   const isAttended = performance.now() - attendedAt < attentionMs;
   let response: Response;
   try {
@@ -63,9 +66,9 @@ export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
       method,
       headers: {
         "x-posthorn-ui": isAttended ? "1" : "poll",
-        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(sent !== undefined && { "content-type": "application/json" }),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(sent !== undefined && { body: sent }),
       ...(signal !== undefined && { signal }),
     });
   } catch (error) {

@@ -2,7 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import { remember, remembered } from "./preferences.ts";
 
-const isCompact = signal(remembered("density") === "compact");
+export const isCompact = signal(remembered("density") === "compact");
 
 effect(() => {
   if (isCompact.value) document.documentElement.dataset["density"] = "compact";

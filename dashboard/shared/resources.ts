@@ -1,6 +1,6 @@
 /** What the API answers with, by its own schemas. */
 import type { deliverySearchSchema, deliveryWithAttemptsSchema } from "../../src/api/schemas/delivery.ts";
-import type { eventSearchSchema } from "../../src/api/schemas/event.ts";
+import type { eventMatchesSchema, eventSearchSchema } from "../../src/api/schemas/event.ts";
 import type { problemSchema } from "../../src/api/schemas/problem.ts";
 import type { readinessSchema } from "../../src/api/schemas/registry.ts";
 import type { searchHitsSchema } from "../../src/api/schemas/search.ts";
@@ -17,6 +17,7 @@ export type Delivery = DeliveryPage["data"][number];
 export type DeliveryDetail = Static<typeof deliveryWithAttemptsSchema>;
 export type Attempt = DeliveryDetail["attempts"][number];
 export type EventSummary = Static<typeof eventSearchSchema>["data"][number];
+export type EventMatch = Static<typeof eventMatchesSchema>["data"][number];
 export type SearchHits = Static<typeof searchHitsSchema>;
 export type SearchHit = SearchHits["data"][number];
 export type System = Static<typeof systemSchema>;
@@ -26,6 +27,10 @@ export type WebhookHealth = Static<typeof healthSchema>;
 export interface Page<T> {
   readonly data: readonly T[];
   readonly next_cursor: string | null;
+  /** Of a search that is bounded in time: false when it has not looked at everything yet. */
+  readonly complete?: boolean;
+  /** How far back it has looked. */
+  readonly searched_to?: string | null;
 }
 
 /** Resources whose fields are described in src/core/fields, of which the schemas keep no type. */

@@ -179,7 +179,7 @@ suite("the dashboard", () => {
     const page = await visit("deliveries?colour=blue");
     await page.getByLabel("given up").check();
     await page.waitForURL(/status=exhausted/);
-    await page.getByLabel("Event type").fill("hostile.*");
+    await page.getByRole("textbox", { name: "Event type" }).fill("hostile.*");
     await page.keyboard.press("Enter");
     await page.waitForURL(/event_type=hostile/);
     const address = page.url();
@@ -193,7 +193,7 @@ suite("the dashboard", () => {
     assert.equal(await same.locator("tbody tr").count(), 1);
     await page.goBack();
     await page.waitForFunction("!location.search.includes('event_type')");
-    assert.equal(await page.getByLabel("Event type").inputValue(), "");
+    assert.equal(await page.getByRole("textbox", { name: "Event type" }).inputValue(), "");
     await other.close();
     await page.close();
   });

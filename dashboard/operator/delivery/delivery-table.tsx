@@ -1,63 +1,10 @@
+import { useAddress } from "../../shared/address.ts";
 import type { Delivery } from "../../shared/resources.ts";
-import { pagePath } from "../../shared/root.ts";
-import { duration } from "../../shared/time/time-format.ts";
 import { DataTable, type Column } from "../../shared/ui/data-table.tsx";
-import { When } from "../../shared/ui/when.tsx";
-import { WebhookLink } from "../webhook/webhook-link.tsx";
-import { StatusBadge } from "./status-badge.tsx";
-import { answerText, waitingOf } from "./wording.ts";
+import { columnsOf, usualColumns } from "./delivery-columns.tsx";
+import type { DeliverySelection } from "./delivery-selection.ts";
 
-/** What was sent, as the link to its delivery. */
-export const eventTypeColumn: Column<Delivery> = {
-  title: "Event type",
-  cell: (row) => (
-    <a href={pagePath(`deliveries/${row.id}`)} class="row-link">
-      {row.event_type}
-    </a>
-  ),
-};
-
-/** What the last attempt got. */
-export const answerColumn: Column<Delivery> = {
-  title: "Answer",
-  cell: (row) => answerText({ status_code: row.last_http_status_code, category: row.failure_category }),
-};
-
-const columns: readonly Column<Delivery>[] = [
-  eventTypeColumn,
-  { title: "State", cell: (row) => <StatusBadge status={row.status} /> },
-  {
-    title: "Webhook",
-    cell: (row) => <WebhookLink id={row.webhook_id} url={row.webhook?.url ?? null} />,
-    needs: "medium",
-  },
-  answerColumn,
-  { title: "Tries", cell: (row) => row.attempt_count, isFigure: true, needs: "wide" },
-  {
-    title: "Took",
-    cell: (row) => (row.last_duration_ms === null ? "–" : duration(row.last_duration_ms)),
-    isFigure: true,
-    needs: "wide",
-  },
-  { title: "Waits for", cell: (row) => <WaitsFor row={row} />, needs: "medium" },
-  { title: "Made", cell: (row) => <When at={row.created_at} />, isFigure: true },
-];
-
-function WaitsFor({ row }: { readonly row: Delivery }) {
-  if (row.waiting_for === null) return <span class="soft">–</span>;
-  return (
-    <>
-      {waitingOf(row.waiting_for).short}
-      {row.waiting_until !== null && (
-        <span class="soft">
-          {" "}
-          <When at={row.waiting_until} />
-        </span>
-      )}
-    </>
-  );
-}
-
+/** A list of deliveries within another page. */
 export function DeliveryTable(props: {
   readonly caption: string;
   readonly rows: readonly Delivery[];
@@ -65,6 +12,39 @@ export function DeliveryTable(props: {
   readonly withoutWebhook?: boolean;
 }) {
   const { caption, rows, withoutWebhook = false } = props;
-  const shown = withoutWebhook ? columns.filter(({ title }) => title !== "Webhook") : columns;
-  return <DataTable caption={caption} columns={shown} rows={rows} keyOf={({ id }) => id} />;
+  const columns = usualColumns
+    .filter(({ title }) => !withoutWebhook || title !== "Webhook")
+    .map(({ value: _value, ...column }): Column<Delivery> => column);
+  return <DataTable caption={caption} columns={columns} rows={rows} keyOf={({ id }) => id} />;
+}
+
+/** The list that is a page: rows can be selected and shown beside it, and cells narrow it. */
+export function WorkingDeliveryTable(props: {
+  readonly caption: string;
+  readonly rows: readonly Delivery[];
+  readonly selection: DeliverySelection;
+}) {
+  const { caption, rows, selection } = props;
+  const { params, set } = useAddress();
+  const peeked = params.get("panel");
+  return (
+    <div
+      onFocusCapture={({ target }) => {
+        // The panel follows the row that has the focus.
+        const key =
+          target instanceof Element ? target.closest<HTMLElement>("tr[data-row]")?.dataset["row"] : undefined;
+        if (peeked !== null && key !== undefined && key !== peeked) set({ panel: [key] }, "replace");
+      }}
+    >
+      <DataTable
+        caption={caption}
+        columns={columnsOf(params)}
+        rows={rows}
+        keyOf={({ id }) => id}
+        selection={selection.of(rows)}
+        peek={(key) => set({ panel: [key] }, peeked === null ? "push" : "replace")}
+        peekedKey={peeked}
+      />
+    </div>
+  );
 }

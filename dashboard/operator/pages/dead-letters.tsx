@@ -1,13 +1,18 @@
 import { useSignal } from "@preact/signals";
 import { useAddress } from "../../shared/address.ts";
 import { callApi } from "../../shared/api.ts";
+import { now } from "../../shared/clock.ts";
 import type { Delivery } from "../../shared/resources.ts";
+import { RangePicker } from "../../shared/time/range-picker.tsx";
+import { rangeQuery } from "../../shared/time/time-range.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
-import { answerColumn, eventTypeColumn } from "../delivery/delivery-table.tsx";
+import { answerColumn, eventTypeColumn } from "../delivery/delivery-columns.tsx";
 import { endingOf } from "../delivery/wording.ts";
+import { LinkedFilters } from "../filters/linked-filters.tsx";
 import { ResourceList } from "../list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 
@@ -26,38 +31,42 @@ const columns: readonly Column<Delivery>[] = [
 ];
 
 export function DeadLettersPage() {
-  const { params, set } = useAddress();
+  const { params } = useAddress();
+  const range = rangeQuery(params, now.value);
   const webhookIds = params.getAll("webhook_id");
   return (
     <>
-      <h1>Dead letters</h1>
-      {webhookIds.length > 0 && (
-        <div class="filters">
-          <button type="button" class="chip chip-on" onClick={() => set({ webhook_id: [] })}>
-            webhook: {webhookIds.join(", ")} <span aria-hidden="true">×</span>
-            <span class="off-screen"> remove this filter</span>
-          </button>
-        </div>
-      )}
+      <PageHead title="Dead letters">
+        <RangePicker />
+      </PageHead>
+      <div class="fields filters">
+        <LinkedFilters names={["webhook_id"]} />
+      </div>
       <ResourceList<Delivery>
         title="Dead letters"
         path="v1/dlq"
-        query={{ webhook_id: webhookIds }}
-        cli={`dlq list${webhookIds.map((id) => ` --webhook ${id}`).join("")}`}
+        query={{ webhook_id: webhookIds, ...range }}
+        cli={`dlq list${webhookIds.map((id) => ` --webhook ${id}`).join("")}${flags(range)}`}
         columns={columns}
         keyOf={({ id }) => id}
         none={<p class="soft">Nothing was given up.</p>}
-        tools={mayManage() && <RetryAll key={webhookIds.join()} webhookIds={webhookIds} />}
+        tools={mayManage() && <RetryAll webhookIds={webhookIds} />}
       />
     </>
   );
 }
 
-/** Always the count first. */
+function flags(range: Readonly<Record<string, string>>): string {
+  return Object.entries(range)
+    .map(([name, value]) => ` --${name} ${value}`)
+    .join("");
+}
+
+/** Always the count first. What was counted is what is retried: a relative range is fixed to instants by then. */
 function RetryAll({ webhookIds }: { readonly webhookIds: readonly string[] }) {
-  const count = useSignal<number | null>(null);
-  const filter = webhookIds.length === 0 ? {} : { webhook_ids: webhookIds };
-  const ask = async (isDryRun: boolean) => {
+  const { params } = useAddress();
+  const counted = useSignal<{ readonly count: number; readonly filter: object } | null>(null);
+  const ask = async (filter: object, { isDryRun }: { readonly isDryRun: boolean }) => {
     const { value } = await callApi<{ readonly count: number }>({
       method: "POST",
       path: "v1/dlq/retry-batch",
@@ -70,12 +79,14 @@ function RetryAll({ webhookIds }: { readonly webhookIds: readonly string[] }) {
       <ActionButton
         label="Retry all…"
         run={async () => {
-          count.value = await ask(true);
+          const ids = webhookIds.length > 0 && { webhook_ids: webhookIds };
+          const filter = { ...ids, ...rangeQuery(params, now.value) };
+          counted.value = { count: await ask(filter, { isDryRun: true }), filter };
         }}
         done="Counted"
       />
-      {count.value !== null && (
-        <Modal title={`Retry ${count.value} dead letters?`} onClose={() => (count.value = null)}>
+      {counted.value !== null && (
+        <Modal title={`Retry ${counted.value.count} dead letters?`} onClose={() => (counted.value = null)}>
           <p>
             They are delivered again, ten in a second. Those of webhooks that are not active wait until they
             are.
@@ -84,8 +95,8 @@ function RetryAll({ webhookIds }: { readonly webhookIds: readonly string[] }) {
             label="Retry"
             isPrimary
             run={async () => {
-              await ask(false);
-              count.value = null;
+              await ask(counted.value?.filter ?? {}, { isDryRun: false });
+              counted.value = null;
             }}
             done="The retry began"
           />

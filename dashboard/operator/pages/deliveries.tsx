@@ -1,13 +1,20 @@
 import { useSignal } from "@preact/signals";
+import { useAddress } from "../../shared/address.ts";
 import { ApiError, callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
 import type { Delivery, DeliveryPage } from "../../shared/resources.ts";
+import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
-import { When } from "../../shared/ui/when.tsx";
 import { DeliveryFilters, flagsOf, useDeliveryQuery } from "../delivery/delivery-filters.tsx";
-import { DeliveryTable } from "../delivery/delivery-table.tsx";
+import { BulkBar } from "../delivery/bulk-bar.tsx";
+import { DeliveryPanel } from "../delivery/delivery-panel.tsx";
+import { useDeliverySelection, type DeliverySelection } from "../delivery/delivery-selection.ts";
+import { WorkingDeliveryTable } from "../delivery/delivery-table.tsx";
+import { ViewMenu } from "../delivery/view-menu.tsx";
 import { isFollowing } from "../following.ts";
+import { SearchedTo } from "../searched-to.tsx";
 import { useSettledRows } from "../use-settled-rows.ts";
 
 const pageSize = 50;
@@ -17,49 +24,66 @@ export function DeliveriesPage() {
   const query = { ...filters, limit: pageSize, include: "webhook" };
   const key = JSON.stringify(query);
   const loaded = useApi<DeliveryPage>({ path: "v1/deliveries", query });
+  const { params } = useAddress();
+  const panel = params.get("panel");
+  const selection = useDeliverySelection(JSON.stringify(filters));
   const { rows, waiting, merge } = useSettledRows(loaded.data?.data ?? null, {
     key,
     isFollowing: isFollowing.value,
   });
   return (
     <>
-      <h1>Deliveries</h1>
+      <PageHead title="Deliveries">
+        <RangePicker />
+      </PageHead>
       <DeliveryFilters />
-      <Panel
-        title="Deliveries"
-        loaded={loaded}
-        tools={
-          <>
-            {waiting > 0 && (
-              <button type="button" onClick={merge}>
-                {waiting >= pageSize ? `${pageSize} or more` : waiting} new
-              </button>
-            )}
-            <label>
-              <input
-                type="checkbox"
-                checked={isFollowing.value}
-                onChange={({ currentTarget }) => (isFollowing.value = currentTarget.checked)}
-              />{" "}
-              follow
-            </label>
-          </>
-        }
-        twin={{ path: "v1/deliveries", query, cli: `deliveries list${flagsOf(filters)}` }}
-      >
-        {rows.length === 0 ? (
-          <p class="soft">No delivery matches.</p>
-        ) : (
-          <DeliveryTable caption="Deliveries, newest first" rows={rows} />
-        )}
-        {loaded.data !== null && <OlderRows key={key} query={query} first={loaded.data} />}
-      </Panel>
+      <div class={panel === null ? undefined : "with-panel"}>
+        <Panel
+          title="Deliveries"
+          loaded={loaded}
+          tools={
+            <>
+              {waiting > 0 && (
+                <button type="button" onClick={merge}>
+                  {waiting >= pageSize ? `${pageSize} or more` : waiting} new
+                </button>
+              )}
+              <label>
+                <input
+                  type="checkbox"
+                  checked={isFollowing.value}
+                  onChange={({ currentTarget }) => (isFollowing.value = currentTarget.checked)}
+                />{" "}
+                follow
+              </label>
+              <ViewMenu />
+            </>
+          }
+          twin={{ path: "v1/deliveries", query, cli: `deliveries list${flagsOf(filters)}` }}
+        >
+          {rows.length === 0 ? (
+            <p class="soft">No delivery matches.</p>
+          ) : (
+            <WorkingDeliveryTable caption="Deliveries" rows={rows} selection={selection} />
+          )}
+          {loaded.data !== null && (
+            <OlderRows key={key} query={query} first={loaded.data} selection={selection} />
+          )}
+        </Panel>
+        {panel !== null && <DeliveryPanel id={panel} />}
+      </div>
+      <BulkBar selection={selection} />
     </>
   );
 }
 
 /** Pages behind the first one. They are read when they are asked for, and stay as they were. */
-function OlderRows({ query, first }: { readonly query: object; readonly first: DeliveryPage }) {
+function OlderRows(props: {
+  readonly query: object;
+  readonly first: DeliveryPage;
+  readonly selection: DeliverySelection;
+}) {
+  const { query, first, selection } = props;
   const older = useSignal<readonly Delivery[]>([]);
   const last = useSignal<DeliveryPage | null>(null);
   const error = useSignal<ApiError | null>(null);
@@ -78,20 +102,11 @@ function OlderRows({ query, first }: { readonly query: object; readonly first: D
   };
   return (
     <>
-      {older.value.length > 0 && <DeliveryTable caption="Older deliveries" rows={older.value} />}
+      {older.value.length > 0 && (
+        <WorkingDeliveryTable caption="Older deliveries" rows={older.value} selection={selection} />
+      )}
       {error.value !== null && <ErrorNote error={error.value} />}
-      <p class="table-end">
-        {!end.complete && end.searched_to !== null && (
-          <span class="soft">
-            Searched back to <When at={end.searched_to} isExact />.{" "}
-          </span>
-        )}
-        {end.next_cursor !== null && (
-          <button type="button" onClick={() => void more()}>
-            {end.complete ? "Older" : "Search further"}
-          </button>
-        )}
-      </p>
+      <SearchedTo end={end} more={more} />
     </>
   );
 }

@@ -1,5 +1,4 @@
 import { useRoute } from "preact-iso";
-import { useSignal } from "@preact/signals";
 import { useApi } from "../../shared/queries.ts";
 import type { DeliveryDetail, Webhook } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
@@ -8,11 +7,7 @@ import { Facts } from "../../shared/ui/data-table.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { AttemptView } from "../delivery/attempt-view.tsx";
-import { DeliveryActions } from "../delivery/delivery-actions.tsx";
-import { StatusBadge } from "../delivery/status-badge.tsx";
-import { Timeline } from "../delivery/timeline.tsx";
-import { endingOf, waitingOf } from "../delivery/wording.ts";
+import { Attempts, Verdict } from "../delivery/delivery-view.tsx";
 import { shortUrl, WebhookLink } from "../webhook/webhook-link.tsx";
 import { EventContent } from "../event/event-content.tsx";
 
@@ -69,62 +64,6 @@ function Id({ id }: { readonly id: string }) {
   return (
     <>
       <code>{id}</code> <CopyButton text={id} label="Copy the id" />
-    </>
-  );
-}
-
-/** In what state it is and why, until when, and what can be done about it. */
-function Verdict({ delivery }: { readonly delivery: DeliveryDetail }) {
-  const { status, waiting_for, waiting_until, superseded_by } = delivery;
-  const waiting = waiting_for === null ? null : waitingOf(waiting_for);
-  return (
-    <section class="verdict" aria-label="Why it is as it is">
-      <StatusBadge status={status} />
-      <div>
-        <p class="verdict-text">
-          {waiting?.sentence ?? endingOf(delivery)}
-          {waiting !== null && waiting_until !== null && (
-            <>
-              {" "}
-              Until <When at={waiting_until} isExact /> (<When at={waiting_until} />
-              ).
-            </>
-          )}
-          {superseded_by !== null && (
-            <>
-              {" "}
-              <a href={pagePath(`deliveries/${superseded_by}`)}>The retry that took its place</a>
-            </>
-          )}
-        </p>
-        <DeliveryActions delivery={delivery} remedy={waiting?.remedy ?? null} />
-      </div>
-    </section>
-  );
-}
-
-function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
-  const { attempts } = delivery;
-  const chosen = useSignal<number | null>(null);
-  const at = Math.min(chosen.value ?? attempts.length - 1, attempts.length - 1);
-  const attempt = attempts[at];
-  const step = (by: number) => (chosen.value = Math.max(0, Math.min(attempts.length - 1, at + by)));
-  if (attempt === undefined) return <p class="soft">No request was made yet.</p>;
-  return (
-    <>
-      <Timeline delivery={delivery} chosen={at} choose={(index) => (chosen.value = index)} />
-      <div class="attempt-steps">
-        <button type="button" data-key="[" disabled={at === 0} onClick={() => step(-1)}>
-          Previous
-        </button>
-        <span>
-          Attempt {attempt.attempt_number} of {attempts.length}
-        </span>
-        <button type="button" data-key="]" disabled={at === attempts.length - 1} onClick={() => step(1)}>
-          Next
-        </button>
-      </div>
-      <AttemptView attempt={attempt} />
     </>
   );
 }

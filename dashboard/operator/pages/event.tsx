@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useRoute } from "preact-iso";
 import { callApi } from "../../shared/api.ts";
 import { useApi } from "../../shared/queries.ts";
@@ -10,6 +11,8 @@ import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
 import { DeliveryTable } from "../delivery/delivery-table.tsx";
+import { EventMatches } from "../event/event-matches.tsx";
+import { PublishCopy } from "../event/publish-copy.tsx";
 import { EventContent, type EventDetail } from "../event/event-content.tsx";
 
 export function EventPage() {
@@ -26,7 +29,8 @@ export function EventPage() {
         <a href={pagePath("events")}>Events</a>
       </p>
       <h1>{event_type}</h1>
-      <EventDeliveries id={id} />
+      <EventDeliveries id={id} copy={<PublishCopy event={event.data} text={event.text} />} />
+      <EventMatches id={id} />
       <EventContent id={id} />
       <Panel title="About this event">
         <Facts
@@ -50,7 +54,7 @@ export function EventPage() {
   );
 }
 
-function EventDeliveries({ id }: { readonly id: string }) {
+function EventDeliveries({ id, copy }: { readonly id: string; readonly copy: ComponentChildren }) {
   const query = { limit: 250, include: "webhook" };
   const loaded = useApi<DeliveryPage>({ path: `v1/events/${id}/deliveries`, query });
   const rows = loaded.data?.data ?? [];
@@ -59,13 +63,16 @@ function EventDeliveries({ id }: { readonly id: string }) {
       title="Who got it"
       loaded={loaded}
       tools={
-        mayManage() && (
-          <ActionButton
-            label="Replay"
-            run={() => callApi({ method: "POST", path: `v1/events/${id}/replay`, body: {} })}
-            done="Delivered again to all webhooks that now ask for it"
-          />
-        )
+        <>
+          {copy}
+          {mayManage() && (
+            <ActionButton
+              label="Replay"
+              run={() => callApi({ method: "POST", path: `v1/events/${id}/replay`, body: {} })}
+              done="Delivered again to all webhooks that now ask for it"
+            />
+          )}
+        </>
       }
       twin={{ path: `v1/events/${id}/deliveries`, query, cli: `events deliveries ${id}` }}
     >

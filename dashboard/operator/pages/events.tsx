@@ -1,7 +1,17 @@
+import type { Query } from "../../shared/api.ts";
+import { useAddress } from "../../shared/address.ts";
+import { now } from "../../shared/clock.ts";
 import type { EventSummary } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { RangePicker } from "../../shared/time/range-picker.tsx";
+import { rangeQuery } from "../../shared/time/time-range.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { mayManage } from "../action-button.tsx";
+import { flagsOf } from "../delivery/delivery-filters.tsx";
+import { TextFilter } from "../filters/text-filter.tsx";
+import { LinkedFilters } from "../filters/linked-filters.tsx";
 import { ResourceList } from "../list-page.tsx";
 
 const columns: readonly Column<EventSummary>[] = [
@@ -25,17 +35,51 @@ const columns: readonly Column<EventSummary>[] = [
   { title: "Accepted", cell: (row) => <When at={row.created_at} />, isFigure: true },
 ];
 
+const passedOn = [
+  "event_type",
+  "source",
+  "idempotency_key",
+  "unmatched",
+  "data_contains",
+  "tenant_id",
+] as const;
+
 export function EventsPage() {
+  const { params, set } = useAddress();
+  const query: Query = {
+    ...Object.fromEntries(passedOn.map((name) => [name, params.getAll(name)])),
+    ...rangeQuery(params, now.value),
+  };
   return (
     <>
-      <h1>Events</h1>
+      <PageHead title="Events">
+        <RangePicker />
+      </PageHead>
+      <div class="fields filters">
+        <label class="chip">
+          <input
+            type="checkbox"
+            checked={params.get("unmatched") === "true"}
+            onChange={({ currentTarget: { checked } }) => set({ unmatched: checked ? ["true"] : [] })}
+          />
+          nobody asked for it
+        </label>
+        <TextFilter name="event_type" label="Event type" placeholder="order.*" />
+        <TextFilter name="source" label="Source" placeholder="shop" isOneText />
+        <TextFilter name="idempotency_key" label="Idempotency key" placeholder="order-4711" isOneText />
+        {mayManage() && (
+          <TextFilter name="data_contains" label="Text in the payload" placeholder="4711" isOneText />
+        )}
+        <LinkedFilters names={["tenant_id"]} />
+      </div>
       <ResourceList<EventSummary>
         title="Events"
         path="v1/events"
-        cli="events list"
+        query={query}
+        cli={`events list${flagsOf(query)}`}
         columns={columns}
         keyOf={({ id }) => id}
-        none={<p class="soft">Nothing was published yet.</p>}
+        none={<p class="soft">No event is like this.</p>}
       />
     </>
   );

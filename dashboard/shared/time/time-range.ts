@@ -30,8 +30,8 @@ function parseSpan(text: string): number | null {
 }
 
 /**
- * A point in time: `now`, `now-2h`, `2h ago`, `today`, `yesterday` (in the local zone), RFC 3339 as it stands in a log, or a
- * date. Null for anything else.
+ * A point in time: `now`, `now-2h`, `2h ago`, `today`, `yesterday` (in the local zone), RFC 3339, a date, seconds or
+ * milliseconds since 1970, or a line of a log that holds a time. Null for anything else.
  */
 export function parseTime(text: string, now: number): number | null {
   const given = text.trim().toLowerCase();
@@ -43,9 +43,73 @@ export function parseTime(text: string, now: number): number | null {
   }
   if (given === "today") return startOfDay(now, { daysBack: 0 });
   if (given === "yesterday") return startOfDay(now, { daysBack: 1 });
-  if (!/^\d{4}-\d{2}-\d{2}/.test(given)) return null;
-  const parsed = Date.parse(text.trim().replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, "$1T"));
-  return Number.isNaN(parsed) ? null : parsed;
+  return loggedTime(text.trim());
+}
+
+const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/** As programs write times, also in the middle of a line; a time without a zone is a local one. */
+function loggedTime(text: string): number | null {
+  const epoch = /^(?:\d{10}(?:\.\d{1,6})?|\d{13})$/.exec(text)?.[0];
+  if (epoch !== undefined) return epoch.length === 13 ? Number(epoch) : Math.round(Number(epoch) * 1_000);
+  const iso =
+    /\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?(?:Z|UTC|[+-]\d{2}:?\d{2}))?)?/i.exec(
+      text,
+    )?.[0];
+  if (iso !== undefined) return valid(Date.parse(rfc3339(iso)));
+  // 22/Nov/2026:20:04:11 +0000, as web servers have it.
+  const web = /(\d{2})\/([a-z]{3})\/(\d{4}):(\d{2}:\d{2}:\d{2})(?: ([+-]\d{2})(\d{2}))?/i.exec(text);
+  if (web === null) return null;
+  const [, day, month = "", year, time, hours, minutes] = web;
+  const number = months.indexOf(month.toLowerCase()) + 1;
+  if (number === 0) return null;
+  const zone = hours === undefined ? "" : `${hours}:${minutes}`;
+  return valid(Date.parse(`${year}-${String(number).padStart(2, "0")}-${day}T${time}${zone}`));
+}
+
+function rfc3339(text: string): string {
+  return text
+    .replace(/^(\d{4}-\d{2}-\d{2}) (?=\d)/, "$1T")
+    .replace(",", ".")
+    .replace(/ ?(?:utc|z)$/i, "Z")
+    .replace(/ ?([+-]\d{2}):?(\d{2})$/, (zone, hours: string, minutes: string, at: number) =>
+      at < 11 ? zone : `${hours}:${minutes}`,
+    );
+}
+
+function valid(unixMs: number): number | null {
+  return Number.isNaN(unixMs) ? null : unixMs;
+}
+
+/** Two times in one text, with `/`, `..`, `–` or `to` between them, as they are pasted together. Null for anything else. */
+export function splitRange(text: string): readonly [string, string] | null {
+  const parts = text.split(/\s*(?:\.\.|–|—)\s*|\s+(?:to|until)\s+|(?<=[\dZz])\/(?=\d{4}-)/);
+  const [from = "", to = ""] = parts;
+  return parts.length === 2 && from !== "" && to !== "" ? [from.trim(), to.trim()] : null;
+}
+
+/**
+ * What an address says with `range`, or with `from` and `to`. Relative times stay so in the address; here they become
+ * instants, `now` rounded down to a minute so that one answer of the server serves for a while.
+ */
+export function rangeOf(params: URLSearchParams, now: number): TimeRange {
+  const minute = Math.floor(now / 60_000) * 60_000;
+  const span = parseRange(params.get("range") ?? "", minute);
+  return (
+    span ?? {
+      from: parseTime(params.get("from") ?? "", minute),
+      to: parseTime(params.get("to") ?? "", minute),
+    }
+  );
+}
+
+/** The same as parameters of the API. */
+export function rangeQuery(params: URLSearchParams, now: number): Readonly<Record<string, string>> {
+  const { from, to } = rangeOf(params, now);
+  return {
+    ...(from !== null && { from: new Date(from).toISOString() }),
+    ...(to !== null && { to: new Date(to).toISOString() }),
+  };
 }
 
 function startOfDay(now: number, { daysBack }: { readonly daysBack: number }): number {

@@ -18,6 +18,11 @@ const paths = {
   leave: "M9 21H4V3h5M16 17l5-5-5-5M21 12H9",
   keys: "M2 6h20v12H2zM6 10h0M10 10h0M14 10h0M18 10h0M7 14h10",
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM21 21l-4.5-4.5",
+  clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM12 7v5l3.5 2",
+  columns: "M3 4h18v16H3zM9 4v16M15 4v16",
+  filter: "M3 5h18l-7 8v6l-4-2v-4z",
+  without: "M3 5h18l-7 8v6l-4-2v-4zM3 21 21 3",
+  peek: "M3 4h18v16H3zM14 4v16",
   close: "M18 6 6 18M6 6l12 12",
 } as const;
 

@@ -1,0 +1,175 @@
+/** Columns of a list of deliveries: what each shows, and what its cells can be narrowed to. */
+import type { Delivery } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { duration } from "../../shared/time/time-format.ts";
+import type { Column } from "../../shared/ui/data-table.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { WebhookLink } from "../webhook/webhook-link.tsx";
+import { StatusBadge } from "./status-badge.tsx";
+import { answerText, categoryText, statuses, waitingOf, wordsOf } from "./wording.ts";
+
+/** What was sent, as the link to its delivery. */
+export const eventTypeColumn: Column<Delivery> = {
+  title: "Event type",
+  cell: (row) => (
+    <a href={pagePath(`deliveries/${row.id}`)} class="row-link">
+      {row.event_type}
+    </a>
+  ),
+};
+
+/** What the last attempt got. */
+export const answerColumn: Column<Delivery> = {
+  title: "Answer",
+  cell: (row) => answerText({ status_code: row.last_http_status_code, category: row.failure_category }),
+};
+
+function only(name: string, value: string) {
+  return { name, values: [value] };
+}
+
+type DeliveryColumn = Column<Delivery> & {
+  /** In the address. */
+  readonly name: string;
+  /** Shown until somebody chooses. */
+  readonly isUsual?: boolean;
+};
+
+const shown: readonly DeliveryColumn[] = [
+  {
+    ...eventTypeColumn,
+    name: "event_type",
+    isUsual: true,
+    value: ({ event_type: text }) => ({ text, only: only("event_type", text) }),
+  },
+  {
+    name: "status",
+    title: "State",
+    isUsual: true,
+    cell: (row) => <StatusBadge status={row.status} />,
+    value: ({ status }) => ({
+      text: wordsOf(status).text,
+      only: only("status", status),
+      without: { name: "status", values: statuses.filter((one) => one !== status) },
+    }),
+  },
+  {
+    name: "webhook",
+    title: "Webhook",
+    isUsual: true,
+    cell: (row) => <WebhookLink id={row.webhook_id} url={row.webhook?.url ?? null} />,
+    value: (row) => ({
+      text: row.webhook?.url ?? row.webhook_id,
+      only: only("webhook_id", row.webhook_id),
+    }),
+    needs: "medium",
+  },
+  {
+    ...answerColumn,
+    name: "answer",
+    isUsual: true,
+    value: (row) => {
+      const text = answerText({ status_code: row.last_http_status_code, category: row.failure_category });
+      if (row.attempt_count === 0) return null;
+      return { text, only: only("http_status", String(row.last_http_status_code ?? "none")) };
+    },
+  },
+  {
+    name: "tries",
+    title: "Tries",
+    isUsual: true,
+    cell: (row) => row.attempt_count,
+    isFigure: true,
+    needs: "wide",
+  },
+  {
+    name: "took",
+    title: "Took",
+    isUsual: true,
+    cell: (row) => (row.last_duration_ms === null ? "–" : duration(row.last_duration_ms)),
+    isFigure: true,
+    needs: "wide",
+  },
+  {
+    name: "waiting_for",
+    title: "Waits for",
+    isUsual: true,
+    cell: (row) => <WaitsFor row={row} />,
+    value: ({ waiting_for: reason }) =>
+      reason === null ? null : { text: waitingOf(reason).short, only: only("waiting_for", reason) },
+    needs: "medium",
+  },
+];
+
+const optional: readonly DeliveryColumn[] = [
+  {
+    name: "failure",
+    title: "Failure",
+    cell: (row) => categoryText(row.failure_category) || <span class="soft">–</span>,
+    value: ({ failure_category: category }) =>
+      category === null ? null : { text: categoryText(category), only: only("failure_category", category) },
+  },
+  {
+    name: "tenant",
+    title: "Tenant",
+    cell: (row) => row.tenant_id,
+    value: ({ tenant_id: text }) => ({ text, only: only("tenant_id", text) }),
+  },
+  {
+    name: "origin",
+    title: "Origin",
+    cell: (row) => row.origin,
+    value: ({ origin: text }) => ({ text, only: only("origin", text) }),
+  },
+  { name: "priority", title: "Priority", cell: (row) => row.priority },
+  {
+    name: "id",
+    title: "Delivery",
+    cell: (row) => <code>{row.id}</code>,
+    value: ({ id: text }) => ({ text }),
+  },
+  {
+    name: "event",
+    title: "Event",
+    cell: (row) => <a href={pagePath(`events/${row.event_id}`)}>{row.event_id}</a>,
+    value: ({ event_id: text }) => ({ text, only: only("event_id", text) }),
+  },
+  { name: "last", title: "Last attempt", cell: (row) => <When at={row.last_attempt_at} />, isFigure: true },
+  { name: "ended", title: "Ended", cell: (row) => <When at={row.completed_at} />, isFigure: true },
+];
+
+const made: DeliveryColumn = {
+  name: "made",
+  title: "Made",
+  isUsual: true,
+  cell: (row) => <When at={row.created_at} />,
+  isFigure: true,
+};
+
+export const deliveryColumns: readonly DeliveryColumn[] = [...shown, ...optional, made];
+
+export const usualColumns: readonly Column<Delivery>[] = deliveryColumns.filter(({ isUsual }) => isUsual);
+
+/** Those of an address; what somebody chose is shown however little room there is. */
+export function columnsOf(params: URLSearchParams): readonly Column<Delivery>[] {
+  const chosen = params.getAll("columns");
+  if (chosen.length === 0) return usualColumns;
+  return deliveryColumns
+    .filter(({ name }) => name === "event_type" || chosen.includes(name))
+    .map(({ needs: _needs, ...column }) => column);
+}
+
+function WaitsFor({ row }: { readonly row: Delivery }) {
+  if (row.waiting_for === null) return <span class="soft">–</span>;
+  return (
+    <>
+      {waitingOf(row.waiting_for).short}
+      {row.waiting_until !== null && (
+        <span class="soft">
+          {" "}
+          <When at={row.waiting_until} />
+        </span>
+      )}
+    </>
+  );
+}

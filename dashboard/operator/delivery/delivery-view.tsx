@@ -1,0 +1,66 @@
+import { useSignal } from "@preact/signals";
+import type { DeliveryDetail } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { When } from "../../shared/ui/when.tsx";
+import { AttemptView } from "./attempt-view.tsx";
+import { DeliveryActions } from "./delivery-actions.tsx";
+import { StatusBadge } from "./status-badge.tsx";
+import { Timeline } from "./timeline.tsx";
+import { endingOf, waitingOf } from "./wording.ts";
+
+/** In what state it is and why, until when, and what can be done about it. */
+export function Verdict({ delivery }: { readonly delivery: DeliveryDetail }) {
+  const { status, waiting_for, waiting_until, superseded_by } = delivery;
+  const waiting = waiting_for === null ? null : waitingOf(waiting_for);
+  return (
+    <section class="verdict" aria-label="Why it is as it is">
+      <StatusBadge status={status} />
+      <div>
+        <p class="verdict-text">
+          {waiting?.sentence ?? endingOf(delivery)}
+          {waiting !== null && waiting_until !== null && (
+            <>
+              {" "}
+              Until <When at={waiting_until} isExact /> (<When at={waiting_until} />
+              ).
+            </>
+          )}
+          {superseded_by !== null && (
+            <>
+              {" "}
+              <a href={pagePath(`deliveries/${superseded_by}`)}>The retry that took its place</a>
+            </>
+          )}
+        </p>
+        <DeliveryActions delivery={delivery} remedy={waiting?.remedy ?? null} />
+      </div>
+    </section>
+  );
+}
+
+/** All attempts in order, and one of them in full. */
+export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
+  const { attempts } = delivery;
+  const chosen = useSignal<number | null>(null);
+  const at = Math.min(chosen.value ?? attempts.length - 1, attempts.length - 1);
+  const attempt = attempts[at];
+  const step = (by: number) => (chosen.value = Math.max(0, Math.min(attempts.length - 1, at + by)));
+  if (attempt === undefined) return <p class="soft">No request was made yet.</p>;
+  return (
+    <>
+      <Timeline delivery={delivery} chosen={at} choose={(index) => (chosen.value = index)} />
+      <div class="attempt-steps">
+        <button type="button" data-key="[" disabled={at === 0} onClick={() => step(-1)}>
+          Previous
+        </button>
+        <span>
+          Attempt {attempt.attempt_number} of {attempts.length}
+        </span>
+        <button type="button" data-key="]" disabled={at === attempts.length - 1} onClick={() => step(1)}>
+          Next
+        </button>
+      </div>
+      <AttemptView attempt={attempt} />
+    </>
+  );
+}

@@ -1,0 +1,49 @@
+import type { EventMatch } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
+import { StatusBadge } from "../delivery/status-badge.tsx";
+import { ResourceList } from "../list-page.tsx";
+import { WebhookLink } from "../webhook/webhook-link.tsx";
+
+const reasons: Readonly<Record<NonNullable<EventMatch["reason"]>, string>> = {
+  other_type: "It asks for other event types.",
+  inactive: "It was not active when the event was published. Recovering it sends the event.",
+  made_later: "It was made after the event. A replay sends the event to it.",
+  changed_later: "It asks for this type now, and did not then. A replay sends the event to it.",
+};
+
+const columns: readonly Column<EventMatch>[] = [
+  { title: "Webhook", cell: (row) => <WebhookLink id={row.webhook_id} url={row.url} /> },
+  {
+    title: "Sent",
+    cell: ({ sent }) => <Badge tone={sent ? "good" : "off"} text={sent ? "sent to it" : "not sent"} />,
+  },
+  {
+    title: "Delivery",
+    cell: ({ delivery_id, delivery_status }) =>
+      delivery_id === null || delivery_status === null ? (
+        <span class="soft">–</span>
+      ) : (
+        <a href={pagePath(`deliveries/${delivery_id}`)}>
+          <StatusBadge status={delivery_status} />
+        </a>
+      ),
+  },
+  { title: "Why not", cell: ({ reason }) => (reason === null ? "" : reasons[reason]), isProse: true },
+];
+
+/** Every webhook of the tenant: whether the event went to it, and the reason where it did not. */
+export function EventMatches({ id }: { readonly id: string }) {
+  return (
+    <ResourceList<EventMatch>
+      title="Every webhook, and why not"
+      path={`v1/events/${id}/matches`}
+      query={{ limit: 20 }}
+      cli={`events matches ${id}`}
+      columns={columns}
+      keyOf={({ webhook_id }) => webhook_id}
+      none={<p class="soft">The tenant has no webhook.</p>}
+    />
+  );
+}

@@ -1,0 +1,141 @@
+import { useSignal } from "@preact/signals";
+import { useId, useRef } from "preact/hooks";
+import { useAddress } from "../address.ts";
+import { now } from "../clock.ts";
+import { Icon } from "../ui/icon.tsx";
+import { fullTime, localTime } from "./time-format.ts";
+import { offeredRanges, parseTime, splitRange } from "./time-range.ts";
+
+const names: Readonly<Record<string, string>> = {
+  "15m": "15 minutes",
+  "1h": "1 hour",
+  "6h": "6 hours",
+  "24h": "24 hours",
+  "7d": "7 days",
+  "30d": "30 days",
+};
+
+/** The range of time of the whole page. It stands in the address as it was chosen: a relative one stays relative. */
+export function RangePicker() {
+  const { params, set } = useAddress();
+  const id = useId();
+  const popover = useRef<HTMLDivElement>(null);
+  const range = params.get("range") ?? "";
+  const isByHand = params.has("from") || params.has("to");
+  const choose = (value: string) => {
+    popover.current?.hidePopover();
+    set({ range: value === "" ? [] : [value], from: [], to: [] });
+  };
+  return (
+    <div class="range">
+      <button type="button" popovertarget={id} class="range-button">
+        <Icon name="clock" />
+        <span class="off-screen">Range of time: </span>
+        {chosenText(params)}
+      </button>
+      <div ref={popover} id={id} popover="auto" class="popover" role="group" aria-label="Range of time">
+        <div class="range-offers">
+          <button type="button" aria-pressed={range === "" && !isByHand} onClick={() => choose("")}>
+            Any time
+          </button>
+          {offeredRanges.map((name) => (
+            <button type="button" key={name} aria-pressed={range === name} onClick={() => choose(name)}>
+              {names[name]}
+            </button>
+          ))}
+        </div>
+        <RangeForm key={params.toString()} close={() => popover.current?.hidePopover()} />
+      </div>
+    </div>
+  );
+}
+
+function chosenText(params: URLSearchParams): string {
+  const range = params.get("range") ?? "";
+  if (range !== "") return `Last ${names[range] ?? range}`;
+  const [from, to] = [params.get("from"), params.get("to")];
+  if (from === null && to === null) return "Any time";
+  return `${from === null ? "Always" : shortTime(from)} – ${to === null ? "now" : shortTime(to)}`;
+}
+
+/** Relative times as they were written, others as the local time. */
+function shortTime(text: string): string {
+  const time = parseTime(text, now.value);
+  return time === null || !/\d{4}/.test(text) ? text : localTime(time, { now: now.value });
+}
+
+function RangeForm({ close }: { readonly close: () => void }) {
+  const { params, set } = useAddress();
+  const isRelative = params.has("range");
+  const from = useSignal(isRelative ? `now-${params.get("range") ?? ""}` : (params.get("from") ?? ""));
+  const to = useSignal(params.get("to") ?? "");
+  const isTried = useSignal(false);
+  const wrong = [from, to].some(({ value }) => value.trim() !== "" && parseTime(value, now.value) === null);
+  const start = parseTime(from.value, now.value);
+  const end = parseTime(to.value, now.value);
+  const isReversed = start !== null && end !== null && start >= end;
+  const type = (which: typeof from) => (text: string) => {
+    const both = splitRange(text);
+    if (both === null) which.value = text;
+    else [from.value, to.value] = both;
+  };
+  return (
+    <form
+      class="range-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        isTried.value = true;
+        if (wrong || isReversed) return;
+        const kept = (text: string) => (text.trim() === "" ? [] : [text.trim()]);
+        close();
+        set({ range: [], from: kept(from.value), to: kept(to.value) });
+      }}
+    >
+      <TimeField label="From" text={from.value} placeholder="now-2h, yesterday" type={type(from)} />
+      <TimeField label="To" text={to.value} placeholder="now" type={type(to)} />
+      {isTried.value && isReversed && (
+        <p class="bad-text" role="alert">
+          The end is before the start.
+        </p>
+      )}
+      <p class="soft">Or paste a time, or a line with one, from a log.</p>
+      <button type="submit" class="primary">
+        Apply
+      </button>
+    </form>
+  );
+}
+
+function TimeField(props: {
+  readonly label: string;
+  readonly text: string;
+  readonly placeholder: string;
+  readonly type: (text: string) => void;
+}) {
+  const { label, text, placeholder, type } = props;
+  const id = useId();
+  const time = parseTime(text, now.value);
+  const isWrong = text.trim() !== "" && time === null;
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        value={text}
+        placeholder={placeholder}
+        autocomplete="off"
+        spellcheck={false}
+        aria-invalid={isWrong}
+        aria-describedby={`${id}-means`}
+        onInput={({ currentTarget }) => type(currentTarget.value)}
+      />
+      <p id={`${id}-means`} class={isWrong ? "bad-text" : "soft"}>
+        {isWrong && "This is no time."}
+        {time !== null &&
+          fullTime(Math.floor(time / 1_000) * 1_000)
+            .split("\n")[0]
+            ?.replace(".000", "")}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,233 @@
+/** Lists of deliveries and events, and the page of an event, in Chromium over one real server. */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { startReceiver } from "../peers/receiver.ts";
+import type { Receiver } from "../peers/receiver.ts";
+import { eventually } from "../scenarios/eventually.ts";
+import { PosthornProcess, serverUnderTest } from "../scenarios/posthorn-process.ts";
+import { bringAxe, forAxe, judge } from "./axe.ts";
+import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
+
+const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
+
+suite("lists", () => {
+  let server: PosthornProcess;
+  let receiver: Receiver;
+  let browser: Browser;
+  let context: BrowserContext;
+  let isRepaired = false;
+
+  before(async () => {
+    [server, receiver, browser] = await Promise.all([
+      PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } }),
+      startReceiver(),
+      openBrowser(),
+    ]);
+    context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    receiver.script(({ path }) => ({ status: path === "/refuses" && !isRepaired ? 422 : 200 }));
+    await server.call("POST", "/v1/webhooks", { url: receiver.url("/works"), events: ["order.*"] });
+    await server.call("POST", "/v1/webhooks", { url: receiver.url("/refuses"), events: ["order.paid"] });
+    for (let index = 0; index < 4; index += 1) {
+      const event_type = index % 2 === 0 ? "order.paid" : "order.sent";
+      await server.call("POST", "/v1/events", { event_type, data: { index }, source: "shop" });
+    }
+    await server.call("POST", "/v1/events", { event_type: "nobody.asked", data: {}, source: "crm" });
+    await eventually("six deliveries that ended", {
+      ask: () => server.call("GET", "/v1/deliveries?status=success&status=exhausted"),
+      holds: ({ body }) => (body as { readonly data: readonly unknown[] }).data.length === 6,
+    });
+  });
+  after(async () => {
+    await browser?.close();
+    await receiver?.close();
+    await server?.remove();
+  });
+
+  const visit = async (path: string, on = context): Promise<Page> => {
+    const page = await on.newPage();
+    await page.goto(`${server.url}/ui/${path}`);
+    await page.locator("h1").waitFor();
+    await page.locator(".waiting").first().waitFor({ state: "detached" });
+    return page;
+  };
+  const rowCount = (count: number) => `document.querySelectorAll("tbody tr").length === ${count}`;
+
+  test("a relative range stays relative in the address, and a range by hand is judged as it is typed", async () => {
+    const page = await visit("deliveries?colour=blue");
+    const seen = watch(page, { origin: server.url });
+    await page.getByRole("button", { name: "Range of time: Any time" }).click();
+    await page.getByRole("button", { name: "6 hours" }).click();
+    await page.waitForURL(/colour=blue&range=6h$/);
+    await page.getByRole("button", { name: "Range of time: Last 6 hours" }).click();
+    const from = page.getByLabel("From");
+    await from.fill("soon");
+    assert.equal(await from.getAttribute("aria-invalid"), "true");
+    await page.getByText("This is no time.").waitFor();
+    await from.fill("now-2h");
+    await page.getByLabel("To", { exact: true }).fill("now-3h");
+    await page.keyboard.press("Enter");
+    await page.getByText("The end is before the start.").waitFor();
+    await from.fill("2020-01-01T10:00:00Z/2020-01-01T11:00:00Z");
+    assert.equal(await page.getByLabel("To", { exact: true }).inputValue(), "2020-01-01T11:00:00Z");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/from=2020-01-01T10%3A00%3A00Z&to=2020-01-01T11%3A00%3A00Z/);
+    await page.getByText("No delivery matches.").waitFor();
+    await page.goBack();
+    await page.getByRole("button", { name: "Range of time: Last 6 hours" }).waitFor();
+    await page.waitForFunction(rowCount(6));
+    assertClean(seen);
+    await page.close();
+  });
+
+  test("a cell narrows the list to its value and away from it, by keyboard", async () => {
+    const page = await visit("deliveries");
+    await page.waitForFunction(rowCount(6));
+    await page.keyboard.press("j");
+    await page.keyboard.press("ArrowRight");
+    const actions = page.getByRole("group", { name: "State: actions" });
+    await actions.waitFor();
+    const state = (await page.locator("tbody tr").first().locator("td").nth(1).textContent())?.trim() ?? "";
+    await actions.getByRole("button", { name: `Without ${state}` }).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/status=pending/);
+    assert.equal(await page.getByLabel(state, { exact: true }).isChecked(), false);
+    await page.goBack();
+    await page.waitForFunction(rowCount(6));
+    await page
+      .getByRole("row", { name: /order\.sent/ })
+      .first()
+      .getByText("order.sent")
+      .hover();
+    await page.getByRole("button", { name: "Only order.sent" }).click();
+    await page.waitForFunction(rowCount(2));
+    await page.close();
+  });
+
+  test("columns stand in the address; density stays with the browser", async () => {
+    const page = await visit("deliveries");
+    await page.getByRole("button", { name: "View" }).click();
+    await page.getByLabel("Tenant").check();
+    await page.getByLabel("Took").uncheck();
+    await page.getByRole("columnheader", { name: "Tenant" }).waitFor();
+    assert.equal(await page.getByRole("columnheader", { name: "Took" }).count(), 0);
+    await page.getByLabel("Compact rows").check();
+    const address = page.url();
+    await page.reload();
+    await page.getByRole("columnheader", { name: "Tenant" }).waitFor();
+    assert.match(address, /columns=tenant/);
+    assert.equal(await page.evaluate("document.documentElement.dataset.density"), "compact");
+    await page.close();
+  });
+
+  test("the panel shows the delivery beside the list, follows the keys, and closes with Esc", async () => {
+    const page = await visit("deliveries");
+    await page.waitForFunction(rowCount(6));
+    await page.keyboard.press("j");
+    await page.keyboard.press("p");
+    const panel = page.getByRole("complementary", { name: "Delivery beside the list" });
+    await panel.getByRole("group", { name: /./ }).or(panel.getByText("Attempt 1 of 1")).first().waitFor();
+    const first = new URL(page.url()).searchParams.get("panel");
+    await page.keyboard.press("j");
+    await page.waitForFunction(
+      `new URL(location.href).searchParams.get("panel") !== ${JSON.stringify(first)}`,
+    );
+    const same = await visit(page.url().slice(`${server.url}/ui/`.length));
+    await same.getByRole("complementary", { name: "Delivery beside the list" }).waitFor();
+    await same.close();
+    await page.keyboard.press("Escape");
+    await panel.waitFor({ state: "detached" });
+    assert.equal(new URL(page.url()).searchParams.get("panel"), null);
+    assert.equal(await page.evaluate("document.activeElement?.closest('tr') !== null"), true);
+    await page.close();
+  });
+
+  test("rows are chosen by space and shift, and retried after a preview that names what stays", async () => {
+    isRepaired = true;
+    const page = await visit("deliveries");
+    await page.waitForFunction(rowCount(6));
+    await page.keyboard.press("j");
+    await page.keyboard.press("Space");
+    await page.getByText("1 selected").waitFor();
+    for (let step = 0; step < 5; step += 1) await page.keyboard.press("j");
+    await page.keyboard.press("Shift+Space");
+    await page.getByText("6 selected").waitFor();
+    await page.getByRole("button", { name: "Clear" }).click();
+    await page.getByText("selected").waitFor({ state: "detached" });
+    await page.getByLabel("given up").check();
+    await page.waitForFunction(rowCount(2));
+    await page.getByLabel("Select all that are shown").check();
+    await page.getByRole("button", { name: "Retry…" }).click();
+    await page.getByRole("button", { name: "Retry 2" }).click();
+    await page.getByText("2 of 2 done, 0 refused.").waitFor();
+    await page.getByRole("button", { name: "Close" }).last().click();
+    await page.getByRole("button", { name: "Retry…" }).waitFor();
+    await page.close();
+    const again = await visit("deliveries?status=exhausted");
+    await again.waitForFunction(rowCount(2));
+    await again.getByLabel("Select all that are shown").check();
+    await again.getByRole("button", { name: "Retry…" }).click();
+    await again.getByText("2 deliveries will not be touched: a newer retry took its place.").waitFor();
+    assert.equal(await again.getByRole("button", { name: "Retry 0" }).isDisabled(), true);
+    await again.close();
+  });
+
+  test("events that nobody asked for are found; an event says who got it and why the others did not", async () => {
+    const page = await visit("events");
+    await page.waitForFunction(rowCount(5));
+    await page.getByLabel("nobody asked for it").check();
+    await page.waitForFunction(rowCount(1));
+    await page.getByRole("link", { name: "nobody.asked" }).click();
+    await page.getByText("It asks for other event types.").first().waitFor();
+    await page.goBack();
+    await page.getByLabel("nobody asked for it").uncheck();
+    await page.getByLabel("Source").fill("crm");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/source=crm/);
+    await page.waitForFunction(rowCount(1));
+    await page.close();
+  });
+
+  test("an edited copy is published digit for digit; broken JSON is told at its field", async () => {
+    const page = await visit("events?event_type=order.sent");
+    await page.getByRole("link", { name: "order.sent" }).first().click();
+    await page.getByRole("button", { name: "Publish a copy…" }).click();
+    const data = page.getByLabel("Data (JSON)");
+    await data.fill("{");
+    await page.getByRole("button", { name: "Publish", exact: true }).click();
+    assert.equal(await data.getAttribute("aria-invalid"), "true");
+    await data.fill('{"big":90071992547409931.10}');
+    const before = page.url();
+    await page.getByRole("button", { name: "Publish", exact: true }).click();
+    await page.waitForFunction(`location.href !== ${JSON.stringify(before)}`);
+    await page.getByRole("region", { name: "Data" }).getByText("90071992547409931.10").waitFor();
+    await page.close();
+  });
+
+  test("axe finds nothing in the states of the lists", async () => {
+    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const page = await visit("deliveries", looks);
+    await page.waitForFunction(`document.querySelectorAll("tbody tr").length > 5`);
+    await bringAxe(page);
+    await page.getByRole("button", { name: /Range of time/ }).click();
+    await judge(page, "range");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "View" }).click();
+    await judge(page, "view");
+    await page.keyboard.press("Escape");
+    await page.setViewportSize({ width: 1_280, height: 900 });
+    await page.locator("tbody th a").first().focus();
+    await page.keyboard.press("x");
+    await page.getByText("1 selected").waitFor();
+    await judge(page, "selection and cell actions");
+    await page.getByRole("button", { name: "Retry…" }).click();
+    await judge(page, "preview of a retry");
+    await page.keyboard.press("Escape");
+    await page.setViewportSize({ width: 1_280, height: 900 });
+    await page.locator("tbody th a").first().focus();
+    await page.keyboard.press("p");
+    await page.getByText("Attempt 1 of 1").waitFor();
+    await judge(page, "panel");
+    await looks.close();
+  });
+});
