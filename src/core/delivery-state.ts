@@ -45,6 +45,10 @@ interface DeliveryEvents {
   readonly webhook_deleted: { readonly kind: "webhook_deleted" };
   /** A manual retry made a new delivery of the same event, which takes over: one live schedule only. */
   readonly superseded: { readonly kind: "superseded" };
+  /** A person asked that it is not sent. */
+  readonly cancel_requested: { readonly kind: "cancel_requested" };
+  /** A person asked that the dead letter is given up for good. */
+  readonly discarded: { readonly kind: "discarded" };
   /** Retention removed the body that was to be sent. */
   readonly payload_unavailable: { readonly kind: "payload_unavailable" };
   /** The event is stored for a webhook of another tenant, so it must never be sent there. */
@@ -53,7 +57,7 @@ interface DeliveryEvents {
   readonly payload_refused: { readonly kind: "payload_refused" };
 }
 
-/** How an event without a request ends a delivery that waits. */
+/** How an event without a request ends a delivery that waits, or with `discarded` a dead letter. */
 export type Ending =
   | { readonly state: "exhausted"; readonly reason: DeadLetterReason }
   | { readonly state: "cancelled"; readonly reason: CancelReason };
@@ -63,6 +67,8 @@ export const endings = {
   expired: { state: "exhausted", reason: "expired" },
   webhook_deleted: { state: "cancelled", reason: "webhook_deleted" },
   superseded: { state: "cancelled", reason: "superseded" },
+  cancel_requested: { state: "cancelled", reason: "cancel_requested" },
+  discarded: { state: "cancelled", reason: "discarded" },
   payload_unavailable: { state: "exhausted", reason: "payload_unavailable" },
   foreign_webhook: { state: "exhausted", reason: "foreign_webhook" },
   payload_refused: { state: "exhausted", reason: "empty_data" },
@@ -85,10 +91,10 @@ export type HolderEvent = DeliveryEvent<(typeof ofHolder)[number]>;
  * never looked at again when its webhook is deleted.
  */
 export const eventsIn = {
-  pending: [...ofHolder, "webhook_deleted", "superseded"],
-  failed: [...ofHolder, "webhook_deleted", "superseded"],
+  pending: [...ofHolder, "webhook_deleted", "superseded", "cancel_requested"],
+  failed: [...ofHolder, "webhook_deleted", "superseded", "cancel_requested"],
   success: ["superseded"],
-  exhausted: [...ofHolder, "superseded"],
+  exhausted: [...ofHolder, "superseded", "discarded"],
   skipped: ["superseded"],
   cancelled: [...ofHolder, "superseded"],
 } as const satisfies Readonly<Record<DeliveryState, readonly DeliveryEventKind[]>>;
@@ -119,6 +125,7 @@ export function transition<State extends DeliveryState>(input: TransitionInput<S
   const event: DeliveryEvent = input.event;
   if (event.kind === "attempted")
     return isWaiting(progress) ? settleAttempt(input, event) : settleLateAttempt(progress, event);
+  if (event.kind === "discarded") return { ...progress, ...endings.discarded };
   return isWaiting(progress) ? { ...progress, ...endings[event.kind] } : progress;
 }
 

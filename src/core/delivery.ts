@@ -33,7 +33,7 @@ export type DeadLetterReason =
   | "empty_data";
 
 /** Why a delivery was cancelled. */
-export type CancelReason = "webhook_deleted" | "superseded";
+export type CancelReason = "webhook_deleted" | "superseded" | "cancel_requested" | "discarded";
 
 /** Why a delivery was never due: what its webhook was when the event was published. `recover` brings it back (C-46). */
 export type SkipReason = `webhook_${"disabled" | "suspended" | "unverified"}`;

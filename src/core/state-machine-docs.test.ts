@@ -41,6 +41,8 @@ const scenarios: readonly Scenario[] = [
   { event: { kind: "expired" }, when: [] },
   { event: { kind: "webhook_deleted" }, when: [] },
   { event: { kind: "superseded" }, when: [] },
+  { event: { kind: "cancel_requested" }, when: [] },
+  { event: { kind: "discarded" }, when: [] },
   { event: { kind: "payload_unavailable" }, when: [] },
   { event: { kind: "foreign_webhook" }, when: [] },
   { event: { kind: "payload_refused" }, when: [] },

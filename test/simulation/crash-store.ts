@@ -140,6 +140,7 @@ export class CrashStore {
               this.#options.trace(`  ${describeClaim(requests[index], result)}`);
             return results;
           }),
+        end: (command) => via("read", () => inner().deliveries.end(command)),
         release: (leases) =>
           via("release", async () => {
             await inner().deliveries.release(leases);

@@ -129,6 +129,8 @@ const endings: Readonly<Record<string, string>> = {
   empty_data: "Its event has no data, which the profile of this webhook does not take.",
   webhook_deleted: "Its webhook was deleted.",
   superseded: "A newer retry took its place.",
+  cancel_requested: "Somebody cancelled it while it waited.",
+  discarded: "It was given up, and somebody discarded it. A retry sends it all the same.",
   webhook_disabled: "Its webhook was disabled when the event was published. Recovering the webhook sends it.",
   webhook_suspended:
     "Its webhook was suspended when the event was published. Recovering the webhook sends it.",

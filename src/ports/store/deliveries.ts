@@ -17,8 +17,8 @@ import type { LaneKey } from "../../core/webhook.ts";
  * (`claim: true`), and ends with a settlement, with `release`, or when it runs out. Only the holder of the newest lease
  * token can settle, so a worker that lost its lease cannot overwrite the result of another one.
  *
- * A delivery may be ended over the head of its holder: by `cancelWebhook`, or, when its lease ran out, by `expire` and by
- * a retry that supersedes it. Nobody else took the lease, so its holder still reports, once, what came of its request:
+ * A delivery may be ended over the head of its holder: by `cancelWebhook`, or, when its lease ran out, by `expire`, by
+ * `end` and by a retry that supersedes it. Nobody else took the lease, so its holder still reports, once, what came of its request:
  * the store answers `ended` with where the delivery stands, and takes a settlement from there (`late`).
  *
  * Where several processes share a store, an ordered lane is in the hands of one of them at a time: while it holds a
@@ -32,6 +32,11 @@ export interface DeliveryStore {
   commit(batch: CommitBatch): Promise<CommitResult>;
   /** Leases waiting deliveries of each lane asked for. Cost is bound by what is returned, not by the backlog. */
   claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]>;
+  /**
+   * Ends deliveries as a person asked, each at most once, in one transaction: cancels what waits and nobody holds, or
+   * discards dead letters. Answers in the order of the ids.
+   */
+  end(command: EndCommand): Promise<readonly EndResult[]>;
   /** Gives leases back without a settlement. */
   release(leases: readonly Lease[]): Promise<void>;
   /** Lanes that hold waiting deliveries, in a stable order, a page at a time. */
@@ -153,6 +158,17 @@ export type RequeueResult =
   | { readonly kind: "payload_gone" }
   /** The superseded delivery is leased, or another one took over before: there is one live schedule. */
   | { readonly kind: "in_flight" };
+
+/** At most a few hundred ids. With a tenant set, rows of others do not exist. */
+export interface EndCommand {
+  readonly event: "cancel_requested" | "discarded";
+  readonly tenantId: string | null;
+  readonly ids: readonly string[];
+  readonly now: number;
+}
+
+/** `in_flight`: somebody holds it. `not_possible`: it does not wait, or is no dead letter (any more). */
+export type EndResult = "ended" | "in_flight" | "not_possible" | "not_found";
 
 /**
  * The right to settle one delivery. `ref` is the adapter's own handle; a higher lease token replaces a lower one. It

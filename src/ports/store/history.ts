@@ -29,6 +29,8 @@ export interface HistoryStore {
     readonly tenantId: string | null;
     readonly ids: readonly string[];
   }): Promise<readonly StoredDelivery[]>;
+  /** Which of these events have no body any more, because retention removed it. At most a few hundred. */
+  payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>>;
   /** Attempts of one delivery, oldest first. */
   listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]>;
   listDeliveries(query: DeliveryQuery): Promise<Page<StoredDelivery>>;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { deliveryStates, type DeliveryState } from "../../../src/core/delivery.ts";
 import { type TableRow, tableRows } from "../../../src/core/delivery-table.fixture.ts";
 import type { Store } from "../../../src/ports/store.ts";
-import type { ClaimedDelivery } from "../../../src/ports/store/deliveries.ts";
+import type { ClaimedDelivery, EndCommand } from "../../../src/ports/store/deliveries.ts";
 import type { StoredDelivery } from "../../../src/ports/store/history.ts";
 import { ageMsMax, type Answer, Holder } from "./holder.ts";
 import {
@@ -76,6 +76,14 @@ const supersede: Step = async ({ store, id, eventId, webhookId, since }) => {
   assert.equal(result.kind, "accepted");
 };
 
+/** Refused while a lease lasts. */
+function endedByHand(event: EndCommand["event"]): Step {
+  return async ({ store, id, since }) => {
+    const command = { event, tenantId: "default", ids: [id], now: since + muchLaterMs };
+    assert.deepEqual(await store.deliveries.end(command), ["ended"]);
+  };
+}
+
 const giveBack: Step = async ({ store, claimed }) => {
   if (claimed !== null) await store.deliveries.release([claimed.lease]);
 };
@@ -118,6 +126,10 @@ function waysOf({ state, event, when }: TableRow): readonly Step[] {
       return [deleteWebhook, free(deleteWebhook)];
     case "superseded":
       return waits ? [supersede, free(supersede)] : [supersede];
+    case "cancel_requested":
+      return [endedByHand(event), free(endedByHand(event))];
+    case "discarded":
+      return [endedByHand(event)];
     default:
       return event satisfies never;
   }
@@ -147,7 +159,15 @@ const arrivals: Readonly<Record<DeliveryState, readonly Arrival[]>> = {
   ],
   exhausted: [after(expireInStore)],
   skipped: [async (place) => ({ ...(await published(place, "skipped")), claimed: null })],
-  cancelled: [after(deleteWebhook), after(supersede)],
+  cancelled: [
+    after(deleteWebhook),
+    after(supersede),
+    after(endedByHand("cancel_requested")),
+    after(async (subject) => {
+      await expireInStore(subject);
+      await endedByHand("discarded")(subject);
+    }),
+  ],
 };
 
 function after(end: Step): Arrival {

@@ -2,6 +2,7 @@ import { claims } from "./claims.ts";
 import { counters } from "./counters.ts";
 import { deadLetters } from "./dead-letters.ts";
 import { durability } from "./durability.ts";
+import { handEndings } from "./hand-endings.ts";
 import { history } from "./history.ts";
 import { idempotency } from "./idempotency.ts";
 import { lateAnswers } from "./late-answers.ts";
@@ -34,6 +35,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["answers after the end", lateAnswers],
     ["state machine", stateMachine],
     ["requeues", requeues],
+    ["endings by hand", handEndings],
     ["counters", counters],
     ["history", history],
     ["searches", searches],

@@ -8,6 +8,8 @@ import type {
   CommitBatch,
   CommitResult,
   DeliveryStore,
+  EndCommand,
+  EndResult,
   LanePage,
   Lease,
   NewDelivery,
@@ -43,6 +45,23 @@ export class ModelDeliveries implements DeliveryStore {
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
     return requests.map((request) => this.#claimLane(request));
+  }
+
+  async end({ event, ids, tenantId, now }: EndCommand): Promise<readonly EndResult[]> {
+    return ids.map((id) => {
+      const row = this.#rows.deliveries.get(id);
+      if (row === undefined || (tenantId !== null && row.event.event.tenantId !== tenantId)) return "not_found";
+      if (event === "discarded") {
+        if (!isDeadLetter({ state: row.progress.state, isSuperseded: row.supersededBy !== null }))
+          return "not_possible";
+        row.progress = { ...row.progress, ...endings.discarded };
+        return "ended";
+      }
+      if (!isWaiting(row)) return "not_possible";
+      if (isHeld(row, now)) return "in_flight";
+      this.#rows.end(row, { ending: endings.cancel_requested, at: now });
+      return "ended";
+    });
   }
 
   async release(leases: readonly Lease[]): Promise<void> {
@@ -161,8 +180,10 @@ export class ModelDeliveries implements DeliveryStore {
     if (row?.endedLease?.leaseToken !== lease.leaseToken) return { kind: "lost" };
     if (settlement.late !== true) return { kind: "ended", progress: progressIn(givenUpStates, row) };
     row.endedLease = null;
+    const { state, reason } = row.progress;
     if (progress.state === "success") row.completedAt = settledAt;
-    row.progress = progress;
+    // It may have been discarded since its holder asked.
+    row.progress = progress.state === "success" ? progress : { ...progress, state, reason };
     return recorded(row, settlement);
   }
 

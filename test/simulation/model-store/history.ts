@@ -55,6 +55,10 @@ export class ModelHistory implements HistoryStore {
     return found.filter((delivery) => delivery !== null);
   }
 
+  async payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>> {
+    return new Set(eventIds.filter((id) => this.#rows.events.get(id)?.body === null));
+  }
+
   async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {
     return [...(this.#rows.deliveries.get(deliveryId)?.attempts ?? [])];
   }

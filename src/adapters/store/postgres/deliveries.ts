@@ -4,6 +4,8 @@ import type {
   CommitBatch,
   CommitResult,
   DeliveryStore,
+  EndCommand,
+  EndResult,
   LanePage,
   Lease,
   Settlement,
@@ -14,6 +16,7 @@ import { numbers } from "./columns.ts";
 import { deadLetterKind, Deltas } from "./counters.ts";
 import type { Transaction } from "./database.ts";
 import { DeliveryRows } from "./delivery-rows.ts";
+import { endByHand } from "./hand-endings.ts";
 import { lanesFound } from "./lanes-with-work.ts";
 import { LostLeases } from "./lost-leases.ts";
 import { areNew } from "./new-events.ts";
@@ -74,6 +77,10 @@ export class PostgresDeliveries implements DeliveryStore {
 
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
     return this.#claimer.claim(requests);
+  }
+
+  async end(command: EndCommand): Promise<readonly EndResult[]> {
+    return endByHand(this.#state, command);
   }
 
   async release(leases: readonly Lease[]): Promise<void> {

@@ -86,6 +86,14 @@ export class PostgresHistory implements HistoryStore {
     return found.filter((row) => query.tenantId === null || row.tenantId === query.tenantId);
   }
 
+  async payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const rows = await this.#state.aside.rows<[id: string]>(
+      "SELECT id FROM posthorn.events WHERE id = ANY ($1::uuid[]) AND body IS NULL",
+      [plainWords(eventIds.filter(isStoredId))],
+    );
+    return new Set(rows.map(([id]) => id));
+  }
+
   async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {
     return attemptsOf(this.#state, deliveryId);
   }

@@ -90,15 +90,19 @@ const fewMax = 32;
 /** The lease that a row of `queue` is deleted under when its delivery ends over the head of its holder; null when free. */
 export const endedUnder = "CASE WHEN q.owner IS NOT NULL THEN q.fence END AS late_fence";
 
+const isAccepted = `g.state = ${stateCodes.encode.success}`;
+
 /**
  * The same for deliveries that were ended over the head of their holder: they are in no queue any more. What is no success
  * leaves the end as it was; a success settles the dead letter, unless a retry has closed it.
  */
 const lateSql = `${plannedEachTime}WITH ${givenSql},
   done AS (
-    UPDATE posthorn.deliveries d SET state = g.state, attempt_count = g.attempt_count,
-      first_attempt_at = g.first_attempt_at, reason = g.reason, category = coalesce(g.category, d.category),
-      completed_at = CASE WHEN d.state = g.state THEN d.completed_at ELSE g.settled_at END,
+    UPDATE posthorn.deliveries d SET state = CASE WHEN ${isAccepted} THEN g.state ELSE d.state END,
+      attempt_count = g.attempt_count, first_attempt_at = g.first_attempt_at,
+      reason = CASE WHEN ${isAccepted} THEN g.reason ELSE d.reason END,
+      category = coalesce(g.category, d.category),
+      completed_at = CASE WHEN ${isAccepted} THEN g.settled_at ELSE d.completed_at END,
       attempt_last = coalesce(g.number, d.attempt_last), late_fence = NULL
     FROM given g WHERE d.seq = g.ref AND d.late_fence = g.fence
     RETURNING g.at, d.seq, d.webhook, d.state),

@@ -5,12 +5,15 @@ import type {
   CommitBatch,
   CommitResult,
   DeliveryStore,
+  EndCommand,
+  EndResult,
   LanePage,
   Lease,
   StoreDepth,
 } from "../../../ports/store/deliveries.ts";
 import { Claimer } from "./claim.ts";
 import { waitingMax } from "../codes.ts";
+import { HandEndings } from "./hand-endings.ts";
 import { DeliveryWriter, PublishWriter } from "./publish.ts";
 import { queuePositionSql } from "./queue-position-sql.ts";
 import { RequeueWriter } from "./requeue.ts";
@@ -27,6 +30,7 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #publishes: PublishWriter;
   readonly #requeues: RequeueWriter;
   readonly #settlements: SettleWriter;
+  readonly #endings: HandEndings;
   readonly #claimer: Claimer;
   readonly #enterLane: StatementSync;
   readonly #recover: readonly StatementSync[];
@@ -38,6 +42,7 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#publishes = new PublishWriter(state, deliveries);
     this.#requeues = new RequeueWriter(state, deliveries);
     this.#settlements = new SettleWriter(state);
+    this.#endings = new HandEndings(state);
     this.#claimer = new Claimer(state);
     this.#enterLane = connection.prepare(
       `UPDATE deliveries SET rank = ${queuePositionSql("?")} WHERE seq = ? RETURNING rank`,
@@ -65,6 +70,11 @@ export class SqliteDeliveries implements DeliveryStore {
   async claim(requests: readonly ClaimRequest[]): Promise<readonly ClaimResult[]> {
     this.endExpiredLeases(requests.reduce((latest, request) => Math.max(latest, request.now), 0));
     return this.#claimer.claim(requests);
+  }
+
+  async end(command: EndCommand): Promise<readonly EndResult[]> {
+    this.endExpiredLeases(command.now);
+    return this.#state.connection.write(() => this.#endings.write(command));
   }
 
   async release(leases: readonly Lease[]): Promise<void> {

@@ -28,6 +28,7 @@ export class SqliteHistory implements HistoryStore {
   readonly #searches: DeliverySearches;
   readonly #events: EventSearches;
   readonly #tenantOf: StatementSync;
+  readonly #payloadsGone: StatementSync;
 
   constructor(state: StoreState) {
     this.#state = state;
@@ -37,6 +38,9 @@ export class SqliteHistory implements HistoryStore {
     this.#events = new EventSearches({ ...this.#walks, rows: this.#rows });
     this.#attempts = new AttemptReader(state);
     this.#tenantOf = state.connection.prepare("SELECT tenant FROM webhooks WHERE id = ?");
+    this.#payloadsGone = state.connection.prepare(
+      "SELECT e.id FROM json_each(?) g CROSS JOIN events e ON e.id = g.value WHERE e.body IS NULL",
+    );
   }
 
   async getEvent(query: {
@@ -68,6 +72,12 @@ export class SqliteHistory implements HistoryStore {
         .map((id) => ownedBy(query.tenantId, this.#rows.deliveryById(id)))
         .filter((delivery) => delivery !== null),
     );
+  }
+
+  async payloadsGone(eventIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const { connection } = this.#state;
+    const rows = connection.read(() => this.#payloadsGone.all(JSON.stringify(eventIds)));
+    return new Set((rows as unknown as [id: string][]).map(([id]) => id));
   }
 
   async listAttempts(deliveryId: string): Promise<readonly AttemptRecord[]> {

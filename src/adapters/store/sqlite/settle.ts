@@ -83,8 +83,10 @@ export class SettleWriter {
       return { kind: "ended", progress: { state, attemptCount, createdAt, firstAttemptAt, dueAt, reason } };
     }
     const [, , , , , , tenant, supersededBy, completedAt] = row;
-    const isSuccess = progress.state !== state;
-    this.#move(settlement, {
+    const isSuccess = progress.state === "success";
+    // It may have been discarded since its holder asked.
+    const kept = isSuccess ? progress : { ...progress, state, reason: row[5] };
+    this.#move({ ...settlement, progress: kept }, {
       queuePosition: null,
       completedAt: isSuccess ? settlement.settledAt : completedAt,
     });

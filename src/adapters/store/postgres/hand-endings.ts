@@ -1,0 +1,100 @@
+import { endings } from "../../../core/delivery-state.ts";
+import type { EndCommand, EndResult } from "../../../ports/store/deliveries.ts";
+import { endingSql, waitingMax } from "../codes.ts";
+import { isStoredId, numbers, plainWords } from "./columns.ts";
+import { addToCounters, deadLetterKind } from "./counters.ts";
+import type { Transaction } from "./database.ts";
+import { endedUnder } from "./settle.ts";
+import type { StoreState } from "./state.ts";
+
+type Row = [
+  id: string,
+  seq: number,
+  tenant: number,
+  state: number,
+  lane: number,
+  leaseUntil: number | null,
+  isDead: boolean,
+];
+
+const cancelSql = `WITH gone AS (DELETE FROM posthorn.queue q WHERE q.delivery = ANY ($1::bigint[])
+    RETURNING q.delivery, q.priority, ${endedUnder}),
+  done AS (
+    UPDATE posthorn.deliveries d SET ${endingSql(endings.cancel_requested)}, completed_at = $2,
+      late_fence = g.late_fence
+    FROM gone g WHERE d.seq = g.delivery RETURNING d.seq),
+  counted AS (${addToCounters("SELECT priority, 0, -1 FROM gone")})
+  SELECT count(*) FROM done`;
+
+const discardSql = `WITH undead AS (DELETE FROM posthorn.dead_letters l WHERE l.delivery = ANY ($1::bigint[])
+    RETURNING l.delivery, l.tenant),
+  done AS (
+    UPDATE posthorn.deliveries d SET ${endingSql(endings.discarded)} FROM undead u WHERE d.seq = u.delivery
+    RETURNING d.seq),
+  counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM undead`)})
+  SELECT count(*) FROM done`;
+
+/** What became of each id, and the lanes that may go on. */
+interface Ended {
+  readonly results: readonly EndResult[];
+  readonly lanes: readonly number[];
+}
+
+/** Ends deliveries as a person asked. Locks in the order that all statements share: queue, then deliveries. */
+export async function endByHand(state: StoreState, command: EndCommand): Promise<readonly EndResult[]> {
+  const { strings, aside, announcer } = state;
+  if (command.tenantId !== null) await strings.lookUp([command.tenantId]);
+  const tenant = command.tenantId === null ? null : strings.find(command.tenantId);
+  if (command.tenantId !== null && tenant === null) return command.ids.map(() => "not_found");
+  const { results, lanes } = await aside.transaction((transaction) => end(transaction, { command, tenant }));
+  announcer.announce(lanes);
+  return results;
+}
+
+async function end(
+  transaction: Transaction,
+  { command, tenant }: { readonly command: EndCommand; readonly tenant: number | null },
+): Promise<Ended> {
+  const { event, ids, now } = command;
+  const rows = new Map((await lockedRows(transaction, ids)).map((row) => [row[0], row]));
+  const judged = new Set<string>();
+  const results = ids.map((id): EndResult => {
+    const row = rows.get(id);
+    if (row === undefined || (tenant !== null && row[2] !== tenant)) return "not_found";
+    // Named twice, it ends once.
+    if (judged.has(id)) return "not_possible";
+    judged.add(id);
+    return event === "discarded" ? judgeDiscard(row) : judgeCancel(row, now);
+  });
+  const chosen = [...rows.values()].filter(([id]) => results[ids.indexOf(id)] === "ended");
+  if (chosen.length === 0) return { results, lanes: [] };
+  const seqs = numbers(chosen.map(([, seq]) => seq));
+  if (event === "discarded") await transaction.rows(discardSql, [seqs]);
+  else await transaction.rows(cancelSql, [seqs, now]);
+  return { results, lanes: event === "discarded" ? [] : [...new Set(chosen.map((row) => row[4]))] };
+}
+
+function judgeCancel([, , , state, , leaseUntil]: Row, now: number): EndResult {
+  if (state > waitingMax) return "not_possible";
+  return leaseUntil !== null && leaseUntil > now ? "in_flight" : "ended";
+}
+
+function judgeDiscard(row: Row): EndResult {
+  return row[6] ? "ended" : "not_possible";
+}
+
+async function lockedRows(transaction: Transaction, ids: readonly string[]): Promise<readonly Row[]> {
+  const known = plainWords(ids.filter(isStoredId));
+  await transaction.rows(
+    `SELECT FROM posthorn.queue q JOIN posthorn.deliveries d ON d.seq = q.delivery
+     WHERE d.id = ANY ($1::uuid[]) ORDER BY q.delivery FOR UPDATE OF q`,
+    [known],
+  );
+  return transaction.rows<Row>(
+    `SELECT d.id, d.seq, d.tenant, d.state, d.lane, q.lease_until, l.delivery IS NOT NULL
+     FROM posthorn.deliveries d LEFT JOIN posthorn.queue q ON q.delivery = d.seq
+       LEFT JOIN posthorn.dead_letters l ON l.delivery = d.seq
+     WHERE d.id = ANY ($1::uuid[]) ORDER BY d.seq FOR UPDATE OF d`,
+    [known],
+  );
+}
