@@ -14,6 +14,7 @@ import { deadLetterRoutes } from "./routes/dead-letters.ts";
 import { deliveryRoutes } from "./routes/deliveries.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { operationRoutes } from "./routes/operations.ts";
 import { profileRoutes } from "./routes/profiles.ts";
 import { searchRoutes } from "./routes/search.ts";
 import { secretRoutes } from "./routes/secrets.ts";
@@ -36,6 +37,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...secretRoutes(options),
     ...deliveryRoutes(options, pager),
     ...deadLetterRoutes(options, pager),
+    ...operationRoutes(options, pager),
     ...eventTypeRoutes(options, pager),
     ...webhookDocsRoutes(options),
     ...tenantRoutes(options, pager),

@@ -75,6 +75,7 @@ export const tags = {
   Search: "Anything, by what is at hand.",
   Live: "What happens, while it happens.",
   "Dead letters": "Deliveries that were given up, and how to bring them back.",
+  Operations: "Actions on many deliveries, and how far they are.",
   "Event types": "The catalogue of event types and the schemas of their data.",
   Tenants: "Whose webhooks and events these are.",
   "API keys": "Who may call this API.",

@@ -1,7 +1,13 @@
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import type { RateLimitConfig } from "../core/profile.ts";
 import type { Webhook } from "../core/webhook.ts";
-import type { NewDelivery, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
+import type {
+  EndCommand,
+  EndResult,
+  NewDelivery,
+  RequeueCommand,
+  RequeueResult,
+} from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { DeliveryView } from "./endpoint/explain.ts";
@@ -34,6 +40,8 @@ export interface EngineAccess {
   ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }>;
   /** Through the grouped commits; new deliveries start at once. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
+  /** Cancels what waits, or discards dead letters; answers in their order. Lanes whose head ended go on at once. */
+  end(command: EndDeliveries): Promise<readonly EndResult[]>;
 
   /** How a new delivery joins a webhook as it is now: which line, and which body. */
   placeOf(webhook: Webhook, eventType: string): Pick<NewDelivery, "lane" | "format">;
@@ -44,6 +52,11 @@ export interface EngineAccess {
   /** Reads what other processes may have changed of these webhooks. At once where there is only one process. */
   refresh(webhookIds: readonly string[]): Promise<void>;
   nextId(): string;
+}
+
+/** At most a few hundred. */
+export interface EndDeliveries extends Omit<EndCommand, "ids"> {
+  readonly deliveries: readonly Pick<StoredDelivery, "id" | "webhookId">[];
 }
 
 export interface WebhookChange {

@@ -2,7 +2,7 @@ import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import { standard } from "../core/profiles/standard.ts";
 import { createUuidV7Source } from "../core/uuid.ts";
 import type { Webhook } from "../core/webhook.ts";
-import type { RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
+import type { EndResult, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import { OwnerAlerts } from "./attempt/owner-alerts.ts";
@@ -11,7 +11,7 @@ import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { Attempts } from "./attempt/attempts.ts";
 import { Directory } from "./endpoint/directory.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
-import type { EngineAccess, TenantLimitChange, WebhookChange } from "./engine-access.ts";
+import type { EndDeliveries, EngineAccess, TenantLimitChange, WebhookChange } from "./engine-access.ts";
 import type { LiveWebhook } from "./endpoint/live-webhook.ts";
 import type { SystemEvent } from "./publish/publish-call.ts";
 import { placeOf } from "./endpoint/lane.ts";
@@ -324,6 +324,18 @@ export class Engine implements EngineAccess {
       const lane = endpoint.lane(delivery.lane);
       this.#dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
     }
+  }
+
+  async end({ deliveries, ...command }: EndDeliveries): Promise<readonly EndResult[]> {
+    const ids = deliveries.map(({ id }) => id);
+    const results = await this.#options.store.deliveries.end({ ...command, ids });
+    if (command.event === "discarded") return results;
+    const ended = deliveries.filter((_, index) => results[index] === "ended");
+    for (const webhookId of new Set(ended.map((delivery) => delivery.webhookId))) {
+      const endpoint = this.#directory.get(webhookId);
+      if (endpoint !== undefined) this.#dispatcher.headsChanged(endpoint);
+    }
+    return results;
   }
 
   explain(delivery: StoredDelivery): DeliveryView {

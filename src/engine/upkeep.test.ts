@@ -23,6 +23,7 @@ async function round(rows: number, rowMs: (step: number) => number): Promise<rea
     expire: async () => nothing,
     cancelWebhook: async () => nothing,
     forgetPayloads: async () => nothing,
+    forgetAudit: async () => ({ changed: 0, more: false }),
     forgetKeys: async () => nothing,
     async forgetHistory({ limit }) {
       const changed = Math.min(limit, left);

@@ -1,4 +1,5 @@
 import type { StoreChanges } from "./store/changes.ts";
+import type { AuditStore } from "./store/audit.ts";
 import type { DeliveryStore } from "./store/deliveries.ts";
 import type { HistoryStore } from "./store/history.ts";
 import type { IdempotencyStore } from "./store/idempotency.ts";
@@ -29,6 +30,7 @@ export interface Store {
   readonly registry: RegistryStore;
   readonly idempotency: IdempotencyStore;
   readonly operations: OperationStore;
+  readonly audit: AuditStore;
   readonly upkeep: UpkeepStore;
   /** Hints of work that other processes stored; absent where one process owns the store, or nothing can be heard. */
   readonly changes?: StoreChanges;

@@ -11,6 +11,8 @@ import type { Publisher } from "../engine/publish/publish.ts";
 import type { Services } from "./services.ts";
 import { ApiKeys } from "./keys/api-key-service.ts";
 import { BatchOperations } from "./operations/batch-operations.ts";
+import { BulkActions } from "./operations/bulk-actions.ts";
+import { SelectionWalk } from "./operations/selection-walk.ts";
 import { DeadLetters } from "./deliveries/dead-letter-service.ts";
 import { DeliveryListing } from "./deliveries/delivery-listing.ts";
 import { Deliveries } from "./deliveries/delivery-service.ts";
@@ -70,8 +72,10 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const { access, store, clock, random, secretBox, tenants, schemas, telemetry } = options;
   const { history, registry } = store;
   const shared = store.ownership === undefined ? null : { resumes: options.schedules };
-  const operations = new BatchOperations({ access, store, clock, log: telemetry.log, shared });
   const listing = new DeliveryListing({ access, history, clock });
+  const walk = new SelectionWalk({ access, history, listing, clock });
+  const operations = new BatchOperations({ access, store, walk, clock, log: telemetry.log, shared });
+  const bulk = new BulkActions({ walk, history, operations, clock });
   const live = new LiveFeed({ access, listing, operations, clock, log: telemetry.log });
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
@@ -113,8 +117,8 @@ export function createServices(options: ServicesOptions): ManagedServices {
       urlRules,
       webhooksPerTenantMax,
     }),
-    deliveries: new Deliveries({ access, history, listing, clock }),
-    deadLetters: new DeadLetters({ access, history, operations }),
+    deliveries: new Deliveries({ access, history, listing, clock, bulk }),
+    deadLetters: new DeadLetters({ access, history, operations, bulk }),
     eventTypes: new EventTypes({ registry, compiler: options.schemaCompiler, schemas, tenants, clock }),
     tenants: new Tenants({ registry, tenants, access, clock }),
     apiKeys,

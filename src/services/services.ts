@@ -6,6 +6,7 @@
  */
 import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
 import type { AttemptRecord, DeliveryStatus, WaitingFor } from "../core/delivery.ts";
+import type { discardFields, operationChangeFields, retryDeliveriesFields } from "../core/fields/bulk.ts";
 import type { ApiKeyInput } from "../core/fields/api-key.ts";
 import type { deliveryFilterFields, deliveryListFields } from "../core/fields/delivery-list.ts";
 import type { eventListFields } from "../core/fields/event-list.ts";
@@ -30,7 +31,7 @@ import type { Webhook } from "../core/webhook.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
 import type { DeadLetterQuery, StoredDelivery } from "../ports/store/history.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
-import type { BatchOperation } from "../ports/store/operations.ts";
+import type { BatchOperation, ExclusionCounts, OperationSelection } from "../ports/store/operations.ts";
 import type {
   ApiKey,
   ApiKeyRole,
@@ -223,6 +224,10 @@ export interface DeliveryService {
   listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage>;
   /** A new delivery of the same event (C-40); a waiting one is superseded. */
   retry(scope: Scope, command: RetryDeliveryCommand): Promise<DeliveryHandle>;
+  /** New deliveries of the same events, as with `retry`, of many. */
+  retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted>;
+  /** Ends what waits, so that it is not sent. */
+  cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted>;
 }
 
 export type RetryDeliveryCommand = { readonly webhookId: string; readonly deliveryId: string } & InputOf<
@@ -255,13 +260,40 @@ export interface ListedDelivery extends DeliveryView {
 
 export type DeliveryPage = SearchedPage<ListedDelivery>;
 
+/** Of `filter` and `ids` one. `to` is the time of the call where it is left out. */
+export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
+export type DiscardCommand = InputOf<typeof discardFields>;
+
+export interface BulkStarted {
+  /** Null with `dryRun`. */
+  readonly operation: BatchOperation | null;
+  /** Deliveries that are acted on. */
+  readonly count: number;
+  /** False where counting stopped at its bound: there are more. */
+  readonly isExact: boolean;
+  /** The oldest of them, at most five. */
+  readonly samples: readonly ListedDelivery[];
+  readonly excluded: ExclusionCounts;
+  /** With its times as instants. */
+  readonly selection: OperationSelection;
+  readonly requestsPerSecond: number;
+  /** Null where the count is not exact. */
+  readonly durationMs: number | null;
+}
+
+export type ChangeOperationCommand = { readonly id: string } & InputOf<typeof operationChangeFields>;
+
 export interface DeadLetterService {
   list(scope: Scope, query: DeadLetterQuery): Promise<Page<DeliveryView>>;
   retryBatch(scope: Scope, command: RetryBatchCommand): Promise<RetryBatchStarted>;
+  /** Takes dead letters out of their queue for good; they stay in the history. */
+  discardBatch(scope: Scope, command: DiscardCommand): Promise<BulkStarted>;
   /** Bulk work, newest first. */
   operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>>;
   operation(scope: Scope, id: string): Promise<BatchOperation>;
   cancel(scope: Scope, id: string): Promise<BatchOperation>;
+  /** Another rate, a pause and its end. */
+  change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation>;
 }
 
 export interface RetryBatchStarted {

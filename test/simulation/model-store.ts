@@ -2,7 +2,7 @@ import type { Store } from "../../src/ports/store.ts";
 import { ModelDeliveries } from "./model-store/deliveries.ts";
 import { ModelHistory } from "./model-store/history.ts";
 import { Rows } from "./model-store/rows.ts";
-import { ModelIdempotency, ModelOperations, ModelRegistry } from "./model-store/tables.ts";
+import { ModelAudit, ModelIdempotency, ModelOperations, ModelRegistry } from "./model-store/tables.ts";
 import { ModelUpkeep } from "./model-store/upkeep.ts";
 import { ModelWebhooks } from "./model-store/webhooks.ts";
 
@@ -26,6 +26,7 @@ export function createModelStore(): ModelStore {
     registry,
     idempotency,
     operations: new ModelOperations(),
+    audit: new ModelAudit(),
     upkeep: new ModelUpkeep(rows, (now) => registry.forgetExpired(now) + idempotency.forgetExpired(now)),
     facts: async () => ({ schemaVersion: 1, sizeBytes: 0 }),
     ping: async () => undefined,

@@ -12,6 +12,7 @@ const released = {
     "attempt-notes": "353f7cf26fc9ee96",
     "sweeps-anew": "1166fe205324cdd3",
     "keys-find-events": "e80e6a20908d63cc",
+    "audit-log": "5d6582c27573a071",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -22,6 +23,7 @@ const released = {
     "attempt notes": "d7193cfbdb88369b",
     "idempotency-holder": "cd972e19f29dca83",
     "late-lease": "a9e4676cad5b7e0b",
+    "audit-log": "65101f720447ad68",
   },
 };
 

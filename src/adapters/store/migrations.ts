@@ -3,7 +3,7 @@ import { MigrationMismatchError, SchemaTooNewError } from "./migration-errors.ts
 
 /** One step of a schema. A released one never changes: its checksum is in the databases it made. */
 export interface Migration {
-  /** From 1, without gaps. */
+  /** From 1, rising. */
   readonly number: number;
   readonly name: string;
   readonly sql: string;
@@ -25,13 +25,14 @@ export interface AppliedMigration {
 /** What is left to do. Throws SchemaTooNewError and MigrationMismatchError. */
 export function planFrom(applied: readonly AppliedMigration[], known: readonly Migration[]): MigrationPlan {
   const newest = applied.at(-1)?.number ?? 0;
-  if (newest > known.length) throw new SchemaTooNewError({ found: newest, known: known.length });
+  const newestKnown = known.at(-1)?.number ?? 0;
+  if (newest > newestKnown) throw new SchemaTooNewError({ found: newest, known: newestKnown });
   for (const row of applied) {
-    const migration = known[row.number - 1];
+    const migration = known.find(({ number }) => number === row.number);
     if (migration === undefined || checksum(migration) !== row.checksum)
       throw new MigrationMismatchError(row);
   }
-  return { from: newest, pending: known.slice(newest) };
+  return { from: newest, pending: known.filter(({ number }) => number > newest) };
 }
 
 export function checksum(migration: Migration): string {

@@ -1,12 +1,12 @@
 import type { Page } from "../../ports/store.ts";
-import type { BatchOperation } from "../../ports/store/operations.ts";
+import { type BatchOperation, newOperationDefaults } from "../../ports/store/operations.ts";
 
 /** An operation as both stores select it. */
 export type OperationRow = [tenant: string | null, document: string];
 
-/** Whether it needs no process any more. */
-export function isFinished({ status }: BatchOperation): boolean {
-  return status !== "pending" && status !== "running";
+/** What older versions wrote lacks some fields. */
+export function readOperation(document: string): BatchOperation {
+  return { ...newOperationDefaults, ...(JSON.parse(document) as BatchOperation) };
 }
 
 /** The operation, for those who may see it: its own tenant, and whoever sees all. */
@@ -15,7 +15,7 @@ export function toOperation(
   { tenantId }: { readonly tenantId: string | null },
 ): BatchOperation | null {
   if (row === undefined || (tenantId !== null && tenantId !== row[0])) return null;
-  return JSON.parse(row[1]) as BatchOperation;
+  return readOperation(row[1]);
 }
 
 /** One row more than asked for tells whether there is an older one. */
@@ -25,7 +25,7 @@ export function toOperationPage(
 ): Page<BatchOperation> {
   const shown = rows.slice(0, limit);
   return {
-    rows: shown.map(([, document]) => JSON.parse(document) as BatchOperation),
+    rows: shown.map(([, document]) => readOperation(document)),
     next: rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null,
   };
 }

@@ -8,7 +8,8 @@ import { webhookJson } from "../mapping/webhook.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
 import { closed } from "../schemas/building-blocks.ts";
-import { operationStartedSchema, recoverInputSchema } from "../schemas/dead-letter.ts";
+import { recoverInputSchema } from "../schemas/dead-letter.ts";
+import { operationStartedSchema } from "../schemas/operation.ts";
 import {
   circuitActionSchema,
   circuitSchema,

@@ -136,7 +136,7 @@ const webhookSummarySchema = closed(
   { title: "WebhookSummary" },
 );
 
-const listedDeliverySchema = closed(
+export const listedDeliverySchema = closed(
   {
     ...deliveryProperties,
     last_attempt: Type.Optional(nullable(attemptSchema)),

@@ -1,14 +1,22 @@
-import type { Priority } from "../../core/delivery.ts";
+import type { DeliveryStatus, Priority, WaitingFor } from "../../core/delivery.ts";
 import type { Page, PageRequest } from "../store.ts";
+import type { AuditEntry } from "./audit.ts";
 import type { DeadLetterQuery, DeliveryQuery } from "./history.ts";
+import type { DeliveryFilter } from "./search.ts";
 
-/** Bulk work that survives a restart: dead-letter retries and recoveries (WDS-112, 113). */
+/** Bulk work that survives a restart: retries, recoveries, cancellations, discarding (WDS-112, 113). */
 export interface OperationStore {
-  save(operation: BatchOperation): Promise<void>;
+  /** A new one; with the row of the audit log, in the same transaction. */
+  save(operation: BatchOperation, audit?: AuditEntry): Promise<void>;
+  /**
+   * Writes it with the next revision if nobody wrote another one since this one was read; false, and nothing written, if
+   * somebody did.
+   */
+  update(operation: BatchOperation, audit?: AuditEntry): Promise<boolean>;
   get(query: { readonly tenantId: string | null; readonly id: string }): Promise<BatchOperation | null>;
   /** Newest first. */
   list(query: OperationQuery): Promise<Page<BatchOperation>>;
-  /** Operations that are not finished, oldest first. */
+  /** Operations that a process should be at work on, oldest first. */
   unfinished(): Promise<readonly BatchOperation[]>;
 }
 
@@ -18,23 +26,109 @@ export interface OperationQuery {
   readonly page: PageRequest;
 }
 
-/** One bulk operation with its progress; `queued` and `failed` count towards `total`. */
+export const operationKinds = ["dlq_retry", "recover", "retry", "cancel", "discard"] as const;
+export type OperationKind = (typeof operationKinds)[number];
+
+export const operationStatuses = [
+  "pending",
+  "running",
+  "paused",
+  "completed",
+  "cancelled",
+  "failed",
+] as const;
+export type OperationStatus = (typeof operationStatuses)[number];
+
+/**
+ * Why a delivery of a selection is left as it is. `accepted`: it was, and nobody asked for successes. `order`: it waits in
+ * an ordered lane, where a retry would put it behind those that follow it.
+ */
+export const exclusions = [
+  "in_flight",
+  "payload_gone",
+  "order",
+  "accepted",
+  "already_retried",
+  "already_ended",
+  "not_a_dead_letter",
+  "webhook_deleted",
+  "not_found",
+] as const;
+export type Exclusion = (typeof exclusions)[number];
+export type ExclusionCounts = Readonly<Partial<Record<Exclusion, number>>>;
+
+/** What an operation works through. Times are instants, Unix milliseconds. */
+export type OperationSelection =
+  | ({ readonly kind: "dead_letters" } & Omit<DeadLetterQuery, "page">)
+  | ({ readonly kind: "deliveries" } & Omit<DeliveryQuery, "page">)
+  | { readonly kind: "ids"; readonly tenantId: string | null; readonly ids: readonly string[] }
+  | SearchSelection;
+
+/** `statuses` and `waitingFor` as they were asked for, because the store cannot tell all of them. */
+export interface SearchSelection {
+  readonly kind: "search";
+  readonly filter: DeliveryFilter;
+  readonly statuses: readonly DeliveryStatus[] | null;
+  readonly waitingFor: readonly WaitingFor[] | null;
+}
+
+/** One of the last things that went wrong. */
+export interface OperationError {
+  readonly deliveryId: string | null;
+  readonly message: string;
+  readonly at: number;
+}
+
+/** One bulk operation with its progress; `queued`, `failed` and `skipped` count towards `total`. */
 export interface BatchOperation {
   readonly id: string;
   readonly tenantId: string | null;
-  readonly kind: "dlq_retry" | "recover";
-  readonly status: "pending" | "running" | "completed" | "cancelled" | "failed";
-  readonly selection:
-    | ({ readonly kind: "dead_letters" } & Omit<DeadLetterQuery, "page">)
-    | ({ readonly kind: "deliveries" } & Omit<DeliveryQuery, "page">);
-  readonly priority: Priority;
+  readonly kind: OperationKind;
+  readonly status: OperationStatus;
+  readonly selection: OperationSelection;
+  /** Null keeps that of each delivery. */
+  readonly priority: Priority | null;
   readonly requestsPerSecond: number;
   /** Known at start, counted no further than a bound. */
   readonly total: number;
+  /** False where counting stopped at its bound. */
+  readonly isTotalExact: boolean;
+  /** Deliveries that it has acted on: queued again, cancelled or discarded. */
   readonly queued: number;
   readonly failed: number;
+  readonly skipped: ExclusionCounts;
+  /** How far it came, for who goes on with it; null where it is found by looking. */
+  readonly cursor: number | null;
   /** Deliveries at or above this position were there when the operation began; it never chases its own work. */
   readonly before: number | null;
+  /** As measured lately; null while it does not run. */
+  readonly ratePerSecond: number | null;
+  /** Newest first. */
+  readonly lastErrors: readonly OperationError[];
+  /** Whoever is at work on it; another one makes the former stop. */
+  readonly runner: string | null;
+  /** Of its document; raised by each update. */
+  readonly revision: number;
   readonly createdAt: number;
   readonly updatedAt: number;
+  readonly finishedAt: number | null;
 }
+
+/** Whether no process should be at work on it. */
+export function isAtRest({ status }: Pick<BatchOperation, "status">): boolean {
+  return status !== "pending" && status !== "running";
+}
+
+/** What an operation begins with. */
+export const newOperationDefaults = {
+  isTotalExact: true,
+  queued: 0,
+  failed: 0,
+  skipped: {},
+  cursor: null,
+  ratePerSecond: null,
+  lastErrors: [],
+  runner: null,
+  revision: 0,
+  finishedAt: null,
+} satisfies Partial<BatchOperation>;

@@ -14,6 +14,8 @@ export interface UpkeepStore {
    * with its deduplication key, which finds it until then, and not before that has expired.
    */
   forgetHistory(step: HistoryStep): Promise<StepResult>;
+  /** Removes rows of the audit log from before a time. */
+  forgetAudit(step: { readonly createdBefore: number; readonly limit: number }): Promise<StepResult>;
   /** Removes expired idempotency answers and API keys. */
   forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult>;
 }

@@ -5,14 +5,18 @@ import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type {
+  BulkStarted,
+  ChangeOperationCommand,
   DeadLetterService,
   DeliveryView,
+  DiscardCommand,
   InactiveWebhook,
   RetryBatchCommand,
   RetryBatchStarted,
   Scope,
 } from "../services.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
+import type { BulkActions } from "../operations/bulk-actions.ts";
 import { measureSelection, type Selection } from "../operations/operation-selection.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
@@ -29,6 +33,7 @@ export interface DeadLetterServiceOptions {
   readonly access: Pick<EngineAccess, "explain" | "webhooks">;
   readonly history: HistoryStore;
   readonly operations: BatchOperations;
+  readonly bulk: BulkActions;
 }
 
 /** Deliveries that were given up, and their retry in bulk (WDS-112, 113). */
@@ -63,7 +68,7 @@ export class DeadLetters implements DeadLetterService {
     const { count, before } = await measureSelection(this.#options.history, selection);
     const inactive = count === 0 ? [] : await this.#inactive(selection);
     if (command.dryRun === true) return { operation: null, count, inactive };
-    const operation = await this.#options.operations.create({
+    const operation = await this.#options.operations.create(scope, {
       tenantId,
       kind: "dlq_retry",
       selection,
@@ -96,12 +101,20 @@ export class DeadLetters implements DeadLetterService {
     return found;
   }
 
+  discardBatch(scope: Scope, command: DiscardCommand): Promise<BulkStarted> {
+    return this.#options.bulk.discard(scope, command);
+  }
+
   operationList(scope: Scope, page: PageRequest): Promise<Page<BatchOperation>> {
     return this.#options.operations.list({ tenantId: scope.tenantId, page });
   }
 
   operation(scope: Scope, id: string): Promise<BatchOperation> {
     return this.#options.operations.get(scope, id);
+  }
+
+  change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation> {
+    return this.#options.operations.change(scope, command);
   }
 
   cancel(scope: Scope, id: string): Promise<BatchOperation> {

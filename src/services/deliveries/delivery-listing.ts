@@ -10,6 +10,7 @@ import type {
   SearchPage,
 } from "../../ports/store/search.ts";
 import { SearchBudget } from "../../ports/timing/search-budget.ts";
+import type { SearchSelection } from "../../ports/store/operations.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { DeliveryFilters, DeliveryPage, DeliveryView, ListedDelivery } from "../services.ts";
 import type { SearchPageRequest } from "../searched-place.ts";
@@ -38,15 +39,16 @@ export class DeliveryListing {
     query: DeliveryFilters & { readonly page: SearchPageRequest },
   ): Promise<DeliveryPage> {
     judgeFilters(deliveryListFields, query);
-    const { filter, takes } = wantedBy(query);
+    const selection = selectionOf(tenantId, query);
+    const { filter } = selection;
     const order = query.order ?? defaultOf(deliveryListFields.order);
     const isDue = order === "next_attempt";
     const budget = new SearchBudget(this.#options.clock, searchBounds);
-    const search = { filter: { ...filter, tenantId }, order, budget };
+    const search = { filter, order, budget };
     return searchedPage<ListedDelivery>(query.page, {
       budget,
-      takes,
-      read: (part) => this.#explained({ ...search, ...part }),
+      takes: takesOf(selection),
+      read: (part) => this.read({ ...search, ...part }),
       placeOf: ({ delivery }) => ({
         position: delivery.position,
         dueAt: isDue ? delivery.progress.dueAt : null,
@@ -68,7 +70,7 @@ export class DeliveryListing {
    * What they wait for only the owners of their webhooks know. Where one event or some webhooks are asked for, that is
    * read first, and the deliveries after it; elsewhere a row may be a moment older than its explanation.
    */
-  async #explained(search: DeliverySearch): Promise<SearchPage<ListedDelivery>> {
+  async read(search: DeliverySearch): Promise<SearchPage<ListedDelivery>> {
     const { access, history } = this.#options;
     const { webhookIds, eventId } = search.filter;
     if (webhookIds !== null) await access.refresh(webhookIds);
@@ -78,10 +80,10 @@ export class DeliveryListing {
       await access.refresh(waiting);
       if (eventId !== null) found = await history.searchDeliveries(search);
     }
-    return { ...found, rows: found.rows.map((row) => this.#listed(row)) };
+    return { ...found, rows: found.rows.map((row) => this.listed(row)) };
   }
 
-  #listed(delivery: StoredDelivery): ListedDelivery {
+  listed(delivery: StoredDelivery): ListedDelivery {
     const { access } = this.#options;
     return { ...access.explain(delivery), webhook: access.webhook(delivery.webhookId)?.webhook ?? null };
   }
@@ -93,16 +95,10 @@ export function waitingWebhooks(views: readonly DeliveryView[]): readonly string
   return [...new Set(waiting.map(({ delivery }) => delivery.webhookId))];
 }
 
-interface Wanted {
-  readonly filter: DeliveryFilter;
-  /** What no store knows: the status behind an open circuit, and what a delivery waits for. Null takes all. */
-  readonly takes: ((view: DeliveryView) => boolean) | null;
-}
-
-function wantedBy(query: DeliveryFilters): Wanted {
-  const { statuses = null, waitingFor = null } = query;
+/** What filters select, of a tenant or with null of all, in a form that can be kept. */
+export function selectionOf(tenantId: string | null, query: DeliveryFilters): SearchSelection {
   const filter: DeliveryFilter = {
-    tenantId: null,
+    tenantId,
     webhookIds: query.webhookIds ?? null,
     eventId: query.eventId ?? null,
     eventTypes: query.eventTypes ?? null,
@@ -117,13 +113,20 @@ function wantedBy(query: DeliveryFilters): Wanted {
     from: query.from ?? null,
     to: query.to ?? null,
   };
+  return { kind: "search", filter, statuses: query.statuses ?? null, waitingFor: query.waitingFor ?? null };
+}
+
+/** What no store knows: the status behind an open circuit, and what a delivery waits for. Null takes all. */
+export function takesOf({
+  statuses,
+  waitingFor,
+}: Pick<SearchSelection, "statuses" | "waitingFor">): ((view: DeliveryView) => boolean) | null {
   const derived = derivedStatuses.filter((status) => statuses?.includes(status) ?? true);
   const isDerived = derived.length > 0 && derived.length < derivedStatuses.length;
-  if (!isDerived && waitingFor === null) return { filter, takes: null };
-  const takes = (view: DeliveryView): boolean =>
+  if (!isDerived && waitingFor === null) return null;
+  return (view) =>
     (statuses?.includes(view.status) ?? true) &&
     (waitingFor === null || (view.waitingFor !== null && waitingFor.includes(view.waitingFor)));
-  return { filter, takes };
 }
 
 /** Which of these a waiting delivery has depends on the circuit of its webhook. */

@@ -5,6 +5,8 @@ import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type {
+  BulkDeliveriesCommand,
+  BulkStarted,
   DeliveriesOfWebhookQuery,
   DeliveryHandle,
   DeliveryListQuery,
@@ -14,6 +16,7 @@ import type {
   RetryDeliveryCommand,
   Scope,
 } from "../services.ts";
+import type { BulkActions } from "../operations/bulk-actions.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
 import { requireWebhook, tenantFilter } from "../scope.ts";
@@ -25,6 +28,7 @@ export interface DeliveryServiceOptions {
   readonly history: HistoryStore;
   readonly listing: DeliveryListing;
   readonly clock: Clock;
+  readonly bulk: BulkActions;
 }
 
 /** Deliveries as their owners see them, and retries by hand. */
@@ -77,6 +81,14 @@ export class Deliveries implements DeliveryService {
     const supersedes = delivery.progress.state === "success" ? null : delivery.id;
     requireAccepted(await access.requeue({ eventId, deliveries: [made], supersedes }));
     return { deliveryId: made.id, webhookId: webhook.id };
+  }
+
+  retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted> {
+    return this.#options.bulk.retry(scope, command);
+  }
+
+  cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted> {
+    return this.#options.bulk.cancel(scope, command);
   }
 
   /** What it waits for only the owner of its webhook knows: that is read first, and with it the delivery again. */

@@ -1,58 +1,63 @@
-import { Backoff } from "../../core/backoff.ts";
 import { NotFoundError, PosthornError } from "../../core/errors.ts";
+import { operationChangeFields } from "../../core/fields/bulk.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Page, Store } from "../../ports/store.ts";
-import type { StoredDelivery } from "../../ports/store/history.ts";
-import type { BatchOperation, OperationQuery } from "../../ports/store/operations.ts";
+import {
+  type BatchOperation,
+  isAtRest,
+  newOperationDefaults,
+  type OperationQuery,
+} from "../../ports/store/operations.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { Scope } from "../services.ts";
-import { readSlice, type Selection, sliceSelection } from "./operation-selection.ts";
-import { newRedelivery } from "../deliveries/redelivery.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import type { ChangeOperationCommand, Scope } from "../services.ts";
+import { OperationRun } from "./operation-run.ts";
+import type { SelectionWalk } from "./selection-walk.ts";
 
 export interface BatchOperationsOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "placeOf" | "nextId" | "requeue">;
-  readonly store: Pick<Store, "history" | "operations">;
+  readonly access: Pick<EngineAccess, "webhook" | "placeOf" | "nextId" | "requeue" | "end">;
+  readonly store: Pick<Store, "operations">;
+  readonly walk: Pick<SelectionWalk, "portions">;
   readonly clock: Clock;
   readonly log: Telemetry["log"];
   /** Other processes may run, and cancel, operations too; this one takes up abandoned ones where `resumes`. */
   readonly shared: { readonly resumes: boolean } | null;
 }
 
-export interface NewOperation {
-  readonly tenantId: string | null;
-  readonly kind: BatchOperation["kind"];
-  readonly selection: Selection;
-  readonly priority: BatchOperation["priority"];
-  readonly requestsPerSecond: number;
-  readonly total: number;
-  /** Position below which its deliveries lie. */
-  readonly before: number;
-}
+export type NewOperation = Pick<
+  BatchOperation,
+  "tenantId" | "kind" | "selection" | "priority" | "requestsPerSecond" | "total"
+> & {
+  /** Position below which its deliveries lie; null where they are named. */
+  readonly before: number | null;
+  readonly isTotalExact?: boolean;
+};
 
 /** Operations that one tenant may have under way. */
 const unfinishedMax = 20;
-/** Requeues go out in small groups this far apart, because a timer each would cost more than the work. */
-const stepMsMin = 20;
-/** Progress is stored about this often; it is only shown, so it may lag. */
-const saveIntervalMs = 1_000;
-const retryBounds = { delayMsMin: 500, delayMsMax: 30_000 };
 /** Progress that was not stored for so long means that the process is gone. */
 const abandonedMs = 60_000;
+/** What a process let go, or has not begun with: a moment more, because it may be about to. */
+const unclaimedMs = 5_000;
 const abandonedLookMs = 20_000;
+/** Whoever runs an operation stores its progress once a second. */
+const changeTriesMax = 20;
 
 /**
- * Works off bulk retries (WDS-112, 113) at the rate asked for, oldest deliveries first, and goes on after a restart.
+ * Works off bulk actions (WDS-112, 113) at the rate asked for, oldest deliveries first, and goes on after a restart.
  *
- * Every delivery that it makes supersedes an old one, in one commit. So the store itself knows what is done: a crash,
- * or two processes at the same operation, deliver nothing twice, and counts are only there to be looked at.
+ * Every delivery that it makes supersedes an old one, in one commit, and what it cancels or discards has ended then. So
+ * the store itself knows what is done: a crash, or two processes at the same operation, do nothing twice, and counts are
+ * only there to be looked at.
  *
  * Starts once; stopping twice is safe, and stop waits until nothing of it runs any more.
  */
 export class BatchOperations {
   readonly #options: BatchOperationsOptions;
-  readonly #runs = new Map<string, Run>();
+  readonly #runs = new Map<string, OperationRun>();
   #isStopping = false;
   /** For those that another process left unfinished. */
   readonly #look: Loop;
@@ -80,7 +85,9 @@ export class BatchOperations {
   async #resume(): Promise<void> {
     const { shared, store, clock } = this.#options;
     for (const operation of await store.operations.unfinished()) {
-      if (shared === null || clock.now() - operation.updatedAt > abandonedMs) this.#run(operation);
+      const forMs = clock.now() - operation.updatedAt;
+      const isAbandoned = forMs > (operation.runner === null ? unclaimedMs : abandonedMs);
+      if (shared === null || isAbandoned) this.#run(operation);
     }
   }
 
@@ -90,7 +97,7 @@ export class BatchOperations {
     await Promise.all([this.#look.stop(), ...[...this.#runs.values()].map((run) => run.ended)]);
   }
 
-  async create(order: NewOperation): Promise<BatchOperation> {
+  async create(scope: Scope, order: NewOperation): Promise<BatchOperation> {
     const underWay = [...this.#runs.values()].filter(
       (run) => run.operation.tenantId === order.tenantId,
     ).length;
@@ -101,16 +108,18 @@ export class BatchOperations {
       );
     }
     const now = this.#options.clock.now();
+    const isNothing = order.total === 0 && order.isTotalExact !== false;
     const operation: BatchOperation = {
+      ...newOperationDefaults,
       ...order,
       id: this.#options.access.nextId(),
-      status: order.total === 0 ? "completed" : "pending",
-      queued: 0,
-      failed: 0,
+      status: isNothing ? "completed" : "pending",
       createdAt: now,
       updatedAt: now,
+      finishedAt: isNothing ? now : null,
     };
-    await this.#options.store.operations.save(operation);
+    const audit = scope.audit?.take({ id: operation.id, tenantId: operation.tenantId });
+    await this.#options.store.operations.save(operation, audit);
     if (operation.status === "pending") this.#run(operation);
     return operation;
   }
@@ -118,172 +127,92 @@ export class BatchOperations {
   async get(scope: Scope, id: string): Promise<BatchOperation> {
     const stored = await this.#options.store.operations.get({ tenantId: scope.tenantId, id });
     if (stored === null) throw new NotFoundError("the batch operation");
-    return this.#runs.get(id)?.operation ?? stored;
+    return this.#newest(stored);
   }
 
   async list(query: OperationQuery): Promise<Page<BatchOperation>> {
     const { rows, next } = await this.#options.store.operations.list(query);
-    return { rows: rows.map((row) => this.#runs.get(row.id)?.operation ?? row), next };
+    return { rows: rows.map((row) => this.#newest(row)), next };
   }
 
-  /** What was requeued before goes its way; nothing more is. */
-  async cancel(scope: Scope, id: string): Promise<BatchOperation> {
-    const operation = await this.get(scope, id);
-    if (operation.status === "completed" || operation.status === "failed") {
-      throw new PosthornError("conflict", `the batch operation is ${operation.status} already`);
-    }
+  /** What runs here is further than what is stored. */
+  #newest(stored: BatchOperation): BatchOperation {
+    const running = this.#runs.get(stored.id)?.operation;
+    if (running === undefined || isAtRest(stored)) return stored;
+    return { ...running, status: "running", requestsPerSecond: stored.requestsPerSecond };
+  }
+
+  /** What was done before goes its way; nothing more is. */
+  cancel(scope: Scope, id: string): Promise<BatchOperation> {
+    return this.change(scope, { id, status: "cancelled" });
+  }
+
+  /** Another rate, a pause and its end, or the end of all. Rejects with `conflict` when it has ended. */
+  async change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation> {
+    const { id } = command;
+    validate(command);
+    const operation = await this.#write(scope, command);
     const run = this.#runs.get(id);
-    run?.interrupt();
-    await run?.ended;
-    // It may have come to its end meanwhile.
-    if (run?.operation.status === "completed") return run.operation;
-    const cancelled: BatchOperation = {
-      ...(run?.operation ?? operation),
-      status: "cancelled",
-      updatedAt: this.#options.clock.now(),
-    };
-    await this.#options.store.operations.save(cancelled);
-    return cancelled;
+    run?.changed();
+    if (isAtRest(operation)) await run?.ended;
+    else this.#run(operation);
+    return this.get(scope, id);
+  }
+
+  async #write(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation> {
+    const { store, clock } = this.#options;
+    const { id, status, requestsPerSecond } = command;
+    for (let tries = 1; ; tries += 1) {
+      const stored = await store.operations.get({ tenantId: scope.tenantId, id });
+      if (stored === null) throw new NotFoundError("the batch operation");
+      if (hasEnded(stored)) {
+        // Twice is as good as once; and it may have come to its end since the change was asked for.
+        if (status === "cancelled" && (tries > 1 || stored.status === status)) return stored;
+        throw new PosthornError("conflict", `the batch operation is ${stored.status} already`);
+      }
+      const now = clock.now();
+      const changed: BatchOperation = {
+        ...stored,
+        ...(requestsPerSecond !== undefined && { requestsPerSecond }),
+        ...(status !== undefined && statusOf(stored, { status, now })),
+        updatedAt: now,
+      };
+      const audit = scope.audit?.peek({ id, tenantId: stored.tenantId });
+      if (await store.operations.update(changed, audit)) {
+        scope.audit?.written();
+        return { ...changed, revision: changed.revision + 1 };
+      }
+      if (tries === changeTriesMax)
+        throw new PosthornError("unavailable", "the batch operation changes all the time; try again");
+    }
   }
 
   #run(operation: BatchOperation): void {
     // A stopping process leaves it in the store for the next one.
     if (this.#isStopping || this.#runs.has(operation.id)) return;
-    const run = new Run(operation, this.#options);
+    const run = new OperationRun(operation, this.#options);
     this.#runs.set(operation.id, run);
     void run.ended.then(() => this.#runs.delete(operation.id));
   }
 }
 
-/** One operation under way. */
-class Run {
-  readonly #options: BatchOperationsOptions;
-  operation: BatchOperation;
-  readonly ended: Promise<void>;
-  #isInterrupted = false;
-  #wake: (() => void) | null = null;
-  #savedAt: number;
-  #nextStepAt: number;
+function hasEnded({ status }: BatchOperation): boolean {
+  return status === "completed" || status === "cancelled" || status === "failed";
+}
 
-  constructor(operation: BatchOperation, options: BatchOperationsOptions) {
-    this.#options = options;
-    // What failed before a restart will be met again, so it is counted afresh.
-    this.operation = { ...operation, status: "running", failed: 0 };
-    this.#savedAt = options.clock.monotonicMs();
-    this.#nextStepAt = this.#savedAt;
-    this.ended = this.#work();
-  }
+/** What goes on that was not paused stays with whoever runs it. */
+function statusOf(
+  stored: BatchOperation,
+  { status, now }: { readonly status: "running" | "paused" | "cancelled"; readonly now: number },
+): Partial<BatchOperation> {
+  if (status === "running") return isAtRest(stored) ? { status: "pending", runner: null } : {};
+  return { status, finishedAt: status === "cancelled" ? now : null, ratePerSecond: null };
+}
 
-  interrupt(): void {
-    this.#isInterrupted = true;
-    this.#wake?.();
-  }
-
-  /** Never rejects: while the store is away it waits, longer each time. */
-  async #work(): Promise<void> {
-    const backoff = new Backoff(retryBounds);
-    while (!this.#isInterrupted) {
-      try {
-        await this.#workOff();
-        if (!this.#isInterrupted) await this.#save("completed");
-        return;
-      } catch (error) {
-        const { id } = this.operation;
-        const delayMs = backoff.nextMs();
-        this.#options.log.warn(
-          { operationId: id, err: String(error), delayMs },
-          "a batch operation stalled; trying again",
-        );
-        this.operation = { ...this.operation, failed: 0 };
-        await this.#pause(delayMs);
-      }
-    }
-  }
-
-  async #workOff(): Promise<void> {
-    const { history } = this.#options.store;
-    const { selection, before } = this.operation;
-    const isCancelled = () => this.#isInterrupted;
-    for (const slice of await sliceSelection(history, { selection, before: before ?? 0, isCancelled })) {
-      if (this.#isInterrupted) return;
-      await this.#redeliverAll(await readSlice(history, { selection, slice }));
-    }
-  }
-
-  async #redeliverAll(deliveries: readonly StoredDelivery[]): Promise<void> {
-    const { requestsPerSecond } = this.operation;
-    const groupSize = Math.max(1, Math.floor((requestsPerSecond * stepMsMin) / 1_000));
-    for (let index = 0; index < deliveries.length && !this.#isInterrupted; index += groupSize) {
-      const group = deliveries.slice(index, index + groupSize);
-      await this.#waitForTurn((group.length * 1_000) / requestsPerSecond);
-      if (this.#isInterrupted) return;
-      const results = await Promise.all(group.map((delivery) => this.#redeliver(delivery)));
-      const count = (wanted: string) => results.filter((result) => result === wanted).length;
-      const { queued, failed } = this.operation;
-      this.operation = {
-        ...this.operation,
-        queued: queued + count("queued"),
-        failed: failed + count("failed"),
-      };
-      if (this.#options.clock.monotonicMs() - this.#savedAt >= saveIntervalMs) await this.#save("running");
-    }
-  }
-
-  async #redeliver(delivery: StoredDelivery): Promise<"queued" | "failed" | "taken"> {
-    const { access, clock } = this.#options;
-    const live = access.webhook(delivery.webhookId);
-    if (live === undefined) return "failed";
-    const origin = this.operation.kind === "recover" ? "recover" : "retry";
-    const { eventId, eventType } = delivery;
-    const { priority } = this.operation;
-    const made = newRedelivery(access, {
-      webhook: live.webhook,
-      eventType,
-      priority,
-      origin,
-      now: clock.now(),
-    });
-    const result = await access.requeue({ eventId, deliveries: [made], supersedes: delivery.id });
-    if (result.kind === "accepted") return "queued";
-    // Somebody retried it by hand a moment ago.
-    return result.kind === "in_flight" ? "taken" : "failed";
-  }
-
-  /** Keeps to the rate over time: a slow step is not caught up by a burst. */
-  async #waitForTurn(costMs: number): Promise<void> {
-    const now = this.#options.clock.monotonicMs();
-    const waitMs = this.#nextStepAt - now;
-    this.#nextStepAt = Math.max(now, this.#nextStepAt) + costMs;
-    if (waitMs > 0) await this.#pause(waitMs);
-  }
-
-  async #pause(delayMs: number): Promise<void> {
-    if (this.#isInterrupted) return;
-    await new Promise<void>((resolve) => {
-      const timer = this.#options.clock.schedule(delayMs, resolve);
-      this.#wake = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
-    this.#wake = null;
-  }
-
-  async #save(status: BatchOperation["status"]): Promise<void> {
-    if (await this.#wasCancelled()) return;
-    this.operation = { ...this.operation, status, updatedAt: this.#options.clock.now() };
-    await this.#options.store.operations.save(this.operation);
-    this.#savedAt = this.#options.clock.monotonicMs();
-  }
-
-  /** By a person who asked another process. */
-  async #wasCancelled(): Promise<boolean> {
-    const { shared, store } = this.#options;
-    if (shared === null) return false;
-    const stored = await store.operations.get({ tenantId: null, id: this.operation.id });
-    if (stored?.status !== "cancelled") return false;
-    this.operation = stored;
-    this.#isInterrupted = true;
-    return true;
-  }
+function validate(command: ChangeOperationCommand): void {
+  const problems = new ProblemList();
+  const { requestsPerSecond, status } = readFields(operationChangeFields, command, { problems });
+  if (requestsPerSecond === undefined && status === undefined)
+    problems.add({ field: "", message: "name what to change: rate_limit or status" });
+  problems.throwIfAny("the change");
 }

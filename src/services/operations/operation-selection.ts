@@ -1,8 +1,9 @@
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
-import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { OperationSelection } from "../../ports/store/operations.ts";
 import type { Page, PageRequest } from "../../ports/store.ts";
 
-export type Selection = BatchOperation["selection"];
+/** What is listed from the newest on. */
+export type Selection = Exclude<OperationSelection, { readonly kind: "ids" | "search" }>;
 
 /** Rows read at once. */
 const pageRows = 200;

@@ -5,7 +5,7 @@ import { recoverFields } from "../../core/fields/actions.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
-import type { RecoverCommand } from "../services.ts";
+import type { RecoverCommand, Scope } from "../services.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import { measureSelection, type Selection } from "../operations/operation-selection.ts";
 import { ProblemList } from "../problem-list.ts";
@@ -24,6 +24,7 @@ export class WebhookRecovery {
   }
 
   async recover(
+    scope: Scope,
     live: LiveWebhook,
     command: RecoverCommand,
   ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }> {
@@ -46,7 +47,7 @@ export class WebhookRecovery {
         `the webhook is ${status}; ${status === "unverified" ? "verify" : "enable"} it first, then recover what it missed`,
       );
     }
-    const operation = await this.#operations.create({
+    const operation = await this.#operations.create(scope, {
       tenantId,
       kind: "recover",
       selection,

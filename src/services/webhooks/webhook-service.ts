@@ -234,7 +234,8 @@ export class Webhooks implements WebhookService {
   }
 
   async recover(scope: Scope, command: RecoverCommand): ReturnType<WebhookService["recover"]> {
-    return this.#options.recovery.recover(await this.#fresh(scope, command.id), command);
+    const live = await this.#fresh(scope, command.id);
+    return this.#options.recovery.recover(scope, live, command);
   }
 
   // ---- inside -------------------------------------------------------------------------------------------------

@@ -1,7 +1,13 @@
 /** Deliveries and dead letters of the stand-in engine. */
 import { randomUUID } from "node:crypto";
 import { NotFoundError } from "../../../src/core/errors.ts";
-import type { DeliveryListQuery, DeliveryPage, Scope, Services } from "../../../src/services/services.ts";
+import type {
+  BulkStarted,
+  DeliveryListQuery,
+  DeliveryPage,
+  Scope,
+  Services,
+} from "../../../src/services/services.ts";
 import type { StoredDelivery } from "../../../src/ports/store/history.ts";
 import type { BatchOperation } from "../../../src/ports/store/operations.ts";
 import { addDelivery, pageOf, startOperation, viewOf, viewsOf } from "./world.ts";
@@ -35,6 +41,8 @@ export function createDeliveries(world: World, { now }: StandInOptions): Service
       };
     },
     list: async (scope, query) => found(world, { ...query, tenantId: scope.tenantId }),
+    retryBatch: async (scope, command) => bulkStarted(world, { scope, command, kind: "retry", now: now() }),
+    cancelBatch: async (scope, command) => bulkStarted(world, { scope, command, kind: "cancel", now: now() }),
     listOfWebhook: async (scope, { webhookId, ...query }) => {
       world.shelf.find(scope, webhookId);
       return found(world, { ...query, webhookIds: [webhookId] });
@@ -53,6 +61,24 @@ export function createDeliveries(world: World, { now }: StandInOptions): Service
       world.deliveries.set(deliveryId, { ...delivery, supersededBy: fresh.id });
       return { deliveryId: fresh.id, webhookId };
     },
+  };
+}
+
+function bulkStarted(
+  world: World,
+  started: {
+    readonly scope: Scope;
+    readonly command: { readonly dryRun?: boolean };
+    readonly kind: BatchOperation["kind"];
+    readonly now: number;
+  },
+): BulkStarted {
+  const { tenantId } = started.scope;
+  const dryRun = started.command.dryRun === true;
+  return {
+    ...startOperation(world, { tenantId, kind: started.kind, dryRun, now: started.now }),
+    ...{ isExact: true, samples: [], excluded: {}, requestsPerSecond: 10, durationMs: 0 },
+    selection: { kind: "ids", tenantId, ids: [] },
   };
 }
 
@@ -109,6 +135,13 @@ export function createDeadLetters(world: World, { now }: StandInOptions): Servic
       }),
       inactive: [],
     }),
+    discardBatch: async (scope, command) =>
+      bulkStarted(world, { scope, command, kind: "discard", now: now() }),
+    change: async (scope, { id, status }) => {
+      const operation: BatchOperation = { ...find(scope, id), status: status ?? "running" };
+      world.operations.set(id, operation);
+      return operation;
+    },
     operationList: async (scope) => {
       const rows = [...world.operations.values()].filter(
         ({ tenantId }) => (scope.tenantId ?? tenantId) === tenantId,

@@ -4,7 +4,7 @@ import type { Priority } from "../../../src/core/delivery.ts";
 import type { DeliveryView, PublishReceipt } from "../../../src/services/services.ts";
 import type { Page, PageRequest } from "../../../src/ports/store.ts";
 import type { StoredDelivery, StoredEvent } from "../../../src/ports/store/history.ts";
-import type { BatchOperation } from "../../../src/ports/store/operations.ts";
+import { type BatchOperation, newOperationDefaults } from "../../../src/ports/store/operations.ts";
 import type { WebhookShelf } from "./webhooks.ts";
 
 export interface StandInOptions {
@@ -85,6 +85,7 @@ export function startOperation(
   const { tenantId, kind, now } = command;
   const nothing = { tenantId, webhookIds: null, eventTypes: null, categories: null, from: null, to: null };
   const operation: BatchOperation = {
+    ...newOperationDefaults,
     id: randomUUID(),
     tenantId,
     kind,

@@ -30,7 +30,10 @@ function end(store: Store, command: Partial<EndCommand>): Promise<readonly EndRe
   });
 }
 
-async function deadLetter(store: Store, tenantId = "a"): Promise<{ readonly id: string; readonly eventId: string }> {
+async function deadLetter(
+  store: Store,
+  tenantId = "a",
+): Promise<{ readonly id: string; readonly eventId: string }> {
   const { event, deliveries } = await publishSettled(
     store,
     { event: { tenantId } },
@@ -59,7 +62,10 @@ export const handEndings: StoreTheme = (check) => {
     assert.deepEqual(await stateOf(store, first), ["cancelled", "cancel_requested"]);
     assert.equal((await store.deliveries.depth()).waiting.normal, 1);
     const { deliveries: claimed } = await claim(store, only(deliveries.slice(0, 1)).lane, { now: later });
-    assert.deepEqual(claimed.map(({ id }) => id), [second]);
+    assert.deepEqual(
+      claimed.map(({ id }) => id),
+      [second],
+    );
     assert.equal((await store.history.getDelivery({ tenantId: null, id: first }))?.completedAt, later);
   });
 
@@ -70,7 +76,11 @@ export const handEndings: StoreTheme = (check) => {
     });
     const [head, next] = deliveries.map(({ id }) => id);
     assert.ok(head !== undefined && next !== undefined);
-    const { deliveries: held } = await claim(store, ordered, { now: start, limit: 1, leaseUntil: start + minute });
+    const { deliveries: held } = await claim(store, ordered, {
+      now: start,
+      limit: 1,
+      leaseUntil: start + minute,
+    });
     assert.deepEqual(await end(store, { ids: [head], now: start + 1 }), ["in_flight"]);
     const waits = progressed({ state: "failed", dueAt: start + 7 * day });
     await settled(store, only(held).lease, { progress: waits });
@@ -78,19 +88,29 @@ export const handEndings: StoreTheme = (check) => {
     assert.deepEqual(claimedIds(await claim(store, ordered, { now: start + 3 })), [next]);
   });
 
-  check("discards a dead letter once, out of the list and the count, but not what was retried", async (store) => {
-    const [dead, retried] = [await deadLetter(store), await deadLetter(store)];
-    const retry = newDelivery({ lane: lane("w"), origin: "retry", createdAt: later });
-    await requeue(store, { eventId: retried.eventId, deliveries: [retry], supersedes: retried.id });
-    const ids = [dead.id, retried.id, retry.id];
-    const command = { event: "discarded", ids } as const;
-    assert.deepEqual(await end(store, command), ["ended", "not_possible", "not_possible"]);
-    assert.deepEqual(await end(store, command), ["not_possible", "not_possible", "not_possible"]);
-    assert.deepEqual(await stateOf(store, dead.id), ["cancelled", "discarded"]);
-    assert.equal((await store.deliveries.depth()).deadLetters.get("a") ?? 0, 0);
-    const all = { tenantId: null, webhookIds: null, eventTypes: null, categories: null, from: null, to: null };
-    assert.deepEqual((await store.history.listDeadLetters({ ...all, page: firstPage })).rows, []);
-  });
+  check(
+    "discards a dead letter once, out of the list and the count, but not what was retried",
+    async (store) => {
+      const [dead, retried] = [await deadLetter(store), await deadLetter(store)];
+      const retry = newDelivery({ lane: lane("w"), origin: "retry", createdAt: later });
+      await requeue(store, { eventId: retried.eventId, deliveries: [retry], supersedes: retried.id });
+      const ids = [dead.id, retried.id, retry.id];
+      const command = { event: "discarded", ids } as const;
+      assert.deepEqual(await end(store, command), ["ended", "not_possible", "not_possible"]);
+      assert.deepEqual(await end(store, command), ["not_possible", "not_possible", "not_possible"]);
+      assert.deepEqual(await stateOf(store, dead.id), ["cancelled", "discarded"]);
+      assert.equal((await store.deliveries.depth()).deadLetters.get("a") ?? 0, 0);
+      const all = {
+        tenantId: null,
+        webhookIds: null,
+        eventTypes: null,
+        categories: null,
+        from: null,
+        to: null,
+      };
+      assert.deepEqual((await store.history.listDeadLetters({ ...all, page: firstPage })).rows, []);
+    },
+  );
 
   check("does not know deliveries of other tenants", async (store) => {
     const dead = await deadLetter(store, "a");
@@ -121,7 +141,10 @@ export const handEndings: StoreTheme = (check) => {
   });
 
   check("says of which events retention removed the body", async (store) => {
-    const [old, young] = [await publishSettled(store, {}, {}), await publish(store, { event: { createdAt: later } })];
+    const [old, young] = [
+      await publishSettled(store, {}, {}),
+      await publish(store, { event: { createdAt: later } }),
+    ];
     await runToEnd(() => store.upkeep.forgetPayloads({ createdBefore: later, limit: 10 }));
     const ids = [old.event.id, young.event.id, newId(), "no id"];
     assert.deepEqual([...(await store.history.payloadsGone(ids))], [old.event.id]);

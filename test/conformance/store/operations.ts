@@ -1,11 +1,18 @@
 import assert from "node:assert/strict";
-import type { BatchOperation } from "../../../src/ports/store/operations.ts";
-import type { Page } from "../../../src/ports/store.ts";
+import { type BatchOperation, newOperationDefaults } from "../../../src/ports/store/operations.ts";
+import type { Page, Store } from "../../../src/ports/store.ts";
 import { idsOf, newId, start } from "./scene.ts";
 import type { StoreTheme } from "./suite.ts";
 
+/** The operation as it is after an update. */
+async function updated(store: Store, changed: BatchOperation): Promise<BatchOperation> {
+  assert.equal(await store.operations.update(changed), true);
+  return { ...changed, revision: changed.revision + 1 };
+}
+
 function operation(fields: Partial<BatchOperation> = {}): BatchOperation {
   return {
+    ...newOperationDefaults,
     id: newId(),
     tenantId: "a",
     kind: "dlq_retry",
@@ -36,9 +43,19 @@ export const operations: StoreTheme = (check) => {
     const first = operation();
     await store.operations.save(first);
     const changed: BatchOperation = { ...first, status: "running", queued: 4, before: 60 };
-    await store.operations.save(changed);
-    assert.deepEqual(await store.operations.get({ tenantId: "a", id: first.id }), changed);
-    assert.deepEqual(await store.operations.get({ tenantId: null, id: first.id }), changed);
+    const stored = await updated(store, changed);
+    assert.deepEqual(await store.operations.get({ tenantId: "a", id: first.id }), stored);
+    assert.deepEqual(await store.operations.get({ tenantId: null, id: first.id }), stored);
+  });
+
+  check("an update of what somebody else has changed meanwhile writes nothing", async (store) => {
+    const first = operation();
+    await store.operations.save(first);
+    const paused = await updated(store, { ...first, status: "paused" });
+    assert.equal(await store.operations.update({ ...first, queued: 5 }), false);
+    assert.equal(await store.operations.update(operation()), false);
+    assert.deepEqual(await store.operations.get({ tenantId: null, id: first.id }), paused);
+    await updated(store, { ...paused, queued: 5 });
   });
 
   check("hides operations of other tenants, and those of all tenants from each", async (store) => {
@@ -53,7 +70,7 @@ export const operations: StoreTheme = (check) => {
   check("lists a tenant's operations, newest first and page after page", async (store) => {
     const made = [operation(), operation({ tenantId: "b" }), operation({ tenantId: null }), operation()];
     for (const each of made) await store.operations.save(each);
-    await store.operations.save({ ...(made[0] ?? operation()), status: "completed" });
+    await updated(store, { ...(made[0] ?? operation()), status: "completed" });
     const listed = async (tenantId: string | null) => {
       const ids: string[] = [];
       for (let before: number | null = null; ; ) {
@@ -76,9 +93,13 @@ export const operations: StoreTheme = (check) => {
   check("lists what is not finished, oldest first, over a restart", async (store, open) => {
     const [first, second, third] = [operation(), operation({ status: "running" }), operation()];
     for (const each of [first, second, third]) await store.operations.save(each);
-    await store.operations.save({ ...first, queued: 1 });
-    await store.operations.save({ ...third, status: "completed" });
+    const begun = await updated(store, { ...first, queued: 1 });
+    await updated(store, { ...third, status: "completed" });
+    const paused = operation({ status: "paused" });
+    await store.operations.save(paused);
     const reopened = await open.reopen();
-    assert.deepEqual(await reopened.operations.unfinished(), [{ ...first, queued: 1 }, second]);
+    assert.deepEqual(await reopened.operations.unfinished(), [begun, second]);
+    const resumed = await updated(reopened, { ...paused, status: "pending" });
+    assert.deepEqual(await reopened.operations.unfinished(), [begun, second, resumed]);
   });
 };

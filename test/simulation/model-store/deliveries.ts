@@ -50,7 +50,8 @@ export class ModelDeliveries implements DeliveryStore {
   async end({ event, ids, tenantId, now }: EndCommand): Promise<readonly EndResult[]> {
     return ids.map((id) => {
       const row = this.#rows.deliveries.get(id);
-      if (row === undefined || (tenantId !== null && row.event.event.tenantId !== tenantId)) return "not_found";
+      if (row === undefined || (tenantId !== null && row.event.event.tenantId !== tenantId))
+        return "not_found";
       if (event === "discarded") {
         if (!isDeadLetter({ state: row.progress.state, isSuperseded: row.supersededBy !== null }))
           return "not_possible";

@@ -6,6 +6,8 @@ import type {
   IdempotencyStore,
 } from "../../../src/ports/store/idempotency.ts";
 import type { Page } from "../../../src/ports/store.ts";
+import type { AuditStore } from "../../../src/ports/store/audit.ts";
+import type { SearchPage } from "../../../src/ports/store/search.ts";
 import type { BatchOperation, OperationStore } from "../../../src/ports/store/operations.ts";
 import type {
   ApiKey,
@@ -157,6 +159,12 @@ export class ModelOperations implements OperationStore {
     this.#rows.set(operation.id, operation);
   }
 
+  async update(operation: BatchOperation): Promise<boolean> {
+    if (this.#rows.get(operation.id)?.revision !== operation.revision) return false;
+    this.#rows.set(operation.id, { ...operation, revision: operation.revision + 1 });
+    return true;
+  }
+
   async get(query: {
     readonly tenantId: string | null;
     readonly id: string;
@@ -176,5 +184,14 @@ export class ModelOperations implements OperationStore {
     return [...this.#rows.values()]
       .filter((row) => row.status === "pending" || row.status === "running")
       .toSorted((a, b) => a.createdAt - b.createdAt);
+  }
+}
+
+/** Nobody looks into it in simulated worlds. */
+export class ModelAudit implements AuditStore {
+  async append(): Promise<void> {}
+
+  async search(): Promise<SearchPage<never>> {
+    return { rows: [], next: null, searchedTo: null, isCutShort: false };
   }
 }

@@ -74,6 +74,10 @@ export class ModelUpkeep implements UpkeepStore {
     ]);
   }
 
+  async forgetAudit(): Promise<StepResult> {
+    return { changed: 0, more: false };
+  }
+
   async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
     return { changed: this.#forgetOtherKeys(step.now), more: false };
   }

@@ -17,6 +17,7 @@ import { identity } from "./migrations/0005-identity.ts";
 import { attemptNotes } from "./migrations/0006-attempt-notes.ts";
 import { idempotencyHolder } from "./migrations/0007-idempotency-holder.ts";
 import { lateLease } from "./migrations/0008-late-lease.ts";
+import { auditLog } from "./migrations/0010-audit-log.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -31,6 +32,7 @@ export interface PostgresMigration extends Migration {
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly PostgresMigration[] = [
   ...[initialSchema, ownership, pools, endpointReports, identity, attemptNotes, idempotencyHolder, lateLease],
+  auditLog,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */
@@ -63,7 +65,7 @@ export async function migrate(
   const known = run.known ?? migrations;
   const plan = await planMigrations(database, known);
   for (const { number } of plan.pending) {
-    const migration = known[number - 1];
+    const migration = known.find((each) => each.number === number);
     if (migration === undefined) continue;
     for (const statement of migration.beforehand ?? []) await database.rows(statement);
     const step = { migration, known, now: run.now };

@@ -19,6 +19,7 @@ import { Incarnations } from "./incarnations.ts";
 import { migrate, planMigrations } from "./migrations.ts";
 import type { PreparedStatements } from "./named-statements.ts";
 import { Notifications } from "./notifications.ts";
+import { PostgresAudit } from "./audit.ts";
 import { PostgresOperations } from "./operations.ts";
 import { PostgresOwnership } from "./ownership.ts";
 import { PostgresRegistry } from "./registry.ts";
@@ -236,6 +237,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     registry: announcedRegistry(new PostgresRegistry(database), config),
     idempotency: new PostgresIdempotency(database),
     operations: new PostgresOperations(database),
+    audit: new PostgresAudit(parts),
     upkeep: incarnate.follow("upkeep", PostgresUpkeep),
     ownership: incarnate.follow("ownership", PostgresOwnership),
     digestKey: digestKeyRow(database, parseAddress(options.url).at),

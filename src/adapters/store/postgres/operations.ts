@@ -1,6 +1,13 @@
 import type { Page } from "../../../ports/store.ts";
-import type { BatchOperation, OperationQuery, OperationStore } from "../../../ports/store/operations.ts";
-import { isFinished, type OperationRow, toOperation, toOperationPage } from "../operation-rows.ts";
+import {
+  type BatchOperation,
+  isAtRest,
+  type OperationQuery,
+  type OperationStore,
+} from "../../../ports/store/operations.ts";
+import type { AuditEntry } from "../../../ports/store/audit.ts";
+import { type OperationRow, readOperation, toOperation, toOperationPage } from "../operation-rows.ts";
+import { writeAudited } from "./audit.ts";
 import type { Database } from "./database.ts";
 
 export class PostgresOperations implements OperationStore {
@@ -10,13 +17,23 @@ export class PostgresOperations implements OperationStore {
     this.#database = database;
   }
 
-  async save(operation: BatchOperation): Promise<void> {
-    await this.#database.rows(
-      `INSERT INTO posthorn.operations (id, tenant, finished, document) VALUES ($1, $2, $3, $4)
-       ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, finished = excluded.finished,
-         document = excluded.document`,
-      [operation.id, operation.tenantId, isFinished(operation), JSON.stringify(operation)],
-    );
+  async save(operation: BatchOperation, audit?: AuditEntry): Promise<void> {
+    const { id, tenantId, revision } = operation;
+    await writeAudited(this.#database, audit, {
+      sql: `INSERT INTO posthorn.operations (id, tenant, finished, document, revision) VALUES ($1, $2, $3, $4, $5)`,
+      values: [id, tenantId, isAtRest(operation), JSON.stringify(operation), revision],
+    });
+  }
+
+  async update(operation: BatchOperation, audit?: AuditEntry): Promise<boolean> {
+    const { id, revision } = operation;
+    const document = JSON.stringify({ ...operation, revision: revision + 1 });
+    const rows = await writeAudited(this.#database, audit, {
+      sql: `UPDATE posthorn.operations SET finished = $1, document = $2, revision = revision + 1
+            WHERE id = $3 AND revision = $4 RETURNING 1`,
+      values: [isAtRest(operation), document, id, revision],
+    });
+    return rows.length > 0;
   }
 
   async get(query: {
@@ -44,6 +61,6 @@ export class PostgresOperations implements OperationStore {
     const rows = await this.#database.rows<[document: string]>(
       "SELECT document FROM posthorn.operations WHERE NOT finished ORDER BY seq",
     );
-    return rows.map(([document]) => JSON.parse(document) as BatchOperation);
+    return rows.map(([document]) => readOperation(document));
   }
 }

@@ -105,6 +105,16 @@ export class Retention {
     return result;
   }
 
+  /** The oldest rows have the lowest numbers. */
+  async forgetAudit({ createdBefore, limit }: RetentionStep): Promise<StepResult> {
+    const rows = await this.#state.aside.rows(
+      `DELETE FROM posthorn.audit_log WHERE seq IN (SELECT seq FROM posthorn.audit_log ORDER BY seq LIMIT $1)
+       AND at < $2 RETURNING 1`,
+      [limit, createdBefore],
+    );
+    return { changed: rows.length, more: rows.length === limit };
+  }
+
   async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
     let changed = 0;
     let more = false;

@@ -38,6 +38,10 @@ export class PostgresUpkeep implements UpkeepStore {
     return this.#retention.forgetHistory(step);
   }
 
+  async forgetAudit(step: RetentionStep): Promise<StepResult> {
+    return this.#retention.forgetAudit(step);
+  }
+
   async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
     await this.#partitions.ensure(step.now);
     return this.#retention.forgetKeys(step);

@@ -12,6 +12,7 @@ import { payloadFormatColumns } from "./migrations/0002-payload-formats.ts";
 import { attemptNotes } from "./migrations/0003-attempt-notes.ts";
 import { sweepsAnew } from "./migrations/0004-sweeps-anew.ts";
 import { keysFindEvents } from "./migrations/0005-keys-find-events.ts";
+import { auditLog } from "./migrations/0007-audit-log.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -20,6 +21,7 @@ export const migrations: readonly Migration[] = [
   attemptNotes,
   sweepsAnew,
   keysFindEvents,
+  auditLog,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreUnavailableError } from "../../../ports/store.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { MigrationPlan } from "../migrations.ts";
+import { AuditRows, SqliteAudit } from "./audit.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection, openDatabase } from "./connection.ts";
 import { SqliteDeliveries } from "./deliveries.ts";
@@ -93,6 +94,7 @@ function assemble(
   owned: { readonly lock: OwnerLock; readonly checkpointer: Checkpointer },
 ): Store {
   const state = loadState(connection);
+  const auditRows = new AuditRows(connection);
   const deliveries = new SqliteDeliveries(state);
   deliveries.recover();
   const probe = connection.prepare("SELECT 1");
@@ -105,7 +107,8 @@ function assemble(
     webhooks: new SqliteWebhooks(state),
     registry: new SqliteRegistry(connection),
     idempotency: new SqliteIdempotency(connection),
-    operations: new SqliteOperations(connection),
+    operations: new SqliteOperations(connection, auditRows),
+    audit: new SqliteAudit(connection, auditRows),
     upkeep: new SqliteUpkeep(state, deliveries),
     facts: async () => {
       const [schemaVersion, sizeBytes] = connection.read(() => facts.get()) as unknown as [number, number];

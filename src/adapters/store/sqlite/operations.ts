@@ -1,22 +1,33 @@
 import type { StatementSync } from "node:sqlite";
 import type { Page } from "../../../ports/store.ts";
-import type { BatchOperation, OperationQuery, OperationStore } from "../../../ports/store/operations.ts";
-import { isFinished, type OperationRow, toOperation, toOperationPage } from "../operation-rows.ts";
+import {
+  type BatchOperation,
+  isAtRest,
+  type OperationQuery,
+  type OperationStore,
+} from "../../../ports/store/operations.ts";
+import type { AuditEntry } from "../../../ports/store/audit.ts";
+import { type OperationRow, readOperation, toOperation, toOperationPage } from "../operation-rows.ts";
+import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 
 export class SqliteOperations implements OperationStore {
   readonly #connection: Connection;
+  readonly #audit: AuditRows;
   readonly #save: StatementSync;
+  readonly #update: StatementSync;
   readonly #get: StatementSync;
   readonly #list: StatementSync;
   readonly #unfinished: StatementSync;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, audit: AuditRows) {
     this.#connection = connection;
+    this.#audit = audit;
     this.#save = connection.prepare(
-      `INSERT INTO operations (id, tenant, finished, document) VALUES (?, ?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, finished = excluded.finished,
-         document = excluded.document`,
+      "INSERT INTO operations (id, tenant, finished, document, revision) VALUES (?, ?, ?, ?, ?)",
+    );
+    this.#update = connection.prepare(
+      "UPDATE operations SET finished = ?, document = ?, revision = ?3 + 1 WHERE id = ?4 AND revision = ?3",
     );
     this.#get = connection.prepare("SELECT tenant, document FROM operations WHERE id = ?");
     this.#list = connection.prepare(
@@ -26,11 +37,23 @@ export class SqliteOperations implements OperationStore {
     this.#unfinished = connection.prepare("SELECT document FROM operations WHERE finished = 0 ORDER BY seq");
   }
 
-  async save(operation: BatchOperation): Promise<void> {
-    const finished = isFinished(operation) ? 1 : 0;
-    this.#connection.write(() =>
-      this.#save.run(operation.id, operation.tenantId, finished, JSON.stringify(operation)),
-    );
+  async save(operation: BatchOperation, audit?: AuditEntry): Promise<void> {
+    const { id, tenantId, revision } = operation;
+    this.#connection.write(() => {
+      this.#save.run(id, tenantId, isAtRest(operation) ? 1 : 0, JSON.stringify(operation), revision);
+      this.#audit.write(audit);
+    });
+  }
+
+  async update(operation: BatchOperation, audit?: AuditEntry): Promise<boolean> {
+    const { id, revision } = operation;
+    const document = JSON.stringify({ ...operation, revision: revision + 1 });
+    return this.#connection.write(() => {
+      const { changes } = this.#update.run(isAtRest(operation) ? 1 : 0, document, revision, id);
+      if (Number(changes) === 0) return false;
+      this.#audit.write(audit);
+      return true;
+    });
   }
 
   async get(query: {
@@ -51,6 +74,6 @@ export class SqliteOperations implements OperationStore {
 
   async unfinished(): Promise<readonly BatchOperation[]> {
     const rows = this.#connection.read(() => this.#unfinished.all()) as unknown as [document: string][];
-    return rows.map(([document]) => JSON.parse(document) as BatchOperation);
+    return rows.map(([document]) => readOperation(document));
   }
 }

@@ -42,6 +42,7 @@ export class Retention {
   readonly #firstEvent: StatementSync;
   readonly #deleteEvent: StatementSync;
   readonly #deleteKey: StatementSync;
+  readonly #oldAudit: StatementSync;
   readonly #expiredKeys: readonly StatementSync[];
   /** History is forgotten in two sweeps, one after the other: an event outlives its deliveries. */
   #historyPhase: "deliveries" | "events" = "deliveries";
@@ -78,6 +79,9 @@ export class Retention {
       `DELETE FROM dedup_keys WHERE event = ?1
        AND (tenant, key) = (SELECT tenant, idempotency_key FROM events WHERE seq = ?1)`,
     );
+    this.#oldAudit = connection.prepare(
+      `DELETE FROM audit_log WHERE seq IN (SELECT seq FROM audit_log ORDER BY seq LIMIT ?) AND at < ?`,
+    );
     this.#expiredKeys = [
       `DELETE FROM idempotency WHERE (scope, key) IN
          (SELECT scope, key FROM idempotency WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`,
@@ -108,6 +112,12 @@ export class Retention {
     const result = this.#forgetEvents(step);
     if (!result.more) this.#historyPhase = "deliveries";
     return result;
+  }
+
+  /** The oldest rows have the lowest numbers. */
+  forgetAudit({ createdBefore, limit }: RetentionStep): StepResult {
+    const changed = Number(this.#oldAudit.run(limit, createdBefore).changes);
+    return { changed, more: changed === limit };
   }
 
   forgetKeys(step: { readonly now: number; readonly limit: number }): StepResult {

@@ -86,10 +86,13 @@ export class SettleWriter {
     const isSuccess = progress.state === "success";
     // It may have been discarded since its holder asked.
     const kept = isSuccess ? progress : { ...progress, state, reason: row[5] };
-    this.#move({ ...settlement, progress: kept }, {
-      queuePosition: null,
-      completedAt: isSuccess ? settlement.settledAt : completedAt,
-    });
+    this.#move(
+      { ...settlement, progress: kept },
+      {
+        queuePosition: null,
+        completedAt: isSuccess ? settlement.settledAt : completedAt,
+      },
+    );
     if (isSuccess && isDeadLetter({ state, isSuperseded: supersededBy !== null }))
       counters.addDeadLetter(tenant, -1);
     leases.reported(seq);

@@ -44,6 +44,10 @@ export class SqliteUpkeep implements UpkeepStore {
     return this.#state.connection.write(() => this.#retention.forgetHistory(step));
   }
 
+  async forgetAudit(step: RetentionStep): Promise<StepResult> {
+    return this.#state.connection.write(() => this.#retention.forgetAudit(step));
+  }
+
   async forgetKeys(step: { readonly now: number; readonly limit: number }): Promise<StepResult> {
     return this.#state.connection.write(() => this.#retention.forgetKeys(step));
   }

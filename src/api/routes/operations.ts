@@ -1,0 +1,190 @@
+import {
+  cancelDeliveriesFields,
+  discardFields,
+  operationChangeFields,
+  retryDeliveriesFields,
+} from "../../core/fields/bulk.ts";
+import type { ApiOptions } from "../context.ts";
+import { inputOf } from "../mapping/fields.ts";
+import { bulkStartedJson, operationJson } from "../mapping/operation.ts";
+import type { Pager } from "../paging.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import { closed, idParam, pageProperties } from "../schemas/building-blocks.ts";
+import {
+  bulkStartedSchema,
+  cancelDeliveriesSchema,
+  discardSchema,
+  operationChangeSchema,
+  operationListSchema,
+  operationSchema,
+  retryDeliveriesSchema,
+} from "../schemas/operation.ts";
+
+/** Actions on many deliveries, and how far they are. */
+export function operationRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    retryRoute(options),
+    cancelRoute(options),
+    discardRoute(options),
+    listRoute(options, pager),
+    ...oneRoutes(options),
+  ];
+}
+
+const previewed =
+  "With `ids` (at most 1,000) or with `filter`, which takes what the listing takes. `dry_run` counts, shows five, and says " +
+  "what would be left out and why. The work is done beside deliveries, oldest first, at the rate of `rate_limit`; it goes on " +
+  "after a restart, and acts on no delivery twice.";
+const started = { description: "The operation that does it, or the count.", schema: bulkStartedSchema };
+
+function retryRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/deliveries/retry-batch",
+    operationId: "retryDeliveries",
+    tag: "Operations",
+    summary: "Try many deliveries again",
+    description: previewed,
+    access: "manage",
+    body: retryDeliveriesSchema,
+    answers: { 202: started },
+    errors: ["limit_reached"],
+    handle: async ({ scope, body }) => {
+      const done = await services.deliveries.retryBatch(scope, inputOf(retryDeliveriesFields, body));
+      return { status: 202, body: bulkStartedJson(done) };
+    },
+  });
+}
+
+function cancelRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/deliveries/cancel-batch",
+    operationId: "cancelDeliveries",
+    tag: "Operations",
+    summary: "Cancel many deliveries that wait",
+    description: `${previewed} What is on its way is left out.`,
+    access: "manage",
+    body: cancelDeliveriesSchema,
+    answers: { 202: started },
+    errors: ["limit_reached"],
+    handle: async ({ scope, body }) => {
+      const done = await services.deliveries.cancelBatch(scope, inputOf(cancelDeliveriesFields, body));
+      return { status: 202, body: bulkStartedJson(done) };
+    },
+  });
+}
+
+function discardRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/dlq/discard-batch",
+    operationId: "discardDeadLetters",
+    tag: "Operations",
+    summary: "Discard many dead letters",
+    description: `${previewed} They leave the dead letters and stay in the history, as cancelled.`,
+    access: "manage",
+    body: discardSchema,
+    answers: { 202: started },
+    errors: ["limit_reached"],
+    handle: async ({ scope, body }) => {
+      const done = await services.deadLetters.discardBatch(scope, inputOf(discardFields, body));
+      return { status: 202, body: bulkStartedJson(done) };
+    },
+  });
+}
+
+function listRoute({ services }: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/operations",
+    operationId: "listOperations",
+    tag: "Operations",
+    summary: "List bulk operations, newest first",
+    access: "read",
+    query: closed(pageProperties),
+    answers: { 200: { description: "A page of operations.", schema: operationListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const listing = { tenantId: scope.tenantId, route: "operations", filters: {} };
+      const page = await services.deadLetters.operationList(scope, pager.request(query, listing));
+      return { status: 200, body: pager.answer(page, { listing, toJson: operationJson }) };
+    },
+  });
+}
+
+const operationParams = closed({ id: idParam("the operation") });
+
+/** The second path is that of WDS-112. */
+const operationPaths = [
+  { path: "/v1/operations/{id}", name: "Operation" },
+  { path: "/v1/dlq/batch-operations/{id}", name: "BatchOperation" },
+];
+
+function oneRoutes(options: ApiOptions): readonly Route[] {
+  return operationPaths.flatMap((place) => [
+    getRoute(options, place),
+    changeRoute(options, place),
+    endRoute(options, place),
+  ]);
+}
+
+type Place = (typeof operationPaths)[number];
+
+function getRoute({ services }: ApiOptions, { path, name }: Place): Route {
+  return defineRoute({
+    method: "GET",
+    path,
+    operationId: `get${name}`,
+    tag: "Operations",
+    summary: "See how far a bulk operation is",
+    access: "read",
+    params: operationParams,
+    answers: { 200: { description: "The operation.", schema: operationSchema } },
+    errors: ["not_found"],
+    handle: async ({ scope, params: { id } }) => ({
+      status: 200,
+      body: operationJson(await services.deadLetters.operation(scope, id)),
+    }),
+  });
+}
+
+function changeRoute({ services }: ApiOptions, { path, name }: Place): Route {
+  return defineRoute({
+    method: "PATCH",
+    path,
+    operationId: `change${name}`,
+    tag: "Operations",
+    summary: "Slow a bulk operation down, pause it, let it go on",
+    description: "Whoever runs it heeds the change within about a second.",
+    access: "manage",
+    params: operationParams,
+    body: operationChangeSchema,
+    answers: { 200: { description: "The changed operation.", schema: operationSchema } },
+    errors: ["not_found", "conflict"],
+    handle: async ({ scope, params: { id }, body }) => {
+      const change = { ...inputOf(operationChangeFields, body), id };
+      return { status: 200, body: operationJson(await services.deadLetters.change(scope, change)) };
+    },
+  });
+}
+
+function endRoute({ services }: ApiOptions, { path, name }: Place): Route {
+  return defineRoute({
+    method: "DELETE",
+    path,
+    operationId: `cancel${name}`,
+    tag: "Operations",
+    summary: "Cancel a bulk operation",
+    description: "What it has done so far stays done: what it has queued is delivered.",
+    access: "manage",
+    params: operationParams,
+    answers: { 200: { description: "The cancelled operation.", schema: operationSchema } },
+    errors: ["not_found", "conflict"],
+    handle: async ({ scope, params: { id } }) => ({
+      status: 200,
+      body: operationJson(await services.deadLetters.cancel(scope, id)),
+    }),
+  });
+}

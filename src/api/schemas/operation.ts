@@ -1,0 +1,143 @@
+import { Type } from "./type.ts";
+import { deliveryStatuses, deliveryOrigins, priorities, waitingReasons } from "../../core/delivery.ts";
+import {
+  cancelDeliveriesFields,
+  discardFields,
+  operationChangeFields,
+  retryDeliveriesFields,
+} from "../../core/fields/bulk.ts";
+import { failureCategories } from "../../core/outcome.ts";
+import { exclusions, operationKinds, operationStatuses } from "../../ports/store/operations.ts";
+import { closed, id, instant, listOf, nullable, oneOf } from "./building-blocks.ts";
+import { listedDeliverySchema } from "./delivery.ts";
+import { schemaOf } from "./field-schema.ts";
+
+const byFilter = [{ filter: { status: ["exhausted"], from: "2026-01-31T09:30:00Z" }, dry_run: true }];
+
+export const retryDeliveriesSchema = schemaOf(retryDeliveriesFields, {
+  title: "RetryDeliveriesInput",
+  examples: byFilter,
+});
+
+export const cancelDeliveriesSchema = schemaOf(cancelDeliveriesFields, {
+  title: "CancelDeliveriesInput",
+  examples: [{ filter: { status: ["pending", "failed"] }, rate_limit: { requests_per_second: 100 } }],
+});
+
+export const discardSchema = schemaOf(discardFields, {
+  title: "DiscardInput",
+  examples: [{ filter: { failure_category: ["client_error"] }, dry_run: true }],
+});
+
+export const operationChangeSchema = schemaOf(operationChangeFields, {
+  title: "OperationChange",
+  examples: [{ rate_limit: { requests_per_second: 2 } }, { status: "paused" }],
+});
+
+const exclusionCountsSchema = Type.Unsafe<Record<string, number>>({
+  type: "object",
+  title: "ExclusionCounts",
+  description:
+    "How many are left as they are, by reason. `in_flight`: their request is on its way; `payload_gone`: retention removed " +
+    "what was to be sent; `order`: they wait in order, and a retry would put them behind others; `accepted`: they were, and " +
+    "`status` does not ask for `success`; `already_retried`: another delivery took over; `already_ended`: they wait for " +
+    "nothing; `not_a_dead_letter`; `webhook_deleted`; `not_found`.",
+  properties: Object.fromEntries(exclusions.map((name) => [name, { type: "integer", minimum: 1 }])),
+  additionalProperties: false,
+});
+
+const words = (values: readonly string[]) => Type.Optional(Type.Array(oneOf(values)));
+const ids = Type.Optional(Type.Array(id("one of them")));
+const texts = Type.Optional(Type.Array(Type.String()));
+
+/** With the names of the listings. */
+const appliedFilterSchema = closed(
+  {
+    ids,
+    tenant_id: Type.Optional(Type.String()),
+    webhook_id: ids,
+    event_id: Type.Optional(id("the event")),
+    event_type: texts,
+    status: words(deliveryStatuses),
+    failure_category: words(failureCategories),
+    http_status: texts,
+    waiting_for: words(waitingReasons),
+    origin: words(deliveryOrigins),
+    attempt_min: Type.Optional(Type.Integer()),
+    error: Type.Optional(Type.String()),
+    idempotency_key: Type.Optional(Type.String()),
+    from: Type.Optional(instant("Made at or after this time.")),
+    to: Type.Optional(instant("Made no later than this.")),
+  },
+  {
+    title: "AppliedFilter",
+    description:
+      "What is worked through, with all times as instants. `ids` are the first ten of those named.",
+  },
+);
+
+export const operationSchema = closed(
+  {
+    id: id("the operation"),
+    batch_operation_id: id("the operation"),
+    tenant_id: nullable(Type.String()),
+    kind: oneOf(operationKinds, {
+      description:
+        "`retry`, `cancel` and `discard` are the bulk actions of their names; `dlq_retry` retries dead letters, `recover` what a webhook missed.",
+    }),
+    status: oneOf(operationStatuses, { description: "`pending` is about to run, or waits for a process." }),
+    filter: appliedFilterSchema,
+    priority: nullable(oneOf(priorities, { description: "Null keeps that of each delivery." })),
+    requests_per_second: Type.Number({ description: "How fast it may go." }),
+    rate_per_second: nullable(Type.Number({ description: "How fast it goes; null while it does not run." })),
+    total: Type.Integer({ description: "Known at the start, and counted no further than a bound." }),
+    total_is_exact: Type.Boolean({ description: "False where counting stopped at its bound." }),
+    done: Type.Integer({ description: "`queued`, `failed` and `skipped` together." }),
+    queued: Type.Integer({ description: "Deliveries that it has sent anew, cancelled or discarded." }),
+    failed: Type.Integer(),
+    skipped: exclusionCountsSchema,
+    eta_at: nullable(instant("When it will be done at this pace; null where nobody can tell.")),
+    last_errors: Type.Array(
+      closed(
+        {
+          delivery_id: nullable(id("the delivery")),
+          message: Type.String(),
+          at: instant("When it happened."),
+        },
+        { title: "OperationError" },
+      ),
+      { maxItems: 10, description: "Newest first." },
+    ),
+    created_at: instant("When it was asked for."),
+    updated_at: instant("Last progress."),
+    finished_at: nullable(instant("When it was done or cancelled.")),
+  },
+  { title: "BatchOperation" },
+);
+
+export const operationListSchema = listOf(operationSchema, "BatchOperationList");
+
+export const startedProperties = {
+  batch_operation_id: nullable(id("the operation; null with `dry_run`")),
+  count: Type.Integer({ minimum: 0 }),
+  operation: nullable(operationSchema),
+};
+
+export const operationStartedSchema = closed(startedProperties, { title: "BatchOperationStarted" });
+
+export const bulkStartedSchema = closed(
+  {
+    ...startedProperties,
+    count_is_exact: Type.Boolean({
+      description: "False where counting stopped at its bound: there are more.",
+    }),
+    samples: Type.Array(listedDeliverySchema, { maxItems: 5, description: "The oldest of them." }),
+    excluded: exclusionCountsSchema,
+    filter: appliedFilterSchema,
+    requests_per_second: Type.Number(),
+    estimated_seconds: nullable(
+      Type.Number({ description: "How long it takes at this rate; null where the count is not exact." }),
+    ),
+  },
+  { title: "BulkStarted" },
+);

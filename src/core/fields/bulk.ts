@@ -1,0 +1,49 @@
+/** What callers may ask of many deliveries at once. */
+import { priorities } from "../delivery.ts";
+import { bulkRate } from "./actions.ts";
+import { deliveryListFields } from "./delivery-list.ts";
+import { choice, flag, id, list, nullable, object } from "./field.ts";
+import type { Fields, InputOf } from "./field.ts";
+import { deadLetterFilters } from "./filters.ts";
+
+const ids = list(id(), { countMax: 1_000, doc: "Ids of deliveries, instead of a filter." });
+const dryRun = flag({ doc: "Only count, and say what would be left out." });
+
+const { order: _, ...deliveryFilter } = deliveryListFields;
+
+/** The filters of `GET /v1/deliveries`. */
+const ofDeliveries = {
+  ids,
+  filter: object(deliveryFilter, {
+    title: "DeliveryBulkFilter",
+    doc: "As in `GET /v1/deliveries`; an empty one is everything. Without `to` it ends with the time of the call.",
+  }),
+  dryRun,
+} satisfies Fields;
+
+export const retryDeliveriesFields = {
+  ...ofDeliveries,
+  priority: nullable(choice(priorities, { doc: "Of the new deliveries; as before when left out." })),
+  requestsPerSecond: bulkRate(10),
+} satisfies Fields;
+
+export const cancelDeliveriesFields = { ...ofDeliveries, requestsPerSecond: bulkRate(100) } satisfies Fields;
+
+export const discardFields = {
+  ids,
+  filter: object(deadLetterFilters, {
+    title: "DeadLetterBulkFilter",
+    doc: "As in `GET /v1/dlq`; an empty one is everything.",
+  }),
+  dryRun,
+  requestsPerSecond: bulkRate(100),
+} satisfies Fields;
+
+export type BulkDeliveriesInput = InputOf<typeof retryDeliveriesFields>;
+export type DiscardInput = InputOf<typeof discardFields>;
+
+/** `running` ends a pause. */
+export const operationChangeFields = {
+  status: choice(["running", "paused", "cancelled"], { doc: "`running` ends a pause." }),
+  requestsPerSecond: bulkRate(undefined),
+} satisfies Fields;

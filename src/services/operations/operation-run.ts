@@ -1,0 +1,335 @@
+import { Backoff } from "../../core/backoff.ts";
+import { messageOf } from "../../core/thrown.ts";
+import type { EndResult } from "../../ports/store/deliveries.ts";
+import { isAtRest } from "../../ports/store/operations.ts";
+import type { BatchOperation, Exclusion, OperationStatus } from "../../ports/store/operations.ts";
+import { newRedelivery } from "../deliveries/redelivery.ts";
+import type { ListedDelivery } from "../services.ts";
+import type { BatchOperationsOptions } from "./batch-operations.ts";
+import { actionOf } from "./bulk-rules.ts";
+import type { WalkItem } from "./selection-walk.ts";
+
+/** What became of one delivery. */
+type Outcome =
+  | { readonly kind: "done" }
+  | { readonly kind: "skipped"; readonly why: Exclusion }
+  | { readonly kind: "failed"; readonly deliveryId: string; readonly message: string };
+
+const done: Outcome = { kind: "done" };
+
+/** Small groups this far apart, because a timer each would cost more than the work; and no larger than a commit likes. */
+const stepMsMin = 50;
+const groupMax = 50;
+/** Progress is stored about this often; it is only shown, so it may lag. */
+const saveIntervalMs = 1_000;
+const retryBounds = { delayMsMin: 500, delayMsMax: 30_000 };
+/** How many times as long as it looked a walk rests when it found nothing: nobody waits for it. */
+const restShare = 4;
+const lastErrorsMax = 10;
+
+/** One operation under way. */
+export class OperationRun {
+  readonly #options: BatchOperationsOptions;
+  readonly #runner: string;
+  operation: BatchOperation;
+  readonly ended: Promise<void>;
+  #isInterrupted = false;
+  /** Somebody else decides by now what becomes of it. */
+  #isOver = false;
+  /** Somebody changed what is stored. */
+  #isChanged = false;
+  #wake: (() => void) | null = null;
+  #savedAt: number;
+  #queuedAtSave: number;
+  #nextStepAt: number;
+
+  constructor(operation: BatchOperation, options: BatchOperationsOptions) {
+    this.#options = options;
+    this.#runner = options.access.nextId();
+    this.operation = operation;
+    this.#savedAt = options.clock.monotonicMs();
+    this.#queuedAtSave = operation.queued;
+    this.#nextStepAt = this.#savedAt;
+    this.ended = this.#work();
+  }
+
+  /** It goes on later, here or elsewhere. */
+  interrupt(): void {
+    this.#isInterrupted = true;
+    this.#wake?.();
+  }
+
+  /** Looks at what is stored now. */
+  changed(): void {
+    this.#isChanged = true;
+    this.#wake?.();
+  }
+
+  get #isStopped(): boolean {
+    return this.#isInterrupted || this.#isOver;
+  }
+
+  /** Never rejects: while the store is away it waits, longer each time. */
+  async #work(): Promise<void> {
+    const backoff = new Backoff(retryBounds);
+    while (!this.#isStopped) {
+      try {
+        await this.#save("running", { takes: true });
+        this.#forgetWhatIsMetAgain();
+        await this.#workOff();
+        if (!this.#isStopped) await this.#save("completed");
+        break;
+      } catch (error) {
+        const { id } = this.operation;
+        const delayMs = backoff.nextMs();
+        this.#note({ deliveryId: null, message: messageOf(error) });
+        this.#options.log.warn(
+          { operationId: id, err: String(error), delayMs },
+          "a batch operation stalled; trying again",
+        );
+        await this.#pause(delayMs);
+      }
+    }
+    if (this.#isInterrupted && !this.#isOver) await this.#release();
+  }
+
+  /** So that whoever goes on with it counts on from here. */
+  async #release(): Promise<void> {
+    try {
+      await this.#save("pending", { releases: true });
+    } catch (error) {
+      this.#options.log.warn({ err: String(error) }, "the progress of a batch operation was not stored");
+    }
+  }
+
+  /** A listing that is read anew meets again what was left in it. */
+  #forgetWhatIsMetAgain(): void {
+    const { kind } = this.operation.selection;
+    if (kind !== "ids" && kind !== "search") this.operation = { ...this.operation, failed: 0, skipped: {} };
+  }
+
+  async #workOff(): Promise<void> {
+    const isCancelled = () => this.#isStopped;
+    for await (const portion of this.#options.walk.portions(this.operation, isCancelled)) {
+      if (portion.items.length === 0) await this.#pause(restShare * portion.tookMs);
+      for (const group of groupsOf(portion.items, this.#groupSize())) {
+        if (this.#isStopped) return;
+        await this.#actOn(group);
+        if (this.#isChanged || this.#isSaveDue()) await this.#save("running");
+      }
+      if (this.#isStopped) return;
+      this.operation = { ...this.operation, cursor: portion.cursor };
+      if (this.#isChanged || this.#isSaveDue()) await this.#save("running");
+    }
+  }
+
+  #groupSize(): number {
+    return Math.min(
+      groupMax,
+      Math.max(1, Math.floor((this.operation.requestsPerSecond * stepMsMin) / 1_000)),
+    );
+  }
+
+  #isSaveDue(): boolean {
+    return this.#options.clock.monotonicMs() - this.#savedAt >= saveIntervalMs;
+  }
+
+  async #actOn(group: readonly WalkItem[]): Promise<void> {
+    const chosen = group.flatMap(({ row, exclusion }) => (row === null || exclusion !== null ? [] : [row]));
+    if (chosen.length > 0) {
+      await this.#waitForTurn((chosen.length * 1_000) / this.operation.requestsPerSecond);
+      if (this.#isStopped) return;
+    }
+    const left = group.flatMap(({ exclusion }): Outcome[] =>
+      exclusion === null ? [] : [{ kind: "skipped", why: exclusion }],
+    );
+    const acted = chosen.length === 0 ? [] : await this.#act(chosen);
+    this.#count([...left, ...acted]);
+    const { cursor } = group.at(-1) ?? { cursor: null };
+    if (cursor !== null) this.operation = { ...this.operation, cursor };
+  }
+
+  #act(rows: readonly ListedDelivery[]): Promise<readonly Outcome[]> {
+    const action = actionOf(this.operation.kind);
+    if (action === "retry") return Promise.all(rows.map((row) => this.#redeliver(row)));
+    return this.#end(rows, action === "cancel" ? "cancel_requested" : "discarded");
+  }
+
+  async #redeliver({ delivery }: ListedDelivery): Promise<Outcome> {
+    const { access, clock } = this.#options;
+    const live = access.webhook(delivery.webhookId);
+    if (live === undefined) return { kind: "skipped", why: "webhook_deleted" };
+    const { eventId, eventType } = delivery;
+    const made = newRedelivery(access, {
+      webhook: live.webhook,
+      eventType,
+      priority: this.operation.priority ?? delivery.priority,
+      origin: this.operation.kind === "recover" ? "recover" : "retry",
+      now: clock.now(),
+    });
+    const result = await access.requeue({ eventId, deliveries: [made], supersedes: delivery.id });
+    switch (result.kind) {
+      case "accepted":
+        return done;
+      case "event_not_found":
+        return { kind: "failed", deliveryId: delivery.id, message: "its event is gone" };
+      default:
+        // Somebody holds it, or retried it by hand a moment ago.
+        return { kind: "skipped", why: result.kind };
+    }
+  }
+
+  async #end(
+    rows: readonly ListedDelivery[],
+    event: "cancel_requested" | "discarded",
+  ): Promise<readonly Outcome[]> {
+    const { access, clock } = this.#options;
+    const results = await access.end({
+      event,
+      tenantId: this.operation.tenantId,
+      deliveries: rows.map(({ delivery }) => delivery),
+      now: clock.now(),
+    });
+    return results.map((result) => outcomeOf(result, event));
+  }
+
+  #count(outcomes: readonly Outcome[]): void {
+    const { skipped } = this.operation;
+    const counts: Partial<Record<Exclusion, number>> = { ...skipped };
+    let [queued, failed] = [0, 0];
+    for (const outcome of outcomes) {
+      if (outcome.kind === "done") queued += 1;
+      else if (outcome.kind === "skipped") counts[outcome.why] = (counts[outcome.why] ?? 0) + 1;
+      else {
+        failed += 1;
+        this.#note(outcome);
+      }
+    }
+    const { operation } = this;
+    this.operation = {
+      ...operation,
+      queued: operation.queued + queued,
+      failed: operation.failed + failed,
+      skipped: counts,
+    };
+  }
+
+  #note({ deliveryId, message }: { readonly deliveryId: string | null; readonly message: string }): void {
+    const error = { deliveryId, message, at: this.#options.clock.now() };
+    const lastErrors = [error, ...this.operation.lastErrors].slice(0, lastErrorsMax);
+    this.operation = { ...this.operation, lastErrors };
+  }
+
+  /** Keeps to the rate over time: a slow step is not caught up by a burst. */
+  async #waitForTurn(costMs: number): Promise<void> {
+    const now = this.#options.clock.monotonicMs();
+    const waitMs = this.#nextStepAt - now;
+    this.#nextStepAt = Math.max(now, this.#nextStepAt) + costMs;
+    for (let untilMs = now + waitMs; waitMs > 0 && !this.#isStopped; ) {
+      const leftMs = untilMs - this.#options.clock.monotonicMs();
+      if (leftMs <= 0) return;
+      await this.#pause(Math.min(leftMs, saveIntervalMs));
+      if (!this.#isChanged && !this.#isSaveDue()) continue;
+      const before = this.operation.requestsPerSecond;
+      await this.#save("running");
+      // At another rate its turn comes at another time.
+      if (this.operation.requestsPerSecond !== before) untilMs = this.#options.clock.monotonicMs();
+      if (this.operation.requestsPerSecond !== before) this.#nextStepAt = untilMs;
+    }
+  }
+
+  async #pause(delayMs: number): Promise<void> {
+    if (this.#isStopped || this.#isChanged) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.#options.clock.schedule(delayMs, resolve);
+      this.#wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    this.#wake = null;
+  }
+
+  /**
+   * Stores the progress. Where somebody else has changed what is stored, their rate holds from now on; whether it was
+   * paused, cancelled or taken over, their decision stays, with our counts, and this run is over.
+   */
+  async #save(
+    status: OperationStatus,
+    { takes = false, releases = false }: { readonly takes?: boolean; readonly releases?: boolean } = {},
+  ): Promise<void> {
+    const { operations } = this.#options.store;
+    this.#isChanged = false;
+    let next = this.#withProgress(status, releases ? null : this.#runner);
+    while (!(await operations.update(next))) {
+      const stored = await operations.get({ tenantId: null, id: next.id });
+      if (stored === null || (stored.runner !== null && stored.runner !== this.#runner)) {
+        this.#isOver = true;
+        this.operation = stored ?? this.operation;
+        return;
+      }
+      if (takes) this.operation = stored;
+      const { revision, requestsPerSecond } = stored;
+      next = { ...(takes ? this.#withProgress(status, this.#runner) : next), revision, requestsPerSecond };
+      if (!isAtRest(stored) && (takes || stored.runner === this.#runner)) continue;
+      this.#isOver = true;
+      const { status: decided, finishedAt } = stored;
+      next = { ...next, status: decided, finishedAt, runner: null, ratePerSecond: null };
+    }
+    this.operation = { ...next, revision: next.revision + 1 };
+    this.#savedAt = this.#options.clock.monotonicMs();
+    this.#queuedAtSave = next.queued;
+  }
+
+  #withProgress(status: OperationStatus, runner: string | null): BatchOperation {
+    const { clock } = this.#options;
+    const { operation } = this;
+    const elapsedMs = clock.monotonicMs() - this.#savedAt;
+    const handled = operation.queued + operation.failed + sumOf(operation.skipped);
+    const isOver = status === "completed";
+    const measured =
+      elapsedMs < saveIntervalMs / 2
+        ? operation.ratePerSecond
+        : Math.round(((operation.queued - this.#queuedAtSave) * 10_000) / elapsedMs) / 10;
+    return {
+      ...operation,
+      ...{ status, runner, updatedAt: clock.now() },
+      ratePerSecond: status === "running" ? measured : null,
+      finishedAt: isOver ? clock.now() : null,
+      // Where counting stopped at its bound, and where more came into the selection.
+      total: isOver ? handled : Math.max(handled, operation.total),
+      isTotalExact: isOver || operation.isTotalExact,
+    };
+  }
+}
+
+function outcomeOf(result: EndResult, event: "cancel_requested" | "discarded"): Outcome {
+  switch (result) {
+    case "ended":
+      return done;
+    case "not_possible":
+      return { kind: "skipped", why: event === "discarded" ? "not_a_dead_letter" : "already_ended" };
+    default:
+      return { kind: "skipped", why: result };
+  }
+}
+
+export function sumOf(counts: BatchOperation["skipped"]): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+}
+
+/** Neighbours together, at most so many of them to act on. */
+function groupsOf(items: readonly WalkItem[], size: number): readonly (readonly WalkItem[])[] {
+  const groups: WalkItem[][] = [];
+  let acting = size;
+  for (const item of items) {
+    if (item.exclusion === null && acting === size) {
+      groups.push([]);
+      acting = 0;
+    }
+    if (groups.length === 0) groups.push([]);
+    groups.at(-1)?.push(item);
+    if (item.exclusion === null) acting += 1;
+  }
+  return groups;
+}

@@ -1,0 +1,170 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
+import type { Exclusion, OperationKind, OperationSelection } from "../../ports/store/operations.ts";
+import type { SearchPage, SearchPlace } from "../../ports/store/search.ts";
+import { SearchBudget } from "../../ports/timing/search-budget.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
+import { takesOf } from "../deliveries/delivery-listing.ts";
+import type { ListedDelivery } from "../services.ts";
+import { actionOf, exclusionOf } from "./bulk-rules.ts";
+import { readSlice, sliceSelection } from "./operation-selection.ts";
+
+export interface SelectionWalkOptions {
+  readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh">;
+  readonly history: HistoryStore;
+  readonly listing: DeliveryListing;
+  readonly clock: Clock;
+}
+
+/** What a walk goes through. */
+export interface Walked {
+  readonly kind: OperationKind;
+  readonly selection: OperationSelection;
+  /** `cursor` of an item that was handled; null begins. */
+  readonly cursor: number | null;
+  readonly before: number | null;
+}
+
+/** One delivery of a selection, judged. */
+export interface WalkItem {
+  readonly row: ListedDelivery | null;
+  readonly exclusion: Exclusion | null;
+  readonly cursor: number | null;
+}
+
+/** What one look found, oldest first; `cursor` is where to go on when all of it is handled. */
+export interface Portion {
+  readonly items: readonly WalkItem[];
+  readonly cursor: number | null;
+  /** How long the look took. */
+  readonly tookMs: number;
+}
+
+type Found = Pick<Portion, "cursor"> & {
+  readonly rows: readonly (readonly [row: ListedDelivery | null, cursor: number | null])[];
+};
+
+const rowsAtOnce = 200;
+const idsAtOnce = 50;
+/** Of one look, as of a page that a person asks for. */
+const lookBounds = { rowsMax: 100_000, durationMsMax: 200 };
+
+/** Goes through what an operation selects, a portion at a time, each looked at as it is then. */
+export class SelectionWalk {
+  readonly #options: SelectionWalkOptions;
+
+  constructor(options: SelectionWalkOptions) {
+    this.#options = options;
+  }
+
+  async *portions(walked: Walked, isCancelled: () => boolean): AsyncIterable<Portion> {
+    const { clock } = this.#options;
+    let begunMs = clock.monotonicMs();
+    for await (const found of this.#found(walked, isCancelled)) {
+      const items = await this.#judged(walked, found);
+      yield { items, cursor: found.cursor, tookMs: clock.monotonicMs() - begunMs };
+      if (isCancelled()) return;
+      begunMs = clock.monotonicMs();
+    }
+  }
+
+  #found(walked: Walked, isCancelled: () => boolean): AsyncIterable<Found> {
+    const { selection } = walked;
+    if (selection.kind === "ids") return this.#byId(walked, selection);
+    if (selection.kind === "search") return this.#bySearch(walked, selection);
+    return this.#bySlices(walked, { selection, isCancelled });
+  }
+
+  async *#byId(
+    { cursor }: Walked,
+    { ids, tenantId }: Extract<OperationSelection, { readonly kind: "ids" }>,
+  ): AsyncIterable<Found> {
+    const { history, access, listing } = this.#options;
+    for (let at = cursor ?? 0; at < ids.length; at += idsAtOnce) {
+      const some = ids.slice(at, at + idsAtOnce);
+      const find = () => Promise.all(some.map((id) => history.getDelivery({ tenantId, id })));
+      const stored = await find();
+      await access.refresh([...new Set(stored.flatMap((row) => (row === null ? [] : [row.webhookId])))]);
+      const rows = stored.map((row, index): Found["rows"][number] => [
+        row === null ? null : listing.listed(row),
+        at + index + 1,
+      ]);
+      yield { rows, cursor: at + some.length };
+    }
+  }
+
+  async *#bySearch(
+    { cursor, before }: Walked,
+    selection: Extract<OperationSelection, { readonly kind: "search" }>,
+  ): AsyncIterable<Found> {
+    const { listing, clock } = this.#options;
+    const takes = takesOf(selection);
+    const { filter } = selection;
+    let after: SearchPlace | null = cursor === null ? null : { position: cursor, dueAt: null };
+    for (;;) {
+      const budget = new SearchBudget(clock, lookBounds);
+      const search = { filter, order: "oldest", after, limit: rowsAtOnce, budget } as const;
+      const page: SearchPage<ListedDelivery> = await listing.read(search);
+      const own = page.rows.filter(({ delivery }) => before === null || delivery.position < before);
+      const rows = own
+        .filter((row) => takes === null || takes(row))
+        .map((row): Found["rows"][number] => [row, row.delivery.position]);
+      const last = own.at(-1)?.delivery.position ?? null;
+      yield { rows, cursor: page.next?.position ?? last };
+      if (page.next === null || own.length < page.rows.length) return;
+      after = page.next;
+    }
+  }
+
+  async *#bySlices(
+    { before }: Walked,
+    {
+      selection,
+      isCancelled,
+    }: {
+      readonly selection: Exclude<OperationSelection, { readonly kind: "ids" | "search" }>;
+      readonly isCancelled: () => boolean;
+    },
+  ): AsyncIterable<Found> {
+    const { history, listing } = this.#options;
+    for (const slice of await sliceSelection(history, { selection, before: before ?? 0, isCancelled })) {
+      if (isCancelled()) return;
+      const stored = await readSlice(history, { selection, slice });
+      yield { rows: stored.map((row) => [listing.listed(row), null]), cursor: null };
+    }
+  }
+
+  async #judged({ kind, selection }: Walked, { rows }: Found): Promise<readonly WalkItem[]> {
+    const action = actionOf(kind);
+    const gone = action === "retry" ? await this.#payloadsGone(rows.map(([row]) => row)) : new Set();
+    return rows.map(([row, cursor]) => {
+      if (row === null) return { row, cursor, exclusion: "not_found" };
+      const candidate = {
+        view: row,
+        hasWebhook: row.webhook !== null,
+        isPayloadGone: gone.has(row.delivery.eventId),
+      };
+      return { row, cursor, exclusion: exclusionOf(candidate, { action, selection }) };
+    });
+  }
+
+  async #payloadsGone(rows: readonly (ListedDelivery | null)[]): Promise<ReadonlySet<string>> {
+    const ids = new Set(rows.flatMap((row) => (row === null ? [] : [row.delivery.eventId])));
+    return ids.size === 0 ? ids : this.#options.history.payloadsGone([...ids]);
+  }
+}
+
+/** Deliveries of a tenant, or of all, that are there now lie below. */
+export async function positionAboveAll(
+  history: Pick<HistoryStore, "listDeliveries">,
+  tenantId: string | null,
+): Promise<number> {
+  const all = { webhookId: null, eventId: null, states: null, from: null, to: null };
+  const { rows }: { readonly rows: readonly StoredDelivery[] } = await history.listDeliveries({
+    ...all,
+    tenantId,
+    page: { limit: 1, before: null, offset: 0 },
+  });
+  return (rows[0]?.position ?? -1) + 1;
+}

@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { PosthornError } from "../../src/core/errors.ts";
+import type { BatchOperation } from "../../src/ports/store/operations.ts";
+import type { DeliveryStatus } from "../../src/services/services.ts";
+import { admin, openWorld, type World } from "./world.ts";
+
+const code = (expected: string) => (error: unknown) =>
+  error instanceof PosthornError && error.code === expected;
+
+const fast = { requestsPerSecond: 1_000 };
+
+async function withStatus(
+  world: World,
+  query: { readonly webhookId: string; readonly status: DeliveryStatus; readonly count: number },
+) {
+  return world.until(async () => {
+    const { webhookId, status } = query;
+    const { rows } = await world.services.deliveries.listOfWebhook(admin, {
+      webhookId,
+      statuses: [status],
+      page: { limit: 250, after: null, offset: 0 },
+    });
+    return rows.length >= query.count && rows.map(({ delivery }) => delivery);
+  });
+}
+
+/** A webhook whose deliveries come to a stand in the state that its receiver's answer leads to. */
+async function standing(
+  world: World,
+  { status, count }: { readonly status: 400 | 500 | 200; readonly count: number },
+) {
+  const path = `/answers-${status}-${world.statuses.size}`;
+  world.statuses.set(path, status);
+  const type = `type_${world.statuses.size}`;
+  const { webhook } = await world.createWebhook({ url: `https://example.com${path}`, events: [type] });
+  for (let index = 0; index < count; index += 1) await world.publish({ eventType: type, data: { index } });
+  const states = { 400: "exhausted", 500: "failed", 200: "success" } as const;
+  const deliveries = await withStatus(world, { webhookId: webhook.id, status: states[status], count });
+  if (status === 400) await world.services.webhooks.enable(admin, webhook.id);
+  return { webhook, deliveries, path, type };
+}
+
+async function ended(world: World, operation: BatchOperation | null): Promise<BatchOperation> {
+  const id = operation?.id ?? "";
+  return world.until(async () => {
+    const now = await world.services.deadLetters.operation(admin, id);
+    return now.status === "completed" && now;
+  });
+}
+
+suite("bulk actions", () => {
+  test("a retry by filter does what its preview says, once each", async (t) => {
+    const world = await openWorld(t);
+    const dead = await standing(world, { status: 400, count: 8 });
+    await standing(world, { status: 200, count: 2 });
+    const { deliveries } = world.services;
+    const filter = { webhookIds: [dead.webhook.id], statuses: ["exhausted", "success"] } as const;
+    const seen = await deliveries.retryBatch(admin, { filter, dryRun: true });
+    assert.deepEqual([seen.count, seen.isExact, seen.operation, seen.excluded], [8, true, null, {}]);
+    assert.deepEqual(
+      seen.samples.map(({ delivery }) => delivery.id),
+      dead.deliveries
+        .map(({ id }) => id)
+        .toSorted()
+        .slice(0, 5),
+    );
+    assert.equal(seen.durationMs, 800);
+    world.statuses.clear();
+    const sentBefore = world.requests.length;
+    const { operation } = await deliveries.retryBatch(admin, { ...fast, filter, priority: "high" });
+    const { selection } = operation ?? {};
+    assert.ok(selection?.kind === "search" && selection.filter.to !== null, "an instant, not `now`");
+    const done = await ended(world, operation);
+    assert.deepEqual([done.total, done.queued, done.failed, done.skipped], [8, 8, 0, {}]);
+    const sent = await withStatus(world, { webhookId: dead.webhook.id, status: "success", count: 8 });
+    assert.deepEqual(
+      [...new Set(sent.map(({ priority, origin }) => `${priority} ${origin}`))],
+      ["high retry"],
+    );
+    assert.equal(world.requests.length - sentBefore, 8);
+    const again = await deliveries.retryBatch(admin, { filter: { statuses: ["exhausted"] }, dryRun: true });
+    assert.deepEqual([again.count, again.excluded], [0, { already_retried: 8 }]);
+  });
+
+  test("what is left out is named: accepted, in flight, in order, without payload, unknown", async (t) => {
+    const world = await openWorld(t);
+    const { deliveries } = world.services;
+    const accepted = await standing(world, { status: 200, count: 2 });
+    const none = await deliveries.retryBatch(admin, { filter: {}, dryRun: true });
+    assert.deepEqual([none.count, none.excluded], [0, { accepted: 2 }]);
+    const [first] = accepted.deliveries;
+    const named = await deliveries.retryBatch(admin, {
+      ids: [first?.id ?? "", "0198c3f2-7a4e-7c11-9d3e-5b0a6f1e2d3c"],
+      dryRun: true,
+    });
+    assert.deepEqual([named.count, named.excluded], [1, { not_found: 1 }]);
+
+    let answer = () => {};
+    const answered = new Promise<object>((resolve) => (answer = () => resolve({})));
+    world.answers.set("/slow", () => answered);
+    const slow = await world.createWebhook({ url: "https://example.com/slow", events: ["slow"] });
+    await world.publish({ eventType: "slow" });
+    await world.until(() => world.requests.some(({ path }) => path === "/slow"));
+    const ofSlow = { filter: { webhookIds: [slow.webhook.id] } };
+    assert.deepEqual((await deliveries.retryBatch(admin, { ...ofSlow, dryRun: true })).excluded, {
+      in_flight: 1,
+    });
+    const { operation } = await deliveries.cancelBatch(admin, { ...ofSlow, ...fast });
+    assert.deepEqual((await ended(world, operation)).skipped, { in_flight: 1 });
+    answer();
+    await withStatus(world, { webhookId: slow.webhook.id, status: "success", count: 1 });
+
+    world.statuses.set("/ordered", 500);
+    const ordered = await world.createWebhook({
+      url: "https://example.com/ordered",
+      events: ["ordered"],
+      ordering: "strict",
+    });
+    await world.publish({ eventType: "ordered" });
+    await withStatus(world, { webhookId: ordered.webhook.id, status: "failed", count: 1 });
+    const ofOrdered = { filter: { webhookIds: [ordered.webhook.id] }, dryRun: true };
+    assert.deepEqual((await deliveries.retryBatch(admin, ofOrdered)).excluded, { order: 1 });
+    assert.equal((await deliveries.cancelBatch(admin, ofOrdered)).count, 1);
+
+    const dead = await standing(world, { status: 400, count: 2 });
+    await world.store.upkeep.forgetPayloads({ createdBefore: Date.now() + 60_000, limit: 100 });
+    const ofDead = { filter: { webhookIds: [dead.webhook.id] } };
+    const gone = await deliveries.retryBatch(admin, { ...ofDead, dryRun: true });
+    assert.deepEqual([gone.count, gone.excluded], [0, { payload_gone: 2 }]);
+  });
+
+  test("a cancellation ends what waits, and only that; discarding empties the dead letters", async (t) => {
+    const world = await openWorld(t);
+    const { deliveries, deadLetters } = world.services;
+    const waiting = await standing(world, { status: 500, count: 5 });
+    const dead = await standing(world, { status: 400, count: 3 });
+    const cancelled = await ended(
+      world,
+      (await deliveries.cancelBatch(admin, { ...fast, filter: {} })).operation,
+    );
+    assert.deepEqual([cancelled.queued, cancelled.skipped], [5, { already_ended: 3 }]);
+    const ofWebhook = { webhookId: waiting.webhook.id, status: "cancelled", count: 5 } as const;
+    const reasons = (await withStatus(world, ofWebhook)).map(({ progress }) => progress.reason);
+    assert.deepEqual([...new Set(reasons)], ["cancel_requested"]);
+    assert.deepEqual((await world.store.deliveries.depth()).waiting, { high: 0, normal: 0, low: 0 });
+
+    const filter = { webhookIds: [dead.webhook.id], categories: ["client_error"] } as const;
+    const seen = await deadLetters.discardBatch(admin, { filter, dryRun: true });
+    assert.deepEqual([seen.count, seen.samples.length], [3, 3]);
+    const { operation } = await deadLetters.discardBatch(admin, { ...fast, filter });
+    assert.equal((await ended(world, operation)).queued, 3);
+    const page = { limit: 10, before: null, offset: 0 };
+    const all = { webhookIds: null, eventTypes: null, categories: null, from: null, to: null };
+    assert.deepEqual((await deadLetters.list(admin, { tenantId: null, ...all, page })).rows, []);
+    // It stays in the history, and can be sent all the same.
+    world.statuses.clear();
+    const [discarded] = await withStatus(world, { ...ofWebhook, webhookId: dead.webhook.id, count: 3 });
+    const ids = { ids: [discarded?.id ?? ""] };
+    assert.deepEqual((await deadLetters.discardBatch(admin, { ...ids, dryRun: true })).excluded, {
+      not_a_dead_letter: 1,
+    });
+    await ended(world, (await deliveries.retryBatch(admin, ids)).operation);
+    await withStatus(world, { webhookId: dead.webhook.id, status: "success", count: 1 });
+  });
+
+  test("an operation is slowed, paused, resumed over a restart, and counts what it did once", async (t) => {
+    const world = await openWorld(t);
+    const { webhook } = await standing(world, { status: 400, count: 12 });
+    world.statuses.clear();
+    const sentBefore = world.requests.length;
+    const filter = { statuses: ["exhausted"] } as const;
+    const started = await world.services.deliveries.retryBatch(admin, { filter, requestsPerSecond: 20 });
+    const id = started.operation?.id ?? "";
+    await world.until(() => world.requests.length - sentBefore >= 3);
+    const paused = await world.services.deadLetters.change(admin, { id, status: "paused" });
+    assert.equal(paused.status, "paused");
+    assert.ok(paused.queued >= 3 && paused.queued < 12, String(paused.queued));
+    await world.restart();
+    const { deadLetters } = world.services;
+    assert.deepEqual(await deadLetters.operation(admin, id), paused, "a pause outlives the process");
+    const slow = await deadLetters.change(admin, { id, status: "running", requestsPerSecond: 0.1 });
+    assert.deepEqual([slow.status, slow.requestsPerSecond], ["running", 0.1]);
+    // At a tenth a second it would take a minute: the new rate holds at once.
+    await deadLetters.change(admin, { id, requestsPerSecond: 100 });
+    await world.until(() => world.requests.length - sentBefore > paused.queued);
+    await world.restart();
+    const done = await ended(world, slow);
+    assert.deepEqual([done.queued, done.total, done.skipped], [12, 12, {}]);
+    await withStatus(world, { webhookId: webhook.id, status: "success", count: 12 });
+    assert.equal(world.requests.length - sentBefore, 12);
+    await assert.rejects(
+      world.services.deadLetters.change(admin, { id, status: "paused" }),
+      code("conflict"),
+    );
+  });
+
+  test("a selection or a change that is none is refused, and nothing begins", async (t) => {
+    const world = await openWorld(t);
+    const { deliveries, deadLetters } = world.services;
+    const refused = code("invalid_request");
+    await assert.rejects(deliveries.retryBatch(admin, {}), refused);
+    await assert.rejects(deliveries.cancelBatch(admin, { ids: ["x"], filter: {} }), refused);
+    await assert.rejects(deliveries.cancelBatch(admin, { filter: { from: 5, to: 4 } }), refused);
+    await assert.rejects(deadLetters.discardBatch(admin, { ids: Array(1_001).fill("x") }), refused);
+    const foreign = { filter: { tenantId: "other" } };
+    await assert.rejects(deliveries.retryBatch({ tenantId: "default" }, foreign), refused);
+    const { operation } = await deliveries.retryBatch(admin, { filter: {} });
+    assert.deepEqual([operation?.status, operation?.total], ["completed", 0]);
+    await assert.rejects(deadLetters.change(admin, { id: operation?.id ?? "" }), refused);
+    const page = { limit: 10, before: null, offset: 0 };
+    assert.equal((await deadLetters.operationList(admin, page)).rows.length, 1);
+  });
+});
