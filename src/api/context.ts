@@ -101,7 +101,11 @@ export interface SystemReport {
   readonly store: { readonly kind: "sqlite" | "postgresql"; readonly facts: StoreFacts | null };
   readonly queue: Companion<"store" | "rabbitmq">;
   readonly sharedState: Companion<"process" | "redis">;
-  readonly retention: { readonly payloadDays: number; readonly historyDays: number };
+  readonly retention: {
+    readonly payloadDays: number;
+    readonly historyDays: number;
+    readonly auditDays: number;
+  };
   readonly settings: readonly ReportedSetting[];
 }
 

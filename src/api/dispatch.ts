@@ -4,6 +4,8 @@ import { InvalidRequestError, NotFoundError, PosthornError } from "../core/error
 import { defaultBounds, parseJson } from "../core/json/guard.ts";
 import type { Principal, RawContent, Scope } from "../services/services.ts";
 import type { Logger } from "../ports/telemetry.ts";
+import type { Auditing } from "./audit.ts";
+import type { Session } from "./dashboard/sessions.ts";
 import { fingerprintOf, readIdempotencyKey, runOnce } from "./idempotency.ts";
 import type { IdempotencyDependencies } from "./idempotency.ts";
 import { knownError, renderProblem, unexpectedError } from "./problems.ts";
@@ -18,6 +20,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Set by the authentication hook; null on public routes. */
     principal: Principal | null;
+    /** Of a call from the dashboard. */
+    dashboardSession: Session | null;
   }
 }
 
@@ -36,7 +40,11 @@ interface Form {
   handle(call: Call): Promise<Answer>;
 }
 
-export function createHandler(route: Route, dependencies: IdempotencyDependencies): RouteHandler {
+export interface HandlerDependencies extends IdempotencyDependencies {
+  readonly auditing: Auditing;
+}
+
+export function createHandler(route: Route, dependencies: HandlerDependencies): RouteHandler {
   const plain = createFormHandler(
     {
       route,
@@ -66,7 +74,7 @@ export function isRaw(request: FastifyRequest, { parameter }: Pick<RawForm, "par
 }
 
 /** The answer never rejects: whatever is thrown below becomes a problem here. */
-function createFormHandler(form: Form, dependencies: IdempotencyDependencies): RouteHandler {
+function createFormHandler(form: Form, dependencies: HandlerDependencies): RouteHandler {
   const isOnce = takesIdempotencyKey(form.route);
   const { log } = dependencies;
 
@@ -76,7 +84,8 @@ function createFormHandler(form: Form, dependencies: IdempotencyDependencies): R
       const header = isOnce ? request.headers["idempotency-key"] : undefined;
       const key = header === undefined ? null : readIdempotencyKey(header);
       const call = form.readCall(request);
-      running = key === null ? run(form, call) : once(key, { form, call, request, dependencies });
+      const asked = { form, call, request, dependencies };
+      running = key === null ? run(asked) : once(key, asked);
     } catch (error) {
       send(reply, renderError(error, { log, requestId: request.id }));
       return;
@@ -88,16 +97,15 @@ function createFormHandler(form: Form, dependencies: IdempotencyDependencies): R
   };
 }
 
-function once(
-  key: string,
-  more: {
-    readonly form: Form;
-    readonly call: Call;
-    readonly request: FastifyRequest;
-    readonly dependencies: IdempotencyDependencies;
-  },
-): Promise<Rendered> {
-  const { form, call, request, dependencies } = more;
+interface Asked {
+  readonly form: Form;
+  readonly call: Call;
+  readonly request: FastifyRequest;
+  readonly dependencies: HandlerDependencies;
+}
+
+function once(key: string, asked: Asked): Promise<Rendered> {
+  const { form, call, request, dependencies } = asked;
   const { route, bodyHeader } = form;
   const body = Buffer.isBuffer(request.body) ? request.body : emptyBody;
   const mediaType = bodyHeader === null ? null : (request.headers[bodyHeader] ?? null);
@@ -108,14 +116,15 @@ function once(
     answerIsSecret: route.answerIsSecret === true,
   };
   const produce = (): Promise<Rendered> =>
-    run(form, call).catch((error: unknown) =>
+    run(asked).catch((error: unknown) =>
       renderError(error, { log: dependencies.log, requestId: request.id }),
     );
   return runOnce(idempotent, produce, dependencies);
 }
 
-async function run(form: Form, call: Call): Promise<Rendered> {
-  return renderAnswer(await form.handle(call));
+async function run({ form, call, request, dependencies }: Asked): Promise<Rendered> {
+  const { auditing } = dependencies;
+  return renderAnswer(await auditing.run(form.route, { call, request }, (own) => form.handle(own)));
 }
 
 function renderAnswer(answer: Answer): Rendered {

@@ -9,6 +9,7 @@ import { createOpenApi } from "./openapi.ts";
 import { createPager } from "./paging.ts";
 import type { Route } from "./route.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
+import { auditLogRoute } from "./routes/audit-log.ts";
 import { dashboardRoutes } from "./routes/dashboard.ts";
 import { deadLetterRoutes } from "./routes/dead-letters.ts";
 import { deliveryRoutes } from "./routes/deliveries.ts";
@@ -42,6 +43,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...webhookDocsRoutes(options),
     ...tenantRoutes(options, pager),
     ...apiKeyRoutes(options, pager),
+    auditLogRoute(options, pager),
     ...searchRoutes(options),
     streamRoute(options, streams),
     ...profileRoutes(options, pager),

@@ -39,7 +39,29 @@ export interface Route {
   readonly errors: readonly ErrorCode[];
   /** The answer holds a secret: it is sealed when kept for an Idempotency-Key. */
   readonly answerIsSecret?: boolean;
+  /** How the audit log tells of it; every route that changes something says so (audited-routes.test.ts). */
+  readonly audit?: AuditedAction | NotAudited;
   handle(call: Call): Promise<Answer>;
+}
+
+export interface AuditedAction {
+  /** Such as `webhook.update`. */
+  readonly action: string;
+  /** What kind of thing is changed. */
+  readonly target: string;
+  /** The member of path, answer or body that holds its id; `id` when left out. */
+  readonly idFrom?: string;
+  /** The resource as the API shows it, before the change. */
+  readonly before?: (call: Call<never, never>) => Promise<object>;
+  /** What the route sets without being told. */
+  readonly sets?: (call: Call<never>) => Readonly<Record<string, unknown>>;
+  /** What is noted of a resource that the route removes. */
+  readonly removes?: readonly string[];
+}
+
+/** Why the audit log leaves a changing route out. */
+export interface NotAudited {
+  readonly none: string;
 }
 
 /**
@@ -79,6 +101,7 @@ export const tags = {
   "Event types": "The catalogue of event types and the schemas of their data.",
   Tenants: "Whose webhooks and events these are.",
   "API keys": "Who may call this API.",
+  "Audit log": "Who changed what, and when.",
   Profiles: "The published delivery semantics.",
   Dashboard: "Logging in to the dashboard at `/ui`.",
   System: "Health, metrics and documentation without a key; how a process is set up for administrators.",

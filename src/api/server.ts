@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import { fastify } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { NotFoundError, PosthornError } from "../core/errors.ts";
+import { Auditing } from "./audit.ts";
 import { authenticate, authorize, UnauthenticatedError } from "./authentication.ts";
 import type { Caller } from "./authentication.ts";
 import { CallLimits } from "./call-limits.ts";
@@ -89,7 +90,8 @@ interface Served {
 async function createFrom(options: ApiOptions, { routes, redirects, streams }: Served): Promise<Api> {
   const app = createServer(options, routes);
   const claims = new IdempotencyClaims({ ...options, store: options.idempotency });
-  const parts: RouteParts = { ...options, claims, callLimits: new CallLimits(options) };
+  const auditing = new Auditing(options);
+  const parts: RouteParts = { ...options, claims, auditing, callLimits: new CallLimits(options) };
   for (const route of routes) {
     if (route.bodyIgnored === true) registerWithoutBody(app, route, parts);
     else register(app, route, parts);
@@ -164,6 +166,7 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
   app.server.maxConnections = options.limits.connectionsMax;
   endSlowReaders(app.server, { ...options, ...timeouts });
   app.decorateRequest("principal", null);
+  app.decorateRequest("dashboardSession", null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", (request, payload, done) => {
     readBody(payload, { bytesMax: request.routeOptions.bodyLimit, ...boundsOf(request, bodies) }, done);
@@ -192,6 +195,7 @@ function withoutBase(url: string, { basePath }: { readonly basePath: string }): 
 /** What routes are registered with. */
 interface RouteParts extends ApiOptions {
   readonly claims: IdempotencyClaims;
+  readonly auditing: Auditing;
   readonly callLimits: CallLimits;
 }
 
@@ -244,6 +248,7 @@ function createAuthenticationHook(access: Exclude<Access, "public">, parts: Rout
     callLimits.count(principal, { access, answer });
     authorize(principal, access);
     request.principal = principal;
+    request.dashboardSession = session;
     done();
   };
 }

@@ -86,6 +86,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     retention: {
       payloadMs: daysToMs(settings.retentionPayloadDays),
       historyMs: daysToMs(settings.retentionHistoryDays),
+      auditMs: daysToMs(settings.auditDays),
     },
     delivers: settings.roles.includes("worker"),
     schedules: settings.roles.includes("scheduler"),

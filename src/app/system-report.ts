@@ -35,7 +35,11 @@ export async function systemReport(parts: SystemParts): Promise<SystemReport> {
     store: { kind: settings.databaseUrl === null ? "sqlite" : "postgresql", facts },
     queue,
     sharedState: shared,
-    retention: { payloadDays: settings.retentionPayloadDays, historyDays: settings.retentionHistoryDays },
+    retention: {
+      payloadDays: settings.retentionPayloadDays,
+      historyDays: settings.retentionHistoryDays,
+      auditDays: settings.auditDays,
+    },
     settings: describedSettings(settings, sources),
   };
 }

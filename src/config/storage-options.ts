@@ -108,4 +108,11 @@ export const retention = {
     kind: days,
     fallback: 90,
   }),
+  auditDays: option({
+    env: "POSTHORN_AUDIT_DAYS",
+    group: "Retention",
+    description: "Rows of the audit log, which says who changed what, are removed after this.",
+    kind: days,
+    fallback: 400,
+  }),
 } as const;

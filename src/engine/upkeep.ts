@@ -14,6 +14,8 @@ export interface RetentionOptions {
   readonly payloadMs: number;
   /** Deliveries, attempts and events are removed after this (WDS-224): 90 days. */
   readonly historyMs: number;
+  /** Rows of the audit log are removed after this: 400 days when left out. */
+  readonly auditMs?: number;
 }
 
 export interface UpkeepOptions {
@@ -76,13 +78,16 @@ export class Upkeep {
     for (const webhookId of await this.#options.webhooks.deletedWithWork()) {
       await this.#repeat("cancel", (limit) => store.cancelWebhook({ webhookId, now: clock.now(), limit }));
     }
-    const { payloadMs, historyMs } = this.#options.retention;
+    const { payloadMs, historyMs, auditMs = auditMsDefault } = this.#options.retention;
     // First, so that no body is removed from an event that goes as a whole.
     await this.#repeat("history", (limit) =>
       store.forgetHistory({ createdBefore: clock.now() - historyMs, now: clock.now(), limit }),
     );
     await this.#repeat("payloads", (limit) =>
       store.forgetPayloads({ createdBefore: clock.now() - payloadMs, limit }),
+    );
+    await this.#repeat("audit", (limit) =>
+      store.forgetAudit({ createdBefore: clock.now() - auditMs, limit }),
     );
     await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
   }
@@ -157,6 +162,7 @@ function nextLimit(limit: number, { tookMs }: { readonly tookMs: number }): numb
   return Math.min(stepRowsMax, Math.max(stepRowsMin, fitting));
 }
 
+const auditMsDefault = 400 * 86_400_000;
 const stepRowsFirst = 50;
 const stepRowsMin = 10;
 const stepRowsMax = 500;

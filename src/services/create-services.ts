@@ -10,6 +10,7 @@ import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Publisher } from "../engine/publish/publish.ts";
 import type { Services } from "./services.ts";
 import { ApiKeys } from "./keys/api-key-service.ts";
+import { AuditLog } from "./audit-service.ts";
 import { BatchOperations } from "./operations/batch-operations.ts";
 import { BulkActions } from "./operations/bulk-actions.ts";
 import { SelectionWalk } from "./operations/selection-walk.ts";
@@ -122,6 +123,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     eventTypes: new EventTypes({ registry, compiler: options.schemaCompiler, schemas, tenants, clock }),
     tenants: new Tenants({ registry, tenants, access, clock }),
     apiKeys,
+    audit: new AuditLog({ store: store.audit, clock }),
     search: new Search({ access, history, operations, clock }),
     live,
     lifecycle: {

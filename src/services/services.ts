@@ -12,7 +12,7 @@ import type { deliveryFilterFields, deliveryListFields } from "../core/fields/de
 import type { eventListFields } from "../core/fields/event-list.ts";
 import type { EventTypeFields } from "../core/fields/event-type.ts";
 import type { InputOf } from "../core/fields/field.ts";
-import type { webhookFilters } from "../core/fields/filters.ts";
+import type { auditFilters, webhookFilters } from "../core/fields/filters.ts";
 import type { TenantInput } from "../core/fields/tenant.ts";
 import type { WebhookInput } from "../core/fields/webhook.ts";
 import type {
@@ -29,6 +29,7 @@ import type { RetrySchedule } from "../core/profile.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
+import type { AuditEntry, StoredAuditEntry } from "../ports/store/audit.ts";
 import type { DeadLetterQuery, StoredDelivery } from "../ports/store/history.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import type { BatchOperation, ExclusionCounts, OperationSelection } from "../ports/store/operations.ts";
@@ -77,7 +78,22 @@ export interface Services {
   readonly apiKeys: ApiKeyService;
   readonly search: SearchService;
   readonly live: LiveService;
+  readonly audit: AuditService;
 }
+
+// ---- audit log ------------------------------------------------------------------------------------------------
+
+export interface AuditService {
+  /** What no service has written along with its change. */
+  append(entry: AuditEntry): Promise<void>;
+  /** Newest first: of all for administrators, of its own for a tenant. */
+  list(scope: Scope, query: AuditListQuery): Promise<SearchedPage<StoredAuditEntry>>;
+}
+
+/** Null is as good as left out. */
+export type AuditListQuery = {
+  readonly [Name in keyof InputOf<typeof auditFilters>]: InputOf<typeof auditFilters>[Name] | null;
+} & { readonly page: SearchPageRequest };
 
 // ---- live -----------------------------------------------------------------------------------------------------
 
@@ -359,6 +375,8 @@ export interface ApiKeyService {
   authenticate(presentedKey: string): Principal | null;
   /** How a key is stored and compared; says nothing about the key. */
   hashOf(key: string): string;
+  /** What the key is called; null when it is gone. */
+  nameOf(keyId: string): string | null;
   /** The holder of the key with this hash, or null. */
   holderOf(hash: string): Principal | null;
   create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;

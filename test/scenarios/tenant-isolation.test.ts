@@ -83,6 +83,8 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["DELETE", "/v1/dlq/batch-operations/{operation}"],
   ["GET", "/v1/operations/{operation}"],
   ["DELETE", "/v1/operations/{operation}"],
+  ["PATCH", "/v1/operations/{operation}", { status: "paused" }],
+  ["PATCH", "/v1/dlq/batch-operations/{operation}", { status: "cancelled" }],
   ["DELETE", "/v1/api-keys/{key}"],
   ["GET", "/v1/event-types/owner.paid"],
   ["DELETE", "/v1/event-types/owner.paid"],
@@ -254,6 +256,47 @@ test("lists, offsets, filters, cursors and batch retries end at the tenant", asy
   const batch = await attacker.post("/v1/dlq/retry-batch", { filter });
   if (batch.status === 202) assert.equal(batch.body["count"], 0, batch.text);
   else assert.ok([400, 404].includes(batch.status), batch.text);
+});
+
+test("bulk actions and the audit log know nothing of another tenant", async () => {
+  const attempts = {
+    "/v1/deliveries/retry-batch": [{ webhook_id: [ids["webhook"]] }, { event_id: ids["event"] }, {}],
+    "/v1/deliveries/cancel-batch": [{ idempotency_key: "owners-key" }, {}],
+    "/v1/dlq/discard-batch": [{ webhook_id: [ids["webhook"]] }, {}],
+  };
+  const before = await everything();
+  const dead = itemsOf((await owner.get("/v1/dlq")).body["data"]).length;
+  for (const [path, filters] of Object.entries(attempts)) {
+    for (const filter of filters) {
+      const { status, body, text } = await attackerOf("manage").post(path, { filter });
+      assert.deepEqual([status, body["count"], body["excluded"]], [202, 0, {}], text);
+      assertProblem(await attackerOf("manage").post(path, { filter: { ...filter, tenant_id: "owner" } }), {
+        status: 400,
+        code: "invalid_request",
+      });
+    }
+    const named = await attackerOf("manage").post(path, { ids: [ids["delivery"]], dry_run: true });
+    assert.deepEqual([named.body["count"], named.body["excluded"]], [0, { not_found: 1 }], named.text);
+    await attackerOf("manage").post(path, { ids: [ids["delivery"]] });
+    for (const role of ["publish", "read"])
+      assert.equal((await attackerOf(role).post(path, { filter: {} })).status, 403);
+  }
+  assert.equal(await everything(), before, "nothing of the owner has changed");
+  assert.ok(itemsOf((await owner.get("/v1/dlq")).body["data"]).length >= dead - 1);
+  for (const query of [
+    "",
+    `target=${ids["webhook"]}`,
+    "action=webhook.create",
+    `target=${ids["operation"]}`,
+  ]) {
+    assert.ok(itemsOf((await owner.get(`/v1/audit-log?${query}`)).body["data"]).length > 0, query);
+    const { body } = await attackerOf("manage").get(`/v1/audit-log?limit=250&${query}`);
+    const tenants = itemsOf(body["data"]).map((row) => textOf(row["tenant_id"]));
+    assert.ok(
+      tenants.every((tenant) => tenant === "stranger"),
+      `${query}: ${tenants.join()}`,
+    );
+  }
 });
 
 test("an attacker's event reaches nobody else, and keys of the same name do not meet", async () => {

@@ -150,8 +150,8 @@ export class CrashStore {
         depth: () => via("read", () => inner().deliveries.depth()),
       },
       webhooks: {
-        save: (webhook) => via("webhooks.save", () => inner().webhooks.save(webhook)),
-        delete: (query) => via("webhooks.delete", () => inner().webhooks.delete(query)),
+        save: (webhook, audit) => via("webhooks.save", () => inner().webhooks.save(webhook, audit)),
+        delete: (query, audit) => via("webhooks.delete", () => inner().webhooks.delete(query, audit)),
         saveSecrets: (command) => via("webhooks.save-secrets", () => inner().webhooks.saveSecrets(command)),
         saveTenantKeys: (command) => via("read", () => inner().webhooks.saveTenantKeys(command)),
         page: (page) => via("read", () => inner().webhooks.page(page)),

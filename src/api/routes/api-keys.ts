@@ -4,7 +4,7 @@ import type { ApiOptions } from "../context.ts";
 import { inputOf, shownJson } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
-import type { Route } from "../route.ts";
+import type { Call, Route } from "../route.ts";
 import { closed, idParam, pageProperties } from "../schemas/building-blocks.ts";
 import { apiKeyCreatedSchema, apiKeyInputSchema, apiKeyListSchema } from "../schemas/registry.ts";
 
@@ -25,6 +25,7 @@ function createRoute({ services }: ApiOptions): Route {
     answers: { 201: { description: "The key.", schema: apiKeyCreatedSchema } },
     errors: ["not_found", "limit_reached"],
     answerIsSecret: true,
+    audit: { action: "api_key.create", target: "api_key" },
     handle: async ({ scope, body }) => {
       // Checked here as well as by the services: a way to more rights must not hang on one check.
       const input = inputOf(apiKeyFields, body);
@@ -80,6 +81,16 @@ function revokeRoute({ services }: ApiOptions): Route {
     params: closed({ id: idParam("the key") }),
     answers: { 204: { description: "It works no more." } },
     errors: ["not_found", "conflict"],
+    audit: {
+      action: "api_key.revoke",
+      target: "api_key",
+      before: async ({ scope, params }: Call<{ readonly id: string }>) => {
+        const own = await services.apiKeys.list(scope);
+        const found = own.find(({ id }) => id === params.id);
+        return found === undefined ? {} : shownJson(apiKeyShown, found);
+      },
+      removes: ["name", "role"],
+    },
     handle: async ({ scope, params }) => {
       await services.apiKeys.revoke(scope, params.id);
       return { status: 204 };

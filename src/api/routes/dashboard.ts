@@ -49,6 +49,7 @@ function loginRoute(options: SessionRoutesOptions): Route {
     body: loginSchema,
     answers: { 200: { description: "Logged in.", schema: sessionSchema } },
     errors: ["unauthenticated", "forbidden", "rate_limited"],
+    audit: { none: "a session changes nothing by itself; what is done with it is written down" },
     handle: async ({ body, headers, connection }) => {
       if (comesFrom(headers) === "elsewhere") {
         throw new PosthornError("forbidden", "Another page cannot log in here.");
@@ -112,6 +113,7 @@ function logoutRoute({ sessions }: SessionRoutesOptions): Route {
     access: "public",
     answers: { 204: { description: "The session ended, and the cookie is gone." } },
     errors: ["forbidden"],
+    audit: { none: "it ends what the caller has" },
     handle: async ({ headers }) => {
       if (!isOwnCall({ method: "DELETE", headers })) throw foreignCall();
       const found = sessions.find(readSessionCookie(headers) ?? "");
@@ -137,6 +139,7 @@ function loginCodeRoute({ sessions }: SessionRoutesOptions): Route {
     answers: { 201: { description: "The code.", schema: loginCodeSchema } },
     errors: [],
     answerIsSecret: true,
+    audit: { action: "dashboard.create_login_code", target: "login_code" },
     handle: async ({ headers }) => {
       const key = bearerToken(headers.authorization);
       if (key === null) throw new PosthornError("forbidden", "A session makes no links; use an API key.");

@@ -56,6 +56,7 @@ function retryBatchRoute({ services }: ApiOptions): Route {
       202: { description: "The operation that does it, or the count.", schema: retryBatchStartedSchema },
     },
     errors: [],
+    audit: { action: "dead_letters.retry", target: "operation", idFrom: "batch_operation_id" },
     handle: async ({ scope, body }) => {
       const started = await services.deadLetters.retryBatch(scope, inputOf(retryBatchFields, body));
       return { status: 202, body: retryBatchStartedJson(started) };

@@ -6,7 +6,7 @@ import { deliveryWithAttemptsJson, handleJson, listedDeliveryJson } from "../map
 import { inputOf } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
-import type { Route } from "../route.ts";
+import type { Call, Route } from "../route.ts";
 import { closed, idParam } from "../schemas/building-blocks.ts";
 import {
   deliveryHandleSchema,
@@ -116,6 +116,12 @@ function retryRoute({ services }: ApiOptions): Route {
     bodyOptional: true,
     answers: { 202: { description: "The new delivery.", schema: deliveryHandleSchema } },
     errors: ["not_found", "delivery_in_flight", "payload_gone"],
+    audit: {
+      action: "delivery.retry",
+      target: "delivery",
+      idFrom: "delivery_id",
+      sets: ({ params }: Call<{ readonly id: string }>) => ({ webhook_id: params.id }),
+    },
     handle: async ({ scope, params, body }) => {
       const handle = await services.deliveries.retry(scope, {
         webhookId: params.id,

@@ -6,7 +6,7 @@ import { present } from "../mapping/absent.ts";
 import { filtersOf, inputOf, shownJson } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
-import type { Route } from "../route.ts";
+import type { Call, Route } from "../route.ts";
 import { closed, eventTypeName } from "../schemas/building-blocks.ts";
 import {
   eventTypeInputSchema,
@@ -99,6 +99,12 @@ function putRoute({ services }: ApiOptions): Route {
       201: { description: "Registered.", schema: eventTypeSchema },
     },
     errors: ["limit_reached"],
+    audit: {
+      action: "event_type.put",
+      target: "event_type",
+      idFrom: "name",
+      before: (call: TypeCall) => shownBefore(services, call),
+    },
     handle: async ({ scope, params: { name }, query, body }) => {
       const { eventType, created } = await services.eventTypes.put(scope, {
         tenantId: query.tenant_id ?? null,
@@ -123,9 +129,25 @@ function deleteRoute({ services }: ApiOptions): Route {
     query: eventTypeQuery,
     answers: { 204: { description: "It is gone." } },
     errors: ["not_found"],
+    audit: {
+      action: "event_type.delete",
+      target: "event_type",
+      idFrom: "name",
+      before: (call: TypeCall) => shownBefore(services, call),
+      removes: ["description", "version"],
+    },
     handle: async ({ scope, params: { name }, query }) => {
       await services.eventTypes.delete(scope, { tenantId: query.tenant_id ?? null, name });
       return { status: 204 };
     },
   });
+}
+
+type TypeCall = Call<{ readonly name: string }, { readonly tenant_id?: string }>;
+
+async function shownBefore(
+  services: ApiOptions["services"],
+  { scope, params: { name }, query }: TypeCall,
+): Promise<object> {
+  return eventTypeJson(await services.eventTypes.get(scope, { tenantId: query.tenant_id ?? null, name }));
 }

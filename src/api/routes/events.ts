@@ -85,6 +85,7 @@ function publishRoute(options: ApiOptions): Route {
       "payload_too_large",
       "rate_limited",
     ],
+    audit: { none: "publishing is what the server is for" },
     handle: async ({ scope, body, bodyBytes }) => ({
       status: 202,
       text: receiptText(await services.events.publish(scope, toPublishInput(body, eventPlace(bodyBytes)))),
@@ -124,6 +125,7 @@ function batchRoute({ services }: ApiOptions): Route {
     bodyBounds: batchBounds,
     answers: { 202: { description: "A receipt or an error for each event.", schema: batchResultSchema } },
     errors: ["payload_too_large", "rate_limited"],
+    audit: { none: "publishing is what the server is for" },
     handle: async ({ scope, body, bodyBytes }) => {
       const places = eventPlaces(bodyBytes);
       const refusals = body.events.map((event) => {
@@ -261,6 +263,7 @@ function replayRoute({ services }: ApiOptions): Route {
     bodyOptional: true,
     answers: { 202: { description: "The new deliveries.", schema: replayResultSchema } },
     errors: ["not_found", "payload_gone"],
+    audit: { action: "event.replay", target: "event" },
     handle: async ({ scope, params, body }) => {
       const command = { eventId: params.id, ...inputOf(replayFields, body) };
       const handles = await services.events.replay(scope, command);

@@ -9,7 +9,7 @@ import { inputOf } from "../mapping/fields.ts";
 import { bulkStartedJson, operationJson } from "../mapping/operation.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
-import type { Route } from "../route.ts";
+import type { Call, Route } from "../route.ts";
 import { closed, idParam, pageProperties } from "../schemas/building-blocks.ts";
 import {
   bulkStartedSchema,
@@ -50,6 +50,7 @@ function retryRoute({ services }: ApiOptions): Route {
     body: retryDeliveriesSchema,
     answers: { 202: started },
     errors: ["limit_reached"],
+    audit: { action: "deliveries.retry", target: "operation", idFrom: "batch_operation_id" },
     handle: async ({ scope, body }) => {
       const done = await services.deliveries.retryBatch(scope, inputOf(retryDeliveriesFields, body));
       return { status: 202, body: bulkStartedJson(done) };
@@ -69,6 +70,7 @@ function cancelRoute({ services }: ApiOptions): Route {
     body: cancelDeliveriesSchema,
     answers: { 202: started },
     errors: ["limit_reached"],
+    audit: { action: "deliveries.cancel", target: "operation", idFrom: "batch_operation_id" },
     handle: async ({ scope, body }) => {
       const done = await services.deliveries.cancelBatch(scope, inputOf(cancelDeliveriesFields, body));
       return { status: 202, body: bulkStartedJson(done) };
@@ -88,6 +90,7 @@ function discardRoute({ services }: ApiOptions): Route {
     body: discardSchema,
     answers: { 202: started },
     errors: ["limit_reached"],
+    audit: { action: "dead_letters.discard", target: "operation", idFrom: "batch_operation_id" },
     handle: async ({ scope, body }) => {
       const done = await services.deadLetters.discardBatch(scope, inputOf(discardFields, body));
       return { status: 202, body: bulkStartedJson(done) };
@@ -163,6 +166,11 @@ function changeRoute({ services }: ApiOptions, { path, name }: Place): Route {
     body: operationChangeSchema,
     answers: { 200: { description: "The changed operation.", schema: operationSchema } },
     errors: ["not_found", "conflict"],
+    audit: {
+      action: "operation.change",
+      target: "operation",
+      before: (call: OperationCall) => shownBefore(services, call),
+    },
     handle: async ({ scope, params: { id }, body }) => {
       const change = { ...inputOf(operationChangeFields, body), id };
       return { status: 200, body: operationJson(await services.deadLetters.change(scope, change)) };
@@ -182,9 +190,27 @@ function endRoute({ services }: ApiOptions, { path, name }: Place): Route {
     params: operationParams,
     answers: { 200: { description: "The cancelled operation.", schema: operationSchema } },
     errors: ["not_found", "conflict"],
+    audit: {
+      action: "operation.cancel",
+      target: "operation",
+      before: (call: OperationCall) => shownBefore(services, call),
+      sets: () => ({ status: "cancelled" }),
+    },
     handle: async ({ scope, params: { id } }) => ({
       status: 200,
       body: operationJson(await services.deadLetters.cancel(scope, id)),
     }),
   });
+}
+
+type OperationCall = Call<{ readonly id: string }>;
+
+/** With the rate where a change names it. */
+async function shownBefore(
+  { deadLetters }: ApiOptions["services"],
+  { scope, params }: OperationCall,
+): Promise<object> {
+  const operation = await deadLetters.operation(scope, params.id);
+  const rate = { requests_per_second: operation.requestsPerSecond };
+  return { tenant_id: operation.tenantId, status: operation.status, rate_limit: rate };
 }

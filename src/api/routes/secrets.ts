@@ -5,7 +5,7 @@ import { secretJson } from "../mapping/webhook-state.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
 import { publicKeySchema, rotateInputSchema, secretSchema } from "../schemas/webhook-state.ts";
-import { webhookParams } from "./webhooks.ts";
+import { webhookBefore, webhookParams } from "./webhooks.ts";
 
 const uncached = { "cache-control": "no-store" };
 
@@ -26,6 +26,8 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
         },
       },
       errors: ["not_found"],
+      // A secret is shown, which is no less than a change.
+      audit: { action: "webhook.read_secret", target: "webhook", before: webhookBefore(services) },
       handle: async ({ scope, params }) => ({
         status: 200,
         headers: uncached,
@@ -74,6 +76,7 @@ function rotateRoute(services: ApiOptions["services"]): Route {
     },
     errors: ["not_found", "rotation_in_progress", "secret_in_use"],
     answerIsSecret: true,
+    audit: { action: "webhook.rotate_secret", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
       const command = { id: params.id, ...inputOf(rotateFields, body) };
       const view = await services.webhooks.rotateSecret(scope, command);

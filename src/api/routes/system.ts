@@ -45,7 +45,11 @@ function systemJson(report: SystemReport): Record<string, unknown> {
     },
     queue: { kind: queue.kind, available: queue.isAvailable },
     shared_state: { kind: sharedState.kind, available: sharedState.isAvailable },
-    retention: { payload_days: retention.payloadDays, history_days: retention.historyDays },
+    retention: {
+      payload_days: retention.payloadDays,
+      history_days: retention.historyDays,
+      audit_days: retention.auditDays,
+    },
     settings: report.settings.map(({ name, value, source }) => ({
       name,
       value,

@@ -4,7 +4,7 @@ import type { ApiOptions } from "../context.ts";
 import { inputOf, shownJson } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
-import type { Route } from "../route.ts";
+import type { Call, Route } from "../route.ts";
 import { closed, pageProperties, tenantId } from "../schemas/building-blocks.ts";
 import { tenantInputSchema, tenantListSchema, tenantSchema } from "../schemas/registry.ts";
 
@@ -61,6 +61,14 @@ export function tenantRoutes({ services }: ApiOptions, pager: Pager): readonly R
         201: { description: "Created.", schema: tenantSchema },
       },
       errors: ["limit_reached"],
+      audit: {
+        action: "tenant.put",
+        target: "tenant",
+        before: async ({ scope, params: asked }: Call<{ readonly id: string }>) => ({
+          tenant_id: asked.id,
+          ...tenantJson(await services.tenants.get(scope, asked.id)),
+        }),
+      },
       handle: async ({ scope, params: { id }, body }) => {
         const input = inputOf(tenantFields, body);
         const { tenant, created } = await services.tenants.put(scope, { id, input });

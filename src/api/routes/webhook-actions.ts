@@ -1,4 +1,4 @@
-import type { WebhookView } from "../../services/services.ts";
+import type { Scope, WebhookView } from "../../services/services.ts";
 import { circuitActionFields, recoverFields, testFields } from "../../core/fields/actions.ts";
 import type { ApiOptions } from "../context.ts";
 import { inputOf } from "../mapping/fields.ts";
@@ -6,7 +6,7 @@ import { operationStartedJson } from "../mapping/operation.ts";
 import { circuitJson, healthJson } from "../mapping/webhook-state.ts";
 import { webhookJson } from "../mapping/webhook.ts";
 import { defineRoute } from "../route.ts";
-import type { Route } from "../route.ts";
+import type { Call, Route } from "../route.ts";
 import { closed } from "../schemas/building-blocks.ts";
 import { recoverInputSchema } from "../schemas/dead-letter.ts";
 import { operationStartedSchema } from "../schemas/operation.ts";
@@ -18,7 +18,7 @@ import {
   testResultSchema,
 } from "../schemas/webhook-state.ts";
 import { webhookSchema } from "../schemas/webhook.ts";
-import { webhookParams } from "./webhooks.ts";
+import { webhookBefore, webhookParams } from "./webhooks.ts";
 
 export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
   const { webhooks } = options.services;
@@ -26,9 +26,9 @@ export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
     healthRoute(options),
     circuitRoute(options),
     testRoute(options),
-    switchRoute({ action: "enable", change: (scope, id) => webhooks.enable(scope, id) }),
-    switchRoute({ action: "resume", change: (scope, id) => webhooks.resume(scope, id) }),
-    switchRoute({ action: "disable", change: (scope, id) => webhooks.disable(scope, id) }),
+    switchRoute(options, { action: "enable", change: (scope, id) => webhooks.enable(scope, id) }),
+    switchRoute(options, { action: "resume", change: (scope, id) => webhooks.resume(scope, id) }),
+    switchRoute(options, { action: "disable", change: (scope, id) => webhooks.disable(scope, id) }),
     recoverRoute(options),
   ];
 }
@@ -63,6 +63,7 @@ function circuitRoute({ services }: ApiOptions): Route {
     body: circuitActionSchema,
     answers: { 200: { description: "The circuit after the change.", schema: circuitSchema } },
     errors: ["not_found"],
+    audit: { action: "webhook.circuit", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
       const command = { id: params.id, ...inputOf(circuitActionFields, body) };
       const circuit = await services.webhooks.circuit(scope, command);
@@ -85,6 +86,7 @@ function testRoute({ services }: ApiOptions): Route {
     bodyOptional: true,
     answers: { 202: { description: "Where to see what became of it.", schema: testResultSchema } },
     errors: ["not_found"],
+    audit: { action: "webhook.test", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
       const command = { id: params.id, ...inputOf(testFields, body) };
       const { eventId, deliveryId } = await services.webhooks.test(scope, command);
@@ -99,10 +101,13 @@ const switchSummaries = {
   disable: "Stop sending to a webhook",
 } as const;
 
-function switchRoute(more: {
-  readonly action: keyof typeof switchSummaries;
-  readonly change: (scope: { readonly tenantId: string | null }, id: string) => Promise<WebhookView>;
-}): Route {
+function switchRoute(
+  { services }: ApiOptions,
+  more: {
+    readonly action: keyof typeof switchSummaries;
+    readonly change: (scope: Scope, id: string) => Promise<WebhookView>;
+  },
+): Route {
   const { action, change } = more;
   return defineRoute({
     method: "POST",
@@ -120,6 +125,12 @@ function switchRoute(more: {
     bodyOptional: true,
     answers: { 200: { description: "The changed webhook.", schema: webhookSchema } },
     errors: ["not_found", "conflict"],
+    audit: {
+      action: `webhook.${action}`,
+      target: "webhook",
+      before: webhookBefore(services),
+      ...(action !== "resume" && { sets: () => ({ active: action === "enable" }) }),
+    },
     handle: async ({ scope, params }) => ({ status: 200, body: webhookJson(await change(scope, params.id)) }),
   });
 }
@@ -139,6 +150,12 @@ function recoverRoute({ services }: ApiOptions): Route {
       202: { description: "The operation that does it, or the count.", schema: operationStartedSchema },
     },
     errors: ["not_found"],
+    audit: {
+      action: "webhook.recover",
+      target: "operation",
+      idFrom: "batch_operation_id",
+      sets: ({ params }: Call<{ readonly id: string }>) => ({ webhook_id: params.id }),
+    },
     handle: async ({ scope, params, body }) => {
       const command = { id: params.id, ...inputOf(recoverFields, body) };
       const started = await services.webhooks.recover(scope, command);

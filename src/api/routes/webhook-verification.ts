@@ -3,7 +3,7 @@ import type { ApiOptions } from "../context.ts";
 import { inputOf } from "../mapping/fields.ts";
 import { webhookJson } from "../mapping/webhook.ts";
 import { defineRoute } from "../route.ts";
-import type { Route } from "../route.ts";
+import type { Call, Route } from "../route.ts";
 import { closed } from "../schemas/building-blocks.ts";
 import {
   callbackQuerySchema,
@@ -12,7 +12,7 @@ import {
   incidentResultSchema,
 } from "../schemas/webhook-verification.ts";
 import { webhookSchema } from "../schemas/webhook.ts";
-import { webhookParams } from "./webhooks.ts";
+import { webhookBefore, webhookParams, webhookTenant } from "./webhooks.ts";
 
 /** What happens between us and the receiver of a webhook beside deliveries. */
 export function webhookVerificationRoutes(options: ApiOptions): readonly Route[] {
@@ -41,6 +41,7 @@ function verifyRoute({ services }: ApiOptions): Route {
       200: { description: "The webhook, with `verification` as it is now.", schema: webhookSchema },
     },
     errors: ["not_found", "conflict"],
+    audit: { action: "webhook.verify", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params }) => ({
       status: 200,
       body: webhookJson(await services.webhooks.verify(scope, params.id)),
@@ -68,6 +69,11 @@ function callbackRoute(
     ...(method === "GET" && { changesByGet: true }),
     answers: { 200: { description: "Deliveries begin.", schema: callbackResultSchema } },
     errors: ["not_found"],
+    audit: {
+      action: "webhook.confirm_verification",
+      target: "webhook",
+      before: ({ params }: Call<{ readonly id: string }>) => webhookTenant(services, params.id),
+    },
     handle: async ({ params, query, headers }) => {
       const { webhookId, allowedRatePerMinute } = await services.webhooks.confirmVerification({
         id: params.id,
@@ -102,6 +108,7 @@ function incidentRoute({ services }: ApiOptions): Route {
     body: incidentInputSchema,
     answers: { 202: { description: "It was noted.", schema: incidentResultSchema } },
     errors: ["not_found", "rate_limited"],
+    audit: { action: "webhook.report_incident", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
       const command = { id: params.id, ...inputOf(incidentFields, body) };
       const { eventId } = await services.webhooks.reportIncident(scope, command);

@@ -6,7 +6,7 @@ import { webhookJson } from "../mapping/webhook.ts";
 import { pageLimitDefault } from "../paging.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
-import type { Route } from "../route.ts";
+import type { Call, Route } from "../route.ts";
 import { closed, idParam } from "../schemas/building-blocks.ts";
 import {
   webhookCreateSchema,
@@ -42,6 +42,7 @@ function createRoute({ services }: ApiOptions): Route {
     answers: { 201: { description: "The webhook, with its secret.", schema: webhookSchema } },
     errors: ["conflict", "secret_in_use", "limit_reached"],
     answerIsSecret: true,
+    audit: { action: "webhook.create", target: "webhook" },
     handle: async ({ scope, body }) => {
       const { view, secret } = await services.webhooks.create(scope, inputOf(webhookFields, body));
       const headers = { location: `/v1/webhooks/${view.webhook.id}`, "cache-control": "no-store" };
@@ -113,6 +114,7 @@ function updateRoute(
     body: webhookUpdateSchema,
     answers: { 200: { description: "The changed webhook.", schema: webhookSchema } },
     errors: ["not_found", "conflict", "limit_reached", "secret_in_use"],
+    audit: { action: "webhook.update", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
       const view = await services.webhooks.update(scope, {
         id: params.id,
@@ -136,9 +138,27 @@ function deleteRoute({ services }: ApiOptions): Route {
     params: webhookParams,
     answers: { 204: { description: "It is gone." } },
     errors: ["not_found"],
+    audit: {
+      action: "webhook.delete",
+      target: "webhook",
+      before: webhookBefore(services),
+      removes: ["url", "events", "description"],
+    },
     handle: async ({ scope, params }) => {
       await services.webhooks.delete(scope, params.id);
       return { status: 204 };
     },
   });
+}
+
+/** For the audit log: the webhook as the caller may see it. */
+export function webhookBefore({ webhooks }: ApiOptions["services"]) {
+  return async ({ scope, params }: Call<{ readonly id: string }>): Promise<object> =>
+    webhookJson(await webhooks.get(scope, params.id));
+}
+
+/** The same for a call without a key, which may see nothing but whose it is. */
+export async function webhookTenant({ webhooks }: ApiOptions["services"], id: string): Promise<object> {
+  const { webhook } = await webhooks.get({ tenantId: null }, id);
+  return { tenant_id: webhook.tenantId };
 }

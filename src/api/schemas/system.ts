@@ -26,7 +26,11 @@ export const systemSchema = closed(
     }),
     queue: closed({ kind: oneOf(["store", "rabbitmq"]), available }),
     shared_state: closed({ kind: oneOf(["process", "redis"]), available }),
-    retention: closed({ payload_days: Type.Number(), history_days: Type.Number() }),
+    retention: closed({
+      payload_days: Type.Number(),
+      history_days: Type.Number(),
+      audit_days: Type.Number(),
+    }),
     settings: Type.Array(
       closed({
         name: Type.String(),

@@ -45,4 +45,15 @@ export const deadLetterFilters = {
   tenantId: tenantIdField,
 } satisfies Fields;
 
+const auditText = (doc: string) => line({ lengthMin: 1, lengthMax: 255, doc });
+
+export const auditFilters = {
+  actor: auditText("Id or name of an API key, or id of a session of the dashboard."),
+  action: auditText("Such as `webhook.update`, or its beginning: `webhook`."),
+  target: auditText("Id of what was changed; the name of an event type."),
+  from: timeOrDate({ doc: "At or after this time." }),
+  to: timeOrDate({ doc: "Before this time." }),
+  tenantId: tenantIdField,
+} satisfies Fields;
+
 export const eventTypeFilters = { tenantId: tenantIdField } satisfies Fields;

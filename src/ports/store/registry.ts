@@ -1,3 +1,4 @@
+import type { AuditEntry } from "./audit.ts";
 import type { apiKeyRoles } from "../../core/fields/api-key.ts";
 
 /**
@@ -5,16 +6,16 @@ import type { apiKeyRoles } from "../../core/fields/api-key.ts";
  * thousand for each tenant, so they are read by name or a page at a time.
  */
 export interface RegistryStore {
-  saveTenant(tenant: Tenant): Promise<void>;
+  saveTenant(tenant: Tenant, audit?: AuditEntry): Promise<void>;
   tenants(): Promise<readonly Tenant[]>;
 
-  saveApiKey(key: ApiKey): Promise<void>;
+  saveApiKey(key: ApiKey, audit?: AuditEntry): Promise<void>;
   /** True when it existed. */
-  deleteApiKey(id: string): Promise<boolean>;
+  deleteApiKey(id: string, audit?: AuditEntry): Promise<boolean>;
   apiKeys(): Promise<readonly ApiKey[]>;
 
-  saveEventType(eventType: EventType): Promise<void>;
-  deleteEventType(key: EventTypeKey): Promise<boolean>;
+  saveEventType(eventType: EventType, audit?: AuditEntry): Promise<void>;
+  deleteEventType(key: EventTypeKey, audit?: AuditEntry): Promise<boolean>;
   eventType(key: EventTypeKey): Promise<EventType | null>;
   /** By tenant and name. Ends at `limit` rows or once they have `bytesMax` bytes, but never without a row. */
   eventTypePage(query: EventTypeQuery): Promise<EventTypePage>;

@@ -1,12 +1,14 @@
+import type { AuditEntry } from "./audit.ts";
 import type { Webhook } from "../../core/webhook.ts";
 import type { WebhookRuntimeState } from "./deliveries.ts";
 
 /** Webhooks, their secrets and what is remembered of their endpoints. Small data, read whole at start. */
 export interface WebhookStore {
   /** Creates or replaces. Replacing bumps nothing by itself: `updatedAt` is the caller's. A deleted one stays deleted. */
-  save(webhook: Webhook): Promise<void>;
+  /** With the row of the audit log in the same transaction, as with `delete`. */
+  save(webhook: Webhook, audit?: AuditEntry): Promise<void>;
   /** Marks it deleted and wipes its secrets; its waiting deliveries are cancelled by upkeep in small steps. */
-  delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void>;
+  delete(query: { readonly id: string; readonly deletedAt: number }, audit?: AuditEntry): Promise<void>;
   /** All that are not deleted, in order of creation, a page at a time (`after` is the last id of the page before). */
   page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]>;
   /** Those of these that exist and are not deleted, in any order. */

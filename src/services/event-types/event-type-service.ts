@@ -63,7 +63,7 @@ export class EventTypes implements EventTypeService {
     command: EventTypeInput,
   ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: command.tenantId });
-    return this.#changes.run(tenantId, () => this.#put(tenantId, command));
+    return this.#changes.run(tenantId, () => this.#put(scope, { ...command, tenantId }));
   }
 
   async delete(
@@ -73,18 +73,19 @@ export class EventTypes implements EventTypeService {
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: query.tenantId });
     await this.#changes.run(tenantId, async () => {
       const eventType = { tenantId, name: query.name };
-      if (!(await this.#options.registry.deleteEventType(eventType)))
+      const audit = scope.audit?.take({ id: query.name, tenantId });
+      if (!(await this.#options.registry.deleteEventType(eventType, audit)))
         throw new NotFoundError("the event type");
       this.#options.schemas.changed(eventType);
     });
   }
 
   async #put(
-    tenantId: string,
-    input: EventTypeInput,
+    scope: Scope,
+    input: EventTypeInput & { readonly tenantId: string },
   ): Promise<{ readonly eventType: EventType; readonly created: boolean }> {
     const { registry, schemas, clock } = this.#options;
-    const { name } = input;
+    const { name, tenantId } = input;
     const before = typeof name === "string" ? await registry.eventType({ tenantId, name }) : null;
     const now = clock.now();
     const problems = new ProblemList();
@@ -98,7 +99,7 @@ export class EventTypes implements EventTypeService {
     await this.#checkSchema(eventType, problems);
     problems.throwIfAny("the event type");
     await this.#checkRoom(eventType, before);
-    await registry.saveEventType(eventType);
+    await registry.saveEventType(eventType, scope.audit?.take({ id: name, tenantId }));
     schemas.changed(eventType);
     return { eventType, created: before === null };
   }

@@ -3,6 +3,7 @@ import { NotFoundError, PosthornError } from "../../core/errors.ts";
 import { apiKeyFields, type ApiKeyInput } from "../../core/fields/api-key.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
+import type { AuditEntry } from "../../ports/store/audit.ts";
 import type { ApiKey, RegistryStore } from "../../ports/store/registry.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { ApiKeyService, Principal, Scope } from "../services.ts";
@@ -96,7 +97,7 @@ export class ApiKeys implements ApiKeyService {
     };
     await this.#creations.run(apiKey.tenantId ?? "", async () => {
       await this.#makeRoom(apiKey.tenantId);
-      await registry.saveApiKey(apiKey);
+      await registry.saveApiKey(apiKey, scope.audit?.take(apiKey));
       this.#byHash.set(apiKey.hash, apiKey);
       this.#changes += 1;
     });
@@ -117,6 +118,11 @@ export class ApiKeys implements ApiKeyService {
     await this.#remove(expired);
   }
 
+  nameOf(keyId: string): string | null {
+    if (keyId === adminPrincipal.keyId) return "POSTHORN_ADMIN_KEY";
+    return [...this.#byHash.values()].find(({ id }) => id === keyId)?.name ?? null;
+  }
+
   async list(scope: Scope): Promise<readonly ApiKey[]> {
     return [...this.#byHash.values()]
       .filter((apiKey) => isVisible(scope, apiKey))
@@ -126,11 +132,11 @@ export class ApiKeys implements ApiKeyService {
   async revoke(scope: Scope, id: string): Promise<void> {
     const apiKey = [...this.#byHash.values()].find((known) => known.id === id);
     if (apiKey === undefined || !isVisible(scope, apiKey)) throw new NotFoundError("the API key");
-    await this.#remove(apiKey);
+    await this.#remove(apiKey, scope.audit?.take(apiKey));
   }
 
-  async #remove({ id, hash }: ApiKey): Promise<void> {
-    await this.#options.registry.deleteApiKey(id);
+  async #remove({ id, hash }: ApiKey, audit?: AuditEntry): Promise<void> {
+    await this.#options.registry.deleteApiKey(id, audit);
     this.#byHash.delete(hash);
     this.#changes += 1;
   }

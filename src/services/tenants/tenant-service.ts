@@ -6,7 +6,7 @@ import { judgeField } from "../../core/fields/judge.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { RegistryStore, Tenant } from "../../ports/store/registry.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
-import type { PutTenantCommand, Scope, TenantInput, TenantService } from "../services.ts";
+import type { PutTenantCommand, Scope, TenantService } from "../services.ts";
 import { KeyedQueue } from "../keyed-queue.ts";
 import { mergeRateLimit } from "../merge-rate-limit.ts";
 import { ProblemList } from "../problem-list.ts";
@@ -52,10 +52,10 @@ export class Tenants implements TenantService {
         "only an administrator sets the limits and the worker pool of a tenant",
       );
     }
-    return this.#changes.run(id, () => this.#put(id, input));
+    return this.#changes.run(id, () => this.#put(scope, command));
   }
 
-  async #put(id: string, input: TenantInput): ReturnType<TenantService["put"]> {
+  async #put(scope: Scope, { id, input }: PutTenantCommand): ReturnType<TenantService["put"]> {
     const { registry, tenants, access, clock } = this.#options;
     const existing = tenants.get(id);
     const now = clock.now();
@@ -66,7 +66,7 @@ export class Tenants implements TenantService {
     const rateLimit = mergeRateLimit(base.rateLimit, read.rateLimit);
     const tenant: Tenant = { ...base, ...read, rateLimit, updatedAt: changedAt(base, now) };
     problems.throwIfAny("the tenant");
-    await registry.saveTenant(tenant);
+    await registry.saveTenant(tenant, scope.audit?.take({ id, tenantId: id }));
     tenants.set(tenant);
     access.applyTenantLimit({ tenantId: id, rateLimit: tenant.rateLimit });
     return { tenant, created: existing === undefined };

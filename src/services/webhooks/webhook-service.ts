@@ -75,7 +75,7 @@ export class Webhooks implements WebhookService {
     this.#requireRoom(tenantId);
     const draft = await this.#proven(this.#draft(tenantId, input), null);
     // One line for all: besides the tenant's limit, two creations may bring the same secret.
-    const created = await this.#changes.run(creationLine, () => this.#insert(draft));
+    const created = await this.#changes.run(creationLine, () => this.#insert(scope, draft));
     const live = await this.#asked(created, null);
     return { view: this.#view(live), secret: this.#options.secrets.view(live).secret };
   }
@@ -95,10 +95,10 @@ export class Webhooks implements WebhookService {
     return { webhook, supplied, secrets: credentials.replaced(webhook.id, { secrets: own, input }) };
   }
 
-  async #insert({ webhook, supplied, secrets }: Draft): Promise<LiveWebhook> {
+  async #insert(scope: Scope, { webhook, supplied, secrets }: Draft): Promise<LiveWebhook> {
     this.#requireRoom(webhook.tenantId);
     if (supplied !== null) await this.#options.secrets.refuseReuse(supplied);
-    return this.#save(webhook, secrets);
+    return this.#save(webhook, secrets, scope);
   }
 
   async get(scope: Scope, id: string): Promise<WebhookView> {
@@ -127,7 +127,7 @@ export class Webhooks implements WebhookService {
       const current = this.#require(scope, id);
       last = current.webhook;
       const { webhook, secrets } = this.#merged(current, input);
-      return this.#save(withProof(webhook, { proven, current: last }), secrets);
+      return this.#save(withProof(webhook, { proven, current: last }), secrets, scope);
     });
     return this.#view(await this.#asked(live, last));
   }
@@ -152,8 +152,9 @@ export class Webhooks implements WebhookService {
   async delete(scope: Scope, id: string): Promise<void> {
     await this.#fresh(scope, id);
     await this.#changes.run(id, async () => {
-      this.#require(scope, id);
-      await this.#options.store.webhooks.delete({ id, deletedAt: this.#options.clock.now() });
+      const { tenantId } = this.#require(scope, id).webhook;
+      const deletedAt = this.#options.clock.now();
+      await this.#options.store.webhooks.delete({ id, deletedAt }, scope.audit?.take({ id, tenantId }));
       this.#options.access.removeWebhook(id);
       await this.#options.access.cancelWaiting(id);
     });
@@ -216,7 +217,7 @@ export class Webhooks implements WebhookService {
     const rotate = () =>
       this.#changes.run(command.id, async () => {
         const live = this.#require(scope, command.id);
-        return secrets.view(await this.#save(live.webhook, await secrets.rotate(live, command)));
+        return secrets.view(await this.#save(live.webhook, await secrets.rotate(live, command), scope));
       });
     // A supplied secret must not be taken by two rotations, or a creation, at the same time.
     return (command.secret ?? null) === null ? rotate() : this.#changes.run(creationLine, rotate);
@@ -249,7 +250,7 @@ export class Webhooks implements WebhookService {
       const status = mergeStatus(live.webhook, { active: change.active, now });
       if (status.status === live.webhook.status) return live;
       const updatedAt = changedAt(live.webhook, now);
-      return this.#save(settled({ ...live.webhook, ...status, updatedAt }, now), live.secrets);
+      return this.#save(settled({ ...live.webhook, ...status, updatedAt }, now), live.secrets, scope);
     });
   }
 
@@ -268,7 +269,7 @@ export class Webhooks implements WebhookService {
       const next = change(live.webhook);
       if (next === null) return live;
       const updatedAt = changedAt(live.webhook, this.#options.clock.now());
-      return this.#save({ ...next, updatedAt }, live.secrets);
+      return this.#save({ ...next, updatedAt }, live.secrets, null);
     });
 
   /** Passes the echo challenge where one is due, which is before anything is saved (WDS-102). */
@@ -288,14 +289,14 @@ export class Webhooks implements WebhookService {
   }
 
   /** Keys go first: a crash in between leaves keys without a webhook, which nobody sees, never the other way round. */
-  async #save(webhook: Webhook, secrets: readonly StoredSecret[]): Promise<LiveWebhook> {
+  async #save(webhook: Webhook, secrets: readonly StoredSecret[], scope: Scope | null): Promise<LiveWebhook> {
     const { access, store } = this.#options;
     const policy = requirePolicy(webhook);
     const completed = await this.#options.secrets.complete(webhook, { policy, secrets });
     if (completed !== access.webhook(webhook.id)?.secrets) {
       await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: completed });
     }
-    await store.webhooks.save(webhook);
+    await store.webhooks.save(webhook, scope?.audit?.take(webhook));
     access.applyWebhook({ webhook, secrets: completed });
     return this.#require({ tenantId: null }, webhook.id);
   }

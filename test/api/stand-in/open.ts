@@ -55,7 +55,7 @@ export async function openStandIn(
       store: { kind: "sqlite", facts: { schemaVersion: 1, sizeBytes: 65_536 } },
       queue: { kind: "store", isAvailable: true },
       sharedState: { kind: "process", isAvailable: true },
-      retention: { payloadDays: 1, historyDays: 1 },
+      retention: { payloadDays: 1, historyDays: 1, auditDays: 1 },
       settings: [{ name: "POSTHORN_ADMIN_KEY", value: "********", source: null }],
     }),
     metricsText: async () => "# HELP up 1\nup 1\n",

@@ -56,6 +56,7 @@ export function createApiKeys(options: {
     return apiKey;
   };
   add(options.adminKey, { name: "admin", role: "admin", tenantId: null, expiresAt: null });
+  const nameOf = (keyId: string) => [...keys.values()].find(({ id }) => id === keyId)?.name ?? null;
   const visible = (scope: Scope) =>
     [...keys.values()].filter((key) => scope.tenantId === null || key.tenantId === scope.tenantId);
   const holderOf = (hash: string): Principal | null => {
@@ -64,6 +65,7 @@ export function createApiKeys(options: {
     return { keyId: key.id, role: key.role, tenantId: key.tenantId };
   };
   return {
+    nameOf,
     hashOf,
     authenticate: (presented) => holderOf(hashOf(presented)),
     holderOf,

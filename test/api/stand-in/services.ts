@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { snapshotCircuit } from "../../../src/core/circuit-breaker.ts";
 import { PosthornError } from "../../../src/core/errors.ts";
 import { matches } from "../../../src/core/event-type.ts";
+import type { StoredAuditEntry } from "../../../src/ports/store/audit.ts";
 import type { Scope, Services } from "../../../src/services/services.ts";
 import { createDeadLetters, createDeliveries } from "./deliveries.ts";
 import { createEvents } from "./events.ts";
@@ -32,6 +33,7 @@ export function createStandInServices(options: StandInOptions): Services {
     apiKeys: createApiKeys({ ...options, tenants }),
     // Nothing ever happens here.
     live: { clients: 0, watch: async () => ({ close: () => undefined }) },
+    audit: createAudit(),
     search: {
       find: async (scope, text) => {
         const event = world.events.get(text);
@@ -39,6 +41,36 @@ export function createStandInServices(options: StandInOptions): Services {
         const { id, tenantId, eventType } = event;
         return [{ type: "event", id, tenantId, title: eventType, matched: "id" }];
       },
+    },
+  };
+}
+
+function createAudit(): Services["audit"] {
+  const rows: StoredAuditEntry[] = [];
+  return {
+    append: async (entry) => {
+      rows.push({ ...entry, position: rows.length });
+    },
+    list: async (scope, { page, action, target, tenantId: asked, to }) => {
+      const of = scope.tenantId ?? asked ?? null;
+      const own = rows.filter(
+        (row) =>
+          (of === null || row.tenantId === of) &&
+          (target ?? row.target.id) === row.target.id &&
+          `${row.action}.`.startsWith(`${action ?? row.action}.`) &&
+          row.at <= (to ?? Infinity),
+      );
+      const behind = own
+        .toReversed()
+        .filter(({ position }) => page.after === null || position < page.after.position)
+        .slice(page.offset);
+      const shown = behind.slice(0, page.limit);
+      const last = shown.at(-1);
+      const next =
+        behind.length > page.limit && last !== undefined
+          ? { position: last.position, dueAt: null, skip: 0 }
+          : null;
+      return { rows: shown, next, searchedTo: null, isComplete: true };
     },
   };
 }

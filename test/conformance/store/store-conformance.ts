@@ -1,3 +1,4 @@
+import { audit } from "./audit.ts";
 import { claims } from "./claims.ts";
 import { counters } from "./counters.ts";
 import { deadLetters } from "./dead-letters.ts";
@@ -44,6 +45,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["registry", registry],
     ["idempotency", idempotency],
     ["operations", operations],
+    ["audit log", audit],
     ["expiry and cancellation", expiry],
     ["retention", retention],
     ["durability", durability],

@@ -8,6 +8,7 @@
  */
 import { after, before, describe } from "node:test";
 import { accessSuite } from "./access.ts";
+import { auditSuite } from "./audit.ts";
 import { badInputSuite } from "./bad-input.ts";
 import { createClient } from "./client.ts";
 import type { Client, OpenApi, OpenedApi } from "./client.ts";
@@ -31,6 +32,7 @@ const deep: Readonly<Record<string, Suite>> = {
   "webhook settings": webhookSettingsSuite,
   idempotency: idempotencySuite,
   listings: listingsSuite,
+  "audit log": auditSuite,
   fuzz: fuzzSuite,
 };
 

@@ -126,6 +126,21 @@ async function* tourOfTheRest(
   const other = operation.replace("dlq/batch-operations", "operations");
   yield { operationId: "getOperation", reply: await client.get(other) };
   yield { operationId: "listOperations", reply: await client.get("/v1/operations?limit=3") };
+  const change = { rate_limit: { requests_per_second: 5 } };
+  const started = await client.post("/v1/deliveries/retry-batch", { filter: { status: ["exhausted"] } });
+  yield { operationId: "retryDeliveries", reply: started };
+  const byFilter = { filter: {}, dry_run: true };
+  yield {
+    operationId: "cancelDeliveries",
+    reply: await client.post("/v1/deliveries/cancel-batch", byFilter),
+  };
+  yield { operationId: "discardDeadLetters", reply: await client.post("/v1/dlq/discard-batch", byFilter) };
+  yield { operationId: "changeOperation", reply: await client.call("PATCH", other, { body: change }) };
+  yield {
+    operationId: "changeBatchOperation",
+    reply: await client.call("PATCH", operation, { body: change }),
+  };
+  yield { operationId: "listAuditLog", reply: await client.get("/v1/audit-log?limit=3") };
   yield { operationId: "cancelOperation", reply: await client.call("DELETE", other) };
   yield { operationId: "cancelBatchOperation", reply: await client.call("DELETE", operation) };
   yield { operationId: "listDeadLetters", reply: await client.get("/v1/dlq") };

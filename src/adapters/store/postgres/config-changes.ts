@@ -48,12 +48,12 @@ export function configChangeOf(payload: string, processNumber: number): ConfigCh
 export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnouncer): WebhookStore {
   const changed = (id: string): Promise<void> => announcer.announce({ kind: "webhooks", webhookIds: [id] });
   return {
-    save: async (webhook) => {
-      await store.save(webhook);
+    save: async (webhook, audit) => {
+      await store.save(webhook, audit);
       await changed(webhook.id);
     },
-    delete: async (query) => {
-      await store.delete(query);
+    delete: async (query, audit) => {
+      await store.delete(query, audit);
       await changed(query.id);
     },
     saveSecrets: async (command) => {
@@ -81,13 +81,13 @@ export function announcedRegistry(store: RegistryStore, announcer: ConfigAnnounc
     return result;
   };
   return {
-    saveTenant: (tenant) => after(store.saveTenant(tenant), "tenants"),
+    saveTenant: (tenant, audit) => after(store.saveTenant(tenant, audit), "tenants"),
     tenants: () => store.tenants(),
-    saveApiKey: (key) => after(store.saveApiKey(key), "api_keys"),
-    deleteApiKey: (id) => after(store.deleteApiKey(id), "api_keys"),
+    saveApiKey: (key, audit) => after(store.saveApiKey(key, audit), "api_keys"),
+    deleteApiKey: (id, audit) => after(store.deleteApiKey(id, audit), "api_keys"),
     apiKeys: () => store.apiKeys(),
-    saveEventType: (eventType) => after(store.saveEventType(eventType), "event_types"),
-    deleteEventType: (query) => after(store.deleteEventType(query), "event_types"),
+    saveEventType: (eventType, audit) => after(store.saveEventType(eventType, audit), "event_types"),
+    deleteEventType: (query, audit) => after(store.deleteEventType(query, audit), "event_types"),
     eventType: (key) => store.eventType(key),
     eventTypePage: (query) => store.eventTypePage(query),
     eventTypeUsage: (tenantId) => store.eventTypeUsage(tenantId),

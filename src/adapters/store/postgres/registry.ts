@@ -8,6 +8,8 @@ import type {
   Tenant,
 } from "../../../ports/store/registry.ts";
 import { type DocumentRow, startOf, toDocument, toEventTypePage, toTenant } from "../registry-rows.ts";
+import type { AuditEntry } from "../../../ports/store/audit.ts";
+import { writeAudited } from "./audit.ts";
 import type { Database } from "./database.ts";
 
 /** Tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
@@ -18,12 +20,12 @@ export class PostgresRegistry implements RegistryStore {
     this.#database = database;
   }
 
-  async saveTenant(tenant: Tenant): Promise<void> {
-    await this.#database.rows(
-      `INSERT INTO posthorn.tenants (id, document, pool) VALUES ($1, $2, $3)
+  async saveTenant(tenant: Tenant, audit?: AuditEntry): Promise<void> {
+    await writeAudited(this.#database, audit, {
+      sql: `INSERT INTO posthorn.tenants (id, document, pool) VALUES ($1, $2, $3)
        ON CONFLICT (id) DO UPDATE SET document = excluded.document, pool = excluded.pool`,
-      [tenant.id, JSON.stringify(tenant), tenant.workerPool],
-    );
+      values: [tenant.id, JSON.stringify(tenant), tenant.workerPool],
+    });
   }
 
   /** The pool is that of its column, which ownership goes by: a version that knows no pools leaves it out of documents. */
@@ -34,16 +36,17 @@ export class PostgresRegistry implements RegistryStore {
     return rows.map(([document, workerPool]) => Object.assign(toTenant(document), { workerPool }));
   }
 
-  async saveApiKey(key: ApiKey): Promise<void> {
-    await this.#database.rows(
-      `INSERT INTO posthorn.api_keys VALUES ($1, $2, $3)
+  async saveApiKey(key: ApiKey, audit?: AuditEntry): Promise<void> {
+    await writeAudited(this.#database, audit, {
+      sql: `INSERT INTO posthorn.api_keys VALUES ($1, $2, $3)
        ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at, document = excluded.document`,
-      [key.id, key.expiresAt, JSON.stringify(key)],
-    );
+      values: [key.id, key.expiresAt, JSON.stringify(key)],
+    });
   }
 
-  async deleteApiKey(id: string): Promise<boolean> {
-    const rows = await this.#database.rows("DELETE FROM posthorn.api_keys WHERE id = $1 RETURNING 1", [id]);
+  async deleteApiKey(id: string, audit?: AuditEntry): Promise<boolean> {
+    const sql = "DELETE FROM posthorn.api_keys WHERE id = $1 RETURNING 1";
+    const rows = await writeAudited(this.#database, audit, { sql, values: [id] });
     return rows.length > 0;
   }
 
@@ -52,19 +55,17 @@ export class PostgresRegistry implements RegistryStore {
     return rows.map(toDocument<ApiKey>);
   }
 
-  async saveEventType(eventType: EventType): Promise<void> {
-    await this.#database.rows(
-      `INSERT INTO posthorn.event_types VALUES ($1, $2, $3)
+  async saveEventType(eventType: EventType, audit?: AuditEntry): Promise<void> {
+    await writeAudited(this.#database, audit, {
+      sql: `INSERT INTO posthorn.event_types VALUES ($1, $2, $3)
        ON CONFLICT (tenant, name) DO UPDATE SET document = excluded.document`,
-      [eventType.tenantId, eventType.name, JSON.stringify(eventType)],
-    );
+      values: [eventType.tenantId, eventType.name, JSON.stringify(eventType)],
+    });
   }
 
-  async deleteEventType({ tenantId, name }: EventTypeKey): Promise<boolean> {
-    const rows = await this.#database.rows(
-      "DELETE FROM posthorn.event_types WHERE tenant = $1 AND name = $2 RETURNING 1",
-      [tenantId, name],
-    );
+  async deleteEventType({ tenantId, name }: EventTypeKey, audit?: AuditEntry): Promise<boolean> {
+    const sql = "DELETE FROM posthorn.event_types WHERE tenant = $1 AND name = $2 RETURNING 1";
+    const rows = await writeAudited(this.#database, audit, { sql, values: [tenantId, name] });
     return rows.length > 0;
   }
 

@@ -1,7 +1,9 @@
 import type { Webhook } from "../../../core/webhook.ts";
+import type { AuditEntry } from "../../../ports/store/audit.ts";
 import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
 import { secretOwners, toSecret, toStoredWebhook } from "../webhook-rows.ts";
 import type { SecretOwner, SecretRow, WebhookRow } from "../webhook-rows.ts";
+import { writeAudit, writeAudited } from "./audit.ts";
 import { texts } from "./columns.ts";
 import type { Database, Runner } from "./database.ts";
 
@@ -19,16 +21,20 @@ export class PostgresWebhooks implements WebhookStore {
     this.#database = database;
   }
 
-  async save(webhook: Webhook): Promise<void> {
-    await this.#database.rows(
-      `INSERT INTO posthorn.webhooks (id, tenant, document) VALUES ($1, $2, $3)
+  async save(webhook: Webhook, audit?: AuditEntry): Promise<void> {
+    await writeAudited(this.#database, audit, {
+      sql: `INSERT INTO posthorn.webhooks (id, tenant, document) VALUES ($1, $2, $3)
        ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document`,
-      [webhook.id, webhook.tenantId, JSON.stringify(webhook)],
-    );
+      values: [webhook.id, webhook.tenantId, JSON.stringify(webhook)],
+    });
   }
 
-  async delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void> {
+  async delete(
+    query: { readonly id: string; readonly deletedAt: number },
+    audit?: AuditEntry,
+  ): Promise<void> {
     await this.#database.transaction(async (transaction) => {
+      await writeAudit(transaction, audit);
       await transaction.rows(
         "UPDATE posthorn.webhooks SET deleted_at = $2, cancel_due = true WHERE id = $1 AND deleted_at IS NULL",
         [query.id, query.deletedAt],

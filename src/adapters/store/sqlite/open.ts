@@ -104,8 +104,8 @@ function assemble(
   return {
     deliveries,
     history: new SqliteHistory(state),
-    webhooks: new SqliteWebhooks(state),
-    registry: new SqliteRegistry(connection),
+    webhooks: new SqliteWebhooks(state, auditRows),
+    registry: new SqliteRegistry(connection, auditRows),
     idempotency: new SqliteIdempotency(connection),
     operations: new SqliteOperations(connection, auditRows),
     audit: new SqliteAudit(connection, auditRows),

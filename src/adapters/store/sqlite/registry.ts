@@ -9,11 +9,14 @@ import type {
   Tenant,
 } from "../../../ports/store/registry.ts";
 import { type DocumentRow, startOf, toDocument, toEventTypePage, toTenant } from "../registry-rows.ts";
+import type { AuditEntry } from "../../../ports/store/audit.ts";
+import type { AuditRows } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 
 /** Tables of JSON documents, in the order of their ids (UUIDv7: of creation) or names. */
 export class SqliteRegistry implements RegistryStore {
   readonly #connection: Connection;
+  readonly #audit: AuditRows;
   readonly #saveTenant: StatementSync;
   readonly #tenants: StatementSync;
   readonly #saveApiKey: StatementSync;
@@ -26,8 +29,9 @@ export class SqliteRegistry implements RegistryStore {
   readonly #eventTypesOfTenant: StatementSync;
   readonly #eventTypeUsage: StatementSync;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, audit: AuditRows) {
     this.#connection = connection;
+    this.#audit = audit;
     this.#saveTenant = connection.prepare("INSERT OR REPLACE INTO tenants VALUES (?, ?)");
     this.#tenants = connection.prepare("SELECT document FROM tenants ORDER BY id");
     this.#saveApiKey = connection.prepare("INSERT OR REPLACE INTO api_keys VALUES (?, ?, ?)");
@@ -48,36 +52,34 @@ export class SqliteRegistry implements RegistryStore {
     );
   }
 
-  async saveTenant(tenant: Tenant): Promise<void> {
-    this.#connection.write(() => this.#saveTenant.run(tenant.id, JSON.stringify(tenant)));
+  async saveTenant(tenant: Tenant, audit?: AuditEntry): Promise<void> {
+    this.#write(audit, () => this.#saveTenant.run(tenant.id, JSON.stringify(tenant)));
   }
 
   async tenants(): Promise<readonly Tenant[]> {
     return this.#rows(this.#tenants).map(([document]) => toTenant(document));
   }
 
-  async saveApiKey(key: ApiKey): Promise<void> {
-    this.#connection.write(() => this.#saveApiKey.run(key.id, key.expiresAt, JSON.stringify(key)));
+  async saveApiKey(key: ApiKey, audit?: AuditEntry): Promise<void> {
+    this.#write(audit, () => this.#saveApiKey.run(key.id, key.expiresAt, JSON.stringify(key)));
   }
 
-  async deleteApiKey(id: string): Promise<boolean> {
-    return this.#connection.write(() => Number(this.#deleteApiKey.run(id).changes) > 0);
+  async deleteApiKey(id: string, audit?: AuditEntry): Promise<boolean> {
+    return this.#write(audit, () => this.#deleteApiKey.run(id));
   }
 
   async apiKeys(): Promise<readonly ApiKey[]> {
     return this.#rows(this.#apiKeys).map(toDocument<ApiKey>);
   }
 
-  async saveEventType(eventType: EventType): Promise<void> {
-    this.#connection.write(() =>
+  async saveEventType(eventType: EventType, audit?: AuditEntry): Promise<void> {
+    this.#write(audit, () =>
       this.#saveEventType.run(eventType.tenantId, eventType.name, JSON.stringify(eventType)),
     );
   }
 
-  async deleteEventType(key: EventTypeKey): Promise<boolean> {
-    return this.#connection.write(
-      () => Number(this.#deleteEventType.run(key.tenantId, key.name).changes) > 0,
-    );
+  async deleteEventType(key: EventTypeKey, audit?: AuditEntry): Promise<boolean> {
+    return this.#write(audit, () => this.#deleteEventType.run(key.tenantId, key.name));
   }
 
   async eventType(key: EventTypeKey): Promise<EventType | null> {
@@ -110,6 +112,15 @@ export class SqliteRegistry implements RegistryStore {
     const row = this.#connection.read(() => this.#eventTypeUsage.get(tenantId));
     const [count, bytes] = row as unknown as [count: number, bytes: number];
     return { count, bytes };
+  }
+
+  /** Whether anything changed; only then there is something to note. */
+  #write(audit: AuditEntry | undefined, work: () => { readonly changes: number | bigint }): boolean {
+    return this.#connection.write(() => {
+      const isChanged = Number(work().changes) > 0;
+      if (isChanged) this.#audit.write(audit);
+      return isChanged;
+    });
   }
 
   #rows(statement: StatementSync): readonly DocumentRow[] {

@@ -1,3 +1,5 @@
+import type { AuditEntry } from "../../../ports/store/audit.ts";
+import type { AuditRows } from "./audit.ts";
 import type { StatementSync } from "node:sqlite";
 import type { Webhook } from "../../../core/webhook.ts";
 import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
@@ -11,6 +13,7 @@ const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pa
 /** Webhooks are stored as JSON documents: they are read whole at start and never searched. */
 export class SqliteWebhooks implements WebhookStore {
   readonly #state: StoreState;
+  readonly #audit: AuditRows;
   readonly #save: StatementSync;
   readonly #markDeleted: StatementSync;
   readonly #forgetState: StatementSync;
@@ -24,7 +27,8 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #anySecret: StatementSync;
   readonly #cancelDue: StatementSync;
 
-  constructor(state: StoreState) {
+  constructor(state: StoreState, audit: AuditRows) {
+    this.#audit = audit;
     const { connection } = state;
     this.#state = state;
     this.#save = connection.prepare(
@@ -54,12 +58,19 @@ export class SqliteWebhooks implements WebhookStore {
     this.#cancelDue = connection.prepare("SELECT id FROM webhooks WHERE cancel_due = 1 ORDER BY seq");
   }
 
-  async save(webhook: Webhook): Promise<void> {
-    this.#state.connection.write(() => this.#save.run(webhook.id, webhook.tenantId, JSON.stringify(webhook)));
+  async save(webhook: Webhook, audit?: AuditEntry): Promise<void> {
+    this.#state.connection.write(() => {
+      this.#save.run(webhook.id, webhook.tenantId, JSON.stringify(webhook));
+      this.#audit.write(audit);
+    });
   }
 
-  async delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void> {
+  async delete(
+    query: { readonly id: string; readonly deletedAt: number },
+    audit?: AuditEntry,
+  ): Promise<void> {
     this.#state.connection.write(() => {
+      this.#audit.write(audit);
       this.#markDeleted.run(query.deletedAt, query.id);
       this.#deleteSecrets.run(secretOwners.webhook, query.id);
       this.#forgetState.run(query.id);

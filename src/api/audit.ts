@@ -1,0 +1,176 @@
+/** Writes down who changed what: each route that changes something declares how, and dispatch.ts runs it through here. */
+import type { FastifyRequest } from "fastify";
+import { createUuidV7Source } from "../core/uuid.ts";
+import type { AuditActor, AuditChange, AuditRecord, AuditTrail, AuditedTarget } from "../core/scope.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Random } from "../ports/random.ts";
+import type { Logger } from "../ports/telemetry.ts";
+import type { Services } from "../services/services.ts";
+import { maskedFields } from "./masked-fields.ts";
+import type { Answer, AuditedAction, Call, Route } from "./route.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+export interface AuditingOptions {
+  readonly services: Pick<Services, "audit" | "apiKeys">;
+  readonly clock: Clock;
+  readonly random: Pick<Random, "bytes">;
+  readonly log: Logger;
+}
+
+/** Runs the handler of a route, and sees to it that what it changed is written down once. */
+export class Auditing {
+  readonly #options: AuditingOptions;
+  readonly #nextId: () => string;
+
+  constructor(options: AuditingOptions) {
+    const { clock, random } = options;
+    this.#options = options;
+    const ids = createUuidV7Source({ now: () => clock.now(), randomBytes: (count) => random.bytes(count) });
+    this.#nextId = () => ids.next();
+  }
+
+  async run(
+    route: Route,
+    { call, request }: { readonly call: Call; readonly request: FastifyRequest },
+    handle: (call: Call) => Promise<Answer>,
+  ): Promise<Answer> {
+    const { audit } = route;
+    if (audit === undefined || "none" in audit || isDryRun(call.body)) return handle(call);
+    const before = await jsonBefore(audit, call);
+    const trail = new Trail((target) => this.#record(route, { audit, call, request, before, target }));
+    const answer = await handle({ ...call, scope: { ...call.scope, audit: trail } });
+    if (!trail.isWritten) await this.#append(trail.peek(targetOf(audit, { call, answer, before })));
+    return answer;
+  }
+
+  /** The change is made: whoever asked for it must hear so, also when this cannot be written. */
+  async #append(record: AuditRecord): Promise<void> {
+    const { services, log } = this.#options;
+    try {
+      await services.audit.append(record);
+    } catch (error) {
+      log.error({ err: String(error), audit: record }, "a change was made that is not in the audit log");
+    }
+  }
+
+  #record(
+    route: Route,
+    from: {
+      readonly audit: AuditedAction;
+      readonly call: Call;
+      readonly request: FastifyRequest;
+      readonly before: Json | null;
+      readonly target: AuditedTarget | null;
+    },
+  ): AuditRecord {
+    const { audit, call, request, before } = from;
+    const { id, tenantId } = from.target ?? targetOf(audit, { call, answer: null, before });
+    return {
+      id: this.#nextId(),
+      at: this.#options.clock.now(),
+      tenantId,
+      actor: this.#actor(call, request),
+      action: audit.action,
+      route: `${route.method} ${route.path}`,
+      target: { type: audit.target, id: id === "" ? null : id },
+      changes: changesOf(audit, { call, before }),
+      address: call.connection.remoteAddress ?? null,
+      requestId: request.id,
+    };
+  }
+
+  #actor({ principal }: Call, { dashboardSession: session }: FastifyRequest): AuditActor {
+    const nobody = { keyId: null, keyName: null, role: null, sessionId: null, reference: null };
+    if (principal === null) return { ...nobody, kind: "anonymous" };
+    const { keyId, role } = principal;
+    return {
+      ...nobody,
+      ...{ keyId, role, keyName: this.#options.services.apiKeys.nameOf(keyId) },
+      kind: session === null ? "api_key" : "dashboard_session",
+      sessionId: session?.id ?? null,
+    };
+  }
+}
+
+class Trail implements AuditTrail {
+  readonly #record: (target: AuditedTarget | null) => AuditRecord;
+  isWritten = false;
+
+  constructor(record: (target: AuditedTarget | null) => AuditRecord) {
+    this.#record = record;
+  }
+
+  /** Once: what a call changes beside has no row of its own. */
+  take(target?: AuditedTarget): AuditRecord | undefined {
+    if (this.isWritten) return undefined;
+    this.isWritten = true;
+    return this.#record(target ?? null);
+  }
+
+  peek(target?: AuditedTarget): AuditRecord {
+    return this.#record(target ?? null);
+  }
+
+  written(): void {
+    this.isWritten = true;
+  }
+}
+
+function isDryRun(body: unknown): boolean {
+  return (body as { readonly dry_run?: unknown } | null | undefined)?.dry_run === true;
+}
+
+/** What is not there, or must not be seen, the handler says. */
+async function jsonBefore({ before }: AuditedAction, call: Call): Promise<Json | null> {
+  if (before === undefined) return null;
+  try {
+    return (await before(call as Call<never, never>)) as Json;
+  } catch {
+    return null;
+  }
+}
+
+function targetOf(
+  { idFrom }: AuditedAction,
+  {
+    call,
+    answer,
+    before,
+  }: { readonly call: Call; readonly answer: Answer | null; readonly before: Json | null },
+): AuditedTarget {
+  const params = (call.params ?? {}) as Json;
+  const body = (call.body ?? {}) as Json;
+  const answered = (answer?.body ?? {}) as Json;
+  const id = params[idFrom ?? "id"] ?? answered[idFrom ?? "id"] ?? body[idFrom ?? "id"];
+  const query = (call.query ?? {}) as Json;
+  const tenants = [call.principal?.tenantId, before?.["tenant_id"], answered["tenant_id"]];
+  const tenantId = [...tenants, query["tenant_id"], body["tenant_id"]].find((one) => typeof one === "string");
+  return { id: typeof id === "string" ? id : "", tenantId: typeof tenantId === "string" ? tenantId : null };
+}
+
+/** What the body asks for and what the route itself sets, where that differs from before. */
+function changesOf(
+  { sets, removes }: AuditedAction,
+  { call, before }: { readonly call: Call; readonly before: Json | null },
+): AuditRecord["changes"] {
+  const { body } = call;
+  const asked = maskedFields({ ...(isObject(body) ? body : {}), ...sets?.(call as Call<never>) });
+  const known = maskedFields(before ?? {});
+  const changes: Record<string, AuditChange> = {};
+  for (const [name, to] of Object.entries(asked)) {
+    const from = known[name];
+    if (from === undefined) changes[name] = { to };
+    else if (JSON.stringify(from) !== JSON.stringify(to)) changes[name] = { from, to };
+  }
+  for (const name of removes ?? []) {
+    if (known[name] !== undefined && known[name] !== null) changes[name] = { from: known[name], to: null };
+  }
+  return changes;
+}
+
+function isObject(value: unknown): value is Json {
+  return (
+    typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)
+  );
+}

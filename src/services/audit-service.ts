@@ -1,0 +1,38 @@
+import { auditFilters } from "../core/fields/filters.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { AuditEntry, AuditStore, StoredAuditEntry } from "../ports/store/audit.ts";
+import { SearchBudget } from "../ports/timing/search-budget.ts";
+import { tenantFilter } from "./scope.ts";
+import type { SearchedPage } from "./searched-place.ts";
+import { judgeFilters, searchBounds, searchedPage } from "./searched-pages.ts";
+import type { AuditListQuery, AuditService, Scope } from "./services.ts";
+
+/** Who changed what. There is nothing here that changes a row. */
+export class AuditLog implements AuditService {
+  readonly #store: AuditStore;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+
+  constructor(options: { readonly store: AuditStore; readonly clock: Pick<Clock, "monotonicMs"> }) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+  }
+
+  append(entry: AuditEntry): Promise<void> {
+    return this.#store.append(entry);
+  }
+
+  async list(scope: Scope, query: AuditListQuery): Promise<SearchedPage<StoredAuditEntry>> {
+    judgeFilters(auditFilters, query);
+    const { actor = null, action = null, target = null, from = null, to = null } = query;
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const filter = { tenantId, actor, action, target, from, to };
+    const budget = new SearchBudget(this.#clock, searchBounds);
+    return searchedPage<StoredAuditEntry>(query.page, {
+      budget,
+      takes: null,
+      read: (part) => this.#store.search({ filter, budget, ...part }),
+      placeOf: ({ position }) => ({ position, dueAt: null }),
+      createdAtOf: ({ at }) => at,
+    });
+  }
+}
