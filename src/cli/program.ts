@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { version } from "../app/version.ts";
 import { addCheckCommand } from "./commands/check.ts";
 import { addConfigCommand } from "./commands/config.ts";
+import { addAuditCommand } from "./commands/audit.ts";
 import { addDeadLetterCommands } from "./commands/dead-letters.ts";
 import { addDeliveryCommands } from "./commands/deliveries.ts";
 import { addDemoCommand } from "./commands/demo.ts";
@@ -45,6 +46,7 @@ export function createProgram(invocation: Invocation): Command {
   addDeadLetterCommands(program, invocation);
   addRecoverCommand(program, invocation);
   addOperationCommands(program, invocation);
+  addAuditCommand(program, invocation);
   addRegistryCommands(program, invocation);
   addConfigCommand(program, invocation);
   addMaintenanceCommands(program, invocation);

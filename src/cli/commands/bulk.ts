@@ -1,52 +1,115 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { retryBatchFields } from "../../core/fields/actions.ts";
+import type { Field } from "../../core/fields/field.ts";
 import type { Json } from "../api-client.ts";
 import { printOne } from "../client-command.ts";
 import type { ClientCall } from "../client-command.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
 import { FieldOption } from "../field-option.ts";
+import { cellText } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
+import { relativeTime } from "../times.ts";
 
 /** What every action on many deliveries offers. */
-export function addBulkOptions(command: Command): Command {
+export function addBulkOptions(command: Command, rate: Field = retryBatchFields.requestsPerSecond): Command {
   return command
-    .addOption(new FieldOption("--rate <per-second>", retryBatchFields.requestsPerSecond))
+    .addOption(new FieldOption("--rate <per-second>", rate))
     .option("--dry-run", "only count")
     .option("--yes", "really do it")
-    .option("--wait", "show progress until it is done");
+    .option("--watch", "show progress until it is done")
+    .option("--wait", "the same as --watch");
 }
 
-/** Counts first, acts only with --yes, and follows the operation with --wait. */
-export async function runBulk(
-  call: ClientCall,
-  action: { readonly path: string; readonly body: Json; readonly what: string },
-): Promise<void> {
+export interface BulkCommand {
+  readonly path: string;
+  readonly body: Json;
+  readonly what: string;
+  /** What happens to them; delivered again when left out. */
+  readonly done?: string;
+}
+
+/** Counts first, acts only with --yes, and follows the operation with --watch. */
+export async function runBulk(call: ClientCall, action: BulkCommand): Promise<void> {
+  const { what, done = "delivered again" } = action;
   const { client, terminal, options } = call;
   const rate = options.number("rate");
   const body = { ...action.body, ...(rate !== undefined && { rate_limit: { requests_per_second: rate } }) };
   const isDryRun = options.flag("dryRun");
   if (isDryRun || !options.flag("yes")) {
     const counted = await client.post(action.path, { body: { ...body, dry_run: true } });
-    const { count } = counted;
+    const text = `${countText(counted)} ${what} would be ${done}`;
     if (isDryRun) {
-      if (terminal.json) terminal.object({ count });
-      else terminal.data(`${String(count)} ${action.what} would be delivered again`);
+      if (terminal.json) terminal.object(previewOf(counted));
+      else terminal.data(text);
+      explainPreview(terminal, counted);
       await explainInactive(call, counted);
       return;
     }
-    throw new UsageError(`${String(count)} ${action.what} would be delivered again; nothing was done`, [
+    explainPreview(terminal, counted);
+    throw new UsageError(`${text}; nothing was done`, [
       "Repeat the command with --yes to do it, or with --dry-run to only count.",
     ]);
   }
   const started = await client.post(action.path, { body });
   const operation = started["operation"] as Json | null;
-  if (operation === null || !options.flag("wait")) {
+  const isWatched = options.flag("watch") || options.flag("wait");
+  if (operation === null || !isWatched) {
     printOne(terminal, operation ?? { count: started["count"] });
   } else {
-    printOne(terminal, await follow(call, operation));
+    printOne(terminal, await followOperation(call, operation));
   }
   await explainInactive(call, started);
+}
+
+function countText({ count, count_is_exact: isExact }: Json): string {
+  return isExact === false ? `${String(count)} or more` : String(count);
+}
+
+/** For programs: everything but the operation that there is not. */
+function previewOf(counted: Json): Json {
+  const {
+    operation: _operation,
+    batch_operation_id: _id,
+    inactive_webhooks: _inactive,
+    ...preview
+  } = counted;
+  return preview;
+}
+
+/** What is left out and why, some of what is not, and which times hold. */
+function explainPreview(
+  terminal: Terminal,
+  { excluded, samples, filter, estimated_seconds: seconds }: Json,
+): void {
+  for (const [reason, count] of Object.entries((excluded ?? {}) as Json))
+    terminal.note(`  left out: ${String(count)}, ${exclusionTexts[reason] ?? reason}`);
+  if (terminal.json) return;
+  for (const row of (samples ?? []) as readonly Json[])
+    terminal.note(
+      `  such as ${cellText(row["id"])}  ${cellText(row["event_type"])}  ${cellText(row["status"])}`,
+    );
+  const { from, to } = (filter ?? {}) as Json;
+  if (from !== undefined || to !== undefined)
+    terminal.note(`  made ${from === undefined ? "" : `from ${cellText(from)} `}until ${cellText(to)}`);
+  if (typeof seconds === "number" && seconds >= 1) terminal.note(`  takes about ${durationText(seconds)}`);
+}
+
+const exclusionTexts: Readonly<Record<string, string>> = {
+  in_flight: "their request is on its way",
+  payload_gone: "retention removed their payload",
+  order: "they wait in order, and would fall behind others",
+  accepted: "they were accepted; --status success includes them",
+  already_retried: "another delivery took over",
+  already_ended: "they wait for nothing",
+  not_a_dead_letter: "they are no dead letters",
+  webhook_deleted: "their webhook is gone",
+  not_found: "there are no such deliveries",
+};
+
+function durationText(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  return seconds < 7_200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3_600)} h`;
 }
 
 /** So many webhooks are explained one by one. */
@@ -81,13 +144,14 @@ export function inactiveText({ id, status }: { readonly id: unknown; readonly st
 const finished = new Set<unknown>(["completed", "cancelled", "failed"]);
 const pollMs = 250;
 
-async function follow({ client, terminal }: ClientCall, started: Json): Promise<Json> {
+/** Shows progress until the operation has ended; one that is paused is waited for. */
+export async function followOperation({ client, terminal }: ClientCall, started: Json): Promise<Json> {
   const progress = new Progress(terminal);
   let operation = started;
   while (!finished.has(operation["status"])) {
     progress.show(operation);
     await sleep(pollMs);
-    operation = await client.get(`/v1/dlq/batch-operations/${String(started["id"])}`);
+    operation = await client.get(`/v1/operations/${String(started["id"])}`);
   }
   progress.end(operation);
   if (operation["status"] !== "completed") {
@@ -126,13 +190,22 @@ class Progress {
   }
 }
 
-function progressText({ status, queued, failed, total }: Json): string {
-  const failures = Number(failed) > 0 ? `, ${String(failed)} could not be` : "";
-  return `${String(status)}: ${String(queued)} of ${String(total)} queued${failures}`;
+const doneWords: Readonly<Record<string, string>> = { cancel: "cancelled", discard: "discarded" };
+
+function progressText(operation: Json): string {
+  const { status, kind, queued, failed, total, skipped, rate_per_second: rate, eta_at: eta } = operation;
+  const word = doneWords[String(kind)] ?? "queued";
+  const parts = [`${String(status)}: ${String(queued)} of ${String(total)} ${word}`];
+  if (Number(failed) > 0) parts.push(`${String(failed)} could not be`);
+  for (const [reason, count] of Object.entries((skipped ?? {}) as Json))
+    parts.push(`${String(count)} left out (${reason})`);
+  if (typeof rate === "number") parts.push(`${rate}/s`);
+  if (typeof eta === "string") parts.push(`done ${relativeTime(eta, Date.now())}`);
+  return parts.join(", ");
 }
 
-function bar({ queued, failed, total }: Json): string {
-  const share = Number(total) === 0 ? 1 : (Number(queued) + Number(failed)) / Number(total);
+function bar({ done, total }: Json): string {
+  const share = Number(total) === 0 ? 1 : Number(done) / Number(total);
   const full = Math.round(Math.min(1, share) * barWidth);
   return `[${"#".repeat(full)}${".".repeat(barWidth - full)}]`;
 }

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import { retryBatchFields } from "../../core/fields/actions.ts";
+import { discardFields } from "../../core/fields/bulk.ts";
 import { addPageOptions, clientCommand, collect, printList, printOne } from "../client-command.ts";
 import type { OptionValues } from "../client-command.ts";
 import { FieldOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { addBulkOptions, runBulk } from "./bulk.ts";
-import { deliveryColumns } from "./deliveries.ts";
+import { deliveryColumns, selectionBody } from "./deliveries.ts";
 
 export function addDeadLetterCommands(program: Command, invocation: Invocation): void {
   const dlq = program.command("dlq").description("dead letters: deliveries that were given up");
@@ -41,6 +42,8 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
     });
   });
 
+  addDiscardCommand(dlq, invocation);
+
   const operation = dlq.command("operation").description("show a bulk retry").argument("<operation-id>");
   clientCommand(operation, invocation, async ({ client, terminal, args: [id = ""] }) => {
     printOne(terminal, await client.get(`/v1/dlq/batch-operations/${encodeURIComponent(id)}`));
@@ -53,6 +56,35 @@ export function addDeadLetterCommands(program: Command, invocation: Invocation):
   clientCommand(cancel, invocation, async ({ client, terminal, args: [id = ""] }) => {
     const path = `/v1/dlq/batch-operations/${encodeURIComponent(id)}`;
     printOne(terminal, await client.call("DELETE", { path }));
+  });
+}
+
+function addDiscardCommand(dlq: Command, invocation: Invocation): void {
+  const discard = addBulkOptions(
+    addFilters(
+      dlq
+        .command("discard")
+        .description("give dead letters up for good, by ids or filters; they stay in the history")
+        .argument("[delivery-ids...]"),
+    ).option("--all", "everything, where no filter is given"),
+    discardFields.requestsPerSecond,
+  );
+  clientCommand(discard, invocation, (call) => {
+    const { args, options } = call;
+    const filter = {
+      webhook_id: options.list("webhook"),
+      event_type: options.list("type"),
+      failure_category: options.list("category"),
+      from: options.time("from"),
+      to: options.time("to"),
+    };
+    const isNone = Object.values(filter).every((value) => value === undefined);
+    return runBulk(call, {
+      path: "/v1/dlq/discard-batch",
+      body: selectionBody(args, { filter: isNone ? null : filter, isAll: options.flag("all") }),
+      what: "dead letters",
+      done: "discarded",
+    });
   });
 }
 

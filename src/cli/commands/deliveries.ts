@@ -1,15 +1,17 @@
 import type { Command } from "commander";
 import { deliveryRetryFields } from "../../core/fields/actions.ts";
+import { cancelDeliveriesFields, retryDeliveriesFields } from "../../core/fields/bulk.ts";
 import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
 import type { CallOptions, Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
-import type { OptionValues } from "../client-command.ts";
+import type { ClientCall, OptionValues } from "../client-command.ts";
+import { UsageError } from "../failures.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { cellText, printFields, printTable, shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
-import { inactiveText } from "./bulk.ts";
+import { addBulkOptions, inactiveText, runBulk } from "./bulk.ts";
 
 export const deliveryColumns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },
@@ -80,18 +82,95 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
     else printDelivery(terminal, delivery);
   });
 
-  const retry = deliveries
-    .command("retry")
-    .description("try a delivery again now")
-    .argument("<delivery-id>")
-    .addOption(new FieldOption("--priority <priority>", deliveryRetryFields.priority, { says: "" }));
-  clientCommand(retry, invocation, async ({ client, terminal, args: [id = ""], options }) => {
-    const delivery = await client.get(`/v1/deliveries/${encodeURIComponent(id)}`);
-    const path = `/v1/webhooks/${String(delivery["webhook_id"])}/deliveries/${encodeURIComponent(id)}/retry`;
-    printOne(terminal, await client.post(path, { body: { priority: options.text("priority") } }));
-    const { id: webhookId, status } = await client.get(`/v1/webhooks/${String(delivery["webhook_id"])}`);
-    if (status !== "active") terminal.note(inactiveText({ id: webhookId, status }));
+  addRetryCommand(deliveries, invocation);
+  addCancelCommand(deliveries, invocation);
+}
+
+function addRetryCommand(deliveries: Command, invocation: Invocation): void {
+  const retry = addBulkOptions(
+    addSelection(
+      deliveries
+        .command("retry")
+        .description("try one delivery again now, or many: by ids, or by the filters of the list"),
+    ),
+    retryDeliveriesFields.requestsPerSecond,
+  ).addOption(new FieldOption("--priority <priority>", deliveryRetryFields.priority, { says: "" }));
+  clientCommand(retry, invocation, (call) => {
+    const { args, options } = call;
+    const filter = filterBody(options);
+    if (args.length === 1 && filter === null && !options.flag("dryRun")) return retryOne(call, args[0] ?? "");
+    return runBulk(call, {
+      path: "/v1/deliveries/retry-batch",
+      body: {
+        ...selectionBody(args, { filter, isAll: options.flag("all") }),
+        priority: options.text("priority"),
+      },
+      what: "deliveries",
+    });
   });
+}
+
+async function retryOne({ client, terminal, options }: ClientCall, id: string): Promise<void> {
+  const delivery = await client.get(`/v1/deliveries/${encodeURIComponent(id)}`);
+  const path = `/v1/webhooks/${String(delivery["webhook_id"])}/deliveries/${encodeURIComponent(id)}/retry`;
+  printOne(terminal, await client.post(path, { body: { priority: options.text("priority") } }));
+  const { id: webhookId, status } = await client.get(`/v1/webhooks/${String(delivery["webhook_id"])}`);
+  if (status !== "active") terminal.note(inactiveText({ id: webhookId, status }));
+}
+
+function addCancelCommand(deliveries: Command, invocation: Invocation): void {
+  const cancel = addBulkOptions(
+    addSelection(
+      deliveries.command("cancel").description("end what waits: by ids, or by the filters of the list"),
+    ),
+    cancelDeliveriesFields.requestsPerSecond,
+  );
+  clientCommand(cancel, invocation, (call) => {
+    const { args, options } = call;
+    return runBulk(call, {
+      path: "/v1/deliveries/cancel-batch",
+      body: selectionBody(args, { filter: filterBody(options), isAll: options.flag("all") }),
+      what: "deliveries",
+      done: "cancelled",
+    });
+  });
+}
+
+/** Of many deliveries. */
+function addSelection(command: Command): Command {
+  return addDeliveryFilters(command.argument("[delivery-ids...]"))
+    .addOption(new FieldOption("--webhook <id>", webhookIds, { says: "only this webhook; may be repeated" }))
+    .addOption(new FieldOption("--event <id>", eventId))
+    .addOption(new FieldOption("--idempotency-key <key>", idempotencyKey))
+    .addOption(tenantOption())
+    .option("--all", "everything, where no filter is given");
+}
+
+/** Null without any filter. */
+function filterBody(options: OptionValues): Json | null {
+  const { order: _, ...query } = deliveryFilterQuery(options) ?? {};
+  const filter = {
+    ...query,
+    webhook_id: options.list("webhook"),
+    event_id: options.text("event"),
+    idempotency_key: options.text("idempotencyKey"),
+    tenant_id: options.text("tenant"),
+  };
+  return Object.values(filter).some((value) => value !== undefined) ? filter : null;
+}
+
+/** Ids, or a filter; everything only where somebody said so. */
+export function selectionBody(
+  ids: readonly string[],
+  { filter, isAll }: { readonly filter: Json | null; readonly isAll: boolean },
+): Json {
+  if (ids.length > 0) {
+    if (filter !== null) throw new UsageError("give ids or filters, not both");
+    return { ids };
+  }
+  if (filter === null && !isAll)
+    throw new UsageError("which ones? Give ids or filters such as --status failed, or --all");
+  return { filter: filter ?? {} };
 }
 
 const { webhookIds, eventId, idempotencyKey } = deliveryListFields;

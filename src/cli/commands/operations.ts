@@ -1,38 +1,100 @@
 import type { Command } from "commander";
+import { operationChangeFields } from "../../core/fields/bulk.ts";
+import { judgeField } from "../../core/fields/judge.ts";
 import type { Json } from "../api-client.ts";
 import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
+import { UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
 import { shortTime } from "../table.ts";
 import type { Column } from "../table.ts";
+import { followOperation } from "./bulk.ts";
 
 const columns: readonly Column<Json>[] = [
   { title: "ID", value: (row) => row["id"] },
   { title: "KIND", value: (row) => row["kind"] },
   { title: "STATUS", value: (row) => row["status"] },
-  { title: "QUEUED", value: (row) => `${String(row["queued"])} of ${String(row["total"])}` },
+  { title: "DONE", value: (row) => `${String(row["done"])} of ${String(row["total"])}` },
   { title: "FAILED", value: (row) => row["failed"] },
+  { title: "PER S", value: (row) => row["rate_per_second"] ?? row["requests_per_second"] },
   { title: "TENANT", value: (row) => row["tenant_id"] },
   { title: "BEGUN (UTC)", value: (row) => shortTime(row["created_at"]) },
 ];
 
+const watched = ["--watch", "show progress until it is done"] as const;
+
 export function addOperationCommands(program: Command, invocation: Invocation): void {
-  const operations = program.command("operations").description("bulk work: retries and recoveries");
+  const operations = program
+    .command("operations")
+    .description("bulk work: retries, recoveries, cancellations, discarding");
 
   const list = addPageOptions(operations.command("list").description("list bulk operations, newest first"));
   clientCommand(list, invocation, (call) =>
     printList(call, { path: "/v1/operations", columns, none: "no operations" }),
   );
 
-  const get = operations.command("get").description("see how far one is").argument("<operation-id>");
-  clientCommand(get, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    printOne(terminal, await client.get(`/v1/operations/${encodeURIComponent(id)}`));
+  const show = operations
+    .command("show")
+    .alias("get")
+    .description("see how far one is")
+    .argument("<operation-id>")
+    .option(...watched);
+  clientCommand(show, invocation, async (call) => {
+    const { client, terminal, args, options } = call;
+    const operation = await client.get(pathOf(args));
+    printOne(terminal, options.flag("watch") ? await followOperation(call, operation) : operation);
+  });
+
+  addChange(
+    { operations, invocation },
+    { name: "pause", says: "do nothing more of it for now", status: "paused" },
+  );
+  addChange(
+    { operations, invocation },
+    { name: "resume", says: "go on with a paused one", status: "running" },
+  );
+
+  const rate = operations
+    .command("rate")
+    .description("make one slower or faster")
+    .argument("<operation-id>")
+    .argument("<per-second>", "0.1 to 1000");
+  clientCommand(rate, invocation, async ({ client, terminal, args }) => {
+    const body = { rate_limit: { requests_per_second: rateOf(args[1] ?? "") } };
+    printOne(terminal, await client.call("PATCH", { path: pathOf(args), body }));
   });
 
   const cancel = operations
     .command("cancel")
-    .description("start nothing more of it; what it has queued so far is delivered")
+    .description("do nothing more of it; what it has done so far stays done")
     .argument("<operation-id>");
-  clientCommand(cancel, invocation, async ({ client, terminal, args: [id = ""] }) => {
-    printOne(terminal, await client.call("DELETE", { path: `/v1/operations/${encodeURIComponent(id)}` }));
+  clientCommand(cancel, invocation, async ({ client, terminal, args }) => {
+    printOne(terminal, await client.call("DELETE", { path: pathOf(args) }));
   });
+}
+
+function addChange(
+  { operations, invocation }: { readonly operations: Command; readonly invocation: Invocation },
+  change: { readonly name: string; readonly says: string; readonly status: string },
+): void {
+  const command = operations
+    .command(change.name)
+    .description(change.says)
+    .argument("<operation-id>")
+    .option(...watched);
+  clientCommand(command, invocation, async (call) => {
+    const { client, terminal, args, options } = call;
+    const changed = await client.call("PATCH", { path: pathOf(args), body: { status: change.status } });
+    printOne(terminal, options.flag("watch") ? await followOperation(call, changed) : changed);
+  });
+}
+
+function pathOf([id = ""]: readonly string[]): string {
+  return `/v1/operations/${encodeURIComponent(id)}`;
+}
+
+function rateOf(text: string): number {
+  const rate = text.trim() === "" ? Number.NaN : Number(text);
+  const [problem] = judgeField(operationChangeFields.requestsPerSecond, { path: "the rate", value: rate });
+  if (problem !== undefined) throw new UsageError(`the rate ${problem.message}`);
+  return rate;
 }

@@ -3,7 +3,7 @@ import { priorities } from "../delivery.ts";
 import { bulkRate } from "./actions.ts";
 import { deliveryListFields } from "./delivery-list.ts";
 import { choice, flag, id, list, nullable, object } from "./field.ts";
-import type { Fields, InputOf } from "./field.ts";
+import type { Fields } from "./field.ts";
 import { deadLetterFilters } from "./filters.ts";
 
 const ids = list(id(), { countMax: 1_000, doc: "Ids of deliveries, instead of a filter." });
@@ -38,9 +38,6 @@ export const discardFields = {
   dryRun,
   requestsPerSecond: bulkRate(100),
 } satisfies Fields;
-
-export type BulkDeliveriesInput = InputOf<typeof retryDeliveriesFields>;
-export type DiscardInput = InputOf<typeof discardFields>;
 
 /** `running` ends a pause. */
 export const operationChangeFields = {

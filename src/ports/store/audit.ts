@@ -12,8 +12,10 @@ export interface AuditStore {
   search(search: AuditSearch): Promise<SearchPage<StoredAuditEntry>>;
 }
 
+/** One row. */
 export type AuditEntry = AuditRecord;
 
+/** A row with its place in the listing. */
 export interface StoredAuditEntry extends AuditEntry {
   readonly position: number;
 }
@@ -33,6 +35,7 @@ export interface AuditFilter {
   readonly to: number | null;
 }
 
+/** Answered as `DeliverySearch` is: a page ends with its budget. */
 export interface AuditSearch {
   readonly filter: AuditFilter;
   readonly after: SearchPlace | null;

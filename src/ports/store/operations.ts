@@ -26,9 +26,12 @@ export interface OperationQuery {
   readonly page: PageRequest;
 }
 
+/** `dlq_retry` and `recover` have selections of their own; the others are the bulk actions of their names. */
 export const operationKinds = ["dlq_retry", "recover", "retry", "cancel", "discard"] as const;
+/** What an operation does. */
 export type OperationKind = (typeof operationKinds)[number];
 
+/** `pending` is about to run, or waits for a process; the last three are its ends. */
 export const operationStatuses = [
   "pending",
   "running",
@@ -37,6 +40,7 @@ export const operationStatuses = [
   "cancelled",
   "failed",
 ] as const;
+/** How far it is. */
 export type OperationStatus = (typeof operationStatuses)[number];
 
 /**
@@ -54,7 +58,9 @@ export const exclusions = [
   "webhook_deleted",
   "not_found",
 ] as const;
+/** One of these reasons. */
 export type Exclusion = (typeof exclusions)[number];
+/** How many were left for each reason. */
 export type ExclusionCounts = Readonly<Partial<Record<Exclusion, number>>>;
 
 /** What an operation works through. Times are instants, Unix milliseconds. */

@@ -314,7 +314,7 @@ function outcomeOf(result: EndResult, event: "cancel_requested" | "discarded"): 
   }
 }
 
-export function sumOf(counts: BatchOperation["skipped"]): number {
+function sumOf(counts: BatchOperation["skipped"]): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 

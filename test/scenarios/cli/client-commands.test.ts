@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, suite, test } from "node:test";
+import { eventually } from "../eventually.ts";
 import { PosthornProcess } from "../posthorn-process.ts";
 import { posthorn, posthornHere, RunningCommand, temporaryFolder } from "./command-line.ts";
 import type { Args, RunOptions } from "./command-line.ts";
@@ -170,6 +171,66 @@ suite("client commands against a running server", () => {
       /0 deliveries/,
     );
     await new Promise((resolve) => target.close(resolve));
+  });
+
+  test("many deliveries: previewed, cancelled, discarded, slowed, paused, and found in the audit log", async (t) => {
+    const target = createServer((request, response) =>
+      response.writeHead(request.url === "/dead" ? 400 : 500).end("no"),
+    );
+    await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+    t.after(() => target.close());
+    const { port } = target.address() as AddressInfo;
+    const create = (path: string, events: string) =>
+      object(["webhooks", "create", `http://127.0.0.1:${port}${path}`, "--events", events]);
+    const dead = String((await create("/dead", "bulk.dead"))["id"]);
+    const waiting = String((await create("/waits", "bulk.waits"))["id"]);
+    for (let count = 0; count < 3; count += 1) {
+      await object(["publish", "bulk.dead"]);
+      await object(["publish", "bulk.waits"]);
+    }
+    const ofDead = () => run(["dlq", "list", "--json", "--webhook", dead]);
+    const letters = (await untilLines(ofDead, 3)).map((line) => JSON.parse(line) as { id: string });
+    await untilLines(() => run(["deliveries", "list", waiting, "--status", "failed", "--json"]), 3);
+
+    const unclear = await run(["deliveries", "cancel"]);
+    assert.deepEqual([unclear.status, /--all/.test(unclear.stderr)], [2, true], unclear.stderr);
+    const counted = await run(["deliveries", "cancel", "--webhook", waiting, "--since", "1h", "--dry-run"]);
+    assert.match(counted.stdout, /^3 deliveries would be cancelled\n$/);
+    assert.match(
+      counted.stderr,
+      /such as [0-9a-f-]{36} +bulk\.waits +failed[^]*made from \d{4}-.* until \d{4}-/,
+    );
+    const both = await run(["deliveries", "retry", "--webhook", waiting, letters[0]?.id ?? "", "--dry-run"]);
+    assert.deepEqual([both.status, /not both/.test(both.stderr)], [2, true], both.stderr);
+    const left = await object(["deliveries", "retry", letters[0]?.id ?? "", waiting, "--dry-run"]);
+    assert.deepEqual([left["count"], left["excluded"]], [1, { not_found: 1 }]);
+    const cancelled = await run(["deliveries", "cancel", "--webhook", waiting, "--yes", "--watch"]);
+    assert.match(cancelled.stderr, /completed: 3 of 3 cancelled/);
+
+    const slow = await object(["deliveries", "retry", "--webhook", dead, "--yes", "--rate", "0.1"]);
+    const id = String(slow["id"]);
+    assert.deepEqual([slow["kind"], slow["requests_per_second"]], ["retry", 0.1]);
+    assert.equal((await object(["operations", "pause", id]))["status"], "paused");
+    const misspelt = await run(["operations", "rate", id, "fast"]);
+    assert.equal(misspelt.status, 2, misspelt.stderr);
+    assert.equal((await object(["operations", "rate", id, "0.2"]))["requests_per_second"], 0.2);
+    assert.notEqual((await object(["operations", "resume", id]))["status"], "paused");
+    assert.equal((await object(["operations", "cancel", id]))["status"], "cancelled");
+    assert.equal((await object(["operations", "show", id]))["status"], "cancelled");
+    assert.match(
+      (await run(["operations", "list"])).stdout,
+      new RegExp(`${id} +retry +cancelled +[12] of 3`),
+    );
+
+    const discarded = await run(["dlq", "discard", "--webhook", dead, "--yes", "--watch"]);
+    assert.match(discarded.stderr, /completed: \d of \d discarded/);
+    await eventually("no dead letters of it", { ask: ofDead, holds: ({ stdout }) => stdout === "" });
+
+    const audit = await run(["audit", "--target", id]);
+    assert.match(audit.stdout, /operation\.cancel[^]*operation\.change[^]*deliveries\.retry/);
+    assert.match(audit.stdout, /POSTHORN_ADMIN_KEY.*status: running → paused|status: pending → paused/);
+    const rows = (await run(["audit", "--json", "--action", "dead_letters", "--limit", "1"])).stdout.trim();
+    assert.equal((JSON.parse(rows) as { action: string }).action, "dead_letters.discard");
   });
 
   test("dead letters of a disabled webhook: what stands in the way, and what a retry does not cover", async () => {

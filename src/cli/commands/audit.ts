@@ -1,0 +1,59 @@
+import type { Command } from "commander";
+import { auditFilters } from "../../core/fields/filters.ts";
+import type { Json } from "../api-client.ts";
+import { addPageOptions, clientCommand, printList } from "../client-command.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
+import type { Invocation } from "../invocation.ts";
+import { cellText, shortTime } from "../table.ts";
+import type { Column } from "../table.ts";
+
+const columns: readonly Column<Json>[] = [
+  { title: "WHEN (UTC)", value: (row) => shortTime(row["at"]) },
+  { title: "WHO", value: (row) => actorText(row["actor"] as Json) },
+  { title: "FROM", value: (row) => row["address"] },
+  { title: "ACTION", value: (row) => row["action"] },
+  { title: "TARGET", value: (row) => (row["target"] as Json)["id"] },
+  { title: "TENANT", value: (row) => row["tenant_id"] },
+  { title: "CHANGES", value: (row) => changesText(row["changes"] as Json) },
+];
+
+export function addAuditCommand(program: Command, invocation: Invocation): void {
+  const audit = addPageOptions(program.command("audit").description("who changed what, newest first"))
+    .addOption(new FieldOption("--actor <id-or-name>", auditFilters.actor))
+    .addOption(new FieldOption("--action <action>", auditFilters.action))
+    .addOption(new FieldOption("--target <id>", auditFilters.target))
+    .option("--from <time>", "at or after this time, date, or span before now such as 1h")
+    .option("--since <time>", "the same as --from")
+    .option("--to <time>", "before this time, date, or span before now such as 1h")
+    .addOption(tenantOption());
+  clientCommand(audit, invocation, (call) => {
+    const { options } = call;
+    return printList(call, {
+      path: "/v1/audit-log",
+      query: {
+        actor: options.text("actor"),
+        action: options.text("action"),
+        target: options.text("target"),
+        from: options.time("from") ?? options.time("since"),
+        to: options.time("to"),
+        tenant_id: options.text("tenant"),
+      },
+      columns,
+      none: "nothing was changed",
+    });
+  });
+}
+
+function actorText({ kind, key_name: name, key_id: id }: Json): string {
+  const who = cellText(name ?? id);
+  return kind === "dashboard_session" ? `${who} (dashboard)` : who;
+}
+
+function changesText(changes: Json): string {
+  return Object.entries(changes)
+    .map(([name, change]) => {
+      const { from, to } = change as Json;
+      return from === undefined ? `${name}: ${cellText(to)}` : `${name}: ${cellText(from)} → ${cellText(to)}`;
+    })
+    .join("; ");
+}
