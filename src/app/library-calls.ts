@@ -16,6 +16,12 @@ import {
   rotateFields,
   testFields,
 } from "../core/fields/actions.ts";
+import {
+  cancelDeliveriesFields,
+  discardFields,
+  operationChangeFields,
+  retryDeliveriesFields,
+} from "../core/fields/bulk.ts";
 import { deliveryFilterFields, deliveryListFields } from "../core/fields/delivery-list.ts";
 import { eventListFields } from "../core/fields/event-list.ts";
 import { webhookFilters } from "../core/fields/filters.ts";
@@ -23,7 +29,10 @@ import { webhookFields } from "../core/fields/webhook.ts";
 import type {
   ApiKeyInput,
   ApiKeyService,
+  BulkDeliveriesCommand,
+  ChangeOperationCommand,
   CircuitCommand,
+  DiscardCommand,
   DeadLetterService,
   DeliveryFiltersWithin,
   DeliveryListQuery,
@@ -112,11 +121,15 @@ interface DeliveryCalls {
     query: { readonly webhookId: string } & Filters<DeliveryFiltersWithin>,
   ): Promise<FoundList<ListedDelivery>>;
   retry(command: RetryDeliveryCommand): ReturnType<DeliveryService["retry"]>;
+  retryBatch(command: BulkDeliveriesCommand): ReturnType<DeliveryService["retryBatch"]>;
+  cancelBatch(command: Omit<BulkDeliveriesCommand, "priority">): ReturnType<DeliveryService["cancelBatch"]>;
 }
 
 interface DeadLetterCalls {
   list(query?: Filters<DeadLetterQuery>): Promise<List<DeliveryView>>;
   retryBatch(command?: RetryBatchCommand): ReturnType<DeadLetterService["retryBatch"]>;
+  discardBatch(command: DiscardCommand): ReturnType<DeadLetterService["discardBatch"]>;
+  change(command: ChangeOperationCommand): ReturnType<DeadLetterService["change"]>;
 }
 
 interface EventTypeCalls {
@@ -185,6 +198,10 @@ export function libraryDeliveries({ deliveries }: Services, scope: Scope): Libra
         scope,
         withKnownNames(command, { webhookId: needed, deliveryId: needed, ...deliveryRetryFields }),
       ),
+    retryBatch: (command) =>
+      inBulkWords(deliveries.retryBatch(scope, withKnownNames(command, retryDeliveriesFields))),
+    cancelBatch: (command) =>
+      inBulkWords(deliveries.cancelBatch(scope, withKnownNames(command, cancelDeliveriesFields))),
   } satisfies DeliveryCalls);
 }
 
@@ -196,6 +213,10 @@ export function libraryDeadLetters({ deadLetters }: Services, scope: Scope): Lib
       return deadLetters.list(scope, { ...filters, page }).then(answerOf);
     },
     retryBatch: (command = {}) => deadLetters.retryBatch(scope, withKnownNames(command, retryBatchFields)),
+    discardBatch: (command) =>
+      inBulkWords(deadLetters.discardBatch(scope, withKnownNames(command, discardFields))),
+    change: (command) =>
+      deadLetters.change(scope, withKnownNames(command, { id: needed, ...operationChangeFields })),
   } satisfies DeadLetterCalls);
 }
 
@@ -252,8 +273,11 @@ export function withCalls<Library extends object>(service: object, scope: Scope,
 }
 
 /** Services name fields as the API does; here they have the names of the library. The error stays the same object. */
-export function inLibraryWords(error: unknown): unknown {
-  if (!(error instanceof PosthornError) || error.fields.length === 0) return error;
+export function inLibraryWords(error: unknown, otherNames = namesOfFields): unknown {
+  if (!(error instanceof PosthornError) || error.fields.length === 0 || renamedErrors.has(error))
+    return error;
+  const libraryName = (path: string): string => nameIn(otherNames, path);
+  renamedErrors.add(error);
   const names = new Map<string, string>();
   const fields = error.fields.map(({ field, message }) => {
     for (const part of [field, ...field.split(/[.[]/)]) names.set(part, libraryName(part));
@@ -269,16 +293,39 @@ export function inLibraryWords(error: unknown): unknown {
   return Object.assign(error, { message: rename(error.message), fields: inWords });
 }
 
+const renamedErrors = new WeakSet<PosthornError>();
+
+type OtherNames = ReadonlyMap<string, string>;
+
 /** Paths of the API that the library has under another name. */
-const otherNames: ReadonlyMap<string, string> = new Map(
-  [webhookFields, retryBatchFields, recoverFields].flatMap((fields: Fields) =>
-    Object.entries(fields)
-      .filter(([, { api, within }]) => api !== null || within !== null)
-      .map(([name, field]) => [apiPath(name, field), name] as const),
-  ),
+const namesOfFields: OtherNames = new Map(
+  [webhookFields, retryBatchFields, recoverFields].flatMap((fields) => otherNamesOf(fields)),
 );
 
-function libraryName(path: string): string {
+/** Here the filter is an object in the library too. */
+const namesOfBulk: OtherNames = new Map(
+  [retryDeliveriesFields, discardFields].flatMap((fields) => [
+    ...otherNamesOf(fields),
+    ...otherNamesOf(fields.filter.kind.is === "object" ? fields.filter.kind.fields : {}, "filter."),
+  ]),
+);
+
+function otherNamesOf(fields: Fields, prefix = ""): readonly (readonly [api: string, own: string])[] {
+  return Object.entries(fields)
+    .filter(([, { api, within }]) => api !== null || within !== null)
+    .map(([name, field]) => [`${prefix}${apiPath(name, field)}`, `${prefix}${name}`] as const);
+}
+
+/** Bulk calls have names that others have for something else. */
+async function inBulkWords<Result>(call: Promise<Result>): Promise<Result> {
+  try {
+    return await call;
+  } catch (error) {
+    throw inLibraryWords(error, namesOfBulk);
+  }
+}
+
+function nameIn(otherNames: OtherNames, path: string): string {
   let name = path;
   for (const [api, own] of otherNames) {
     const rest = path.slice(api.length);

@@ -185,6 +185,12 @@ suite("bulk actions", () => {
     await deadLetters.change(admin, { id, requestsPerSecond: 100 });
     await world.until(() => world.requests.length - sentBefore > paused.queued);
     await world.restart();
+    for (const bad of [
+      { requestsPerSecond: 0.09 },
+      { requestsPerSecond: 1_001 },
+      { status: "ended" as "paused" },
+    ])
+      await assert.rejects(world.services.deadLetters.change(admin, { id, ...bad }), code("invalid_request"));
     const done = await ended(world, slow);
     assert.deepEqual([done.queued, done.total, done.skipped], [12, 12, {}]);
     await withStatus(world, { webhookId: webhook.id, status: "success", count: 12 });

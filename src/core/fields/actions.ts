@@ -15,7 +15,7 @@ import {
   text,
   timeOrDate,
 } from "./field.ts";
-import type { Field, Fields, Group, InputOf } from "./field.ts";
+import type { Fields, Group, InputOf } from "./field.ts";
 import { eventTypeField } from "./names.ts";
 import { secretField } from "./webhook.ts";
 
@@ -81,15 +81,17 @@ const filter: Group = { api: "filter" };
 const operationRate: Group = { api: "rate_limit", title: "OperationRate" };
 const filterEntriesMax = 250;
 
-/** How fast bulk work goes; with a default it may be null for it. */
-export function bulkRate(rate: number): Field<number | null>;
-export function bulkRate(rate: undefined): Field<number>;
-export function bulkRate(rate: number | undefined): Field<number> | Field<number | null> {
-  const bounds = { min: 0.1, max: 1_000, within: operationRate, doc: "How many to start a second." };
-  return rate === undefined ? decimal(bounds) : nullable(decimal({ ...bounds, default: rate }));
-}
+const perSecond = { min: 0.1, max: 1_000, doc: "How many to start a second." };
 
-const requestsPerSecond = bulkRate(10);
+/** How fast bulk work that sends goes. */
+export const requestsPerSecond = nullable(decimal({ ...perSecond, default: 10, within: operationRate }));
+/** How fast bulk work goes that only changes rows. */
+export const endingsPerSecond = nullable(
+  decimal({ ...perSecond, default: 100, within: { api: "rate_limit", title: "EndingRate" } }),
+);
+/** Another rate for what is under way. */
+export const newRate = decimal({ ...perSecond, within: { api: "rate_limit", title: "NewRate" } });
+
 const dryRun = flag({ doc: "Only count." });
 
 /** WDS-112. */

@@ -1,6 +1,6 @@
 /** What callers may ask of many deliveries at once. */
 import { priorities } from "../delivery.ts";
-import { bulkRate } from "./actions.ts";
+import { endingsPerSecond, newRate, requestsPerSecond } from "./actions.ts";
 import { deliveryListFields } from "./delivery-list.ts";
 import { choice, flag, id, list, nullable, object } from "./field.ts";
 import type { Fields } from "./field.ts";
@@ -24,10 +24,13 @@ const ofDeliveries = {
 export const retryDeliveriesFields = {
   ...ofDeliveries,
   priority: nullable(choice(priorities, { doc: "Of the new deliveries; as before when left out." })),
-  requestsPerSecond: bulkRate(10),
+  requestsPerSecond,
 } satisfies Fields;
 
-export const cancelDeliveriesFields = { ...ofDeliveries, requestsPerSecond: bulkRate(100) } satisfies Fields;
+export const cancelDeliveriesFields = {
+  ...ofDeliveries,
+  requestsPerSecond: endingsPerSecond,
+} satisfies Fields;
 
 export const discardFields = {
   ids,
@@ -36,11 +39,11 @@ export const discardFields = {
     doc: "As in `GET /v1/dlq`; an empty one is everything.",
   }),
   dryRun,
-  requestsPerSecond: bulkRate(100),
+  requestsPerSecond: endingsPerSecond,
 } satisfies Fields;
 
 /** `running` ends a pause. */
 export const operationChangeFields = {
   status: choice(["running", "paused", "cancelled"], { doc: "`running` ends a pause." }),
-  requestsPerSecond: bulkRate(undefined),
+  requestsPerSecond: newRate,
 } satisfies Fields;

@@ -20,6 +20,11 @@ import {
   testFields,
 } from "../../../src/core/fields/actions.ts";
 import { apiKeyFields } from "../../../src/core/fields/api-key.ts";
+import {
+  cancelDeliveriesFields,
+  discardFields,
+  retryDeliveriesFields,
+} from "../../../src/core/fields/bulk.ts";
 import { eventTypeFields } from "../../../src/core/fields/event-type.ts";
 import { eventFields } from "../../../src/core/fields/event.ts";
 import type { Fields } from "../../../src/core/fields/field.ts";
@@ -158,6 +163,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       always: {},
       specials: {},
     },
+    ...bulkResources(running),
     {
       components: ["RecoverInput"],
       fields: recoverFields,
@@ -236,4 +242,39 @@ const webhookSpecials: Specials = {
 
 function includesAll(allowed: readonly unknown[], values: unknown): boolean {
   return Array.isArray(values) && values.every((value) => allowed.includes(value));
+}
+
+/** Of `ids` and `filter` one is given. */
+function bulkResources({ services }: RunningPosthorn): readonly Resource[] {
+  const admin = { tenantId: null };
+  const [deliveries, deadLetters] = [libraryDeliveries(services, admin), libraryDeadLetters(services, admin)];
+  const fixed = (path: string) => () => Promise.resolve(path);
+  const common = {
+    method: "POST",
+    always: { filter: {}, dryRun: true },
+    specials: { ids: { beside: () => ({ filter: undefined }) } },
+  } as const;
+  return [
+    {
+      ...common,
+      components: ["RetryDeliveriesInput"],
+      fields: retryDeliveriesFields,
+      path: fixed("/v1/deliveries/retry-batch"),
+      call: (input) => deliveries.retryBatch(input),
+    },
+    {
+      ...common,
+      components: ["CancelDeliveriesInput"],
+      fields: cancelDeliveriesFields,
+      path: fixed("/v1/deliveries/cancel-batch"),
+      call: (input) => deliveries.cancelBatch(input),
+    },
+    {
+      ...common,
+      components: ["DiscardInput"],
+      fields: discardFields,
+      path: fixed("/v1/dlq/discard-batch"),
+      call: (input) => deadLetters.discardBatch(input),
+    },
+  ];
 }
