@@ -1,3 +1,4 @@
+import type { AttemptTrace } from "./attempt-trace.ts";
 import type { FailureCategory, Outcome } from "./outcome.ts";
 
 export const priorities = ["high", "normal", "low"] as const;
@@ -104,6 +105,8 @@ export interface AttemptNotes {
   readonly retryAfter: RetryAfterNote | null;
   /** The gates that held the delivery before this attempt, from when it was due. */
   readonly waits: readonly DeliveryWait[];
+  /** Of each attempt that was not accepted, and of some that were. */
+  readonly trace?: AttemptTrace;
 }
 
 /** One HTTP request of a delivery, as kept in its history (WDS-67 to 80). */

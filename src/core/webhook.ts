@@ -97,6 +97,8 @@ export interface Webhook {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** Counts the changes of its configuration and its keys, from 1. */
+  readonly revision: number;
 }
 
 /** What a webhook has when nothing was said about it, and what documents of earlier versions lack. */
@@ -118,6 +120,7 @@ export const webhookDefaults = {
     allowedRatePerMinute: null,
     whenUnsupported: "refuse",
   },
+  revision: 1,
 } as const satisfies Partial<Webhook>;
 
 /**

@@ -1,3 +1,4 @@
+import type { AttemptTimings, HttpVersion } from "../core/attempt-trace.ts";
 import type { AttemptObservation } from "../core/outcome.ts";
 
 /**
@@ -47,6 +48,8 @@ export interface OutboundRequest {
    * `responseBodyBytesMaxAllowed`. `responseSampleBytesMax` when absent.
    */
   readonly responseBodyBytesMax?: number;
+  /** Asks for the `trace` of an answer of class 2xx too. Whatever else came of it has one. */
+  readonly traced?: boolean;
 }
 
 /** A certificate for mutual TLS. Connections made with it serve only requests that carry the same `id`. */
@@ -71,6 +74,20 @@ export interface TransportResult {
   readonly durationMs: number;
   /** Only where this machine could not make the request: it was not sent, and that tells nothing of the receiver. */
   readonly shortage?: Shortage;
+  /** Absent for complete answers of class 2xx that nobody asked it for: the usual request costs no object. */
+  readonly trace?: WireTrace;
+}
+
+/** How a request went over the wire. What it did not come to is null. */
+export interface WireTrace {
+  readonly httpVersion: HttpVersion | null;
+  /** The address that was connected to, or tried last; null where a proxy knows it. */
+  readonly peerAddress: string | null;
+  /** Flat name-value list with names in lower case, as received: secrets are the reader's matter. */
+  readonly responseHeaders: readonly string[];
+  /** Some headers or ends of their values are missing. */
+  readonly headersCut: boolean;
+  readonly timings: AttemptTimings;
 }
 
 /** What a machine may lack for a request. */
@@ -115,5 +132,9 @@ export const responseSampleBytesMax = 1024;
 export const responseBodyBytesMaxAllowed = 64 * 1024;
 /** Characters of one field of `ResponseFields`. */
 export const responseFieldLengthMax = 2048;
+/** Fields of an answer in a `WireTrace`. */
+export const tracedFieldsMax = 40;
+/** Characters of all their names and values together. */
+export const tracedCharactersMax = 4096;
 /** Characters of `Retry-After` in an observation: a longer one is cut. */
 export const retryAfterLengthMax = 256;

@@ -1,21 +1,34 @@
+import { packTrace, unpackTrace } from "../../core/attempt-trace.ts";
 import { gateNames, retryAfterEffects } from "../../core/delivery.ts";
 import type { AttemptNotes, DeliveryWait, RetryAfterNote } from "../../core/delivery.ts";
 
-/** Notes of an attempt as both stores keep them: text, because few attempts have any and nobody searches them. */
+/** Notes of an attempt as both stores keep them: text, because most attempts have none and nobody searches them. */
 export function attemptNotesText(notes: AttemptNotes | null): string | null {
   if (notes === null) return null;
-  const { retryAfter, waits } = notes;
+  const { retryAfter, waits, trace } = notes;
   return JSON.stringify({
     ...(retryAfter !== null && { retryAfter }),
     ...(waits.length > 0 && { waits: waits.map(({ reason, from, until }) => [reason, from, until]) }),
+    ...(trace !== undefined && { trace: packTrace(trace) }),
   });
 }
 
 /** What a later version wrote and this one does not know is left out. */
 export function attemptNotesFromText(text: string | null): AttemptNotes | null {
   if (text === null) return null;
-  const { retryAfter, waits } = JSON.parse(text) as { retryAfter?: RetryAfterNote; waits?: unknown[][] };
-  return { retryAfter: knownNote(retryAfter), waits: (waits ?? []).flatMap(knownWait) };
+  const { retryAfter, waits, ...kept } = JSON.parse(text) as StoredNotes;
+  const trace = unpackTrace(kept.trace);
+  return {
+    retryAfter: knownNote(retryAfter),
+    waits: (waits ?? []).flatMap(knownWait),
+    ...(trace !== null && { trace }),
+  };
+}
+
+interface StoredNotes {
+  readonly retryAfter?: RetryAfterNote;
+  readonly waits?: unknown[][];
+  readonly trace?: unknown;
 }
 
 function knownNote(note: RetryAfterNote | undefined): RetryAfterNote | null {

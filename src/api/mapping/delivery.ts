@@ -1,5 +1,7 @@
+import type { AttemptTimings, AttemptTrace } from "../../core/attempt-trace.ts";
 import type { AttemptRecord, DeliveryWait } from "../../core/delivery.ts";
-import type { DeliveryHandle, DeliveryView, ListedDelivery } from "../../services/services.ts";
+import { classifyAddress } from "../../core/egress/address-policy.ts";
+import type { DeliveryHandle, DeliveryView, ListedDelivery, Scope } from "../../services/services.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
 
@@ -32,13 +34,16 @@ export function deliveryJson(view: DeliveryView): Record<string, unknown> {
 }
 
 /** With what `include` asks for. */
-export function listedDeliveryJson(row: ListedDelivery, include: readonly string[]): Record<string, unknown> {
+export function listedDeliveryJson(
+  row: ListedDelivery,
+  { include, scope }: { readonly include: readonly string[]; readonly scope: Scope },
+): Record<string, unknown> {
   const { delivery, webhook } = row;
   const { lastAttempt: last } = delivery;
   return {
     ...deliveryJson(row),
     ...(include.includes("last_attempt") && {
-      last_attempt: last === null ? null : attemptJson(last, { delivery, last }),
+      last_attempt: last === null ? null : attemptJson(last, { delivery, last, scope }),
     }),
     ...(include.includes("webhook") && {
       webhook: webhook && {
@@ -53,14 +58,14 @@ export function listedDeliveryJson(row: ListedDelivery, include: readonly string
 
 export function deliveryWithAttemptsJson(
   view: DeliveryView,
-  attempts: readonly AttemptRecord[],
+  { attempts, scope }: { readonly attempts: readonly AttemptRecord[]; readonly scope: Scope },
 ): Record<string, unknown> {
   return {
     ...deliveryJson(view),
     receiver_state_unknown: attempts.at(-1)?.receiverStateUnknown ?? false,
     waits: [...attempts.flatMap(({ notes }) => notes?.waits ?? []), ...view.waits].map(waitJson),
     attempts: attempts.map((attempt) =>
-      attemptJson(attempt, { delivery: view.delivery, last: attempts.at(-1) }),
+      attemptJson(attempt, { delivery: view.delivery, last: attempts.at(-1), scope }),
     ),
   };
 }
@@ -70,10 +75,7 @@ function waitJson({ reason, from, until }: DeliveryWait): Record<string, unknown
 }
 
 /** WDS-67 to 80. */
-function attemptJson(
-  attempt: AttemptRecord,
-  { delivery, last }: { readonly delivery: StoredDelivery; readonly last: AttemptRecord | undefined },
-): Record<string, unknown> {
+function attemptJson(attempt: AttemptRecord, { delivery, last, scope }: ShownFor): Record<string, unknown> {
   const failedStatus = attempt === last && delivery.progress.state === "exhausted" ? "exhausted" : "failed";
   return {
     id: attempt.id,
@@ -94,7 +96,41 @@ function attemptJson(
     // A request that the circuit held back was never made, so it is no attempt (C-40): it stands in `waits`.
     circuit_breaker_prevented: false,
     receiver_state_unknown: attempt.receiverStateUnknown,
+    ...traceJson(attempt.notes?.trace ?? null, scope),
   };
+}
+
+interface ShownFor {
+  readonly delivery: StoredDelivery;
+  readonly last: AttemptRecord | undefined;
+  readonly scope: Scope;
+}
+
+function traceJson(trace: AttemptTrace | null, scope: Scope): Record<string, unknown> {
+  return {
+    url: trace?.url ?? null,
+    http_version: trace?.httpVersion ?? null,
+    peer_address: shownPeer(trace?.peerAddress ?? null, scope),
+    response_headers: trace === null ? null : headersJson(trace.responseHeaders),
+    timings_ms: trace === null ? null : timingsJson(trace.timings),
+    config_revision: trace?.configRevision ?? null,
+    metadata_truncated: trace?.truncated ?? false,
+  };
+}
+
+/** What an operator lets requests go to inside of its network is not for its tenants to know. */
+function shownPeer(address: string | null, scope: Scope): string | null {
+  if (address === null || scope.tenantId === null) return address;
+  return classifyAddress(address) === "public" ? address : null;
+}
+
+/** As a list, because a name may come twice. */
+function headersJson(flat: readonly string[]): readonly Record<string, unknown>[] {
+  return flat.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: flat[at + 1] ?? "" }] : []));
+}
+
+function timingsJson({ dnsMs, connectMs, tlsMs, waitMs }: AttemptTimings): Record<string, unknown> {
+  return { dns: dnsMs, connect: connectMs, tls: tlsMs, wait: waitMs };
 }
 
 export function handleJson(handle: DeliveryHandle): Record<string, unknown> {

@@ -34,6 +34,7 @@ export function webhookJson(
     secret,
     created_at: formatInstant(webhook.createdAt),
     updated_at: formatInstant(webhook.updatedAt),
+    revision: webhook.revision,
     last_success_at: formatInstantOrNull(view.lastSuccessAt),
     last_failure_at: formatInstantOrNull(view.lastFailedAt),
   };

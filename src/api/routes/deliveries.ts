@@ -1,6 +1,6 @@
 import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
-import type { ListedDelivery } from "../../services/services.ts";
+import type { ListedDelivery, Scope } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
 import { deliveryWithAttemptsJson, handleJson, listedDeliveryJson } from "../mapping/delivery.ts";
 import { inputOf } from "../mapping/fields.ts";
@@ -48,7 +48,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "deliveries", filters };
       const page = pager.searchRequest(query, listing);
       const found = await services.deliveries.list(scope, { ...filters, page });
-      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query) }) };
+      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query, scope) }) };
     },
   });
 }
@@ -71,15 +71,15 @@ function listOfWebhookRoute({ services }: ApiOptions, pager: Pager): Route {
       const listing = { tenantId: scope.tenantId, route: "webhook deliveries", filters };
       const page = pager.searchRequest(query, listing);
       const found = await services.deliveries.listOfWebhook(scope, { ...filters, page });
-      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query) }) };
+      return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query, scope) }) };
     },
   });
 }
 
 /** A row with what `include` names. */
-export function rowJson({ include = [] }: { readonly include?: readonly string[] }) {
+export function rowJson({ include = [] }: { readonly include?: readonly string[] }, scope: Scope) {
   const names = include.flatMap((entry) => entry.split(","));
-  return (row: ListedDelivery) => listedDeliveryJson(row, names);
+  return (row: ListedDelivery) => listedDeliveryJson(row, { include: names, scope });
 }
 
 function getRoute({ services }: ApiOptions): Route {
@@ -97,7 +97,7 @@ function getRoute({ services }: ApiOptions): Route {
     errors: ["not_found"],
     handle: async ({ scope, params }) => {
       const { view, attempts } = await services.deliveries.get(scope, params.id);
-      return { status: 200, body: deliveryWithAttemptsJson(view, attempts) };
+      return { status: 200, body: deliveryWithAttemptsJson(view, { attempts, scope }) };
     },
   });
 }

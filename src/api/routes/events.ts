@@ -216,7 +216,7 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
         const listing = { tenantId: scope.tenantId, route: "event deliveries", filters };
         const page = pager.searchRequest(query, listing);
         const found = await services.events.deliveries(scope, { ...filters, page });
-        return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query) }) };
+        return { status: 200, body: pager.searchAnswer(found, { listing, toJson: rowJson(query, scope) }) };
       },
     }),
   ];

@@ -1,4 +1,5 @@
 import { Type } from "./type.ts";
+import { httpVersions } from "../../core/attempt-trace.ts";
 import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import {
   deliveryOrigins,
@@ -88,6 +89,44 @@ const deliveryProperties = {
 const deliverySchema = closed(deliveryProperties, { title: "Delivery" });
 export const deliveryListSchema = listOf(deliverySchema, "DeliveryList");
 
+const keptForSome = "Kept for each attempt that was not accepted and for 1 in 100 others; null elsewhere.";
+const milliseconds = (description: string) => nullable(Type.Number({ description }));
+
+const headerListSchema = Type.Array(
+  closed({ name: Type.String(), value: Type.String() }, { title: "HeaderField" }),
+  { description: "In their order. What may be a credential is `***`." },
+);
+
+const timingsSchema = closed(
+  {
+    dns: milliseconds("Asking for the addresses of the name."),
+    connect: milliseconds("Until the TCP connection stood."),
+    tls: milliseconds("The TLS handshake."),
+    wait: milliseconds("From then until the head of the answer, or until it was given up."),
+  },
+  { title: "AttemptTimings", description: "Milliseconds; null for what was not needed or not reached." },
+);
+
+/** 1 KiB of metadata at most, as it is stored. */
+const traceProperties = {
+  url: nullable(Type.String({ description: `As it was requested, tokens masked. ${keptForSome}` })),
+  http_version: nullable(oneOf(httpVersions, { description: "Null also where no connection was made." })),
+  peer_address: nullable(
+    Type.String({
+      description:
+        "The address that was connected to, or tried last. Those that are not public are shown to administrators alone. Null through a proxy.",
+    }),
+  ),
+  response_headers: nullable(headerListSchema),
+  timings_ms: nullable(timingsSchema),
+  config_revision: nullable(
+    Type.Integer({ description: "Which `revision` of the webhook made the request." }),
+  ),
+  metadata_truncated: Type.Boolean({
+    description: "The URL or headers were cut: at most 1 KiB is kept of all these.",
+  }),
+};
+
 const attemptSchema = closed(
   {
     id: id("the attempt"),
@@ -122,6 +161,7 @@ const attemptSchema = closed(
     receiver_state_unknown: Type.Boolean({
       description: "The receiver may have processed it although no answer came.",
     }),
+    ...traceProperties,
   },
   { title: "Attempt" },
 );

@@ -73,6 +73,7 @@ const webhookProperties = {
   metadata: freeObject(),
   created_at: instant("When it was created."),
   updated_at: instant("When it was changed last."),
+  revision: Type.Integer({ minimum: 1, description: "Counts the changes of its configuration and keys." }),
   last_success_at: nullable(instant("Last delivery that was accepted.")),
   last_failure_at: nullable(instant("Last attempt that was not accepted.")),
 };

@@ -65,6 +65,26 @@ export function printDelivery(terminal: Terminal, delivery: Json): void {
   const rows = attempts as readonly Json[];
   if (rows.length === 0) terminal.data("no attempts yet");
   else printTable(terminal, { columns: attemptColumns, rows });
+  for (const row of rows) printTrace(terminal, row);
+}
+
+/** Where an attempt went and how long each part of it took, where that was kept. */
+function printTrace(terminal: Terminal, attempt: Json): void {
+  const { timings_ms: timings, url, peer_address: peer, http_version: version } = attempt;
+  if (url === null || url === undefined) return;
+  const parts = Object.entries((timings ?? {}) as Json).filter(([, ms]) => ms !== null);
+  terminal.data("");
+  terminal.data(`attempt ${cellText(attempt["attempt_number"])} to ${cellText(url)}`);
+  const way = [
+    ...(typeof peer === "string" ? [peer] : []),
+    ...(typeof version === "string" ? [`HTTP/${version}`] : []),
+    ...parts.map(([name, ms]) => `${name} ${cellText(ms)} ms`),
+    `configuration ${cellText(attempt["config_revision"])}`,
+  ];
+  terminal.data(`  ${way.join(" · ")}`);
+  for (const { name, value } of (attempt["response_headers"] ?? []) as readonly Json[])
+    terminal.data(`  ${cellText(name)}: ${cellText(value)}`);
+  if (attempt["metadata_truncated"] === true) terminal.data("  (cut: at most 1 KiB of this is kept)");
 }
 
 export function addDeliveryCommands(program: Command, invocation: Invocation): void {

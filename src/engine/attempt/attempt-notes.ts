@@ -1,3 +1,4 @@
+import type { AttemptTrace } from "../../core/attempt-trace.ts";
 import type { AttemptNotes, DeliveryProgress, DeliveryWait, RetryAfterNote } from "../../core/delivery.ts";
 import type { RetryAfter } from "../../core/http/retry-after.ts";
 import type { Flight } from "../dispatch/flight.ts";
@@ -12,10 +13,14 @@ export interface NotedAnswer {
 }
 
 /** Notes on an attempt besides its result; null for most, which costs the path of an event nothing. */
-export function attemptNotes(flight: Flight, answer: NotedAnswer): AttemptNotes | null {
+export function attemptNotes(
+  flight: Flight,
+  answer: NotedAnswer,
+  trace: AttemptTrace | null,
+): AttemptNotes | null {
   const waits = waitsOf(flight);
-  if (answer.retryAfter === undefined && waits.length === 0) return null;
-  return { retryAfter: retryAfterNote(answer), waits };
+  if (answer.retryAfter === undefined && waits.length === 0 && trace === null) return null;
+  return { retryAfter: retryAfterNote(answer), waits, ...(trace !== null && { trace }) };
 }
 
 function retryAfterNote({ retryAfter, progress, now }: NotedAnswer): RetryAfterNote | null {

@@ -2,9 +2,10 @@ import type { AttemptRecord, DeliveryProgress } from "../../core/delivery.ts";
 import type { Verdict } from "../../core/outcome.ts";
 import { responseFieldLengthMax, responseSampleBytesMax } from "../../ports/transport.ts";
 import type { TransportResult } from "../../ports/transport.ts";
-import { maskSecrets } from "../credentials/secret-mask.ts";
 import type { Flight } from "../dispatch/flight.ts";
 import { attemptNotes, type NotedAnswer } from "./attempt-notes.ts";
+import { attemptTrace } from "./attempt-trace.ts";
+import { masked } from "./masked.ts";
 
 /** A request as it is kept in the history, under where its delivery stands after it. */
 export function attemptRecord(
@@ -30,7 +31,7 @@ export function attemptRecord(
     scheduledAt: flight.delivery.progress.dueAt,
     executedAt: flight.startedAt,
     nextRetryAt: progress.state === "failed" ? progress.dueAt : null,
-    notes: attemptNotes(flight, made),
+    notes: attemptNotes(flight, made, attemptTrace(flight, made)),
   };
 }
 
@@ -59,13 +60,4 @@ function sampleText(flight: Flight, { responseSample }: TransportResult): string
   if (responseSample === null || responseSample.length === 0) return null;
   const wasCut = responseSample.length >= responseSampleBytesMax;
   return masked(flight, { text: decoder.decode(responseSample), wasCut });
-}
-
-export function masked(
-  { endpoint, accessToken }: Flight,
-  { text, wasCut }: { readonly text: string; readonly wasCut: boolean },
-): string {
-  const { shownSecrets } = endpoint.config;
-  const secrets = accessToken === null ? shownSecrets : [accessToken, ...shownSecrets];
-  return maskSecrets(text, { secrets, wasCut });
 }

@@ -1,3 +1,4 @@
+import { isTraced } from "../../core/attempt-trace.ts";
 import { attemptTimeoutMs } from "../../core/delivery-policy.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -87,6 +88,7 @@ function buildRequest(
     timeoutMs: attemptTimeoutMs(config.policy, delivery.progress.attemptCount + 1),
     http2: config.http2,
     clientCertificate: config.clientCertificate,
+    traced: isTraced(delivery.id),
   };
 }
 

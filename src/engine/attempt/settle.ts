@@ -20,7 +20,8 @@ import { retryAfterLengthMax } from "../../ports/transport.ts";
 import type { TransportResult } from "../../ports/transport.ts";
 import type { OwnerAlerts } from "./owner-alerts.ts";
 import type { NotedAnswer } from "./attempt-notes.ts";
-import { attemptRecord, masked, shownLocation, statusOf } from "./attempt-record.ts";
+import { attemptRecord, shownLocation, statusOf } from "./attempt-record.ts";
+import { masked } from "./masked.ts";
 import type { CommitGroup } from "../publish/commit-group.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Flight } from "../dispatch/flight.ts";
@@ -185,7 +186,7 @@ export class Settler {
       });
     }
     if (statusCode === permanentRedirect && location !== null && endpoint.policy.followPermanentRedirect)
-      this.#options.lifecycle.movedPermanently(endpoint, { from: flight.url, location });
+      this.#options.lifecycle.movedPermanently(endpoint, { from: flight.webhook.url, location });
   }
 
   #recordCircuit(

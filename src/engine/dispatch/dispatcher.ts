@@ -326,8 +326,8 @@ export class Dispatcher {
     lane.flightBegan();
     if (lane.buffered <= laneRefillBelow && lane.hasMore()) this.#buffers.request(lane);
     this.consider(lane);
-    const { url } = endpoint.webhook;
-    const flight = { delivery, lane, endpoint, startedAt: now, url, probe, place, accessToken: null };
+    const { webhook } = endpoint;
+    const flight = { delivery, lane, endpoint, startedAt: now, webhook, probe, place, accessToken: null };
     this.#options.attempts.start(flight);
   }
 

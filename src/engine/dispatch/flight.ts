@@ -1,3 +1,4 @@
+import type { Webhook } from "../../core/webhook.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import type { Place } from "./capacity.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
@@ -9,8 +10,8 @@ export interface Flight {
   readonly lane: Lane;
   readonly endpoint: Endpoint;
   readonly startedAt: number;
-  /** The webhook's URL as it was then. */
-  readonly url: string;
+  /** As it was then. */
+  readonly webhook: Webhook;
   /** The probe's lease when the circuit is half open. */
   readonly probe: number | null;
   readonly place: Place;

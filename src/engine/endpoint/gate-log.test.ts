@@ -79,7 +79,7 @@ test("WDS-150 WDS-182 what a circuit held is told from when it was due until it 
   const { progress } = flight.delivery;
   const answer = { retryAfter: undefined, progress, now: clock.now() };
   const waits = [{ reason: "circuit_open", from, until: from + 1_700 }];
-  assert.deepEqual(attemptNotes(flight, answer), { retryAfter: null, waits });
+  assert.deepEqual(attemptNotes(flight, answer, null), { retryAfter: null, waits });
   const next = scene.endpoint("next-owner");
   next.restore(state);
   assert.deepEqual(next.gateLog?.within({ from, until: from + minuteMs }), waits);
@@ -91,5 +91,5 @@ test("a delivery that did not wait has no notes", async () => {
   const [flight] = scene.flights;
   assert.ok(flight !== undefined);
   const { progress } = flight.delivery;
-  assert.equal(attemptNotes(flight, { retryAfter: undefined, progress, now: 0 }), null);
+  assert.equal(attemptNotes(flight, { retryAfter: undefined, progress, now: 0 }, null), null);
 });

@@ -1,6 +1,7 @@
 import { judgeUrl, type UrlRules } from "../../core/egress/url-policy.ts";
 import type { HealthDecision } from "../../core/endpoint-health.ts";
 import { changedAt, type Webhook, type WebhookStatus } from "../../core/webhook.ts";
+import { revised } from "../../core/webhook-revision.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -80,7 +81,7 @@ export class WebhookLifecycle {
     }
     log.warn({ webhookId: id, tenantId }, "the URL of a webhook was changed by a permanent redirect");
     const updatedAt = changedAt(before, this.#options.clock.now());
-    const webhook: Webhook = { ...before, url: judgement.url, updatedAt };
+    const webhook = revised({ ...before, url: judgement.url, updatedAt }, { before });
     this.#rememberMove(id);
     this.#options.apply(webhook);
     this.#track(

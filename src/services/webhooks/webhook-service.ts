@@ -4,6 +4,7 @@ import { PosthornError } from "../../core/errors.ts";
 import { webhookFields } from "../../core/fields/webhook.ts";
 import { findProfile } from "../../core/profiles/index.ts";
 import { settled } from "../../core/verification/verification-state.ts";
+import { revised } from "../../core/webhook-revision.ts";
 import { changedAt, type Webhook } from "../../core/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
@@ -289,13 +290,14 @@ export class Webhooks implements WebhookService {
   }
 
   /** Keys go first: a crash in between leaves keys without a webhook, which nobody sees, never the other way round. */
-  async #save(webhook: Webhook, secrets: readonly StoredSecret[], scope: Scope | null): Promise<LiveWebhook> {
+  async #save(given: Webhook, secrets: readonly StoredSecret[], scope: Scope | null): Promise<LiveWebhook> {
     const { access, store } = this.#options;
-    const policy = requirePolicy(webhook);
-    const completed = await this.#options.secrets.complete(webhook, { policy, secrets });
-    if (completed !== access.webhook(webhook.id)?.secrets) {
-      await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: completed });
-    }
+    const policy = requirePolicy(given);
+    const completed = await this.#options.secrets.complete(given, { policy, secrets });
+    const before = access.webhook(given.id);
+    const keysChanged = completed !== before?.secrets;
+    const webhook = revised(given, { before: before?.webhook ?? null, keysChanged });
+    if (keysChanged) await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: completed });
     await store.webhooks.save(webhook, scope?.audit?.take(webhook));
     access.applyWebhook({ webhook, secrets: completed });
     return this.#require({ tenantId: null }, webhook.id);

@@ -101,7 +101,7 @@ function flightOf(
 ): Flight {
   const schedule = { kind: "list", delaysMs: [1_000], jitter: { from: 1, to: 1 } };
   const endpoint = {
-    webhook: { id: delivery.webhookId, tenantId: delivery.tenantId },
+    webhook: { id: delivery.webhookId, tenantId: delivery.tenantId, url: "https://a.test/", revision: 1 },
     policy: { ...standard, schedule, attemptsMax, retryDelayFloorsMs: {}, ageMsMax },
     ...{ circuit: createCircuit(at), health: createHealth(), pace: "quick", tokens: null },
     ...{
@@ -113,6 +113,7 @@ function flightOf(
     },
   };
   const lane = { endpoint, settlementBegan: silent, settlementEnded: silent, ordered: false, freedAt: 0 };
-  const flight = { delivery, endpoint, lane, startedAt: at, url: "", probe: null, accessToken: null };
+  const { webhook } = endpoint;
+  const flight = { delivery, endpoint, lane, startedAt: at, webhook, probe: null, accessToken: null };
   return flight as unknown as Flight;
 }

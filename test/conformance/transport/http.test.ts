@@ -12,6 +12,7 @@ import { shortageSuite } from "./shortages.ts";
 import { transportSuite } from "./suite.ts";
 import type { TransportSetup } from "./suite.ts";
 import { tlsSuite } from "./tls.ts";
+import { traceSuite } from "./traces.ts";
 
 function create(setup: TransportSetup): Transport {
   return createHttpTransport({
@@ -41,6 +42,7 @@ http2Suite("http", create);
 egressSuite("http", create);
 tlsSuite("http", create);
 answerSuite("http", create);
+traceSuite("http", create);
 clientCertificateSuite("http", create);
 earlyDataSuite("http", create);
 shortageSuite("http", create);

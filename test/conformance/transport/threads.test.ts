@@ -17,6 +17,7 @@ import { shortageSuite } from "./shortages.ts";
 import { transportSuite } from "./suite.ts";
 import type { TransportSetup } from "./suite.ts";
 import { tlsSuite } from "./tls.ts";
+import { traceSuite } from "./traces.ts";
 
 function create({ policy, names, ca }: TransportSetup): Transport {
   const line = answerQuestions({
@@ -78,6 +79,7 @@ http2Suite("threads", create);
 egressSuite("threads", create);
 tlsSuite("threads", create);
 answerSuite("threads", create);
+traceSuite("threads", create);
 clientCertificateSuite("threads", create);
 earlyDataSuite("threads", create);
 shortageSuite("threads", create);

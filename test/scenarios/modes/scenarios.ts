@@ -12,6 +12,7 @@ import { content } from "./content.ts";
 import { deadLetters } from "./dead-letters.ts";
 import type { Deployment } from "./deployment.ts";
 import { live } from "./live.ts";
+import { explaining } from "./explaining.ts";
 import { limits } from "./limits.ts";
 import { ordering } from "./ordering.ts";
 import { publishing } from "./publishing.ts";
@@ -39,6 +40,7 @@ const themes: Readonly<Record<string, Scenarios>> = {
   limits,
   tenants,
   live,
+  explaining,
 };
 
 /** Enough that waiting costs little; so few that two cores answer in good time. */

@@ -1,3 +1,5 @@
+import type { HttpVersion } from "../../../core/attempt-trace.ts";
+import type { DialTimes } from "./dial-times.ts";
 import type { Exchange } from "./exchange.ts";
 import type { WireLimitListener } from "./response-gate.ts";
 
@@ -21,6 +23,10 @@ export interface Connection {
   readonly usable: boolean;
   /** What the socket said first when it failed; null while it works, and when the peer ends it in good order. */
   readonly socketError: Error | null;
+  /** Null before it is known. */
+  readonly httpVersion: HttpVersion | null;
+  /** Of the newest socket; null before the first was asked for. */
+  readonly times: DialTimes | null;
   /** May throw what undici throws for requests that cannot be sent. */
   send(exchange: Exchange): void;
   /** From here on the bytes belong to the answer of the next request. */

@@ -177,7 +177,9 @@ export class Connections {
       const room = this.#open.size < this.#limits.socketsMax || this.#idle.size > 0;
       if (!room) return;
       const exchange = this.#waiting.shift();
-      if (exchange !== undefined && !exchange.settled) this.run(exchange);
+      if (exchange === undefined || exchange.settled) continue;
+      exchange.placed();
+      this.run(exchange);
     }
   }
 }

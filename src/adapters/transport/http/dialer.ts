@@ -4,6 +4,7 @@ import type { AddressPolicy } from "../../../core/egress/address-policy.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import { refusal } from "./checked-names.ts";
 import type { CheckedNames } from "./checked-names.ts";
+import { DialTimes } from "./dial-times.ts";
 import { connectFaultOf, TransportFault } from "./failures.ts";
 import type { Proxy, Tunnel } from "./proxy-tunnel.ts";
 import { openTunnel } from "./proxy-tunnel.ts";
@@ -22,12 +23,15 @@ export type DialDone = (fault: TransportFault | null, socket: Socket | null) => 
 
 /** A connection being made. `abort` frees everything it holds and keeps `done` from being called. */
 export interface Dial {
+  /** How far it came; also after it ended. */
+  readonly times: DialTimes;
   abort(): void;
 }
 
 interface Route {
   readonly target: DialTarget;
   readonly connect: Connect;
+  readonly times: DialTimes;
 }
 
 export interface DialerParts {
@@ -58,16 +62,17 @@ export class Dialer {
   }
 
   dial(target: DialTarget, identity: TlsIdentity, done: DialDone): Dial {
+    const times = new DialTimes(this.#parts.clock);
     const literal = isIP(target.hostname) !== 0;
     const refused = literal ? refusal(this.#parts.policy, target.hostname) : null;
-    if (refused !== null) return failSoon(refused, done);
+    if (refused !== null) return failSoon(times, refused, done);
     let connect: Connect;
     try {
       connect = this.#identities.connectorOf(identity);
     } catch (error) {
-      return failSoon(connectFaultOf(error, target.protocol), done);
+      return failSoon(times, connectFaultOf(error, target.protocol), done);
     }
-    const route = { target, connect };
+    const route = { target, connect, times };
     if (this.#parts.proxy !== null) return this.#dialThrough(this.#parts.proxy, route, done);
     if (literal) return this.#race(route, [target.hostname], done);
     return this.#dialName(route, done);
@@ -79,6 +84,7 @@ export class Dialer {
     let race: Dial | null = null;
     this.#parts.names.addressesOf(target.hostname).then(
       (addresses) => {
+        route.times.resolved();
         if (!aborted) race = this.#race(route, addresses, done);
       },
       (error: unknown) => {
@@ -86,6 +92,7 @@ export class Dialer {
       },
     );
     return {
+      times: route.times,
       abort: () => {
         aborted = true;
         race?.abort();
@@ -97,36 +104,47 @@ export class Dialer {
     const { clock, names } = this.#parts;
     const attempt = (address: string, attemptDone: DialDone): Socket =>
       this.#attempt(route, address, attemptDone);
-    return new AddressRace(addresses, attempt, clock).start((fault, socket) => {
+    const race = new AddressRace(addresses, attempt, clock).start((fault, socket) => {
       // The receiver may have moved: ask for its addresses again next time.
       if (fault !== null) names.forget(route.target.hostname);
       done(fault, socket);
     });
+    return { times: route.times, abort: () => race.abort() };
   }
 
-  #attempt({ target, connect }: Route, address: string, done: DialDone): Socket {
-    return connect({ ...target, hostname: address, ...servernameOf(target) }, (error, socket) => {
+  #attempt({ target, connect, times }: Route, address: string, done: DialDone): Socket {
+    times.peerAddress = address;
+    const made = connect({ ...target, hostname: address, ...servernameOf(target) }, (error, socket) => {
       if (error !== null) return done(connectFaultOf(error, target.protocol), null);
       const remote = socket.remoteAddress;
       if (remote === undefined) return done(new TransportFault("network", "connection closed at once"), null);
       const refused = refusal(this.#parts.policy, remote);
+      times.peerAddress = remote;
+      if (target.protocol === "https:") times.secured();
       if (refused === null) return done(null, socket);
       socket.destroy();
       return done(refused, null);
     });
+    // Of addresses that were tried side by side, the last one that connected counts: nearly always the only one.
+    return made.prependOnceListener("connect", () => times.connected());
   }
 
-  #dialThrough(proxy: Proxy, { target, connect }: Route, done: DialDone): Dial {
+  #dialThrough(proxy: Proxy, { target, connect, times }: Route, done: DialDone): Dial {
     let secured: Socket | null = null;
     const tunnel: Tunnel = openTunnel(proxy, target, (fault, socket) => {
+      if (socket !== null) times.connected();
       if (socket === null || target.protocol !== "https:") return done(fault, socket);
       secured = connect({ ...target, ...servernameOf(target), tunnel: socket }, (error, tlsSocket) => {
-        if (error === null) return done(null, tlsSocket);
+        if (error === null) {
+          times.secured();
+          return done(null, tlsSocket);
+        }
         tunnel.abort();
         return done(connectFaultOf(error, target.protocol), null);
       });
     });
     return {
+      times,
       abort: () => {
         secured?.destroy();
         tunnel.abort();
@@ -141,12 +159,13 @@ function servernameOf(target: DialTarget): { servername?: string } {
   return { servername: target.hostname };
 }
 
-function failSoon(fault: TransportFault, done: DialDone): Dial {
+function failSoon(times: DialTimes, fault: TransportFault, done: DialDone): Dial {
   let aborted = false;
   queueMicrotask(() => {
     if (!aborted) done(fault, null);
   });
   return {
+    times,
     abort: () => {
       aborted = true;
     },
@@ -154,7 +173,7 @@ function failSoon(fault: TransportFault, done: DialDone): Dial {
 }
 
 /** Tries addresses one after the other, and side by side when one does not answer; the first connection wins. */
-class AddressRace implements Dial {
+class AddressRace implements Pick<Dial, "abort"> {
   readonly #addresses: readonly string[];
   readonly #attempt: (address: string, done: DialDone) => Socket;
   readonly #clock: Clock;

@@ -7,7 +7,13 @@ import {
   responseSampleBytesMax,
   retryAfterLengthMax,
 } from "../../../ports/transport.ts";
-import type { OutboundRequest, ResponseFields, Shortage, TransportResult } from "../../../ports/transport.ts";
+import type {
+  OutboundRequest,
+  ResponseFields,
+  Shortage,
+  TransportResult,
+  WireTrace,
+} from "../../../ports/transport.ts";
 import type { PooledConnection } from "./connections.ts";
 import type { Expiring } from "./deadlines.ts";
 import { breaksHttp, faultOf, sentence, TransportFault } from "./failures.ts";
@@ -15,6 +21,7 @@ import { wireBytesMax } from "./response-gate.ts";
 import type { WireLimitListener } from "./response-gate.ts";
 import { firstOf, keptFields } from "./response-fields.ts";
 import type { RawFields } from "./response-fields.ts";
+import { wireTrace } from "./wire-trace.ts";
 
 /**
  * Body bytes read for the sake of keeping the connection. A longer body is cut by us, not by the receiver, so it does
@@ -50,6 +57,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   #startedOver = false;
   #interimResponses = 0;
   #retryAfter: string | null = null;
+  #head: RawFields | null = null;
+  /** Where a trace is due. */
+  #headMs: number | null = null;
+  /** It had to wait until a socket was free. */
+  #placedMs: number | null = null;
   #fields: ResponseFields = noResponseFields;
   #sample: Buffer | null = null;
   #sampleBytes = 0;
@@ -86,6 +98,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     this.status = status;
     this.#retryAfter = firstOf(headers["retry-after"], retryAfterLengthMax);
     this.#fields = keptFields(headers, status, this.request);
+    this.#head = headers;
+    if (this.request.traced !== true && isUsual(status)) return;
+    this.#headMs = this.#owner.monotonicMs();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController | null, chunk: Uint8Array): void {
@@ -111,6 +126,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
     const fault = this.#faultOf(error);
     const message = this.status === 0 ? fault.message : `after status ${this.status}: ${fault.message}`;
     this.fail(fault.category, message, fault.shortage);
+  }
+
+  /** There is a socket for it, after it had to wait for one. */
+  placed(): void {
+    this.#placedMs = this.#owner.monotonicMs();
   }
 
   /** True once: the receiver did not look at the request, which may go over another connection. */
@@ -177,7 +197,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
   }): void {
     if (this.settled) return;
     this.settled = true;
-    const durationMs = Math.round(this.#owner.monotonicMs() - this.#startedMs);
+    const endedMs = this.#owner.monotonicMs();
+    const durationMs = Math.round(endedMs - this.#startedMs);
+    const trace = this.#traceOf(end.observation, endedMs);
     this.#owner.ended(this, end.reusable);
     this.#resolve({
       observation: end.observation,
@@ -186,6 +208,21 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       errorMessage: end.message,
       durationMs,
       ...(end.shortage !== null && { shortage: end.shortage }),
+      ...(trace !== null && { trace }),
+    });
+  }
+
+  /** Null for what is usual, which an answer that broke off is not. */
+  #traceOf(observation: AttemptObservation, endedMs: number): WireTrace | null {
+    const isAnswered = observation.kind === "response" && observation.complete && isUsual(observation.status);
+    if (isAnswered && this.request.traced !== true) return null;
+    return wireTrace({
+      connection: this.pooled?.connection ?? null,
+      isSecure: this.request.origin.startsWith("https:"),
+      head: this.#head,
+      startedMs: this.#placedMs ?? this.#startedMs,
+      // An answer that looked usual until it broke off: nobody took the time when its head came.
+      waitedUntilMs: this.#head === null ? endedMs : this.#headMs,
     });
   }
 
@@ -218,6 +255,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring, WireLimit
       : sample.subarray(0, this.#sampleBytes);
   }
 }
+
+/** Of class 2xx; 207 is accepted by few. */
+function isUsual(status: number): boolean {
+  return status >= 200 && status < 300 && status !== multiStatus;
+}
+
+const multiStatus = 207;
 
 /** Costs nothing for the ordinary request. Over `http:` there is no TLS to differ in. */
 function poolKeyOf({ origin, http2, clientCertificate }: OutboundRequest): string {

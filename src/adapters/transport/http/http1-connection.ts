@@ -3,6 +3,7 @@ import { Client } from "undici";
 import type { buildConnector } from "undici";
 import { codeOf } from "../../../core/thrown.ts";
 import type { Connection, ConnectionOwner } from "./connection.ts";
+import type { DialTimes } from "./dial-times.ts";
 import type { Dial, Dialer } from "./dialer.ts";
 import type { Exchange } from "./exchange.ts";
 import { ResponseGate } from "./response-gate.ts";
@@ -23,10 +24,13 @@ export interface Http1ConnectionParts {
   readonly owner: Pick<ConnectionOwner, "disconnected">;
   /** A connected socket to begin with. */
   readonly firstSocket?: Socket;
+  /** How `firstSocket` was made. */
+  readonly firstTimes?: DialTimes;
 }
 
 /** HTTP/1.1: one undici client, which is one socket at a time. */
 export class Http1Connection implements Connection {
+  readonly httpVersion = "1.1";
   readonly #gate = new ResponseGate();
   readonly #client: Client;
   readonly #dialer: Dialer;
@@ -35,11 +39,13 @@ export class Http1Connection implements Connection {
   #exchange: Exchange | null = null;
   #dial: Dial | null = null;
   #socket: Socket | null = null;
+  #times: DialTimes | null;
 
   constructor(parts: Http1ConnectionParts) {
     this.#dialer = parts.dialer;
     this.#identity = parts.identity;
     this.#firstSocket = parts.firstSocket ?? null;
+    this.#times = parts.firstTimes ?? null;
     this.#client = new Client(parts.origin, {
       connect: (options, callback) => this.#connect(options, callback),
       pipelining: 1,
@@ -65,6 +71,10 @@ export class Http1Connection implements Connection {
 
   get usable(): boolean {
     return this.#socket !== null && !this.#socket.destroyed;
+  }
+
+  get times(): DialTimes | null {
+    return this.#times;
   }
 
   get socketError(): Error | null {
@@ -99,6 +109,7 @@ export class Http1Connection implements Connection {
       if (socket === null) return callback(fault ?? new Error("no socket"), null);
       return this.#use(socket, callback);
     });
+    this.#times = this.#dial.times;
   }
 
   #use(socket: Socket, callback: buildConnector.Callback): void {

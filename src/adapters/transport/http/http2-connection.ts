@@ -4,6 +4,7 @@ import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 
 import type { Socket } from "node:net";
 import type { OutboundRequest } from "../../../ports/transport.ts";
 import type { Connection, ConnectionOwner } from "./connection.ts";
+import type { DialTimes } from "./dial-times.ts";
 import type { Exchange } from "./exchange.ts";
 import { TransportFault } from "./failures.ts";
 import { Http2Wire } from "./http2-wire.ts";
@@ -16,6 +17,7 @@ export interface Http2ConnectionParts {
   readonly origin: string;
   /** Connected, with `h2` agreed. */
   readonly socket: Socket;
+  readonly times: DialTimes | null;
   readonly idleSocketMs: number;
   readonly owner: ConnectionOwner;
 }
@@ -26,6 +28,8 @@ export interface Http2ConnectionParts {
  * did not look at goes to another connection.
  */
 export class Http2Connection implements Connection {
+  readonly httpVersion = "2";
+  readonly times: DialTimes | null;
   readonly #authority: string;
   readonly #socket: Socket;
   readonly #wire: Http2Wire;
@@ -40,6 +44,7 @@ export class Http2Connection implements Connection {
     this.#authority = new URL(parts.origin).host;
     this.#socket = parts.socket;
     this.#owner = parts.owner;
+    this.times = parts.times;
     const wire = new Http2Wire(parts.socket);
     this.#wire = wire;
     this.#session = connect(parts.origin, {

@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Connection, ConnectionOwner } from "./connection.ts";
+import type { HttpVersion } from "../../../core/attempt-trace.ts";
+import type { DialTimes } from "./dial-times.ts";
 import type { Dial, Dialer, DialTarget } from "./dialer.ts";
 import type { Exchange } from "./exchange.ts";
 import { faultOf } from "./failures.ts";
@@ -24,6 +26,7 @@ export class NegotiatedConnection implements Connection {
   #exchange: Exchange | null = null;
   #dial: Dial | null = null;
   #chosen: Connection | null = null;
+  #times: DialTimes | null = null;
 
   constructor(parts: NegotiatedConnectionParts) {
     this.#parts = parts;
@@ -35,6 +38,14 @@ export class NegotiatedConnection implements Connection {
 
   get usable(): boolean {
     return this.#chosen?.usable === true;
+  }
+
+  get httpVersion(): HttpVersion | null {
+    return this.#chosen?.httpVersion ?? null;
+  }
+
+  get times(): DialTimes | null {
+    return this.#chosen?.times ?? this.#times;
   }
 
   get socketError(): Error | null {
@@ -50,6 +61,7 @@ export class NegotiatedConnection implements Connection {
       if (socket === null) return exchange.onResponseError(null, fault ?? new Error("no socket"));
       return this.#sendOver(socket, exchange);
     });
+    this.#times = this.#dial.times;
   }
 
   expectAnswer(listener: WireLimitListener): void {
@@ -66,11 +78,12 @@ export class NegotiatedConnection implements Connection {
     const { identity } = this.#parts;
     this.#chosen =
       (socket as TLSSocket).alpnProtocol === "h2"
-        ? new Http2Connection({ ...this.#parts, socket })
+        ? new Http2Connection({ ...this.#parts, socket, times: this.#times })
         : new Http1Connection({
             ...this.#parts,
             identity: { ...identity, http2: false },
             firstSocket: socket,
+            ...(this.#times !== null && { firstTimes: this.#times }),
           });
     try {
       this.#chosen.send(exchange);

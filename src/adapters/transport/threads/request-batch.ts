@@ -24,6 +24,7 @@ const methods: readonly OutboundMethod[] = ["POST", "PUT", "OPTIONS", "GET"];
 const fixedNumbers = 9;
 const flagHttp2 = 1;
 const flagCertificate = 2;
+const flagTraced = 4;
 const absent = -1;
 
 /** Gathers requests, and hands them over together. */
@@ -37,7 +38,10 @@ export class RequestBatchWriter {
   add(id: number, request: OutboundRequest): void {
     const { origin, path, headers, body, clientCertificate } = request;
     const numbers = this.#numbers;
-    const flags = (request.http2 ? flagHttp2 : 0) | (clientCertificate === null ? 0 : flagCertificate);
+    const flags =
+      (request.http2 ? flagHttp2 : 0) |
+      (clientCertificate === null ? 0 : flagCertificate) |
+      (request.traced === true ? flagTraced : 0);
     numbers.push(id, methods.indexOf(request.method), request.timeoutMs, flags);
     numbers.push(request.responseBodyBytesMax ?? absent, body.byteLength, origin.length, path.length);
     numbers.push(headers.length);
@@ -90,6 +94,7 @@ export function readRequests({ text, numbers, bodies, certificates }: RequestBat
       timeoutMs: number(2),
       http2: (flags & flagHttp2) !== 0,
       clientCertificate,
+      traced: (flags & flagTraced) !== 0,
     };
     requests.push({
       id: number(0),

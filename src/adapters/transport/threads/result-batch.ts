@@ -1,6 +1,6 @@
 import type { AttemptObservation, TransportFailureCategory } from "../../../core/outcome.ts";
 import { noResponseFields } from "../../../ports/transport.ts";
-import type { ResponseFields, Shortage, TransportResult } from "../../../ports/transport.ts";
+import type { ResponseFields, Shortage, TransportResult, WireTrace } from "../../../ports/transport.ts";
 import { joined } from "./request-batch.ts";
 
 /** Results on their way back from a thread; see `RequestBatch`. */
@@ -12,6 +12,8 @@ export interface ResultBatch {
   readonly samples: Uint8Array<ArrayBuffer>;
   /** Of the results that have some, in their order; ordinary answers have none. */
   readonly fields: readonly ResponseFields[];
+  /** Of the results that have one, in their order. */
+  readonly traces: readonly WireTrace[];
 }
 
 export interface NumberedResult {
@@ -25,6 +27,7 @@ const flagResponse = 1;
 /** `complete` of a response, `requestSent` of a failure. */
 const flagYes = 2;
 const flagFields = 4;
+const flagTrace = 8;
 const absent = -1;
 
 const categories: readonly TransportFailureCategory[] = ["timeout", "network", "dns", "ssl", "protocol"];
@@ -37,13 +40,18 @@ export class ResultBatchWriter {
   #samples: Uint8Array[] = [];
   #sampleBytes = 0;
   #fields: ResponseFields[] = [];
+  #traces: WireTrace[] = [];
 
   add(id: number, result: TransportResult): void {
-    const { observation, responseSample, fields, errorMessage, durationMs, shortage } = result;
+    const { observation, responseSample, fields, errorMessage, durationMs, shortage, trace } = result;
     const isResponse = observation.kind === "response";
     const yes = isResponse ? observation.complete : observation.requestSent;
     const hasFields = fields !== noResponseFields;
-    const flags = (isResponse ? flagResponse : 0) | (yes ? flagYes : 0) | (hasFields ? flagFields : 0);
+    const flags =
+      (isResponse ? flagResponse : 0) |
+      (yes ? flagYes : 0) |
+      (hasFields ? flagFields : 0) |
+      (trace === undefined ? 0 : flagTrace);
     const what = isResponse ? observation.status : categories.indexOf(observation.category);
     const retryAfter = isResponse ? observation.retryAfter : undefined;
     this.#numbers.push(id, flags, what, durationMs, responseSample?.byteLength ?? absent);
@@ -52,6 +60,7 @@ export class ResultBatchWriter {
     if (retryAfter !== undefined) this.#texts.push(retryAfter);
     if (errorMessage !== null) this.#texts.push(errorMessage);
     if (hasFields) this.#fields.push(fields);
+    if (trace !== undefined) this.#traces.push(trace);
     if (responseSample === null) return;
     this.#samples.push(responseSample);
     this.#sampleBytes += responseSample.byteLength;
@@ -64,22 +73,25 @@ export class ResultBatchWriter {
       numbers: new Float64Array(this.#numbers),
       samples: joined(this.#samples, this.#sampleBytes),
       fields: this.#fields,
+      traces: this.#traces,
     };
     this.#texts = [];
     this.#numbers = [];
     this.#samples = [];
     this.#sampleBytes = 0;
     this.#fields = [];
+    this.#traces = [];
     return batch;
   }
 }
 
 /** The results of a batch, in the order they were added. */
-export function readResults({ text, numbers, samples, fields }: ResultBatch): NumberedResult[] {
+export function readResults({ text, numbers, samples, fields, traces }: ResultBatch): NumberedResult[] {
   const results: NumberedResult[] = [];
   let textAt = 0;
   let sampleAt = 0;
   let fieldsAt = 0;
+  let tracesAt = 0;
   const nextText = (length: number): string => text.slice(textAt, (textAt += length));
   for (let at = 0; at < numbers.length; at += fixedNumbers) {
     const number = (offset: number): number => numbers[at + offset] ?? 0;
@@ -98,9 +110,22 @@ export function readResults({ text, numbers, samples, fields }: ResultBatch): Nu
       errorMessage,
       durationMs: number(3),
     };
-    results.push({ id: number(0), result: shortage === undefined ? result : { ...result, shortage } });
+    const trace = (flags & flagTrace) === 0 ? undefined : traces[tracesAt++];
+    const isPlain = shortage === undefined && trace === undefined;
+    results.push({ id: number(0), result: isPlain ? result : withRest(result, { shortage, trace }) });
   }
   return results;
+}
+
+function withRest(
+  result: TransportResult,
+  { shortage, trace }: { readonly shortage: Shortage | undefined; readonly trace: WireTrace | undefined },
+): TransportResult {
+  return {
+    ...result,
+    ...(shortage !== undefined && { shortage }),
+    ...(trace !== undefined && { trace }),
+  };
 }
 
 function observationOf(packed: {

@@ -1,0 +1,34 @@
+/** What of HTTP messages is never kept or shown: fields and query parameters that carry credentials. */
+
+const mask = "***";
+
+const secretNames =
+  /authori[sz]|authenticat|cookie|token|secret|passw|pwd|api[-_]?key|session|credential|signature|csrf|xsrf|\bjwt\b|^key$|^sig$|^code$|^auth$/i;
+
+/** Whether the value of a header or of a query parameter with this name may be a credential. */
+function isSecretName(name: string): boolean {
+  return secretNames.test(name);
+}
+
+/** A URL, or any text with URLs in it, without the values of its query parameters that may be credentials. */
+export function maskedParameters(text: string): string {
+  return text.replaceAll(parameter, (whole, lead: string, name: string) =>
+    isSecretName(decoded(name)) ? `${lead}${name}=${mask}` : whole,
+  );
+}
+
+/** The value of a header as it may be kept. */
+export function maskedField({ name, value }: { readonly name: string; readonly value: string }): string {
+  return isSecretName(name) ? mask : maskedParameters(value);
+}
+
+/** Also in fragments, where some put tokens. User names and passwords of URLs are refused elsewhere. */
+const parameter = /([?&;#])([^=&;#\s"'<>?]{1,100})=([^&;#\s"'<>]*)/g;
+
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
