@@ -12,6 +12,7 @@ import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { DeliveryView } from "./endpoint/explain.ts";
 import type { LiveWebhook } from "./endpoint/live-webhook.ts";
+import type { RenderedFrom, RenderedRequest } from "./message/rendered-request.ts";
 import type { SystemEvent } from "./publish/publish-call.ts";
 
 /**
@@ -47,6 +48,8 @@ export interface EngineAccess {
   placeOf(webhook: Webhook, eventType: string): Pick<NewDelivery, "lane" | "format">;
   /** Status, what it waits for and until when. */
   explain(delivery: StoredDelivery): DeliveryView;
+  /** A request of a delivery as it was sent, as far as that is known; null once its webhook was deleted. */
+  renderRequest(from: Omit<RenderedFrom, "config">): RenderedRequest | null;
   /** The circuit of a webhook was changed by hand: look at its lanes again. Resolves once the change is stored. */
   circuitChanged(webhookId: string, transition?: CircuitTransition | null): Promise<void>;
   /** Reads what other processes may have changed of these webhooks. At once where there is only one process. */

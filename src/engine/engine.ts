@@ -11,6 +11,8 @@ import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { Attempts } from "./attempt/attempts.ts";
 import { Directory } from "./endpoint/directory.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { RenderedFrom, RenderedRequest } from "./message/rendered-request.ts";
+import { renderRequest } from "./message/rendered-request.ts";
 import type { EndDeliveries, EngineAccess, TenantLimitChange, WebhookChange } from "./engine-access.ts";
 import type { LiveWebhook } from "./endpoint/live-webhook.ts";
 import type { SystemEvent } from "./publish/publish-call.ts";
@@ -345,6 +347,11 @@ export class Engine implements EngineAccess {
       inFlight: this.#flights.has(delivery.id),
       now: this.#options.clock.now(),
     });
+  }
+
+  renderRequest(from: Omit<RenderedFrom, "config">): RenderedRequest | null {
+    const endpoint = this.#directory.get(from.delivery.webhookId);
+    return endpoint === undefined ? null : renderRequest({ ...from, config: endpoint.config });
   }
 
   circuitChanged(webhookId: string, transition: CircuitTransition | null = null): Promise<void> {

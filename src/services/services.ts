@@ -42,6 +42,7 @@ import type {
   Tenant,
 } from "../ports/store/registry.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
+import type { RenderedRequest } from "../engine/message/rendered-request.ts";
 import type { Events } from "./events/event-service.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { Search } from "./search-service.ts";
@@ -53,6 +54,7 @@ import type {
 } from "./webhooks/webhook-views.ts";
 
 export type {
+  RenderedRequest,
   ApiKeyInput,
   DeliveryStatus,
   DeliveryView,
@@ -238,12 +240,20 @@ export interface DeliveryService {
   list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage>;
   /** Rejects with `not_found` for a webhook that the caller cannot see. */
   listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage>;
+  /** The request of an attempt, made again. Rejects with `payload_gone` once retention removed what was published. */
+  request(scope: Scope, attempt: AttemptName): Promise<RenderedRequest>;
   /** A new delivery of the same event (C-40); a waiting one is superseded. */
   retry(scope: Scope, command: RetryDeliveryCommand): Promise<DeliveryHandle>;
   /** New deliveries of the same events, as with `retry`, of many. */
   retryBatch(scope: Scope, command: BulkDeliveriesCommand): Promise<BulkStarted>;
   /** Ends what waits, so that it is not sent. */
   cancelBatch(scope: Scope, command: Omit<BulkDeliveriesCommand, "priority">): Promise<BulkStarted>;
+}
+
+export interface AttemptName {
+  readonly deliveryId: string;
+  /** From 1. */
+  readonly number: number;
 }
 
 export type RetryDeliveryCommand = { readonly webhookId: string; readonly deliveryId: string } & InputOf<

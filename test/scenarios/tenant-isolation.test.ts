@@ -77,7 +77,7 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["POST", "/v1/webhooks/{webhook}/recover", { since: "2020-01-01", dry_run: true }],
   ["GET", "/v1/webhooks/{webhook}/deliveries"],
   ["GET", "/v1/deliveries/{delivery}"],
-
+  ["GET", "/v1/deliveries/{delivery}/attempts/1/request"],
   ["POST", "/v1/webhooks/{webhook}/deliveries/{delivery}/retry", {}],
   ["GET", "/v1/dlq/batch-operations/{operation}"],
   ["DELETE", "/v1/dlq/batch-operations/{operation}"],

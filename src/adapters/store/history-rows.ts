@@ -6,6 +6,7 @@ import {
   categoryCodes,
   decode,
   decodeOrNull,
+  formatCodes,
   originCodes,
   outcomeCodes,
   priorityCodes,
@@ -49,11 +50,12 @@ export type DeliveryRow = [
   category: number | null,
   completedAt: number | null,
   supersededBy: string | null,
+  format: number,
   /** All null where there is none. */
   ...lastAttempt: AttemptRow,
 ];
 /** How many columns of a delivery come before those of its last attempt. */
-const deliveryColumnCount = 18;
+const deliveryColumnCount = 19;
 
 /** An attempt as both stores select it. */
 export type AttemptRow = [
@@ -128,6 +130,7 @@ export function toStoredDelivery(row: DeliveryRow, names: StoredNames): StoredDe
     category: decodeOrNull(categoryCodes, row[15]),
     completedAt: row[16],
     supersededBy: row[17],
+    format: decode(formatCodes, row[18]),
     retryAfterHolds: state === "failed" && lastAttempt?.notes?.retryAfter?.effect === "lower_bound",
     lastAttempt,
   };

@@ -1,8 +1,16 @@
 import type { AttemptTimings, AttemptTrace } from "../../core/attempt-trace.ts";
 import type { AttemptRecord, DeliveryWait } from "../../core/delivery.ts";
 import { classifyAddress } from "../../core/egress/address-policy.ts";
-import type { DeliveryHandle, DeliveryView, ListedDelivery, Scope } from "../../services/services.ts";
+import type {
+  AttemptName,
+  DeliveryHandle,
+  DeliveryView,
+  ListedDelivery,
+  RenderedRequest,
+  Scope,
+} from "../../services/services.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
+import { differenceTexts } from "../schemas/delivery.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
 
 export function deliveryJson(view: DeliveryView): Record<string, unknown> {
@@ -131,6 +139,22 @@ function headersJson(flat: readonly string[]): readonly Record<string, unknown>[
 
 function timingsJson({ dnsMs, connectMs, tlsMs, waitMs }: AttemptTimings): Record<string, unknown> {
   return { dns: dnsMs, connect: connectMs, tls: tlsMs, wait: waitMs };
+}
+
+export function renderedRequestJson(
+  { deliveryId, number }: AttemptName,
+  { method, url, headers, body, differences }: RenderedRequest,
+): Record<string, unknown> {
+  return {
+    delivery_id: deliveryId,
+    attempt_number: number,
+    method,
+    url,
+    headers: headersJson(headers),
+    body_base64: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"),
+    exact: differences.length === 0,
+    may_differ: differences.map(({ parts, why }) => ({ parts, reason: why, detail: differenceTexts[why] })),
+  };
 }
 
 export function handleJson(handle: DeliveryHandle): Record<string, unknown> {

@@ -2,7 +2,12 @@ import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
 import type { ListedDelivery, Scope } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
-import { deliveryWithAttemptsJson, handleJson, listedDeliveryJson } from "../mapping/delivery.ts";
+import {
+  deliveryWithAttemptsJson,
+  handleJson,
+  listedDeliveryJson,
+  renderedRequestJson,
+} from "../mapping/delivery.ts";
 import { inputOf } from "../mapping/fields.ts";
 import type { Pager } from "../paging.ts";
 import { defineRoute } from "../route.ts";
@@ -14,8 +19,10 @@ import {
   deliveryQuerySchema,
   deliverySearchSchema,
   deliveryWithAttemptsSchema,
+  renderedRequestSchema,
   retryInputSchema,
 } from "../schemas/delivery.ts";
+import { Type } from "../schemas/type.ts";
 import { webhookParams } from "./webhooks.ts";
 
 export function deliveryRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
@@ -23,6 +30,7 @@ export function deliveryRoutes(options: ApiOptions, pager: Pager): readonly Rout
     listRoute(options, pager),
     listOfWebhookRoute(options, pager),
     getRoute(options),
+    requestRoute(options),
     retryRoute(options),
   ];
 }
@@ -98,6 +106,30 @@ function getRoute({ services }: ApiOptions): Route {
     handle: async ({ scope, params }) => {
       const { view, attempts } = await services.deliveries.get(scope, params.id);
       return { status: 200, body: deliveryWithAttemptsJson(view, { attempts, scope }) };
+    },
+  });
+}
+
+function requestRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/deliveries/{id}/attempts/{n}/request",
+    operationId: "getAttemptRequest",
+    tag: "Deliveries",
+    summary: "See the request of an attempt",
+    description:
+      "Made again from what is stored: the body byte for byte, URL and headers by the webhook's configuration, " +
+      "signatures and credentials masked. `exact` and `may_differ` say how far it is the one that was sent.",
+    access: "read",
+    params: closed({
+      id: idParam("the delivery"),
+      n: Type.String({ pattern: "^[1-9][0-9]{0,4}$", description: "Number of the attempt, from 1." }),
+    }),
+    answers: { 200: { description: "The request.", schema: renderedRequestSchema } },
+    errors: ["not_found", "payload_gone"],
+    handle: async ({ scope, params }) => {
+      const name = { deliveryId: params.id, number: Number(params.n) };
+      return { status: 200, body: renderedRequestJson(name, await services.deliveries.request(scope, name)) };
     },
   });
 }

@@ -24,6 +24,7 @@ import {
   tenantId,
 } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
+import { differenceReasons, renderedParts } from "../../core/request-differences.ts";
 import { webhookStatuses } from "../../core/webhook.ts";
 
 /** Complete by construction: a new reason that is missing here does not compile. */
@@ -206,6 +207,42 @@ export const deliveryWithAttemptsSchema = closed(
     attempts: Type.Array(attemptSchema),
   },
   { title: "DeliveryWithAttempts" },
+);
+
+export const differenceTexts: Readonly<Record<(typeof differenceReasons)[number], string>> = {
+  configuration_changed: "the webhook was changed since; `url` is the one of then where it is known",
+  configuration_may_have_changed:
+    "the webhook was changed since, and which configuration made the request was not kept",
+  secret_rotated: "a key or credential of the webhook is newer than the request",
+  access_token: "the access token of then is not kept, nor the time that it took to get it",
+};
+
+export const renderedRequestSchema = closed(
+  {
+    delivery_id: id("the delivery"),
+    attempt_number: Type.Integer({ minimum: 1 }),
+    method: oneOf(["POST"]),
+    url: Type.String({ description: "Tokens masked." }),
+    headers: headerListSchema,
+    body_base64: Type.String({ description: "The bytes of the body, always as they were sent." }),
+    exact: Type.Boolean({
+      description: "All of it is as it was sent, but for what is masked and what the connection adds.",
+    }),
+    may_differ: Type.Array(
+      closed(
+        {
+          parts: Type.Array(oneOf(renderedParts)),
+          reason: oneOf(differenceReasons, {
+            description: differenceReasons.map((name) => `\`${name}\`: ${differenceTexts[name]}`).join("; "),
+          }),
+          detail: Type.String(),
+        },
+        { title: "RequestDifference" },
+      ),
+      { description: "What may have been otherwise, and why. Empty when `exact`." },
+    ),
+  },
+  { title: "RenderedRequest" },
 );
 
 export const deliveryHandleSchema = closed(

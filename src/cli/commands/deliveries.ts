@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { Command } from "commander";
 import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import { cancelDeliveriesFields, retryDeliveriesFields } from "../../core/fields/bulk.ts";
@@ -94,6 +95,7 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
 
   const get = deliveries
     .command("get")
+    .alias("show")
     .description("show a delivery with every attempt")
     .argument("<delivery-id>");
   clientCommand(get, invocation, async ({ client, terminal, args: [id = ""] }) => {
@@ -102,6 +104,7 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
     else printDelivery(terminal, delivery);
   });
 
+  addRequestCommand(deliveries, invocation);
   addRetryCommand(deliveries, invocation);
   addCancelCommand(deliveries, invocation);
 }
@@ -191,6 +194,30 @@ export function selectionBody(
   if (filter === null && !isAll)
     throw new UsageError("which ones? Give ids or filters such as --status failed, or --all");
   return { filter: filter ?? {} };
+}
+
+function addRequestCommand(deliveries: Command, invocation: Invocation): void {
+  const request = deliveries
+    .command("request")
+    .description("show the request of an attempt, made again from what is stored")
+    .argument("<delivery-id>")
+    .argument("<number>");
+  clientCommand(request, invocation, async ({ client, terminal, args: [id = "", number = ""] }) => {
+    const [delivery, attempt] = [encodeURIComponent(id), encodeURIComponent(number)];
+    const made = await client.get(`/v1/deliveries/${delivery}/attempts/${attempt}/request`);
+    if (terminal.json) return terminal.object(made);
+    terminal.data(`${cellText(made["method"])} ${cellText(made["url"])}`);
+    for (const { name, value } of made["headers"] as readonly Json[])
+      terminal.data(`${cellText(name)}: ${cellText(value)}`);
+    terminal.data("");
+    const body = Buffer.from(String(made["body_base64"]), "base64");
+    terminal.data(
+      isUtf8(body) ? body.toString().split("\n").map(cellText).join("\n") : `${body.length} bytes, not text`,
+    );
+    for (const { parts, detail } of made["may_differ"] as readonly Json[])
+      terminal.note(`may differ (${(parts as readonly string[]).join(", ")}): ${cellText(detail)}`);
+    return undefined;
+  });
 }
 
 const { webhookIds, eventId, idempotencyKey } = deliveryListFields;

@@ -1,6 +1,6 @@
 /** What of HTTP messages is never kept or shown: fields and query parameters that carry credentials. */
 
-const mask = "***";
+export const mask = "***";
 
 const secretNames =
   /authori[sz]|authenticat|cookie|token|secret|passw|pwd|api[-_]?key|session|credential|signature|csrf|xsrf|\bjwt\b|^key$|^sig$|^code$|^auth$/i;

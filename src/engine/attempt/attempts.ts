@@ -55,7 +55,8 @@ export class Attempts {
       if (token.kind === "failed") return { ...notSent(token.detail), ...shortageIn(token) };
       flight.accessToken = token.accessToken;
     }
-    const request = buildRequest(flight, clock.now());
+    // Without a token nothing was waited for: then the message follows from what is stored, its time included.
+    const request = buildRequest(flight, tokens === null ? flight.startedAt : clock.now());
     return typeof request === "string" ? request : transport.send(request);
   }
 

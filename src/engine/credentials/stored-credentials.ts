@@ -37,6 +37,11 @@ export class StoredCredentials {
     return headers;
   }
 
+  /** Names of the headers among them whose values nobody may see, in lower case. */
+  headerNames(): readonly string[] {
+    return ["authorization", ...Object.keys(this.#credentialHeaders()).map((name) => name.toLowerCase())];
+  }
+
   /** What must not be seen in anything that a receiver sends back. */
   shownSecrets(): readonly string[] {
     const token = this.#open("bearer");

@@ -30,6 +30,8 @@ export interface EndpointConfig {
   readonly oauth2: OAuth2Credentials | null;
   /** Texts that attempts show to the receiver and history must not show to anybody. */
   readonly shownSecrets: readonly string[];
+  /** Names of headers that carry credentials, in lower case. */
+  readonly credentialHeaders: readonly string[];
   /** When one of the keys stops being used; the configuration must be built again then. */
   readonly keysExpireAt: number | null;
 }
@@ -75,6 +77,7 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
     clientCertificate: credentials.clientCertificate(),
     oauth2: credentials.oauth2(),
     shownSecrets: credentials.shownSecrets(),
+    credentialHeaders: credentials.headerNames(),
     keysExpireAt: earliestExpiry([...own, ...tenantKeys]),
   };
 }

@@ -13,7 +13,13 @@ export interface ComposedMessage {
 }
 
 /** Composes one attempt of a delivery at a time (Unix milliseconds). */
-export type MessageComposer = (delivery: ClaimedDelivery, now: number) => ComposedMessage;
+export type MessageComposer = (delivery: ComposedDelivery, now: number) => ComposedMessage;
+
+/** What a message is made of, besides its webhook: stored facts alone. */
+export type ComposedDelivery = Omit<
+  ClaimedDelivery,
+  "lease" | "webhookTenantId" | "priority" | "progress"
+> & { readonly progress: Pick<ClaimedDelivery["progress"], "attemptCount"> };
 
 /**
  * Prepares the messages of a webhook. Id, key, content type and body are those of every attempt of the event; timestamp
@@ -34,7 +40,7 @@ export function prepareComposer(
   };
 }
 
-function contentOf(delivery: ClaimedDelivery): EventContent {
+function contentOf(delivery: ComposedDelivery): EventContent {
   if (delivery.body === null) throw new Error(`delivery ${delivery.id} has no body any more`);
-  return delivery as ClaimedDelivery & EventContent;
+  return delivery as ComposedDelivery & EventContent;
 }

@@ -1,7 +1,7 @@
 import type { RenderedContent } from "../../core/payload-formats/content.ts";
 import type { HeaderValueSource, ProfileHeader } from "../../core/profile.ts";
 import type { HttpSignatureFields } from "../../core/signing/http-signatures.ts";
-import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
+import type { ComposedDelivery } from "./compose.ts";
 import type { Signers } from "./signers.ts";
 
 /** What is the same in every message of a webhook. */
@@ -16,7 +16,7 @@ export interface MessageContext {
 
 /** One message while its headers are being written. */
 export interface MessageDraft {
-  readonly delivery: ClaimedDelivery;
+  readonly delivery: ComposedDelivery;
   readonly content: RenderedContent;
   /** Of this attempt, Unix milliseconds. */
   readonly now: number;
@@ -92,7 +92,7 @@ const values = {
 } as const;
 
 /** A structured-field string (IDK-2); ids are UUIDs and need no escape. */
-function idempotencyKey({ eventId }: ClaimedDelivery): string {
+function idempotencyKey({ eventId }: ComposedDelivery): string {
   return `"${eventId}"`;
 }
 

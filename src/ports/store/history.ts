@@ -7,6 +7,7 @@ import type {
 } from "../../core/delivery.ts";
 import type { PublishedEvent } from "../../core/event.ts";
 import type { FailureCategory } from "../../core/outcome.ts";
+import type { PayloadFormatName } from "../../core/profile.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { Page, PageRequest } from "../store.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "./search.ts";
@@ -77,6 +78,8 @@ export interface StoredDelivery {
   readonly completedAt: number | null;
   /** The delivery that took over after a manual retry. */
   readonly supersededBy: string | null;
+  /** How its body is written, fixed when it was made. */
+  readonly format: PayloadFormatName;
   /** Null before the first, and where it was removed. */
   readonly lastAttempt: AttemptRecord | null;
 }

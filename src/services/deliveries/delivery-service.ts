@@ -4,7 +4,9 @@ import { deliveryRetryFields } from "../../core/fields/actions.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore, StoredDelivery } from "../../ports/store/history.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { RenderedRequest } from "../../engine/message/rendered-request.ts";
 import type {
+  AttemptName,
   BulkDeliveriesCommand,
   BulkStarted,
   DeliveriesOfWebhookQuery,
@@ -24,7 +26,10 @@ import { type DeliveryListing, waitingWebhooks } from "./delivery-listing.ts";
 import { newRedelivery, requireAccepted } from "./redelivery.ts";
 
 export interface DeliveryServiceOptions {
-  readonly access: Pick<EngineAccess, "webhook" | "explain" | "refresh" | "requeue" | "placeOf" | "nextId">;
+  readonly access: Pick<
+    EngineAccess,
+    "webhook" | "explain" | "refresh" | "requeue" | "placeOf" | "nextId" | "renderRequest"
+  >;
   readonly history: HistoryStore;
   readonly listing: DeliveryListing;
   readonly clock: Clock;
@@ -45,6 +50,23 @@ export class Deliveries implements DeliveryService {
   ): Promise<{ readonly view: DeliveryView; readonly attempts: readonly AttemptRecord[] }> {
     const view = await this.#explain(scope, id);
     return { view, attempts: await this.#options.history.listAttempts(id) };
+  }
+
+  async request(scope: Scope, { deliveryId, number }: AttemptName): Promise<RenderedRequest> {
+    const { access, history } = this.#options;
+    const delivery = await this.#require(scope, deliveryId);
+    const attempts = await history.listAttempts(deliveryId);
+    const attempt = attempts.find((each) => each.number === number);
+    if (attempt === undefined) throw new NotFoundError("the attempt");
+    const event = await history.getEvent({ tenantId: delivery.tenantId, id: delivery.eventId });
+    if (event === null) throw new NotFoundError("the event");
+    const { body } = event;
+    if (body === null)
+      throw new PosthornError("payload_gone", "the payload of the event was removed by retention");
+    await access.refresh([delivery.webhookId]);
+    const rendered = access.renderRequest({ delivery, event: { ...event, body }, attempt });
+    if (rendered === null) throw new NotFoundError("the webhook of the delivery");
+    return rendered;
   }
 
   async list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage> {

@@ -40,6 +40,13 @@ export function createDeliveries(world: World, { now }: StandInOptions): Service
         attempts: [{ id: randomUUID(), number: 1, ...outcome, errorMessage: "no answer", ...times, notes }],
       };
     },
+    request: async (scope, { deliveryId, number }) => {
+      find(scope, deliveryId);
+      if (number !== 1) throw new NotFoundError("this attempt");
+      const headers = ["Webhook-Signature", "***"];
+      const differences = [{ parts: ["signature"], why: "secret_rotated" }] as const;
+      return { method: "POST", url: "https://a.test/", headers, body: new Uint8Array([0, 255]), differences };
+    },
     list: async (scope, query) => found(world, { ...query, tenantId: scope.tenantId }),
     retryBatch: async (scope, command) => bulkStarted(world, { scope, command, kind: "retry", now: now() }),
     cancelBatch: async (scope, command) => bulkStarted(world, { scope, command, kind: "cancel", now: now() }),

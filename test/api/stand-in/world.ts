@@ -56,6 +56,7 @@ export function addDelivery(
     retryAfterHolds: false,
     completedAt: null,
     supersededBy: null,
+    format: "standard",
     lastAttempt: null,
   };
   world.deliveries.set(delivery.id, delivery);

@@ -100,6 +100,7 @@ export const history: StoreTheme = (check) => {
       retryAfterHolds: false,
       completedAt: null,
       supersededBy: null,
+      format: only(deliveries).format,
       lastAttempt: null,
     });
   });

@@ -1,6 +1,6 @@
 /** What the history tells of a request, and what a delivery that waits says of what holds it. */
 import assert from "node:assert/strict";
-import { itemsOf } from "../api/client.ts";
+import { itemsOf, textOf } from "../api/client.ts";
 import type { Json } from "../api/client.ts";
 import type { TenantScene } from "../tenant-scene.ts";
 import { soon } from "./scenario.ts";
@@ -52,7 +52,64 @@ export const explaining: Scenarios = {
       assert.equal(accepted?.["timings_ms"], null, "one in a hundred accepted ones is kept");
     await changesTheRevision(scene, webhook);
   },
+
+  "the request of an attempt is made again as it was sent, and says what may differ": async (scene) => {
+    const { receiver, api } = scene;
+    receiver.script((_, index) => (index === 0 ? { status: 503 } : {}));
+    const webhook = await scene.addWebhook({
+      url: `${receiver.url("/hook")}?a=1&token=s3cret-token`,
+      headers: { "X-Plain": "shown" },
+      bearer_token: "s3cret-bearer-token",
+      ...soon,
+    });
+    const event = await scene.publish({ data: { big: 1e21, text: "é\u2028" } });
+    const { id } = (await scene.reaches(event, "success")) as unknown as { readonly id: string };
+    for (const [index, sent] of receiver.requests.entries()) {
+      const { status, text, body } = await api.get(`/v1/deliveries/${id}/attempts/${index + 1}/request`);
+      assert.equal(status, 200, text);
+      assert.doesNotMatch(text, /s3cret/);
+      assert.deepEqual([body["method"], body["exact"], body["may_differ"]], ["POST", true, []]);
+      assert.equal(body["url"], `${receiver.url("/hook")}?a=1&token=***`);
+      assert.deepEqual(Buffer.from(textOf(body["body_base64"]), "base64"), sent.body);
+      const made = itemsOf(body["headers"]).map(({ name, value }) => [name, value] as unknown as Pair);
+      assertSentAs(made, sent.rawHeaders);
+      assert.deepEqual(
+        made.filter(([, value]) => value === "***").map(([name]) => name.toLowerCase()),
+        ["webhook-signature", "authorization"],
+      );
+    }
+    const reasons = async (): Promise<unknown[]> => {
+      const { body } = await api.get(`/v1/deliveries/${id}/attempts/1/request`);
+      assert.equal(body["exact"], itemsOf(body["may_differ"]).length === 0);
+      return itemsOf(body["may_differ"]).map((each) => each["reason"]);
+    };
+    await scene.change(webhook, { url: receiver.url("/other") });
+    assert.deepEqual(await reasons(), ["configuration_changed"]);
+    const { body } = await api.get(`/v1/deliveries/${id}/attempts/1/request`);
+    assert.equal(body["url"], `${receiver.url("/hook")}?a=1&token=***`, "where it went then");
+    assert.equal((await api.post(`/v1/webhooks/${webhook}/secret/rotate`, {})).status, 200);
+    assert.deepEqual(await reasons(), ["configuration_changed", "secret_rotated"]);
+    for (const number of ["3", "0", "x"])
+      assert.equal((await api.get(`/v1/deliveries/${id}/attempts/${number}/request`)).status, 404);
+  },
 };
+
+type Pair = readonly [name: string, value: string];
+
+/** Names, letter case and order; values but for what is masked. The connection adds fields of its own around. */
+function assertSentAs(made: readonly Pair[], rawHeaders: readonly string[]): void {
+  const sent = rawHeaders.flatMap((name, at): Pair[] =>
+    at % 2 === 0 ? [[name, rawHeaders[at + 1] ?? ""]] : [],
+  );
+  const added = new Set(["host", "connection", "content-length"]);
+  const expected = sent.filter(([name]) => !added.has(name.toLowerCase()));
+  assert.deepEqual(
+    made.map(([name]) => name),
+    expected.map(([name]) => name),
+  );
+  for (const [at, [name, value]] of made.entries())
+    if (value !== "***") assert.equal(value, expected[at]?.[1], name);
+}
 
 async function changesTheRevision(scene: TenantScene, webhook: string): Promise<void> {
   assert.equal((await scene.change(webhook, { description: "other" }))["revision"], 2);

@@ -138,6 +138,7 @@ export function storedDelivery(row: DeliveryRow): StoredDelivery {
       row.progress.state === "failed" && row.attempts.at(-1)?.notes?.retryAfter?.effect === "lower_bound",
     completedAt: row.completedAt,
     supersededBy: row.supersededBy,
+    format: row.format,
     lastAttempt: row.attempts.at(-1) ?? null,
   };
 }

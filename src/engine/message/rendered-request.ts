@@ -1,0 +1,77 @@
+import type { AttemptRecord } from "../../core/delivery.ts";
+import { mask, maskedField, maskedParameters } from "../../core/http/masked-fields.ts";
+import type { RequestDifference } from "../../core/request-differences.ts";
+import type { StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
+import { maskSecrets } from "../credentials/secret-mask.ts";
+import type { EndpointConfig } from "../endpoint/endpoint-config.ts";
+
+/** A request as it was sent, or would be: made again from what is stored. Nothing in it is a credential. */
+export interface RenderedRequest {
+  readonly method: "POST";
+  readonly url: string;
+  /** Flat name-value list, in their order. What the connection adds (Host, Content-Length) is not in it. */
+  readonly headers: readonly string[];
+  readonly body: Uint8Array;
+  /** What may have been otherwise; nothing where all of it is as it was sent. */
+  readonly differences: readonly RequestDifference[];
+}
+
+export interface RenderedFrom {
+  readonly config: EndpointConfig;
+  readonly delivery: StoredDelivery;
+  readonly event: StoredEvent & { readonly body: Uint8Array };
+  readonly attempt: AttemptRecord;
+}
+
+/** The body and the times follow from the event and the attempt; the rest from the webhook as it is now. */
+export function renderRequest(from: RenderedFrom): RenderedRequest {
+  const { config, delivery, event, attempt } = from;
+  const { headers, body } = config.compose(
+    {
+      ...event,
+      ...{ id: delivery.id, webhookId: delivery.webhookId, eventId: event.id },
+      ...{ format: delivery.format, eventPriority: event.priority },
+      progress: { attemptCount: attempt.number - 1 },
+    },
+    attempt.executedAt,
+  );
+  if (config.oauth2 !== null) headers.push("Authorization", mask);
+  return {
+    ...{ method: "POST", url: urlOf(from), body },
+    headers: headers.map((text, at) =>
+      at % 2 === 0 ? text : shown(config, { name: headers[at - 1] ?? "", value: text }),
+    ),
+    differences: differencesOf(from),
+  };
+}
+
+/** As it was requested, where that is kept whole. */
+function urlOf({ config, attempt }: RenderedFrom): string {
+  const trace = attempt.notes?.trace;
+  const isOther = trace !== undefined && trace.configRevision !== config.webhook.revision;
+  if (isOther && !trace.truncated) return trace.url;
+  return maskedParameters(withoutSecrets(config, config.origin + config.path));
+}
+
+function shown(config: EndpointConfig, field: { readonly name: string; readonly value: string }): string {
+  if (config.credentialHeaders.includes(field.name.toLowerCase())) return mask;
+  return withoutSecrets(config, maskedField(field));
+}
+
+function withoutSecrets({ shownSecrets: secrets }: EndpointConfig, text: string): string {
+  return maskSecrets(text, { secrets, wasCut: false });
+}
+
+function differencesOf({ config, attempt }: RenderedFrom): readonly RequestDifference[] {
+  const { webhook, secrets, oauth2 } = config;
+  const revision = attempt.notes?.trace?.configRevision ?? null;
+  const differences: RequestDifference[] = [];
+  const changed = revision !== null && revision !== webhook.revision;
+  if (changed) differences.push({ parts: ["url", "headers"], why: "configuration_changed" });
+  if (revision === null && webhook.updatedAt >= attempt.executedAt)
+    differences.push({ parts: ["url", "headers"], why: "configuration_may_have_changed" });
+  if (secrets.some(({ createdAt }) => createdAt > attempt.executedAt))
+    differences.push({ parts: ["signature"], why: "secret_rotated" });
+  if (oauth2 !== null) differences.push({ parts: ["headers", "signature"], why: "access_token" });
+  return differences;
+}
