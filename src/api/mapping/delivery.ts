@@ -1,5 +1,6 @@
 import type { AttemptTimings, AttemptTrace } from "../../core/attempt-trace.ts";
 import type { AttemptRecord, DeliveryWait } from "../../core/delivery.ts";
+import type { DeliveryGate } from "../../core/gate-explanation.ts";
 import { classifyAddress } from "../../core/egress/address-policy.ts";
 import type {
   AttemptName,
@@ -70,6 +71,8 @@ export function deliveryWithAttemptsJson(
 ): Record<string, unknown> {
   return {
     ...deliveryJson(view),
+    lane: { ordering_guarantee: view.delivery.lane.ordering, event_type: view.delivery.lane.eventType },
+    gates: view.gates.map(gateJson),
     receiver_state_unknown: attempts.at(-1)?.receiverStateUnknown ?? false,
     waits: [...attempts.flatMap(({ notes }) => notes?.waits ?? []), ...view.waits].map(waitJson),
     attempts: attempts.map((attempt) =>
@@ -80,6 +83,16 @@ export function deliveryWithAttemptsJson(
 
 function waitJson({ reason, from, until }: DeliveryWait): Record<string, unknown> {
   return { reason, from: formatInstant(from), until: formatInstant(until) };
+}
+
+function gateJson({ gate, since, until, cause, remedy }: DeliveryGate): Record<string, unknown> {
+  return {
+    gate,
+    since: formatInstantOrNull(since),
+    until: formatInstantOrNull(until),
+    cause,
+    remedy: remedy && { text: remedy.text, method: remedy.method, path: remedy.path, body: remedy.body },
+  };
 }
 
 /** WDS-67 to 80. */

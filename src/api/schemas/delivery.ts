@@ -7,12 +7,14 @@ import {
   gateNames,
   priorities,
   retryAfterEffects,
+  waitingReasons,
   type WaitingFor,
 } from "../../core/delivery.ts";
 import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
 import { failureCategories } from "../../core/outcome.ts";
 import {
   closed,
+  freeObject,
   id,
   instant,
   listOf,
@@ -25,7 +27,7 @@ import {
 } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
 import { differenceReasons, renderedParts } from "../../core/request-differences.ts";
-import { webhookStatuses } from "../../core/webhook.ts";
+import { orderingGuarantees, webhookStatuses } from "../../core/webhook.ts";
 
 /** Complete by construction: a new reason that is missing here does not compile. */
 const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
@@ -196,9 +198,41 @@ const waitSchema = closed(
   { title: "DeliveryWait" },
 );
 
+const remedySchema = closed(
+  {
+    text: Type.String({ description: "A sentence." }),
+    method: oneOf(["GET", "POST", "PATCH", "PUT"]),
+    path: Type.String(),
+    body: nullable(freeObject()),
+  },
+  {
+    title: "Remedy",
+    description: "A call of this API. `body` is null where the caller decides what it says.",
+  },
+);
+
+const gateSchema = closed(
+  {
+    gate: oneOf(waitingReasons, { description: "As in `waiting_for`." }),
+    since: nullable(instant("Null where nobody noted it.")),
+    until: nullable(instant("Null when only a person or an answer can open it.")),
+    cause: Type.String({ description: "A sentence." }),
+    remedy: nullable(remedySchema),
+  },
+  { title: "DeliveryGate" },
+);
+
 export const deliveryWithAttemptsSchema = closed(
   {
     ...deliveryProperties,
+    lane: closed(
+      { ordering_guarantee: oneOf(orderingGuarantees), event_type: nullable(Type.String()) },
+      { title: "Lane", description: "Which line it stands in; lines of `none` have no order." },
+    ),
+    gates: Type.Array(gateSchema, {
+      description:
+        "All that holds it now, with why and what ends that; what it waits for comes first. Empty unless it waits.",
+    }),
     receiver_state_unknown: Type.Boolean(),
     waits: Type.Array(waitSchema, {
       description:

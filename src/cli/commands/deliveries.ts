@@ -56,8 +56,9 @@ function waitText(row: Json): string {
 
 /** A delivery and every attempt, for people. */
 export function printDelivery(terminal: Terminal, delivery: Json): void {
-  const { attempts, waits, ...fields } = delivery;
+  const { attempts, waits, gates, ...fields } = delivery;
   printFields(terminal, fields);
+  for (const gate of gates as readonly Json[]) printGate(terminal, gate);
   for (const wait of waits as readonly Json[])
     terminal.data(
       `waited for ${cellText(wait["reason"])} from ${shortTime(wait["from"])} until ${shortTime(wait["until"])}`,
@@ -67,6 +68,20 @@ export function printDelivery(terminal: Terminal, delivery: Json): void {
   if (rows.length === 0) terminal.data("no attempts yet");
   else printTable(terminal, { columns: attemptColumns, rows });
   for (const row of rows) printTrace(terminal, row);
+}
+
+/** What holds it, and the call that ends that. */
+function printGate(terminal: Terminal, gate: Json): void {
+  const remedy = gate["remedy"] as Json | null;
+  const times = ["since", "until"].flatMap((name) =>
+    typeof gate[name] === "string" ? [`${name} ${shortTime(gate[name])}`] : [],
+  );
+  terminal.data(`held by ${[cellText(gate["gate"]), ...times].join(", ")}: ${cellText(gate["cause"])}`);
+  if (remedy === null) return;
+  const body = remedy["body"] === null ? "" : ` ${cellText(remedy["body"])}`;
+  terminal.data(
+    `  ${cellText(remedy["text"])} ${cellText(remedy["method"])} ${cellText(remedy["path"])}${body}`,
+  );
 }
 
 /** Where an attempt went and how long each part of it took, where that was kept. */

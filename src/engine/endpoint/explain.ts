@@ -1,7 +1,8 @@
 import type { DeliveryStatus, DeliveryWait, WaitingFor } from "../../core/delivery.ts";
+import { type DeliveryGate, explainGate } from "../../core/gate-explanation.ts";
 import type { StoredDelivery } from "../../ports/store/history.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { closedByRate, closedGate } from "./gates.ts";
+import { closedByRate, closedGate, closedGates } from "./gates.ts";
 import { laneId } from "./lane.ts";
 import type { EndpointReport } from "./endpoint-report.ts";
 
@@ -15,6 +16,8 @@ export interface DeliveryView {
   readonly nextAttemptAt: number | null;
   /** The gates that have held it since it was due. What held earlier attempts stands in their notes. */
   readonly waits: readonly DeliveryWait[];
+  /** All that holds it now; what it waits for comes first. Empty unless it waits. */
+  readonly gates: readonly DeliveryGate[];
 }
 
 export interface ExplainInput {
@@ -42,6 +45,7 @@ export function explain(input: ExplainInput): DeliveryView {
     waitingUntil: endpoint === undefined ? null : until,
     nextAttemptAt: until === null ? null : Math.max(until, now),
     waits: endpoint === undefined ? [] : gatesSince(endpoint, { dueAt, now }),
+    gates: waitsOf(input, wait).map((each) => gateOf(each, input)),
   };
 }
 
@@ -64,6 +68,47 @@ function waitOf(input: ExplainInput): Wait {
   if (dueAt > now) return { waitingFor: delivery.retryAfterHolds ? "retry_after" : "schedule", until: dueAt };
   const order = report === null ? orderWait(input, endpoint) : reportedOrderWait(input, report);
   return order ?? rateWait(endpoint, now) ?? { waitingFor: "capacity", until: null };
+}
+
+/** Everything that is closed, the strictest one first. */
+function waitsOf(input: ExplainInput, first: Wait): readonly Wait[] {
+  const { delivery, endpoint, now } = input;
+  if (endpoint === undefined || first.waitingFor === "in_flight") return [first];
+  const { dueAt } = delivery.progress;
+  const schedule: Wait = { waitingFor: delivery.retryAfterHolds ? "retry_after" : "schedule", until: dueAt };
+  const rest = [
+    ...closedGates(endpoint, now),
+    dueAt > now ? schedule : null,
+    endpoint.report === null ? orderWait(input, endpoint) : reportedOrderWait(input, endpoint.report),
+    rateWait(endpoint, now),
+  ].filter((wait) => wait !== null);
+  return [first, ...rest.filter(({ waitingFor }) => waitingFor !== first.waitingFor)];
+}
+
+function gateOf({ waitingFor: gate, until }: Wait, { delivery, endpoint, now }: ExplainInput): DeliveryGate {
+  const webhook = endpoint?.webhook;
+  const isForcedOpen = endpoint !== undefined && endpoint.circuit.forcedOpenUntil > now;
+  return {
+    ...{ gate, until, since: sinceOf(gate, { delivery, endpoint, now }) },
+    ...explainGate({ gate, deliveryId: delivery.id, webhook, isForcedOpen }),
+  };
+}
+
+/** Null where nobody noted it. */
+function sinceOf(
+  gate: WaitingFor,
+  { delivery, endpoint, now }: Omit<ExplainInput, "inFlight">,
+): number | null {
+  if (gate === "schedule") return delivery.lastAttempt?.executedAt ?? delivery.progress.createdAt;
+  if (endpoint === undefined) return null;
+  if (gate === "inactive") return endpoint.webhook.statusChangedAt;
+  if (gate === "circuit_open") return endpoint.circuit.transitionAt;
+  const time = { from: 0, until: now };
+  const noted = [
+    ...(endpoint.gateLog?.within(time) ?? []),
+    ...(endpoint.tenantQueue.gateLog?.within(time) ?? []),
+  ];
+  return noted.findLast(({ reason }) => reason === gate)?.from ?? null;
 }
 
 function rateWait(endpoint: Endpoint, now: number): Wait | null {
@@ -104,5 +149,6 @@ function idle(delivery: StoredDelivery): DeliveryView {
     waitingUntil: null,
     nextAttemptAt: null,
     waits: [],
+    gates: [],
   };
 }

@@ -15,9 +15,25 @@ export interface ClosedGate {
  */
 export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
   if (endpoint.webhook.status !== "active") return inactive;
-  if (endpoint.pausedUntil !== null && endpoint.pausedUntil > now) {
-    return { waitingFor: pausedFor[endpoint.pauseReason ?? "failure"], until: endpoint.pausedUntil };
-  }
+  return pauseGate(endpoint, now) ?? circuitGate(endpoint, now);
+}
+
+/** All of them that are closed, for people. */
+export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGate[] {
+  const gates = [
+    endpoint.webhook.status === "active" ? null : inactive,
+    pauseGate(endpoint, now),
+    circuitGate(endpoint, now),
+  ];
+  return gates.filter((gate) => gate !== null);
+}
+
+function pauseGate({ pausedUntil, pauseReason }: Endpoint, now: number): ClosedGate | null {
+  if (pausedUntil === null || pausedUntil <= now) return null;
+  return { waitingFor: pausedFor[pauseReason ?? "failure"], until: pausedUntil };
+}
+
+function circuitGate(endpoint: Endpoint, now: number): ClosedGate | null {
   const { circuit } = endpoint;
   if (circuit.phase === "open" && now < Math.max(circuit.halfOpenAt, circuit.forcedOpenUntil)) {
     if (endpoint.policy.circuitBreaker.enabled || circuit.forcedOpenUntil > now) {

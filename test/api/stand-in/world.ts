@@ -66,7 +66,7 @@ export function addDelivery(
 export function viewOf(delivery: StoredDelivery): DeliveryView {
   const { dueAt, state } = delivery.progress;
   const waiting = { waitingFor: "schedule", waitingUntil: dueAt, nextAttemptAt: dueAt } as const;
-  return { delivery, status: state, ...waiting, waits: [] };
+  return { delivery, status: state, ...waiting, waits: [], gates: [] };
 }
 
 export function viewsOf(page: Page<StoredDelivery>): Page<DeliveryView> {

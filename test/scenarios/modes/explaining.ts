@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { itemsOf, textOf } from "../api/client.ts";
 import type { Json } from "../api/client.ts";
+import { eventually } from "../eventually.ts";
 import type { TenantScene } from "../tenant-scene.ts";
 import { soon } from "./scenario.ts";
 import type { Scenarios } from "./scenario.ts";
@@ -92,7 +93,58 @@ export const explaining: Scenarios = {
     for (const number of ["3", "0", "x"])
       assert.equal((await api.get(`/v1/deliveries/${id}/attempts/${number}/request`)).status, 404);
   },
+
+  "a delivery that waits names all that holds it, since when, why, and the call that ends it": async (
+    scene,
+  ) => {
+    const { receiver, api } = scene;
+    receiver.script((_, index) => (index === 0 ? { status: 500 } : {}));
+    const webhook = await scene.addWebhook({ retry_config: { schedule_ms: [600_000] } });
+    const event = await scene.publish();
+    const { id } = (await scene.reaches(event, "failed")) as unknown as { readonly id: string };
+    await scene.change(`${webhook}/circuit-breaker`, { action: "force_open" });
+    await scene.change(webhook, { active: false });
+    const gatesNow = async (): Promise<readonly Json[]> => {
+      const { body } = await api.get(`/v1/deliveries/${id}`);
+      assert.deepEqual(body["lane"], { ordering_guarantee: "none", event_type: null });
+      assert.equal(itemsOf(body["gates"])[0]?.["gate"], body["waiting_for"]);
+      return itemsOf(body["gates"]);
+    };
+    const namesOf = (gates: readonly Json[]) => gates.map(({ gate }) => gate as unknown);
+    const gates = await eventually("all gates are told", {
+      ask: gatesNow,
+      holds: (now) => namesOf(now).includes("circuit_open"),
+    });
+    assert.deepEqual(namesOf(gates), ["inactive", "circuit_open", "schedule"]);
+    for (const gate of gates) {
+      assert.ok(Date.parse(textOf(gate["since"])) <= Date.now(), JSON.stringify(gate));
+      assert.match(textOf(gate["cause"]), /^[A-Z].*\.$/);
+    }
+    assert.equal(gates[0]?.["until"], null);
+    assert.ok(Date.parse(textOf(gates[2]?.["until"])) > Date.now() + 300_000);
+    for (const [index, left] of [["circuit_open", "schedule"], ["schedule"]].entries()) {
+      await follow(scene, gates[index]?.["remedy"] as Json);
+      await eventually(`only ${left.join()} is left`, {
+        ask: async () => namesOf(await gatesNow()),
+        holds: (names) => names.join() === left.join(),
+      });
+    }
+    await follow(scene, gates[2]?.["remedy"] as Json);
+    await scene.reaches(event, "success");
+    assert.deepEqual(await gatesAfter(scene, id), []);
+  },
 };
+
+/** Does what a remedy says. */
+async function follow({ api }: TenantScene, { method, path, body }: Json): Promise<void> {
+  const answer = await api.call(textOf(method), textOf(path), { body: body as object });
+  assert.ok(answer.status < 300, answer.text);
+}
+
+/** What was superseded by a retry waits for nothing. */
+async function gatesAfter({ api }: TenantScene, id: string): Promise<readonly Json[]> {
+  return itemsOf((await api.get(`/v1/deliveries/${id}`)).body["gates"]);
+}
 
 type Pair = readonly [name: string, value: string];
 
