@@ -1,0 +1,31 @@
+import { type Fact, factKinds } from "./facts.ts";
+import { VarintReader, VarintWriter } from "./varints.ts";
+
+/** Facts as they are stored beside what they tell of, until the buckets they count for are written. Names are numbers. */
+export function packFacts(facts: readonly Fact<number>[]): Uint8Array {
+  const writer = new VarintWriter();
+  for (const fact of facts) {
+    writer.write(factKinds.indexOf(fact.kind));
+    writer.write(Math.max(0, fact.at));
+    writer.write(fact.tenant);
+    writer.write(fact.subject);
+    writer.write(fact.amount);
+    writer.write(fact.keys.length);
+    for (const key of fact.keys) writer.write(key);
+  }
+  return writer.done();
+}
+
+export function unpackFacts(bytes: Uint8Array): readonly Fact<number>[] {
+  const reader = new VarintReader(bytes);
+  const facts: Fact<number>[] = [];
+  while (!reader.isAtEnd) {
+    const kind = factKinds[reader.read()];
+    if (kind === undefined) throw new RangeError("a packed fact is of no known kind");
+    const [at, tenant, subject, amount] = [reader.read(), reader.read(), reader.read(), reader.read()];
+    const count = reader.read();
+    const counted = Array.from({ length: count }, () => reader.read());
+    facts.push({ kind, at, tenant, subject, amount, keys: counted });
+  }
+  return facts;
+}

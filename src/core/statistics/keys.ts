@@ -1,0 +1,51 @@
+import { type FailureCategory, failureCategories, type Outcome } from "../outcome.ts";
+
+/**
+ * What is counted, as numbers that are stored: a number never changes its meaning, and a new one needs no migration.
+ * Deliveries and events have tables of their own, so their numbers may meet.
+ */
+export const keys = {
+  accepted: 1,
+  transient: 2,
+  terminal: 3,
+  /** Whether the receiver processed the request is not known; counted beside the outcome. */
+  unknown: 4,
+  success: 5,
+  exhausted: 6,
+  skipped: 8,
+  /** Bytes of deliveries, deliveries of events. */
+  amount: 10,
+  published: 11,
+  duplicate: 12,
+  unmatched: 13,
+  /** Plus the first digit of the status; 0 without an answer. */
+  statusClass: 20,
+  /** Plus the place in `failureCategories`, whose words are only added at the end. */
+  category: 40,
+  /** Codes beyond the most frequent ones of a bucket. */
+  statusOther: 999,
+  /** Plus the status. */
+  status: 1_000,
+  statusEnd: 2_000,
+  /** Plus the place in a distribution (`distribution.ts`), milliseconds. */
+  duration: 2_000,
+  lag: 3_000,
+  total: 4_000,
+} as const;
+
+/** Room for the places of one distribution. */
+export const distributionSpan = 1_000;
+
+export type DistributionName = "duration" | "lag" | "total";
+
+export function isStatusKey(key: number): boolean {
+  return key >= keys.status && key < keys.statusEnd;
+}
+
+export function outcomeKey(outcome: Outcome): number {
+  return keys[outcome];
+}
+
+export function categoryKey(category: FailureCategory): number {
+  return keys.category + failureCategories.indexOf(category);
+}

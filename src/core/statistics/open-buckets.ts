@@ -1,0 +1,193 @@
+import { bucketAt, stepMs } from "./buckets.ts";
+import { Counts } from "./counts.ts";
+import { addFact, type Fact, type FactKind } from "./facts.ts";
+
+/** A bucket as it is written: what one process counted in it so far, in place of what it wrote before. */
+export interface BucketRow {
+  readonly kind: FactKind;
+  /** Where its minute begins, Unix milliseconds. */
+  readonly start: number;
+  /** Null for all tenants. */
+  readonly tenant: string | null;
+  /** Null for all of the tenant. */
+  readonly subject: string | null;
+  /** Tells rows of one minute apart that came back to it because the clock was set back. */
+  readonly part: number;
+  /** Commits up to this number are counted in it. */
+  readonly countedTo: number;
+  readonly counts: Uint8Array;
+}
+
+interface OpenBucket extends Omit<BucketRow, "countedTo" | "counts"> {
+  readonly counts: Counts;
+  /** When it first counted something that is not written, on the wall clock. */
+  unwrittenSince: number;
+  /** The commit that this was counted from. */
+  unwrittenFrom: number;
+}
+
+interface OpenMinute {
+  readonly part: number;
+  readonly buckets: Map<string, OpenBucket>;
+  readonly subjectsByTenant: Map<string, number>;
+}
+
+/**
+ * Buckets of the running minute, and of those before that are not written. Counts what was committed, and says which
+ * rows are due: the longest unwritten first, each once a second, and those of a past minute at once.
+ *
+ * Commits are numbered. A fact is counted after its commit; the store keeps it until every bucket that counts it was
+ * written with `countedTo` at or above that number.
+ */
+export class OpenBuckets {
+  readonly #minutes = new Map<number, OpenMinute>();
+  /** In the order in which they began to differ from what is written. */
+  readonly #unwritten = new Set<OpenBucket>();
+  readonly #typesPerTenantMax: number;
+  #lastCommit = 0;
+  #newestDropped = Number.NEGATIVE_INFINITY;
+  #reopened = 0;
+
+  constructor({ typesPerTenantMax }: { readonly typesPerTenantMax: number }) {
+    this.#typesPerTenantMax = typesPerTenantMax;
+  }
+
+  /** Counts what a commit wrote. */
+  add(facts: readonly Fact[], { commit, now }: { readonly commit: number; readonly now: number }): void {
+    this.#lastCommit = Math.max(this.#lastCommit, commit);
+    for (const fact of facts) {
+      const start = bucketAt(fact.at, "minute");
+      const minute = this.#minute(start);
+      this.#count(minute, { fact, commit, now, start, tenant: fact.tenant, subject: fact.subject });
+      this.#count(minute, { fact, commit, now, start, tenant: fact.tenant, subject: null });
+      this.#count(minute, { fact, commit, now, start, tenant: null, subject: null });
+    }
+  }
+
+  /** The type that an event counts for: one of a few hundred of its tenant in a minute, or all others together. */
+  subjectOf(event: { readonly tenantId: string; readonly eventType: string; readonly at: number }): string {
+    const { tenantId, eventType } = event;
+    const minute = this.#minute(bucketAt(event.at, "minute"));
+    if (minute.buckets.has(nameOf("event", { tenant: tenantId, subject: eventType }))) return eventType;
+    const known = minute.subjectsByTenant.get(tenantId) ?? 0;
+    return known < this.#typesPerTenantMax ? eventType : otherTypes;
+  }
+
+  /** Rows to write with the next commit; those of `putBack` again when it fails. */
+  take({ now, limit }: { readonly now: number; readonly limit: number }): readonly BucketRow[] {
+    const rows: BucketRow[] = [];
+    for (const bucket of this.#unwritten) {
+      const isPast = bucket.start + stepMs.minute <= now;
+      const waited = now - bucket.unwrittenSince;
+      if (rows.length === limit || (!isPast && waited >= 0 && waited < writtenEveryMs)) break;
+      this.#unwritten.delete(bucket);
+      rows.push(this.#row(bucket));
+    }
+    return rows;
+  }
+
+  /** Whatever is not written, however young. For the end. */
+  takeAll(limit: number): readonly BucketRow[] {
+    const taken = [...this.#unwritten].slice(0, limit);
+    for (const bucket of taken) this.#unwritten.delete(bucket);
+    return taken.map((bucket) => this.#row(bucket));
+  }
+
+  /** These rows were not written. They count from the oldest commit that anything is unwritten of. */
+  putBack(
+    rows: readonly BucketRow[],
+    { from, since }: { readonly from: number; readonly since: number },
+  ): void {
+    const younger = [...this.#unwritten];
+    this.#unwritten.clear();
+    for (const row of rows) {
+      const bucket = this.#minutes.get(row.start)?.buckets.get(nameOf(row.kind, row));
+      if (bucket === undefined) continue;
+      bucket.unwrittenFrom = from;
+      bucket.unwrittenSince = since;
+      this.#unwritten.add(bucket);
+    }
+    for (const bucket of younger) this.#unwritten.add(bucket);
+  }
+
+  /** Every bucket is written as far as this commit. */
+  get writtenTo(): number {
+    const [oldest] = this.#unwritten;
+    return oldest === undefined ? this.#lastCommit : oldest.unwrittenFrom - 1;
+  }
+
+  /** Since when something is not written, Unix milliseconds; null when everything is. */
+  get unwrittenSince(): number | null {
+    const [oldest] = this.#unwritten;
+    return oldest === undefined ? null : oldest.unwrittenSince;
+  }
+
+  /** Forgets minutes that are over and written. Not while rows are on their way: `putBack` looks for them. */
+  dropWritten(now: number): void {
+    const open = new Set([...this.#unwritten].map(({ start }) => start));
+    for (const start of this.#minutes.keys()) {
+      if (start + stepMs.minute + lateMs > now || open.has(start)) continue;
+      this.#minutes.delete(start);
+      this.#newestDropped = Math.max(this.#newestDropped, start);
+    }
+  }
+
+  #minute(start: number): OpenMinute {
+    const known = this.#minutes.get(start);
+    if (known !== undefined) return known;
+    // The rows it had are somewhere else by now, and must not be replaced by those of a second beginning.
+    if (start <= this.#newestDropped) this.#reopened += 1;
+    const part = start <= this.#newestDropped ? this.#reopened : 0;
+    const minute = { part, buckets: new Map(), subjectsByTenant: new Map() };
+    this.#minutes.set(start, minute);
+    return minute;
+  }
+
+  #count(minute: OpenMinute, counted: Counted): void {
+    const { fact, tenant, subject, start } = counted;
+    const name = nameOf(fact.kind, counted);
+    let bucket = minute.buckets.get(name);
+    if (bucket === undefined) {
+      bucket = {
+        ...{ kind: fact.kind, start, tenant, subject, part: minute.part },
+        ...{ counts: new Counts(), unwrittenSince: 0, unwrittenFrom: 0 },
+      };
+      minute.buckets.set(name, bucket);
+      if (fact.kind === "event" && subject !== null && tenant !== null)
+        minute.subjectsByTenant.set(tenant, (minute.subjectsByTenant.get(tenant) ?? 0) + 1);
+    }
+    addFact(bucket.counts, fact);
+    if (this.#unwritten.has(bucket)) return;
+    bucket.unwrittenSince = counted.now;
+    bucket.unwrittenFrom = counted.commit;
+    this.#unwritten.add(bucket);
+  }
+
+  #row({ kind, start, tenant, subject, part, counts }: OpenBucket): BucketRow {
+    return { kind, start, tenant, subject, part, countedTo: this.#lastCommit, counts: counts.pack() };
+  }
+}
+
+interface Counted {
+  readonly fact: Fact;
+  readonly commit: number;
+  readonly now: number;
+  readonly start: number;
+  readonly tenant: string | null;
+  readonly subject: string | null;
+}
+
+/** Ids and types contain no line feed. */
+function nameOf(
+  kind: FactKind,
+  of: { readonly tenant: string | null; readonly subject: string | null },
+): string {
+  if (kind === "delivery") return of.subject ?? `\n${of.tenant ?? ""}`;
+  return of.subject === null ? `\r\n${of.tenant ?? ""}` : `\r${of.tenant ?? ""}\n${of.subject}`;
+}
+
+/** No type of an event is called so. */
+export const otherTypes = "*";
+const writtenEveryMs = 1_000;
+/** Commits come after what they tell of. */
+const lateMs = 30_000;

@@ -1,0 +1,42 @@
+/** Whole numbers from 0 to 2^53 - 1 in as few bytes as they need, seven bits a byte, the lowest first (LEB128). */
+export class VarintWriter {
+  readonly #bytes: number[] = [];
+
+  write(value: number): void {
+    let rest = value;
+    while (rest >= 128) {
+      this.#bytes.push((rest % 128) + 128);
+      rest = Math.floor(rest / 128);
+    }
+    this.#bytes.push(rest);
+  }
+
+  done(): Uint8Array {
+    return Uint8Array.from(this.#bytes);
+  }
+}
+
+/** Reads what {@link VarintWriter} wrote. Throws RangeError where the bytes end within a number. */
+export class VarintReader {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  read(): number {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = this.#bytes[this.#at];
+      if (byte === undefined) throw new RangeError("packed counts end within a number");
+      this.#at += 1;
+      value += (byte % 128) * scale;
+      if (byte < 128) return value;
+    }
+  }
+}
