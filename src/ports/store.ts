@@ -6,6 +6,7 @@ import type { IdempotencyStore } from "./store/idempotency.ts";
 import type { OperationStore } from "./store/operations.ts";
 import type { OwnershipStore } from "./store/ownership.ts";
 import type { RegistryStore } from "./store/registry.ts";
+import type { StatisticsStore } from "./store/statistics.ts";
 import type { UpkeepStore } from "./store/upkeep.ts";
 import type { WebhookStore } from "./store/webhooks.ts";
 
@@ -31,6 +32,8 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly operations: OperationStore;
   readonly audit: AuditStore;
+  /** Absent where no statistics are kept. */
+  readonly statistics?: StatisticsStore;
   readonly upkeep: UpkeepStore;
   /** Hints of work that other processes stored; absent where one process owns the store, or nothing can be heard. */
   readonly changes?: StoreChanges;

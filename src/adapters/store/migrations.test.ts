@@ -12,6 +12,7 @@ const released = {
     "attempt-notes": "353f7cf26fc9ee96",
     "sweeps-anew": "1166fe205324cdd3",
     "keys-find-events": "e80e6a20908d63cc",
+    "statistics": "6d6aaf0efba0ab0c",
     "audit-log": "5d6582c27573a071",
   },
   postgres: {

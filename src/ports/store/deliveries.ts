@@ -9,6 +9,7 @@ import type {
 } from "../../core/delivery.ts";
 import type { PayloadFormatName } from "../../core/profile.ts";
 import type { LaneKey } from "../../core/webhook.ts";
+import type { StatisticsBatch } from "./statistics.ts";
 
 /**
  * The path of an event: everything here is called under load and takes batches.
@@ -51,6 +52,8 @@ export interface CommitBatch {
   readonly requeues: readonly RequeueCommand[];
   readonly settlements: readonly Settlement[];
   readonly webhookStates: readonly WebhookRuntimeState[];
+  /** What is counted of it, and buckets that are due; absent where nothing is counted. */
+  readonly statistics?: StatisticsBatch;
 }
 
 /** What became of each command of a batch. */

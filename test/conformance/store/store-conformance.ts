@@ -20,6 +20,7 @@ import { retention } from "./retention.ts";
 import { stateMachine } from "./state-machine.ts";
 import { sharing } from "./sharing.ts";
 import { settlements } from "./settlements.ts";
+import { statistics } from "./statistics.ts";
 import { searches } from "./searches.ts";
 import { runThemes, type StoreSubject } from "./suite.ts";
 import { expiry } from "./expiry.ts";
@@ -48,6 +49,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["audit log", audit],
     ["expiry and cancellation", expiry],
     ["retention", retention],
+    ["statistics", statistics],
     ["durability", durability],
     ["model", model],
     ["several processes", sharing, "shared"],

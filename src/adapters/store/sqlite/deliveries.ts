@@ -19,6 +19,7 @@ import { queuePositionSql } from "./queue-position-sql.ts";
 import { RequeueWriter } from "./requeue.ts";
 import { SettleWriter } from "./settle.ts";
 import type { StoreState } from "./state.ts";
+import type { StatisticsWriter } from "./statistics-writer.ts";
 
 /**
  * The path of an event. A delivery that is leased as it is written ("fresh") takes no place in its lane, and never
@@ -31,11 +32,12 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #requeues: RequeueWriter;
   readonly #settlements: SettleWriter;
   readonly #endings: HandEndings;
+  readonly #statistics: StatisticsWriter;
   readonly #claimer: Claimer;
   readonly #enterLane: StatementSync;
   readonly #recover: readonly StatementSync[];
 
-  constructor(state: StoreState) {
+  constructor(state: StoreState, statistics: StatisticsWriter) {
     const deliveries = new DeliveryWriter(state);
     const { connection } = state;
     this.#state = state;
@@ -43,6 +45,7 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#requeues = new RequeueWriter(state, deliveries);
     this.#settlements = new SettleWriter(state);
     this.#endings = new HandEndings(state);
+    this.#statistics = statistics;
     this.#claimer = new Claimer(state);
     this.#enterLane = connection.prepare(
       `UPDATE deliveries SET rank = ${queuePositionSql("?")} WHERE seq = ? RETURNING rank`,
@@ -61,9 +64,11 @@ export class SqliteDeliveries implements DeliveryStore {
       const requeues = batch.requeues.map((command) => this.#requeues.write(command));
       const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
       for (const webhook of batch.webhookStates) this.#settlements.writeWebhookState(webhook);
+      const result = { publishes, requeues, settled };
+      if (batch.statistics !== undefined) this.#statistics.write(batch.statistics, result);
       // SQLite writes nothing for a transaction that changed nothing, and so would not notice that it cannot.
       if (isEmpty(batch)) this.#state.counters.touch();
-      return { publishes, requeues, settled };
+      return result;
     });
   }
 

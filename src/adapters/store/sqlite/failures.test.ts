@@ -27,6 +27,7 @@ import { SqliteHistory } from "./history.ts";
 import { migrate } from "./migrations.ts";
 import { databaseFile } from "./open.ts";
 import { loadState } from "./state.ts";
+import { StatisticsWriter } from "./statistics-writer.ts";
 
 /** The parts of a store that these tests use, with the connection beneath it to break things with. */
 interface BreakableStore {
@@ -41,7 +42,7 @@ async function openBreakable(t: TestContext): Promise<BreakableStore> {
   migrate(db, { now: start });
   const connection = new Connection(db);
   const state = loadState(connection);
-  const deliveries = new SqliteDeliveries(state);
+  const deliveries = new SqliteDeliveries(state, new StatisticsWriter(state));
   t.after(async () => {
     connection.close();
     await rm(dataDir, { recursive: true });

@@ -12,6 +12,7 @@ import { payloadFormatColumns } from "./migrations/0002-payload-formats.ts";
 import { attemptNotes } from "./migrations/0003-attempt-notes.ts";
 import { sweepsAnew } from "./migrations/0004-sweeps-anew.ts";
 import { keysFindEvents } from "./migrations/0005-keys-find-events.ts";
+import { statistics } from "./migrations/0006-statistics.ts";
 import { auditLog } from "./migrations/0007-audit-log.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
@@ -21,6 +22,7 @@ export const migrations: readonly Migration[] = [
   attemptNotes,
   sweepsAnew,
   keysFindEvents,
+  statistics,
   auditLog,
 ];
 

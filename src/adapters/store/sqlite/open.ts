@@ -16,6 +16,7 @@ import { migrate, migrations, planMigrations } from "./migrations.ts";
 import { SqliteOperations } from "./operations.ts";
 import { type OwnerLock, takeOwnerLock } from "./owner-lock.ts";
 import { SqliteRegistry } from "./registry.ts";
+import { SqliteStatistics } from "./statistics.ts";
 import { loadState } from "./state.ts";
 import { SqliteUpkeep } from "./upkeep.ts";
 import { SqliteWebhooks } from "./webhooks.ts";
@@ -95,8 +96,10 @@ function assemble(
 ): Store {
   const state = loadState(connection);
   const auditRows = new AuditRows(connection);
-  const deliveries = new SqliteDeliveries(state);
+  const statistics = new SqliteStatistics(state);
+  const deliveries = new SqliteDeliveries(state, statistics.writer);
   deliveries.recover();
+  statistics.recoverAll();
   const probe = connection.prepare("SELECT 1");
   const facts = connection.prepare(
     "SELECT (SELECT max(number) FROM migrations), page_count * page_size FROM pragma_page_count(), pragma_page_size()",
@@ -109,6 +112,7 @@ function assemble(
     idempotency: new SqliteIdempotency(connection),
     operations: new SqliteOperations(connection, auditRows),
     audit: new SqliteAudit(connection, auditRows),
+    statistics,
     upkeep: new SqliteUpkeep(state, deliveries),
     facts: async () => {
       const [schemaVersion, sizeBytes] = connection.read(() => facts.get()) as unknown as [number, number];

@@ -1,0 +1,69 @@
+import type { StatementSync } from "node:sqlite";
+import { type Fact, type FactKind, factKinds } from "../../../core/statistics/facts.ts";
+import { packFacts } from "../../../core/statistics/journal.ts";
+import type { CommitResult } from "../../../ports/store/deliveries.ts";
+import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
+import { statisticsTables, stepCode } from "../statistics-rows.ts";
+import type { StoreState } from "./state.ts";
+
+/** A bucket of minutes as this store keeps it. */
+export interface MinuteRow {
+  readonly kind: FactKind;
+  readonly start: number;
+  readonly tenant: number;
+  readonly subject: number;
+  readonly writer: number;
+  readonly part: number;
+  readonly countedTo: number;
+  readonly counts: Uint8Array;
+}
+
+/** Writes statistics beside what they tell of. Only inside a write. */
+export class StatisticsWriter {
+  readonly #state: StoreState;
+  readonly #save: Readonly<Record<FactKind, StatementSync>>;
+  readonly #note: StatementSync;
+  readonly #forget: StatementSync;
+
+  constructor(state: StoreState) {
+    const { connection } = state;
+    this.#state = state;
+    const [delivery, event] = factKinds.map((kind) =>
+      connection.prepare(
+        `INSERT INTO ${statisticsTables[kind]} VALUES (${stepCode("minute")}, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET counted_to = excluded.counted_to, counts = excluded.counts
+         WHERE excluded.counted_to >= counted_to`,
+      ),
+    ) as [StatementSync, StatementSync];
+    this.#save = { delivery, event };
+    this.#note = connection.prepare("INSERT INTO stat_journal VALUES (?, ?, ?, ?)");
+    this.#forget = connection.prepare("DELETE FROM stat_journal WHERE writer = ? AND number <= ?");
+  }
+
+  /** What came true of the batch goes into the journal; what the rows of the batch have counted leaves it. */
+  write(batch: StatisticsBatch, result: CommitResult): void {
+    const { writer } = batch;
+    for (const row of batch.rows) {
+      const names = { tenant: this.#ref(row.tenant), subject: this.#ref(row.subject) };
+      this.save({ ...row, ...names, writer });
+    }
+    const facts = factsOf(batch, result);
+    if (facts.length > 0)
+      this.#note.run(writer, batch.number, batch.at, packFacts(facts.map((fact) => this.#stored(fact))));
+    this.#forget.run(writer, batch.writtenTo);
+  }
+
+  save(row: MinuteRow): void {
+    const { start, tenant, subject, writer, part, countedTo, counts } = row;
+    this.#save[row.kind].run(start, tenant, subject, writer, part, countedTo, counts);
+  }
+
+  #stored(fact: Fact): Fact<number> {
+    const { strings } = this.#state;
+    return { ...fact, tenant: strings.ensure(fact.tenant), subject: strings.ensure(fact.subject) };
+  }
+
+  #ref(name: string | null): number {
+    return name === null ? 0 : this.#state.strings.ensure(name);
+  }
+}

@@ -1,0 +1,153 @@
+import { bucketAt, type StatisticsStep, statisticsSteps } from "../../core/statistics/buckets.ts";
+import { Counts } from "../../core/statistics/counts.ts";
+import { addFact, type Fact, type FactKind } from "../../core/statistics/facts.ts";
+import { unpackFacts } from "../../core/statistics/journal.ts";
+import { stepMs } from "../../core/statistics/buckets.ts";
+
+/** Where each kind of bucket stands. */
+export const statisticsTables: Readonly<Record<FactKind, string>> = {
+  delivery: "delivery_stats",
+  event: "event_stats",
+};
+
+export function stepCode(step: StatisticsStep): number {
+  return statisticsSteps.indexOf(step);
+}
+
+/** Names of a bucket as stored: numbers, 0 for all. */
+export interface StoredBucket {
+  readonly kind: FactKind;
+  readonly start: number;
+  readonly tenant: number;
+  readonly subject: number;
+}
+
+export interface JournalEntry {
+  readonly number: number;
+  readonly facts: Uint8Array;
+  /** Places of the facts that count; null for all of them. */
+  readonly written?: readonly number[] | null;
+}
+
+/** What a writer that is gone left unwritten, by bucket. */
+export function leftInJournal(entries: readonly JournalEntry[]): readonly LeftBucket[] {
+  const left = new Map<string, LeftBucket>();
+  for (const { number, facts, written = null } of entries) {
+    const all = unpackFacts(facts);
+    const counted = written === null ? all : written.flatMap((at) => all[at] ?? []);
+    for (const fact of counted)
+      for (const bucket of bucketsOf(fact)) noteFact(left, { bucket, number, fact });
+  }
+  return [...left.values()];
+}
+
+export interface LeftBucket {
+  readonly bucket: StoredBucket;
+  readonly facts: { readonly number: number; readonly fact: Fact<number> }[];
+}
+
+function noteFact(
+  left: Map<string, LeftBucket>,
+  {
+    bucket,
+    number,
+    fact,
+  }: { readonly bucket: StoredBucket; readonly number: number; readonly fact: Fact<number> },
+): void {
+  const name = `${bucket.kind} ${bucket.start} ${bucket.tenant} ${bucket.subject}`;
+  const known = left.get(name);
+  if (known === undefined) left.set(name, { bucket, facts: [{ number, fact }] });
+  else known.facts.push({ number, fact });
+}
+
+function bucketsOf({ kind, at, tenant, subject }: Fact<number>): readonly StoredBucket[] {
+  const common = { kind, start: bucketAt(at, "minute") };
+  return [
+    { ...common, tenant, subject },
+    { ...common, tenant, subject: 0 },
+    { ...common, tenant: 0, subject: 0 },
+  ];
+}
+
+/** The row that a writer wrote last for a bucket, with what it had not counted yet. Null where it had counted all. */
+export function completedRow(
+  { facts }: LeftBucket,
+  row: { readonly countedTo: number; readonly counts: Uint8Array } | null,
+): Uint8Array | null {
+  const missing = facts.filter(({ number }) => number > (row?.countedTo ?? 0));
+  if (missing.length === 0) return null;
+  const counts = row === null ? new Counts() : Counts.unpack(row.counts);
+  for (const { fact } of missing) addFact(counts, fact);
+  return counts.pack();
+}
+
+/** A row of one of the smaller buckets that are added up. */
+export type PortionRow = [tenant: number, subject: number, counts: Uint8Array];
+
+export interface SummedRow {
+  readonly tenant: number;
+  readonly subject: number;
+  readonly counts: Uint8Array;
+}
+
+/** The last bucket that was added up in a larger one that is not finished. */
+export interface RollUpPlace {
+  readonly tenant: number;
+  readonly subject: number;
+}
+
+export const rollUpStart: RollUpPlace = { tenant: -1, subject: -1 };
+
+/**
+ * One portion of a larger bucket: rows of each smaller one beyond a place, each list in the order of tenants and subjects
+ * and cut at `limit`. Sums those that every list has come to; `next` is null when the larger bucket is whole.
+ */
+export function summedPortion(
+  lists: readonly (readonly PortionRow[])[],
+  limit: number,
+): { readonly rows: readonly SummedRow[]; readonly next: RollUpPlace | null } {
+  const ends = lists.filter((list) => list.length >= limit).map((list) => list.at(-1) ?? [0, 0]);
+  // The end of a list that was cut may go on: what is beyond the lowest of these ends is for the next portion.
+  const [end] = ends.toSorted(([a, b], [c, d]) => a - c || b - d);
+  const sums = new Map<string, { tenant: number; subject: number; counts: Counts }>();
+  for (const [tenant, subject, counts] of lists.flat()) {
+    if (end !== undefined && (tenant > end[0] || (tenant === end[0] && subject >= end[1]))) continue;
+    const name = `${tenant} ${subject}`;
+    const sum = sums.get(name) ?? { tenant, subject, counts: new Counts() };
+    sum.counts.addAll(Counts.unpack(counts));
+    sums.set(name, sum);
+  }
+  const rows = [...sums.values()].toSorted((a, b) => a.tenant - b.tenant || a.subject - b.subject);
+  const last = rows.at(-1);
+  return {
+    rows: rows.map(({ tenant, subject, counts }) => ({ tenant, subject, counts: counts.pack() })),
+    next: end === undefined || last === undefined ? null : { tenant: last.tenant, subject: last.subject },
+  };
+}
+
+/** Each step with the smaller one that it is added up from. */
+export const rollUps: readonly { readonly step: StatisticsStep; readonly from: StatisticsStep }[] = [
+  { step: "hour", from: "minute" },
+  { step: "day", from: "hour" },
+];
+
+/** The next bucket to add up; null while it is not over. `doneUntil` is null when nothing was ever added up. */
+export function nextRollUp(
+  { step, from }: { readonly step: StatisticsStep; readonly from: StatisticsStep },
+  facts: {
+    readonly doneUntil: number | null;
+    /** Where the oldest of the smaller buckets begins. */
+    readonly first: number | null;
+    readonly endedBefore: number;
+    /** Smaller buckets are whole until then. */
+    readonly smallerUntil: number;
+  },
+): { readonly start: number; readonly parts: readonly number[] } | null {
+  const { doneUntil, first, endedBefore, smallerUntil } = facts;
+  if (first === null) return null;
+  const start = Math.max(doneUntil ?? 0, bucketAt(first, step));
+  const end = start + stepMs[step];
+  if (end > Math.min(endedBefore, smallerUntil)) return null;
+  const count = stepMs[step] / stepMs[from];
+  return { start, parts: Array.from({ length: count }, (_, index) => start + index * stepMs[from]) };
+}
