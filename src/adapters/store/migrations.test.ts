@@ -24,6 +24,7 @@ const released = {
     "attempt notes": "d7193cfbdb88369b",
     "idempotency-holder": "cd972e19f29dca83",
     "late-lease": "a9e4676cad5b7e0b",
+    "statistics": "d7795061812899ac",
     "audit-log": "65101f720447ad68",
   },
 };

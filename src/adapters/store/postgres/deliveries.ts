@@ -11,6 +11,7 @@ import type {
   Settlement,
   StoreDepth,
 } from "../../../ports/store/deliveries.ts";
+import { factsOf, type StatisticsBatch } from "../../../ports/store/statistics.ts";
 import { Claimer } from "./claim.ts";
 import { numbers } from "./columns.ts";
 import { deadLetterKind, Deltas } from "./counters.ts";
@@ -23,8 +24,9 @@ import { areNew } from "./new-events.ts";
 import { drawNumbers, relativeNumbers } from "./positions.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
-import { type SettleBatch, writeSettlements, writeWebhookStates } from "./settle.ts";
+import { carriesRows, type SettleBatch, writeSettlements, writeWebhookStates } from "./settle.ts";
 import type { StoreState } from "./state.ts";
+import { type Counting, stringsOfStatistics, writeStatistics } from "./statistics-sql.ts";
 
 /** A position may be given out again after a crash, and an id may be published twice; both together are of one commit. */
 const storedSql = {
@@ -129,9 +131,10 @@ export class PostgresDeliveries implements DeliveryStore {
   }
 
   /** Before the transaction: strings and lanes are of use to everyone, and a refused commit does no harm to them. */
-  async #ensureStrings({ publishes, requeues }: CommitBatch): Promise<void> {
-    if (publishes.length + requeues.length === 0) return;
+  async #ensureStrings({ publishes, requeues, statistics }: CommitBatch): Promise<void> {
     const { strings, lanes } = this.#state;
+    if (statistics !== undefined) await strings.ensure(stringsOfStatistics(statistics));
+    if (publishes.length + requeues.length === 0) return;
     await strings.ensure(
       publishes.flatMap(({ event }) => [event.tenantId, event.eventType, event.contentType]),
     );
@@ -141,11 +144,16 @@ export class PostgresDeliveries implements DeliveryStore {
   }
 
   /** The most frequent commit under load needs no transaction around its one statement. */
-  async #settleAlone({ settlements }: CommitBatch): Promise<Committed> {
+  async #settleAlone({ settlements, statistics }: CommitBatch): Promise<Committed> {
     const { database } = this.#state;
     // With nothing to settle somebody asks whether it can write. A number is given on a primary alone.
-    if (settlements.length === 0) await database.rows("SELECT pg_current_xact_id()::text");
-    const { settled, freeLanes } = await writeSettlements(database, this.#settleBatch(settlements));
+    if (settlements.length === 0 && statistics === undefined)
+      await database.rows("SELECT pg_current_xact_id()::text");
+    const counting = this.#countingOf(statistics);
+    const batch = this.#settleBatch(settlements, counting);
+    const { settled, freeLanes } = await writeSettlements(database, batch);
+    if (!carriesRows(batch) && counting !== null)
+      await writeStatistics(database, { ...counting, facts: [], carriesRows: true });
     return { result: { publishes: [], requeues: [], settled }, lanes: freeLanes };
   }
 
@@ -176,7 +184,14 @@ export class PostgresDeliveries implements DeliveryStore {
       : await publishing.run(batch.publishes);
     const requeues = await new RequeueBatch(this.#state, context).run(batch.requeues);
     if (!isPlain && batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
-    const { settled, freeLanes } = await writeSettlements(transaction, this.#settleBatch(batch.settlements));
+    const counting = this.#countingOf(batch.statistics);
+    const settling = this.#settleBatch(batch.settlements, counting);
+    const { settled, freeLanes } = await writeSettlements(transaction, settling);
+    if (counting !== null) {
+      const facts = factsOf({ ...counting.statistics, settled: [] }, { publishes, settled: [] });
+      if (facts.length > 0 || !carriesRows(settling))
+        await writeStatistics(transaction, { ...counting, facts, carriesRows: !carriesRows(settling) });
+    }
     await writeWebhookStates(transaction, batch.webhookStates);
     const proof = publishing.firstEvent ?? deliveries.first;
     if (proof !== null) transaction.provenBy(storedSql[proof.table], [proof.seq, proof.id]);
@@ -186,9 +201,13 @@ export class PostgresDeliveries implements DeliveryStore {
     };
   }
 
-  #settleBatch(settlements: readonly Settlement[]): SettleBatch {
+  #settleBatch(settlements: readonly Settlement[], counting: Counting | null): SettleBatch {
     const isInDoubt = (settlement: Settlement): boolean => this.#state.inDoubt.has(settlement);
-    return { settlements, processNumber: this.#state.processNumber, isInDoubt };
+    return { settlements, processNumber: this.#state.processNumber, isInDoubt, counting };
+  }
+
+  #countingOf(statistics: StatisticsBatch | undefined): Counting | null {
+    return statistics === undefined ? null : { statistics, strings: this.#state.strings };
   }
 
   #needOf(batch: CommitBatch): { eventsByTenant: Map<number, number>; deliveries: number } {

@@ -9,6 +9,7 @@ import { type Incarnation, IncarnationChangedError, type Incarnations } from "./
 import { PostgresOwnership } from "./ownership.ts";
 import { Partitions } from "./partitions.ts";
 import type { Membership, StoreState } from "./state.ts";
+import { PostgresStatistics } from "./statistics.ts";
 import { PostgresUpkeep } from "./upkeep.ts";
 import { Lanes, StringTable } from "./string-table.ts";
 
@@ -17,6 +18,7 @@ interface Parts {
   readonly state: StoreState;
   readonly deliveries: PostgresDeliveries;
   readonly history: PostgresHistory;
+  readonly statistics: PostgresStatistics;
   readonly upkeep: PostgresUpkeep;
   readonly ownership: PostgresOwnership;
   readonly partitions: Partitions;
@@ -126,6 +128,7 @@ export class IncarnateParts {
       ...{ state, partitions },
       deliveries: new PostgresDeliveries(state),
       history: new PostgresHistory(state),
+      statistics: new PostgresStatistics(state),
       upkeep: new PostgresUpkeep(state, partitions),
       ownership: new PostgresOwnership(state, config),
     };

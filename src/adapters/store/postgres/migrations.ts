@@ -17,6 +17,7 @@ import { identity } from "./migrations/0005-identity.ts";
 import { attemptNotes } from "./migrations/0006-attempt-notes.ts";
 import { idempotencyHolder } from "./migrations/0007-idempotency-holder.ts";
 import { lateLease } from "./migrations/0008-late-lease.ts";
+import { statistics } from "./migrations/0009-statistics.ts";
 import { auditLog } from "./migrations/0010-audit-log.ts";
 
 /**
@@ -32,6 +33,7 @@ export interface PostgresMigration extends Migration {
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly PostgresMigration[] = [
   ...[initialSchema, ownership, pools, endpointReports, identity, attemptNotes, idempotencyHolder, lateLease],
+  statistics,
   auditLog,
 ];
 

@@ -26,6 +26,7 @@ import { PostgresRegistry } from "./registry.ts";
 import { judgeServer, readServerFacts } from "./server-check.ts";
 import type { ServerBounds } from "./server-greeting.ts";
 import { UnansweredConnections } from "./unanswered-connections.ts";
+import { PostgresStatistics } from "./statistics.ts";
 import { PostgresUpkeep } from "./upkeep.ts";
 import { PostgresWebhooks } from "./webhooks.ts";
 
@@ -238,6 +239,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     idempotency: new PostgresIdempotency(database),
     operations: new PostgresOperations(database),
     audit: new PostgresAudit(parts),
+    statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics), { rowsPerCommitMax: 256 }),
     upkeep: incarnate.follow("upkeep", PostgresUpkeep),
     ownership: incarnate.follow("ownership", PostgresOwnership),
     digestKey: digestKeyRow(database, parseAddress(options.url).at),

@@ -68,7 +68,12 @@ test("a settlement costs no more in a large batch: no step joins each of its row
         return [];
       },
     };
-    await writeSettlements(runner, { settlements: batch, processNumber: 1, isInDoubt: () => false });
+    await writeSettlements(runner, {
+      settlements: batch,
+      processNumber: 1,
+      isInDoubt: () => false,
+      counting: null,
+    });
     return looked / batch.length;
   };
   const each = await explained(settlements.slice(0, few));

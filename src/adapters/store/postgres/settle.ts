@@ -5,9 +5,16 @@ import { categoryCodes, decodeState, exhausted, outcomeCodes, stateCodes, waitin
 import { tierSpan } from "../queue-position.ts";
 import { booleans, decimals, numbers, plainWords, texts } from "./columns.ts";
 import { addToCounters, deadLetterKind } from "./counters.ts";
-import type { Runner } from "./database.ts";
+import type { Runner, Value } from "./database.ts";
 import { hasFree, hasLeased } from "./lanes-with-work.ts";
 import { plannedEachTime } from "./named-statements.ts";
+import {
+  type Counting,
+  type JournalPart,
+  statisticsSteps,
+  statisticsValues,
+  statisticsValuesCount,
+} from "./statistics-sql.ts";
 
 /**
  * The batch; leaves out what is not the delivery that was leased: after a restore its position may be another one's. The
@@ -49,7 +56,7 @@ const attemptedSql = `attempted AS (
  *
  * The looks at the end see the queue as it was before the statement, hence `<> s.delivery`.
  */
-const settleSqlWith = (keyOf: (column: string) => string): string => `WITH ${givenSql},
+const settleSqlWith = (keyOf: (column: string) => string, more = ""): string => `WITH ${givenSql},
   ended AS (
     DELETE FROM posthorn.queue q USING given g
     WHERE ${keyOf("q.delivery")}q.delivery = g.ref AND q.fence = g.fence AND g.state > ${waitingMax}
@@ -77,15 +84,29 @@ const settleSqlWith = (keyOf: (column: string) => string): string => `WITH ${giv
   counted AS (${addToCounters(
     `SELECT priority, 0, -1 FROM ended
      UNION ALL SELECT ${deadLetterKind}, tenant, 1 FROM done WHERE state = ${exhausted}`,
-  )})
+  )})${more}
   SELECT s.at, CASE WHEN s.ordered
     AND ${hasFree("s.lane")} AND NOT ${hasLeased("s.lane", "q.owner = $27 AND q.delivery <> s.delivery")}
     THEN s.lane END
   FROM settled s`;
 
-const settleFewSql = settleSqlWith((column) => `${column} = ANY ($2) AND `);
-const settleManySql = plannedEachTime + settleSqlWith(() => "");
+/** With the statistics of what it wrote; the last parameter names the place in the batch of each fact, in their order. */
+const settledFacts = `,
+  ${countedSteps(28, "settled")}`;
+const keyed = (column: string): string => `${column} = ANY ($2) AND `;
+const settleFewSql = { plain: settleSqlWith(keyed), counting: settleSqlWith(keyed, settledFacts) };
+const settleManySql = {
+  plain: plannedEachTime + settleSqlWith(() => ""),
+  counting: plannedEachTime + settleSqlWith(() => "", settledFacts),
+};
 const fewMax = 32;
+
+function countedSteps(first: number, from: string): string {
+  const written = `(SELECT CASE WHEN count(w.at) < count(*)
+      THEN coalesce(array_agg(f.place - 1) FILTER (WHERE w.at IS NOT NULL), '{}') END
+    FROM unnest($${first + statisticsValuesCount}::int[]) WITH ORDINALITY AS f (at, place) LEFT JOIN ${from} w ON w.at = f.at)`;
+  return statisticsSteps(first, { written, when: `EXISTS (SELECT FROM ${from})` });
+}
 
 /** The lease that a row of `queue` is deleted under when its delivery ends over the head of its holder; null when free. */
 export const endedUnder = "CASE WHEN q.owner IS NOT NULL THEN q.fence END AS late_fence";
@@ -96,7 +117,7 @@ const isAccepted = `g.state = ${stateCodes.encode.success}`;
  * The same for deliveries that were ended over the head of their holder: they are in no queue any more. What is no success
  * leaves the end as it was; a success settles the dead letter, unless a retry has closed it.
  */
-const lateSql = `${plannedEachTime}WITH ${givenSql},
+const lateSqlWith = (more = ""): string => `${plannedEachTime}WITH ${givenSql},
   done AS (
     UPDATE posthorn.deliveries d SET state = CASE WHEN ${isAccepted} THEN g.state ELSE d.state END,
       attempt_count = g.attempt_count, first_attempt_at = g.first_attempt_at,
@@ -110,8 +131,14 @@ const lateSql = `${plannedEachTime}WITH ${givenSql},
   closed AS (
     DELETE FROM posthorn.dead_letters l USING done WHERE l.delivery = done.seq AND done.state <> ${exhausted}
     RETURNING l.tenant),
-  counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM closed`)})
+  counted AS (${addToCounters(`SELECT ${deadLetterKind}, tenant, -1 FROM closed`)})${more}
   SELECT at FROM done`;
+
+const lateSql = {
+  plain: lateSqlWith(),
+  counting: lateSqlWith(`,
+  ${countedSteps(27, "done")}`),
+};
 
 type EndedRow = [
   at: number,
@@ -137,19 +164,24 @@ export interface SettleBatch {
   readonly processNumber: number;
   /** Whether it was tried before and nobody knows what became of that: the connection was lost. */
   readonly isInDoubt: (settlement: Settlement) => boolean;
+  /** Null where nothing is counted. */
+  readonly counting: Counting | null;
 }
 
 export async function writeSettlements(runner: Runner, batch: SettleBatch): Promise<SettleResult> {
   const settled: SettlementResult[] = batch.settlements.map(() => lost);
   const given = firstOfEachLease(batch.settlements);
   if (given.length === 0) return { settled, freeLanes: [] };
+  const { counting } = batch;
+  const sql = given.length <= fewMax ? settleFewSql : settleManySql;
   const rows = await runner.rows<[at: number, lane: number | null]>(
-    given.length <= fewMax ? settleFewSql : settleManySql,
+    counting === null ? sql.plain : sql.counting,
     [
       ...progressColumns(given),
       ...attemptColumns(given),
       plainWords(given.map(({ lease }) => lease.deliveryId)),
       batch.processNumber,
+      ...countedValues(given, { counting, part: "settlements" }),
     ],
   );
   for (const [at] of rows) settled[at] = written;
@@ -157,22 +189,47 @@ export async function writeSettlements(runner: Runner, batch: SettleBatch): Prom
   const doubtful = refused().filter(({ settlement }) => batch.isInDoubt(settlement));
   for (const at of await writtenBefore(runner, doubtful)) settled[at] = written;
   const late = refused().filter((each) => each.late === true);
-  for (const at of await writeLate(runner, late)) settled[at] = written;
+  for (const at of await writeLate(runner, { given: late, counting })) settled[at] = written;
   const others = refused().filter((each) => each.late !== true);
   for (const [at, progress] of await endedMeanwhile(runner, others))
     settled[at] = { kind: "ended", progress };
   return { settled, freeLanes: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
 }
 
+/** Whether `writeSettlements` writes the buckets of the batch: only together with a settlement that may have its lease. */
+export function carriesRows({ settlements, counting }: SettleBatch): boolean {
+  return counting !== null && firstOfEachLease(settlements).length > 0;
+}
+
 /** What the holder of a lease reports after the delivery was ended over its head. It reports once. */
-async function writeLate(runner: Runner, given: readonly Placed[]): Promise<readonly number[]> {
+async function writeLate(
+  runner: Runner,
+  { given, counting }: { readonly given: readonly Placed[]; readonly counting: Counting | null },
+): Promise<readonly number[]> {
   if (given.length === 0) return [];
-  const rows = await runner.rows<[at: number]>(lateSql, [
+  const rows = await runner.rows<[at: number]>(counting === null ? lateSql.plain : lateSql.counting, [
     ...progressColumns(given),
     ...attemptColumns(given),
     plainWords(given.map(({ lease }) => lease.deliveryId)),
+    ...countedValues(given, { counting, part: "lateSettlements" }),
   ]);
   return rows.map(([at]) => at);
+}
+
+/** The facts of these settlements, and the place of each in the batch. Buckets go with the first statement. */
+function countedValues(
+  given: readonly Placed[],
+  { counting, part }: { readonly counting: Counting | null; readonly part: JournalPart },
+): readonly Value[] {
+  if (counting === null) return [];
+  const { statistics, strings } = counting;
+  const counted = given.filter(({ at }) => (statistics.settled[at] ?? null) !== null);
+  const facts = counted.flatMap(({ at }) => statistics.settled[at] ?? []);
+  const carriesRows = part === "settlements";
+  return [
+    ...statisticsValues(statistics, { strings, part, facts, carriesRows }),
+    numbers(counted.map(({ at }) => at)),
+  ];
 }
 
 /** Which of these were ended over the head of their holder, and where they stand. */

@@ -1,0 +1,213 @@
+import { stepMs, type StatisticsStep, statisticsSteps } from "../../../core/statistics/buckets.ts";
+import { type FactKind, factKinds } from "../../../core/statistics/facts.ts";
+import type { StatisticsForgetting } from "../../../ports/store/statistics.ts";
+import type { StepResult } from "../../../ports/store/upkeep.ts";
+import {
+  completedRow,
+  type JournalEntry,
+  type LeftBucket,
+  leftInJournal,
+  nextRollUp,
+  type PortionRow,
+  rollUps,
+  type RollUpPlace,
+  rollUpStart,
+  statisticsTables,
+  stepCode,
+  summedPortion,
+} from "../statistics-rows.ts";
+import { numbers } from "./columns.ts";
+import type { Transaction, Transactor } from "./database.ts";
+import { byteColumn } from "./statistics-sql.ts";
+
+type LastRow = [at: number, part: number, countedTo: number, counts: Uint8Array];
+
+/** House-keeping of statistics, one transaction a step. Of several processes one does it at a time; two do no harm. */
+export class StatisticsUpkeep {
+  readonly #database: Transactor;
+  /** Within the bucket that is being added up. */
+  #place: RollUpPlace = rollUpStart;
+  #kind: FactKind = "delivery";
+
+  constructor(database: Transactor) {
+    this.#database = database;
+  }
+
+  /** A journal holds the facts of a few seconds, so that one writer is one portion. */
+  recover({ writtenBefore }: { readonly writtenBefore: number }): Promise<StepResult> {
+    return this.#database.transaction(async (transaction) => {
+      const [silent] = await transaction.rows<[writer: number]>(
+        "SELECT writer FROM posthorn.stat_journal GROUP BY writer HAVING max(at) < $1 LIMIT 1",
+        [writtenBefore],
+      );
+      if (silent === undefined) return { changed: 0, more: false };
+      const [writer] = silent;
+      const rows = await transaction.rows<[number: number, facts: Uint8Array, written: string | null]>(
+        `SELECT number, facts, array_to_json(written)::text FROM posthorn.stat_journal
+         WHERE writer = $1 ORDER BY number, part FOR UPDATE`,
+        [writer],
+      );
+      const entries = rows.map(([number, facts, written]): JournalEntry => {
+        return { number, facts, written: written === null ? null : (JSON.parse(written) as number[]) };
+      });
+      const changed = await complete(transaction, { writer, entries });
+      // Only what was read: a writer that was merely silent may have written more.
+      await transaction.rows("DELETE FROM posthorn.stat_journal WHERE writer = $1 AND number <= $2", [
+        writer,
+        entries.at(-1)?.number ?? 0,
+      ]);
+      return { changed, more: true };
+    });
+  }
+
+  async rollUp(step: { readonly endedBefore: number; readonly limit: number }): Promise<StepResult> {
+    const done = await this.doneUntil();
+    for (const each of rollUps) {
+      const due = nextRollUp(each, {
+        doneUntil: done.get(each.step) ?? null,
+        first: await this.#first(each.from),
+        endedBefore: step.endedBefore,
+        smallerUntil: each.from === "minute" ? step.endedBefore : (done.get(each.from) ?? 0),
+      });
+      if (due !== null)
+        return { changed: await this.#addUp(each, { ...due, limit: step.limit }), more: true };
+    }
+    return { changed: 0, more: false };
+  }
+
+  async #addUp(
+    { step, from }: (typeof rollUps)[number],
+    due: { readonly start: number; readonly parts: readonly number[]; readonly limit: number },
+  ): Promise<number> {
+    const table = statisticsTables[this.#kind];
+    const limit = Math.max(due.limit, portionRowsMin);
+    const found = await this.#database.rows<[part: number, ...PortionRow]>(
+      `SELECT p.bucket, r.tenant, r.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
+       CROSS JOIN LATERAL (SELECT s.tenant, s.subject, s.counts FROM posthorn.${table} s
+         WHERE s.step = $2 AND s.bucket = p.bucket AND (s.tenant, s.subject) > ($3::integer, $4::integer)
+         ORDER BY s.tenant, s.subject LIMIT $5) AS r ORDER BY 1, 2, 3`,
+      [numbers(due.parts), stepCode(from), this.#place.tenant, this.#place.subject, limit],
+    );
+    const lists = [...Map.groupBy(found, ([part]) => part).values()].map((rows) =>
+      rows.map(([, ...row]): PortionRow => row),
+    );
+    const { rows, next } = summedPortion(lists, limit);
+    await this.#database.rows(
+      `INSERT INTO posthorn.${table} (step, bucket, tenant, subject, writer, part, counted_to, counts)
+       SELECT $1, $2, tenant, subject, 0, 0, 0, counts FROM unnest($3::int[], $4::int[], $5::bytea[])
+         AS u (tenant, subject, counts)
+       ON CONFLICT (step, bucket, tenant, subject, writer, part) DO UPDATE SET counts = excluded.counts`,
+      [
+        ...[stepCode(step), due.start, numbers(rows.map(({ tenant }) => tenant))],
+        ...[numbers(rows.map(({ subject }) => subject)), byteColumn(rows.map(({ counts }) => counts))],
+      ],
+    );
+    this.#place = next ?? rollUpStart;
+    if (next === null) await this.#tableDone(step, due.start + stepMs[step]);
+    return rows.length;
+  }
+
+  async #tableDone(step: StatisticsStep, until: number): Promise<void> {
+    const isLast = this.#kind === factKinds.at(-1);
+    this.#kind = isLast ? "delivery" : "event";
+    if (!isLast) return;
+    await this.#database.rows(
+      `INSERT INTO posthorn.stat_progress VALUES ($1, $2)
+       ON CONFLICT (step) DO UPDATE SET done_until = excluded.done_until`,
+      [stepCode(step), until],
+    );
+  }
+
+  async doneUntil(): Promise<ReadonlyMap<StatisticsStep, number>> {
+    const rows = await this.#database.rows<[step: number, until: number]>(
+      "SELECT step, done_until FROM posthorn.stat_progress",
+    );
+    return new Map(rows.map(([step, until]) => [statisticsSteps[step] ?? "minute", until]));
+  }
+
+  async #first(step: StatisticsStep): Promise<number | null> {
+    const [row] = await this.#database.rows<[first: number | null]>(
+      `SELECT least(${factKinds
+        .map((kind) => `(SELECT min(bucket) FROM posthorn.${statisticsTables[kind]} WHERE step = $1)`)
+        .join(", ")})`,
+      [stepCode(step)],
+    );
+    return row?.[0] ?? null;
+  }
+
+  async forget({ before, limit }: StatisticsForgetting): Promise<StepResult> {
+    let changed = 0;
+    for (const step of statisticsSteps) {
+      for (const table of [...factKinds.map((kind) => statisticsTables[kind]), "gauge_stats"]) {
+        if (changed >= limit) return { changed, more: true };
+        const rows = await this.#database.rows(
+          `DELETE FROM posthorn.${table} WHERE ctid = ANY (ARRAY(
+             SELECT ctid FROM posthorn.${table} WHERE step = $1 AND bucket < $2 ORDER BY bucket LIMIT $3)) RETURNING 1`,
+          [stepCode(step), before[step], limit - changed],
+        );
+        changed += rows.length;
+      }
+    }
+    return { changed, more: changed >= limit };
+  }
+}
+
+/** Adds what is missing in the rows of a writer; returns how many changed. */
+async function complete(
+  transaction: Transaction,
+  { writer, entries }: { readonly writer: number; readonly entries: readonly JournalEntry[] },
+): Promise<number> {
+  const left = leftInJournal(entries);
+  const countedTo = entries.at(-1)?.number ?? 0;
+  let changed = 0;
+  for (const kind of factKinds) {
+    const ofKind = left.filter(({ bucket }) => bucket.kind === kind);
+    const last = await lastRows(transaction, { kind, writer, left: ofKind });
+    const rows = ofKind.flatMap((each, index) => {
+      const row = last.get(index) ?? null;
+      const counts = completedRow(each, row);
+      return counts === null ? [] : [{ ...each.bucket, part: row?.part ?? 0, counts }];
+    });
+    changed += rows.length;
+    const table = statisticsTables[kind];
+    await transaction.rows(
+      `INSERT INTO posthorn.${table} (step, bucket, tenant, subject, writer, part, counted_to, counts)
+       SELECT ${stepCode("minute")}, bucket, tenant, subject, $1, part, $2, counts
+       FROM unnest($3::bigint[], $4::int[], $5::int[], $6::int[], $7::bytea[])
+         AS u (bucket, tenant, subject, part, counts) ORDER BY 2, 3, 4, 6
+       ON CONFLICT (step, bucket, tenant, subject, writer, part) DO UPDATE
+       SET counted_to = excluded.counted_to, counts = excluded.counts WHERE excluded.counted_to >= ${table}.counted_to`,
+      [
+        ...[writer, countedTo, numbers(rows.map(({ start }) => start))],
+        ...[numbers(rows.map(({ tenant }) => tenant)), numbers(rows.map(({ subject }) => subject))],
+        ...[numbers(rows.map(({ part }) => part)), byteColumn(rows.map(({ counts }) => counts))],
+      ],
+    );
+  }
+  return changed;
+}
+
+/** What the writer wrote last of each bucket, by place in the list. */
+async function lastRows(
+  transaction: Transaction,
+  of: { readonly kind: FactKind; readonly writer: number; readonly left: readonly LeftBucket[] },
+): Promise<ReadonlyMap<number, { part: number; countedTo: number; counts: Uint8Array }>> {
+  const { kind, writer, left } = of;
+  const rows = await transaction.rows<LastRow>(
+    `SELECT (g.place - 1)::integer, s.part, s.counted_to, s.counts
+     FROM unnest($2::bigint[], $3::int[], $4::int[]) WITH ORDINALITY AS g (bucket, tenant, subject, place)
+     CROSS JOIN LATERAL (SELECT * FROM posthorn.${statisticsTables[kind]} s
+       WHERE s.step = ${stepCode("minute")} AND s.bucket = g.bucket AND s.tenant = g.tenant AND s.subject = g.subject
+         AND s.writer = $1 ORDER BY s.counted_to DESC LIMIT 1) AS s`,
+    [
+      writer,
+      numbers(left.map(({ bucket }) => bucket.start)),
+      numbers(left.map(({ bucket }) => bucket.tenant)),
+      numbers(left.map(({ bucket }) => bucket.subject)),
+    ],
+  );
+  return new Map(rows.map(([at, part, countedTo, counts]) => [at, { part, countedTo, counts }]));
+}
+
+/** More than the rows that one bucket has, or a portion could not get past it. */
+const portionRowsMin = 200;

@@ -1,0 +1,140 @@
+import { bucketsWithin } from "../../../core/statistics/buckets.ts";
+import type {
+  GaugeRow,
+  StatisticsForgetting,
+  StatisticsOf,
+  StatisticsPage,
+  StatisticsProgress,
+  StatisticsQuery,
+  StatisticsRange,
+  StatisticsStore,
+} from "../../../ports/store/statistics.ts";
+import type { StepResult } from "../../../ports/store/upkeep.ts";
+import { statisticsTables, stepCode } from "../statistics-rows.ts";
+import { numbers } from "./columns.ts";
+import type { Value } from "./database.ts";
+import type { StoreState } from "./state.ts";
+import { StatisticsUpkeep } from "./statistics-upkeep.ts";
+
+type Row = [start: number, tenant: number, subject: number, counts: Uint8Array];
+
+/** Statistics, over the connections for people and upkeep. */
+export class PostgresStatistics implements Omit<StatisticsStore, "rowsPerCommitMax"> {
+  readonly #state: StoreState;
+  readonly #upkeep: StatisticsUpkeep;
+
+  constructor(state: StoreState) {
+    this.#state = state;
+    this.#upkeep = new StatisticsUpkeep(state.aside);
+  }
+
+  /** A statement for some buckets at a time, so that a question that is too large ends early. */
+  async read(query: StatisticsQuery): Promise<StatisticsPage> {
+    const found = await this.#whose(query.of);
+    if (found === null) return { rows: [], next: null };
+    const starts = bucketsWithin(query, query.step);
+    const rows: Row[] = [];
+    for (let at = 0; at < starts.length && rows.length <= query.limit; at += bucketsPerStatement)
+      rows.push(
+        ...(await this.#readSome(query, { ...found, starts: starts.slice(at, at + bucketsPerStatement) })),
+      );
+    // The last bucket may not be whole.
+    const next = rows.length > query.limit ? (rows[query.limit]?.[0] ?? null) : null;
+    const shown = next === null ? rows : rows.filter(([start]) => start < next);
+    const { strings } = this.#state;
+    await strings.load(shown.flatMap(([, tenant, subject]) => [tenant, subject].filter((ref) => ref > 0)));
+    return {
+      rows: shown.map(([start, tenant, subject, counts]) => ({
+        start,
+        tenantId: tenant === 0 ? null : strings.text(tenant),
+        subject: subject === 0 ? null : strings.text(subject),
+        counts,
+      })),
+      next,
+    };
+  }
+
+  #readSome(
+    { kind, step, limit }: StatisticsQuery,
+    of: { readonly where: string; readonly values: readonly Value[]; readonly starts: readonly number[] },
+  ): Promise<readonly Row[]> {
+    return this.#state.aside.rows<Row>(
+      `SELECT p.bucket, r.tenant, r.subject, r.counts FROM unnest($1::bigint[]) AS p (bucket)
+       CROSS JOIN LATERAL (SELECT s.tenant, s.subject, s.counts FROM posthorn.${statisticsTables[kind]} s
+         WHERE s.step = $2 AND s.bucket = p.bucket AND ${of.where} LIMIT $3) AS r ORDER BY 1`,
+      [numbers(of.starts), stepCode(step), limit + 1, ...of.values],
+    );
+  }
+
+  /** Null when no row can be of it. */
+  async #whose(
+    of: StatisticsOf,
+  ): Promise<{ readonly where: string; readonly values: readonly Value[] } | null> {
+    if (of.level === "all") return { where: "s.tenant = 0 AND s.subject = 0", values: [] };
+    if (of.level === "tenants") {
+      if (of.tenantIds === null) return { where: "s.tenant > 0 AND s.subject = 0", values: [] };
+      const where = "s.tenant = ANY ($4::int[]) AND s.subject = 0";
+      return { where, values: [numbers(await this.#refs(of.tenantIds))] };
+    }
+    const tenants = of.tenantId === null ? null : await this.#refs([of.tenantId]);
+    if (tenants?.length === 0) return null;
+    const ofTenant = tenants === null ? "s.tenant > 0" : "s.tenant = ANY ($4::int[])";
+    if (of.subjects === null)
+      return { where: `${ofTenant} AND s.subject > 0`, values: tenants === null ? [] : [numbers(tenants)] };
+    const subjects = numbers(await this.#refs(of.subjects));
+    return tenants === null
+      ? { where: `${ofTenant} AND s.subject = ANY ($4::int[])`, values: [subjects] }
+      : { where: `${ofTenant} AND s.subject = ANY ($5::int[])`, values: [numbers(tenants), subjects] };
+  }
+
+  async #refs(names: readonly string[]): Promise<readonly number[]> {
+    const { strings } = this.#state;
+    await strings.lookUp(names);
+    return names.flatMap((name) => strings.find(name) ?? []);
+  }
+
+  async progress(): Promise<StatisticsProgress> {
+    const [row] = await this.#state.aside.rows<[at: number | null]>(
+      "SELECT min(at) FROM posthorn.stat_journal",
+    );
+    const done = await this.#upkeep.doneUntil();
+    return {
+      unwrittenSince: row?.[0] ?? null,
+      hoursUntil: done.get("hour") ?? 0,
+      daysUntil: done.get("day") ?? 0,
+    };
+  }
+
+  async recover(step: { readonly writtenBefore: number }): Promise<StepResult> {
+    return this.#upkeep.recover(step);
+  }
+
+  async rollUp(step: { readonly endedBefore: number; readonly limit: number }): Promise<StepResult> {
+    return this.#upkeep.rollUp(step);
+  }
+
+  async forget(step: StatisticsForgetting): Promise<StepResult> {
+    return this.#upkeep.forget(step);
+  }
+
+  async writeGauges({ step, start, writer, document }: GaugeRow): Promise<void> {
+    await this.#state.aside.rows(
+      `INSERT INTO posthorn.gauge_stats (step, bucket, writer, document) VALUES ($1, $2, $3, $4)
+       ON CONFLICT (step, bucket, writer) DO UPDATE SET document = excluded.document`,
+      [stepCode(step), start, writer, document],
+    );
+  }
+
+  async readGauges(query: StatisticsRange & { readonly limit: number }): Promise<readonly GaugeRow[]> {
+    const { step, from, to, limit } = query;
+    const rows = await this.#state.aside.rows<[start: number, writer: number, document: string]>(
+      `SELECT bucket, writer, document FROM posthorn.gauge_stats WHERE step = $1 AND bucket >= $2 AND bucket < $3
+       ORDER BY bucket LIMIT $4`,
+      [stepCode(step), from, to, limit],
+    );
+    return rows.map(([start, writer, document]) => ({ step, start, writer, document }));
+  }
+}
+
+/** An hour of minutes. */
+const bucketsPerStatement = 60;
