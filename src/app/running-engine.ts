@@ -88,6 +88,12 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
       historyMs: daysToMs(settings.retentionHistoryDays),
       auditMs: daysToMs(settings.auditDays),
     },
+    countsStatistics: settings.stats,
+    statisticsKeptMs: {
+      minute: settings.statsMinuteHours * 3_600_000,
+      hour: daysToMs(settings.statsHourDays),
+      day: daysToMs(settings.statsDayDays),
+    },
     delivers: settings.roles.includes("worker"),
     schedules: settings.roles.includes("scheduler"),
     userAgent,

@@ -1,7 +1,7 @@
 /** Where facts are kept, and for how long. */
 import { option } from "./option.ts";
 import { days, shortName } from "./setting-kinds.ts";
-import { integer, oneOf, optionalText, text } from "./value-kinds.ts";
+import { flag, integer, oneOf, optionalText, text } from "./value-kinds.ts";
 
 /** The data folder or the servers that hold the facts. */
 export const storage = {
@@ -114,5 +114,33 @@ export const retention = {
     description: "Rows of the audit log, which says who changed what, are removed after this.",
     kind: days,
     fallback: 400,
+  }),
+  stats: option({
+    env: "POSTHORN_STATS",
+    group: "Retention",
+    description: "Counts deliveries and events by minute, hour and day for `GET /v1/stats/*`.",
+    kind: flag,
+    fallback: true,
+  }),
+  statsMinuteHours: option({
+    env: "POSTHORN_STATS_MINUTE_HOURS",
+    group: "Retention",
+    description: "Statistics by minute are removed after this.",
+    kind: integer({ min: 3, max: 8_760, unit: "hours" }),
+    fallback: 48,
+  }),
+  statsHourDays: option({
+    env: "POSTHORN_STATS_HOUR_DAYS",
+    group: "Retention",
+    description: "Statistics by hour are removed after this.",
+    kind: integer({ min: 3, max: 3_650, unit: "days" }),
+    fallback: 35,
+  }),
+  statsDayDays: option({
+    env: "POSTHORN_STATS_DAY_DAYS",
+    group: "Retention",
+    description: "Statistics by day are removed after this.",
+    kind: integer({ min: 3, max: 36_500, unit: "days" }),
+    fallback: 800,
   }),
 } as const;

@@ -1,4 +1,5 @@
 import type { UrlRules } from "../core/egress/url-policy.ts";
+import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { SecretBox } from "../ports/secret-box.ts";
@@ -19,6 +20,9 @@ export interface EngineOptions {
   readonly telemetry: Telemetry;
   readonly limits: EngineLimits;
   readonly retention: RetentionOptions;
+  /** False counts nothing; what was counted before is read and forgotten as ever. */
+  readonly countsStatistics?: boolean;
+  readonly statisticsKeptMs?: Readonly<Record<StatisticsStep, number>>;
   /** False for a process that only publishes: deliveries stay in the store. */
   readonly delivers: boolean;
   /** Tells workers where work is, beside a store that several processes share. Opened and closed by the caller. */
@@ -65,4 +69,6 @@ export interface EngineActivity {
   readonly owned: number | null;
   /** False for a worker that cannot prove that others let it deliver, and therefore does not. */
   readonly holds: boolean;
+  /** Age of the oldest thing that was counted and no stored bucket has; 0 when all is stored. */
+  readonly statisticsLagMs: number;
 }

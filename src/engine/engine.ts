@@ -1,5 +1,6 @@
 import type { CircuitTransition } from "../core/circuit-breaker.ts";
 import { standard } from "../core/profiles/standard.ts";
+import { statisticsKeptMsDefault } from "../core/statistics/buckets.ts";
 import { createUuidV7Source } from "../core/uuid.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { EndResult, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
@@ -7,6 +8,7 @@ import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import { OwnerAlerts } from "./attempt/owner-alerts.ts";
 import { CommitGroup } from "./publish/commit-group.ts";
+import { CommitStatistics } from "./publish/commit-statistics.ts";
 import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { Attempts } from "./attempt/attempts.ts";
 import { Directory } from "./endpoint/directory.ts";
@@ -43,6 +45,7 @@ export class Engine implements EngineAccess {
   readonly #wakeups: Wakeups;
   readonly #shared: SharedParts;
   readonly #directory: Directory;
+  readonly #statistics: CommitStatistics | null;
   readonly #commits: CommitGroup;
   readonly #dispatcher: Dispatcher;
   readonly publisher: Publisher;
@@ -74,6 +77,7 @@ export class Engine implements EngineAccess {
       directory: this.#directory,
       touch: () => this.#commits.touch(),
     });
+    this.#statistics = this.#makeStatistics();
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
@@ -125,10 +129,20 @@ export class Engine implements EngineAccess {
       ...this.#common(),
       store: store.deliveries,
       changedStates: () => this.#states.take(),
+      statistics: this.#statistics,
       recovered: () => this.#dispatcher.schedulePump(),
       windowMs: limits.commitWindowMs,
       rowsMax: limits.commitRowsMax,
     });
+  }
+
+  #makeStatistics(): CommitStatistics | null {
+    const { store, countsStatistics } = this.#options;
+    if (store.statistics === undefined || countsStatistics === false) return null;
+    const touch = (): void => this.#commits.touch();
+    const statistics = new CommitStatistics({ ...this.#common(), store: store.statistics, touch });
+    store.watchRestarts?.(() => statistics.restart());
+    return statistics;
   }
 
   #makeLifecycle(): WebhookLifecycle {
@@ -194,10 +208,12 @@ export class Engine implements EngineAccess {
   }
 
   #makeUpkeep(): Upkeep {
-    const { store, retention } = this.#options;
+    const { store, retention, statisticsKeptMs } = this.#options;
     return new Upkeep({
       ...this.#common(),
       store: store.upkeep,
+      statistics: store.statistics ?? null,
+      statisticsKeptMs: statisticsKeptMs ?? statisticsKeptMsDefault,
       webhooks: store.webhooks,
       directory: this.#directory,
       dispatcher: this.#dispatcher,
@@ -381,6 +397,7 @@ export class Engine implements EngineAccess {
       webhooks: this.#directory.size,
       owned: this.#ownership.owned(),
       holds: this.#ownership.holds(),
+      statisticsLagMs: this.#statistics?.lagMs ?? 0,
     };
   }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { statisticsKeptMsDefault } from "../core/statistics/buckets.ts";
 import type { UpkeepStore } from "../ports/store/upkeep.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Directory } from "./endpoint/directory.ts";
@@ -44,6 +45,7 @@ async function round(rows: number, rowMs: (step: number) => number): Promise<rea
     states: { write() {} },
     ownership: { isLeader: async () => true },
     retention: { payloadMs: 1, historyMs: 1 },
+    ...{ statistics: null, statisticsKeptMs: statisticsKeptMsDefault },
     ageMsDefault: 1,
     schedules: true,
   });

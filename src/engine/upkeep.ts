@@ -1,4 +1,6 @@
+import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { StatisticsStore } from "../ports/store/statistics.ts";
 import type { StepResult, UpkeepStore } from "../ports/store/upkeep.ts";
 import type { WebhookStore } from "../ports/store/webhooks.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
@@ -20,6 +22,9 @@ export interface RetentionOptions {
 
 export interface UpkeepOptions {
   readonly store: UpkeepStore;
+  /** Null where no statistics are kept. */
+  readonly statistics: Pick<StatisticsStore, "recover" | "rollUp" | "forget"> | null;
+  readonly statisticsKeptMs: Readonly<Record<StatisticsStep, number>>;
   readonly webhooks: Pick<WebhookStore, "deletedWithWork">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -90,6 +95,22 @@ export class Upkeep {
       store.forgetAudit({ createdBefore: clock.now() - auditMs, limit }),
     );
     await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
+    await this.#keepStatistics();
+  }
+
+  /** What a process left that died, before it is added up; hours and days; and what is too old. */
+  async #keepStatistics(): Promise<void> {
+    const { statistics, statisticsKeptMs: kept, clock } = this.#options;
+    if (statistics === null) return;
+    await this.#repeat("statistics left behind", (limit) =>
+      statistics.recover({ writtenBefore: clock.now() - silentWriterMs, limit }),
+    );
+    await this.#repeat("statistics added up", (limit) =>
+      statistics.rollUp({ endedBefore: clock.now() - settlingMs, limit }),
+    );
+    const now = clock.now();
+    const before = { minute: now - kept.minute, hour: now - kept.hour, day: now - kept.day };
+    await this.#repeat("statistics", (limit) => statistics.forget({ before, limit }));
   }
 
   /**
@@ -172,6 +193,10 @@ const pauseMs = 20;
 const pauseMsMax = 1_000;
 /** How many times as long as it works it rests. */
 const restShare = 4;
+/** A process that lives writes its statistics within some seconds. */
+const silentWriterMs = 60_000;
+/** After the end of an hour or a day, before it is added up: its last minutes are written, or recovered. */
+const settlingMs = 5 * 60_000;
 const firstRoundMs = 5_000;
 const roundMs = 60_000;
 /** Longer than a pause of upkeep, so that it stays with one process while that one lives. */

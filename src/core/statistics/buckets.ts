@@ -22,3 +22,10 @@ export function bucketsWithin(
   for (let start = bucketAt(range.from, step); start < range.to; start += stepMs[step]) starts.push(start);
   return starts;
 }
+
+/** How long buckets are kept unless somebody says otherwise: 48 hours, 35 days, 800 days. */
+export const statisticsKeptMsDefault: Readonly<Record<StatisticsStep, number>> = {
+  minute: 48 * stepMs.hour,
+  hour: 35 * stepMs.day,
+  day: 800 * stepMs.day,
+};

@@ -248,6 +248,7 @@ export class Settler {
     const { progress } = report;
     this.#options.commits.settle({
       settlement: settlementOf(delivery, report),
+      delivery,
       isAwaited: report.isAwaited,
       done: (result) => {
         if (result.kind === "ended") return this.#reportLate(delivery, { ...report, ended: result.progress });
@@ -265,6 +266,7 @@ export class Settler {
     if (progress === ended) return report.done(ended);
     this.#options.commits.settle({
       settlement: { ...settlementOf(delivery, { ...report, progress }), late: true },
+      delivery,
       isAwaited: report.isAwaited,
       done: ({ kind }) => {
         if (kind === "written") this.#logLate(delivery, { ended, progress });

@@ -65,6 +65,7 @@ function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): 
     random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
     telemetry,
     changedStates,
+    statistics: null,
     recovered: () => void (recovered += 1),
     windowMs: 10,
     rowsMax: 100,
@@ -106,6 +107,7 @@ function settle(commits: CommitGroup, name: string, isAwaited = false): Promise<
   return new Promise((resolve) => {
     commits.settle({
       settlement: { name } as unknown as Settlement,
+      delivery: { tenantId: "oak", webhookId: "w", body: null },
       isAwaited,
       done: ({ kind }) => resolve(kind === "written"),
     });

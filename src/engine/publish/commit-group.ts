@@ -15,8 +15,9 @@ import type {
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
+import type { CommitStatistics } from "./commit-statistics.ts";
 import { type PendingSettlement, WaitingSettlements } from "./waiting-settlements.ts";
-import { type Group, singles } from "./write-group.ts";
+import { composed, type Group, singles } from "./write-group.ts";
 import { rowsOf, WaitingWrites } from "./waiting-writes.ts";
 import type { WriteSize } from "./waiting-writes.ts";
 
@@ -46,6 +47,8 @@ export interface CommitGroupOptions {
   readonly telemetry: Telemetry;
   /** Called when a batch is composed: states of webhooks that changed since they were written. */
   readonly changedStates: () => readonly WebhookRuntimeState[];
+  /** Null where nothing is counted. */
+  readonly statistics: CommitStatistics | null;
   /** The store writes again after it could not. */
   readonly recovered: () => void;
   readonly windowMs: number;
@@ -147,7 +150,11 @@ export class CommitGroup {
   /** Resolves once nothing waits, or once the store failed again while draining. */
   async drain(): Promise<void> {
     const failuresBefore = this.#failures;
-    while ((this.backlog > 0 || this.#writing || this.#waiting) && this.#failures <= failuresBefore + 1) {
+    const { statistics } = this.#options;
+    statistics?.end();
+    const hasWork = (): boolean =>
+      this.backlog > 0 || this.#writing || this.#waiting || (statistics?.unwrittenSince ?? null) !== null;
+    while (hasWork() && this.#failures <= failuresBefore + 1) {
       await this.#nextWrite();
     }
     this.#retry.cancel();
@@ -207,7 +214,7 @@ export class CommitGroup {
     const startedAt = this.#options.clock.monotonicMs();
     const patience = this.#options.clock.schedule(callerWaitMsMax, this.#refuseCallers);
     try {
-      const result = await this.#options.store.commit(group.batch);
+      const result = await this.#commit(group, { carriesRows: true });
       this.#writable();
       this.#report(group, startedAt);
       this.#distribute(group, result);
@@ -220,6 +227,24 @@ export class CommitGroup {
       this.#unanswered = false;
       if (!this.#cut || this.#obstacle !== null) for (const resolve of this.#idleWaiters.splice(0)) resolve();
       if (this.#isDue) this.#wait();
+    }
+  }
+
+  /** Writes a group, with what is counted of it. */
+  async #commit(
+    { batch, settlements }: Group,
+    rows: { readonly carriesRows: boolean },
+  ): Promise<CommitResult> {
+    const { store, statistics } = this.#options;
+    if (statistics === null) return store.commit(batch);
+    const counted = statistics.compose({ publishes: batch.publishes, settlements }, rows);
+    try {
+      const result = await store.commit({ ...batch, statistics: counted });
+      statistics.committed(counted, result);
+      return result;
+    } catch (error) {
+      statistics.failed(counted);
+      throw error;
     }
   }
 
@@ -307,7 +332,7 @@ export class CommitGroup {
     );
     for (const part of singles(group)) {
       try {
-        const result = await this.#options.store.commit(part.batch);
+        const result = await this.#commit(part, { carriesRows: false });
         this.#writable();
         this.#distribute(part, result);
       } catch (partError) {
@@ -343,24 +368,6 @@ export class CommitGroup {
     const durationMs = this.#lastWriteAt - startedAt;
     this.#options.telemetry.metrics.commitWritten({ writes, durationMs });
   }
-}
-
-/** The commands of what can be composed; the others hear why not. */
-function composed(taken: readonly PendingPublish[]): {
-  readonly publishes: PendingPublish[];
-  readonly commands: PublishCommand[];
-} {
-  const publishes: PendingPublish[] = [];
-  const commands: PublishCommand[] = [];
-  for (const pending of taken) {
-    try {
-      commands.push(pending.compose());
-      publishes.push(pending);
-    } catch (error) {
-      pending.done(errorOf(error));
-    }
-  }
-  return { publishes, commands };
 }
 
 function unanswered(): StoreUnavailableError {

@@ -1,9 +1,11 @@
 import type { Clock } from "../../ports/clock.ts";
-import type { Settlement, SettlementResult } from "../../ports/store/deliveries.ts";
+import type { ClaimedDelivery, Settlement, SettlementResult } from "../../ports/store/deliveries.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
 
 export interface PendingSettlement {
   readonly settlement: Settlement;
+  /** Of what it is. */
+  readonly delivery: Pick<ClaimedDelivery, "tenantId" | "webhookId" | "body">;
   /** Something goes on only when it is written: it does not wait for company. */
   readonly isAwaited: boolean;
   readonly done: (result: SettlementResult) => void;

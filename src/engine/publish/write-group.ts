@@ -1,4 +1,5 @@
-import type { CommitBatch } from "../../ports/store/deliveries.ts";
+import { errorOf } from "../../core/thrown.ts";
+import type { CommitBatch, PublishCommand } from "../../ports/store/deliveries.ts";
 import type { PendingPublish, PendingRequeue } from "./commit-group.ts";
 import type { PendingSettlement } from "./waiting-settlements.ts";
 
@@ -27,4 +28,22 @@ export function* singles(group: Group): Iterable<Group> {
   for (const pending of group.settlements) {
     yield { ...nothing, settlements: [pending], batch: { ...empty, settlements: [pending.settlement] } };
   }
+}
+
+/** The commands of what can be composed; the others hear why not. */
+export function composed(taken: readonly PendingPublish[]): {
+  readonly publishes: PendingPublish[];
+  readonly commands: PublishCommand[];
+} {
+  const publishes: PendingPublish[] = [];
+  const commands: PublishCommand[] = [];
+  for (const pending of taken) {
+    try {
+      commands.push(pending.compose());
+      publishes.push(pending);
+    } catch (error) {
+      pending.done(errorOf(error));
+    }
+  }
+  return { publishes, commands };
 }

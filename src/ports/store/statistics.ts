@@ -49,6 +49,8 @@ export interface StatisticsBatch {
   readonly rows: readonly BucketRow[];
   /** Every row of this writer, these included, has counted up to this commit: its journal so far is not needed. */
   readonly writtenTo: number;
+  /** Before these rows: the first commit that some row had not counted, and since when. For the writer alone. */
+  readonly unwritten: { readonly from: number; readonly since: number };
 }
 
 export interface PublishedCount {

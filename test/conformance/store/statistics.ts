@@ -25,6 +25,7 @@ import {
 import type { StoreTheme } from "./suite.ts";
 
 const writer = 2 ** 47 + 11;
+const unwritten = { from: 0, since: start };
 
 function statisticsOf(store: Store): StatisticsStore {
   assert.ok(store.statistics !== undefined);
@@ -48,7 +49,17 @@ function row(accepted: number, more: Partial<BucketRow> = {}): BucketRow {
 }
 
 function batch(more: Partial<StatisticsBatch> = {}): StatisticsBatch {
-  return { writer, number: 1, at: start, settled: [], published: [], rows: [], writtenTo: 0, ...more };
+  return {
+    writer,
+    number: 1,
+    at: start,
+    settled: [],
+    published: [],
+    rows: [],
+    writtenTo: 0,
+    unwritten,
+    ...more,
+  };
 }
 
 /** A publish that counts as an accepted attempt: it needs no lease. */

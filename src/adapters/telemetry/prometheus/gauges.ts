@@ -43,6 +43,7 @@ interface Activity {
   readonly inFlight: number;
   readonly concurrency: number;
   readonly uncommitted: number;
+  readonly statisticsLagMs: number;
   readonly webhooks: number;
 }
 
@@ -92,6 +93,11 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
       type: "gauge",
       help: "Results that wait for a commit.",
       read: () => sources.activity().uncommitted,
+    }),
+    single("posthorn_stats_lag_seconds", {
+      type: "gauge",
+      help: "Age of the oldest thing that this process counted and no stored bucket has.",
+      read: () => sources.activity().statisticsLagMs / 1_000,
     }),
     single("posthorn_webhooks", {
       type: "gauge",

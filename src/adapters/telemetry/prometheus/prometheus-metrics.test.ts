@@ -28,7 +28,7 @@ const idle = {
   depth: async () => ({ waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() }),
   circuits: () => [],
   pool: "large",
-  activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, webhooks: 0 }),
+  activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, statisticsLagMs: 0, webhooks: 0 }),
   openSockets: () => 0,
   streamClients: () => 0,
 };
@@ -63,7 +63,7 @@ suite("metrics", () => {
           { webhookId: "w2", state: "closed" as const },
         ],
         pool: "large",
-        activity: () => ({ inFlight: 25, concurrency: 100, uncommitted: 0, webhooks: 2 }),
+        activity: () => ({ inFlight: 25, concurrency: 100, uncommitted: 0, statisticsLagMs: 0, webhooks: 2 }),
         openSockets: () => 7,
         streamClients: () => 0,
       });

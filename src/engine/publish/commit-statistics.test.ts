@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Counts } from "../../core/statistics/counts.ts";
+import { keys } from "../../core/statistics/keys.ts";
+import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
+import type { StatisticsBatch } from "../../ports/store/statistics.ts";
+import { ManualClock } from "../manual-clock.fixture.ts";
+import { CommitStatistics } from "./commit-statistics.ts";
+
+function world() {
+  const clock = new ManualClock();
+  let touched = 0;
+  let filled = 0;
+  const statistics = new CommitStatistics({
+    ...{ clock, store: { rowsPerCommitMax: 64 }, touch: () => void (touched += 1) },
+    random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count).fill((filled += 1)) },
+  });
+  const publish = {
+    event: { tenantId: "oak", eventType: "order.created", createdAt: clock.now() },
+    deliveries: [],
+  } as unknown as PublishCommand;
+  const compose = (publishes: readonly PublishCommand[] = [publish], carriesRows = true) =>
+    statistics.compose({ publishes, settlements: [] }, { carriesRows });
+  const accepted = (batch: StatisticsBatch): void => {
+    const publishes = batch.published.map(() => ({
+      kind: "accepted" as const,
+      sequenceNumber: 1,
+      leases: [],
+    }));
+    statistics.committed(batch, { publishes, requeues: [], settled: [] } satisfies CommitResult);
+  };
+  const published = ({ rows }: StatisticsBatch) => {
+    const all = rows.find(({ tenant }) => tenant === null);
+    return all === undefined ? null : Counts.unpack(all.counts).get(keys.published);
+  };
+  return { clock, statistics, compose, accepted, published, touched: () => touched };
+}
+
+test("what a commit wrote is counted after it, and written with a later one", async () => {
+  const { clock, statistics, compose, accepted, published } = world();
+  const first = compose();
+  assert.deepEqual([first.rows, first.published.length], [[], 1]);
+  accepted(first);
+  await clock.advance(1_000);
+  const second = compose();
+  assert.deepEqual([published(second), second.writtenTo, second.number], [1, 1, 2]);
+  accepted(second);
+  assert.equal(statistics.unwrittenSince, clock.now());
+});
+
+test("after a commit that failed no bucket is written before the next one succeeded", async () => {
+  const { clock, statistics, compose, accepted, published } = world();
+  accepted(compose());
+  await clock.advance(1_000);
+  const failed = compose();
+  assert.equal(published(failed), 1);
+  statistics.failed(failed);
+  const again = compose();
+  assert.deepEqual([again.rows, again.writtenTo], [[], 0]);
+  accepted(again);
+  const last = compose([]);
+  assert.deepEqual([published(last), last.writtenTo], [2, 3]);
+});
+
+test("a part of a commit that is written by itself carries no rows", async () => {
+  const { clock, compose, accepted } = world();
+  accepted(compose());
+  await clock.advance(1_000);
+  assert.deepEqual(compose(undefined, false).rows, []);
+  assert.equal(compose().rows.length, 3);
+});
+
+test("a store that was replaced gets rows of another writer, which hold nothing of the one before", async () => {
+  const { clock, statistics, compose, accepted } = world();
+  const before = compose();
+  accepted(before);
+  statistics.restart();
+  accepted(before);
+  await clock.advance(60_000);
+  assert.deepEqual(compose([]).rows, []);
+  assert.equal(statistics.unwrittenSince, null);
+});
+
+test("without commits of something else buckets ask for one, and not while they come", async () => {
+  const { clock, compose, accepted, touched } = world();
+  accepted(compose());
+  for (let second = 0; second < 5; second += 1) {
+    await clock.advance(1_000);
+    accepted(compose());
+  }
+  assert.equal(touched(), 0);
+  await clock.advance(4_000);
+  assert.ok(touched() >= 1);
+});
+
+test("in the end everything is taken, however young", () => {
+  const { statistics, compose, accepted } = world();
+  accepted(compose());
+  statistics.end();
+  assert.equal(compose([]).rows.length, 3);
+  assert.equal(statistics.unwrittenSince, null);
+});

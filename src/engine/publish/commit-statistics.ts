@@ -1,0 +1,150 @@
+import { duplicateFact, type Fact, publishFacts, settlementFact } from "../../core/statistics/facts.ts";
+import { OpenBuckets } from "../../core/statistics/open-buckets.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
+import {
+  factsOf,
+  type PublishedCount,
+  type StatisticsBatch,
+  type StatisticsStore,
+} from "../../ports/store/statistics.ts";
+import { Alarm } from "../../ports/timing/alarm.ts";
+import type { PendingSettlement } from "./waiting-settlements.ts";
+
+export interface CommitStatisticsOptions {
+  readonly store: Pick<StatisticsStore, "rowsPerCommitMax">;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Asks for a commit, because none came for a while. */
+  readonly touch: () => void;
+}
+
+/**
+ * Counts what commits write, in memory, and gives them the buckets that are due. Facts go into the journal of the store
+ * with the commit that makes them true, and are counted here when it has succeeded; rows hold what was counted by then.
+ * So a crash at any moment leaves rows and a journal that together say what happened.
+ */
+export class CommitStatistics {
+  readonly #options: CommitStatisticsOptions;
+  readonly #quiet: Alarm;
+  #buckets = emptyBuckets();
+  #writer: number;
+  #number = 0;
+  /** A commit failed, and what it wrote is not known before the next one has succeeded. */
+  #isInDoubt = false;
+  #isEnding = false;
+
+  constructor(options: CommitStatisticsOptions) {
+    this.#options = options;
+    this.#quiet = new Alarm(options.clock);
+    this.#writer = newWriter(options.random);
+  }
+
+  /** The oldest fact that no written bucket has counted, Unix milliseconds; null when there is none. */
+  get unwrittenSince(): number | null {
+    return this.#buckets.unwrittenSince;
+  }
+
+  get lagMs(): number {
+    const since = this.#buckets.unwrittenSince;
+    return since === null ? 0 : Math.max(0, this.#options.clock.now() - since);
+  }
+
+  /** What the next commit counts. Without rows where a part of a commit is written by itself, after it failed. */
+  compose(
+    group: {
+      readonly publishes: readonly PublishCommand[];
+      readonly settlements: readonly PendingSettlement[];
+    },
+    { carriesRows }: { readonly carriesRows: boolean },
+  ): StatisticsBatch {
+    const now = this.#options.clock.now();
+    const oldest = { from: this.#buckets.writtenTo + 1, since: this.#buckets.unwrittenSince ?? now };
+    const limit = this.#options.store.rowsPerCommitMax;
+    const mayWrite = carriesRows && !this.#isInDoubt;
+    const due = () => (this.#isEnding ? this.#buckets.takeAll(limit) : this.#buckets.take({ now, limit }));
+    const rows = mayWrite ? due() : [];
+    this.#number += 1;
+    return {
+      writer: this.#writer,
+      number: this.#number,
+      at: now,
+      settled: group.settlements.map(factOf),
+      published: group.publishes.map((command) => this.#publishedCount(command)),
+      rows,
+      writtenTo: mayWrite ? this.#buckets.writtenTo : 0,
+      unwritten: oldest,
+    };
+  }
+
+  committed(batch: StatisticsBatch, result: CommitResult): void {
+    if (batch.writer !== this.#writer) return;
+    const now = this.#options.clock.now();
+    this.#isInDoubt = false;
+    this.#buckets.add(factsOf(batch, result), { commit: batch.number, now });
+    this.#buckets.dropWritten(now);
+    if (this.#buckets.unwrittenSince !== null && !this.#quiet.isSet) this.#quiet.set(quietMs, this.#wasQuiet);
+  }
+
+  failed(batch: StatisticsBatch): void {
+    if (batch.writer !== this.#writer) return;
+    this.#isInDoubt = true;
+    this.#buckets.putBack(batch.rows, batch.unwritten);
+  }
+
+  /** The store was replaced, and may not have what was written: what it has of this writer is completed by upkeep. */
+  restart(): void {
+    this.#writer = newWriter(this.#options.random);
+    this.#buckets = emptyBuckets();
+  }
+
+  /** From now on every commit takes what there is. */
+  end(): void {
+    this.#isEnding = true;
+    this.#quiet.close();
+  }
+
+  readonly #wasQuiet = (): void => {
+    const since = this.#buckets.unwrittenSince;
+    if (since === null) return;
+    const waitedMs = this.#options.clock.now() - since;
+    // Commits come and take the buckets along, so none is made for these alone.
+    const isQuiet = waitedMs < 0 || waitedMs >= quietMs;
+    if (isQuiet) this.#options.touch();
+    this.#quiet.set(isQuiet ? quietMs : quietMs - waitedMs, this.#wasQuiet);
+  };
+
+  #publishedCount({ event, deliveries }: PublishCommand): PublishedCount {
+    const { tenantId, createdAt: at } = event;
+    const eventType = this.#buckets.subjectOf({ tenantId, eventType: event.eventType, at });
+    const counted = { tenantId, eventType, at };
+    const receivers = deliveries.map(({ lane, state }) => {
+      return { webhookId: lane.webhookId, isSkipped: state === "skipped" };
+    });
+    return {
+      accepted: publishFacts({ ...counted, deliveries: receivers }),
+      duplicate: duplicateFact(counted),
+    };
+  }
+}
+
+function factOf({ settlement, delivery }: PendingSettlement): Fact | null {
+  const { progress, attempt, settledAt } = settlement;
+  const { tenantId, webhookId, body } = delivery;
+  return settlementFact({ tenantId, webhookId, progress, attempt, settledAt, bytes: body?.length ?? 0 });
+}
+
+function emptyBuckets(): OpenBuckets {
+  return new OpenBuckets({ typesPerTenantMax });
+}
+
+/** No other process has this number: 48 random bits. */
+function newWriter(random: Random): number {
+  return random.bytes(6).reduce((number, byte) => number * 256 + byte, 1);
+}
+
+/** In a minute; the others of the tenant are counted together. */
+const typesPerTenantMax = 500;
+/** So long buckets wait for a commit of something else. */
+const quietMs = 2_000;
