@@ -20,6 +20,7 @@ import { profileRoutes } from "./routes/profiles.ts";
 import { searchRoutes } from "./routes/search.ts";
 import { secretRoutes } from "./routes/secrets.ts";
 import { streamRoute } from "./routes/stream.ts";
+import { statisticsRoutes } from "./routes/statistics.ts";
 import { documentationRoutes, systemReportRoute, systemRoutes } from "./routes/system.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookActionRoutes } from "./routes/webhook-actions.ts";
@@ -46,6 +47,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     auditLogRoute(options, pager),
     ...searchRoutes(options),
     streamRoute(options, streams),
+    ...statisticsRoutes(options),
     ...profileRoutes(options, pager),
     ...systemRoutes(options),
     ...dashboardRoutes(options),

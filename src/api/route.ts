@@ -96,6 +96,7 @@ export const tags = {
   Deliveries: "One event for one webhook, with every attempt.",
   Search: "Anything, by what is at hand.",
   Live: "What happens, while it happens.",
+  Statistics: "What was delivered and published, over time.",
   "Dead letters": "Deliveries that were given up, and how to bring them back.",
   Operations: "Actions on many deliveries, and how far they are.",
   "Event types": "The catalogue of event types and the schemas of their data.",

@@ -1,5 +1,6 @@
 import { createSchemaCompiler } from "../adapters/schema/ajv/schema-compiler.ts";
 import { createNameLookup } from "../adapters/system/name-lookup.ts";
+import type { StatisticsStep } from "../core/statistics/buckets.ts";
 import { daysToMs } from "../config/options.ts";
 import type { Settings } from "../config/options.ts";
 import { createAddressPolicy } from "../core/egress/address-policy.ts";
@@ -71,6 +72,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
   const tenants = await loadTenantDirectory({ registry: store.registry, clock });
   const schemas = new SchemaRegistry({ registry: store.registry, compiler: schemaCompiler });
   const { workQueue = null, sharedState = null } = companions ?? {};
+  const statisticsKeptMs = keptMsOf(settings);
   const engine = new Engine({
     store,
     ...(workQueue !== null && { workQueue }),
@@ -89,11 +91,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
       auditMs: daysToMs(settings.auditDays),
     },
     countsStatistics: settings.stats,
-    statisticsKeptMs: {
-      minute: settings.statsMinuteHours * 3_600_000,
-      hour: daysToMs(settings.statsHourDays),
-      day: daysToMs(settings.statsDayDays),
-    },
+    statisticsKeptMs,
     delivers: settings.roles.includes("worker"),
     schedules: settings.roles.includes("scheduler"),
     userAgent,
@@ -113,6 +111,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     random,
     telemetry,
     urlRules,
+    statisticsKeptMs,
     tenants,
     schemas,
     adminKeyHash: hashApiKey(keys.adminKey),
@@ -135,5 +134,14 @@ function limitsOf(settings: Settings) {
   return {
     ...{ concurrency, webhookConcurrency, hostConcurrency },
     ...{ payloadBytesMax, commitWindowMs, bufferBytesMax, leaseMs },
+  };
+}
+
+/** How long each step of statistics is kept. */
+function keptMsOf(settings: Settings): Readonly<Record<StatisticsStep, number>> {
+  return {
+    minute: settings.statsMinuteHours * 3_600_000,
+    hour: daysToMs(settings.statsHourDays),
+    day: daysToMs(settings.statsDayDays),
   };
 }

@@ -13,6 +13,7 @@ import { addOperationCommands } from "./commands/operations.ts";
 import { addPublishCommand } from "./commands/publish.ts";
 import { addRegistryCommands } from "./commands/registry.ts";
 import { addSearchCommand } from "./commands/search.ts";
+import { addStatisticsCommands } from "./commands/statistics.ts";
 import { addSystemCommand } from "./commands/system.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { addUiCommand } from "./commands/ui.ts";
@@ -42,6 +43,7 @@ export function createProgram(invocation: Invocation): Command {
   addWebhookActions(webhooks, invocation);
   addDeliveryCommands(program, invocation);
   addSearchCommand(program, invocation);
+  addStatisticsCommands(program, invocation);
   addSystemCommand(program, invocation);
   addDeadLetterCommands(program, invocation);
   addRecoverCommand(program, invocation);

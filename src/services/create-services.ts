@@ -1,4 +1,5 @@
 import type { UrlRules } from "../core/egress/url-policy.ts";
+import { statisticsKeptMsDefault, type StatisticsStep } from "../core/statistics/buckets.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { SchemaCompiler } from "../ports/schema-compiler.ts";
@@ -24,6 +25,7 @@ import { RegistryReload } from "./registry-reload.ts";
 import { Search } from "./search-service.ts";
 import type { SchemaRegistry } from "./event-types/schema-registry.ts";
 import type { TenantDirectory } from "./tenants/tenant-directory.ts";
+import { Statistics } from "./statistics/statistics-service.ts";
 import { TenantKeys } from "./keys/tenant-keys.ts";
 import { Tenants } from "./tenants/tenant-service.ts";
 import type { VerificationMeans } from "./webhooks/verification/verification-means.ts";
@@ -53,6 +55,7 @@ export interface ServicesOptions {
   /** This process takes up what others left undone; embedded it always does. */
   readonly schedules: boolean;
   readonly limits: { readonly webhooksPerTenantMax: number };
+  readonly statisticsKeptMs?: Readonly<Record<StatisticsStep, number>>;
   readonly verification: VerificationMeans;
 }
 
@@ -126,6 +129,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     audit: new AuditLog({ store: store.audit, clock }),
     search: new Search({ access, history, operations, clock }),
     live,
+    statistics: createStatistics(options),
     lifecycle: {
       async start() {
         await apiKeys.load();
@@ -139,4 +143,9 @@ export function createServices(options: ServicesOptions): ManagedServices {
       },
     },
   };
+}
+
+function createStatistics({ access, store, clock, statisticsKeptMs }: ServicesOptions): Statistics {
+  const keptMs = statisticsKeptMs ?? statisticsKeptMsDefault;
+  return new Statistics({ store: store.statistics ?? null, access, clock, keptMs });
 }

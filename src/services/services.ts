@@ -46,6 +46,7 @@ import type { RenderedRequest } from "../engine/message/rendered-request.ts";
 import type { Events } from "./events/event-service.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { Search } from "./search-service.ts";
+import type { Statistics } from "./statistics/statistics-service.ts";
 import type {
   WebhookHealthView,
   WebhookPublicKeyView,
@@ -81,6 +82,7 @@ export interface Services {
   readonly search: SearchService;
   readonly live: LiveService;
   readonly audit: AuditService;
+  readonly statistics: StatisticsService;
 }
 
 // ---- audit log ------------------------------------------------------------------------------------------------
@@ -101,6 +103,9 @@ export type AuditListQuery = {
 
 /** In live/live-feed.ts. */
 export type LiveService = Pick<LiveFeed, "watch" | "clients">;
+
+/** What is counted of deliveries and events, over time. */
+export type StatisticsService = Pick<Statistics, keyof Statistics>;
 
 // ---- search ---------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,7 @@
-import { bucketAt, type StatisticsStep, statisticsSteps } from "../../core/statistics/buckets.ts";
+import { bucketAt, stepMs, type StatisticsStep, statisticsSteps } from "../../core/statistics/buckets.ts";
 import { Counts } from "../../core/statistics/counts.ts";
 import { addFact, type Fact, type FactKind } from "../../core/statistics/facts.ts";
 import { unpackFacts } from "../../core/statistics/journal.ts";
-import { stepMs } from "../../core/statistics/buckets.ts";
 
 /** Where each kind of bucket stands. */
 export const statisticsTables: Readonly<Record<FactKind, string>> = {

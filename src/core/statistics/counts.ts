@@ -12,12 +12,17 @@ export class Counts {
     return this.#byKey.get(key) ?? 0;
   }
 
-  add(key: number, count: number): void {
-    if (count !== 0) this.#byKey.set(key, (this.#byKey.get(key) ?? 0) + count);
+  /** Once more. */
+  count(key: number): void {
+    this.#byKey.set(key, (this.#byKey.get(key) ?? 0) + 1);
+  }
+
+  add(key: number, { times }: { readonly times: number }): void {
+    if (times !== 0) this.#byKey.set(key, (this.#byKey.get(key) ?? 0) + times);
   }
 
   addAll(other: Counts): void {
-    for (const [key, count] of other.#byKey) this.add(key, count);
+    for (const [key, times] of other.#byKey) this.add(key, { times });
   }
 
   /** Keys with what they counted, in the order of keys, from one key up to another one, which is left out. */
@@ -51,7 +56,7 @@ export class Counts {
     const reader = new VarintReader(bytes);
     for (let key = 0; !reader.isAtEnd; ) {
       key += reader.read();
-      counts.add(key, reader.read());
+      counts.add(key, { times: reader.read() });
     }
     return counts;
   }
@@ -68,8 +73,8 @@ function withFewCodes(counts: Counts): Counts {
       .map(([key]) => key),
   );
   const few = new Counts();
-  for (const [key, count] of counts.within({ from: 0, to: Number.POSITIVE_INFINITY }))
-    few.add(isStatusKey(key) && !kept.has(key) ? keys.statusOther : key, count);
+  for (const [key, times] of counts.within({ from: 0, to: Number.POSITIVE_INFINITY }))
+    few.add(isStatusKey(key) && !kept.has(key) ? keys.statusOther : key, { times });
   return few;
 }
 

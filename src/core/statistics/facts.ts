@@ -25,8 +25,8 @@ export interface Fact<Name = string> {
 }
 
 export function addFact(counts: Counts, fact: Pick<Fact, "keys" | "amount">): void {
-  for (const key of fact.keys) counts.add(key, 1);
-  counts.add(keys.amount, fact.amount);
+  for (const key of fact.keys) counts.count(key);
+  counts.add(keys.amount, { times: fact.amount });
 }
 
 /** What a settlement says. `attempt` is null when no request was made. */
@@ -81,27 +81,19 @@ export interface PublishedFacts {
 
 /** What is counted when an event was stored. */
 export function publishFacts({ tenantId, eventType, at, deliveries }: PublishedFacts): readonly Fact[] {
-  const common = { at, tenant: tenantId };
   const published: Fact = {
-    ...common,
     kind: "event",
+    at,
+    tenant: tenantId,
     subject: eventType,
     keys: deliveries.length === 0 ? [keys.published, keys.unmatched] : [keys.published],
     amount: deliveries.length,
   };
+  const skippedFact = (webhookId: string): Fact => {
+    return { kind: "delivery", at, tenant: tenantId, subject: webhookId, keys: [keys.skipped], amount: 0 };
+  };
   const skipped = deliveries.filter(({ isSkipped }) => isSkipped);
-  return [
-    published,
-    ...skipped.map(
-      ({ webhookId }): Fact => ({
-        ...common,
-        kind: "delivery",
-        subject: webhookId,
-        keys: [keys.skipped],
-        amount: 0,
-      }),
-    ),
-  ];
+  return [published, ...skipped.map(({ webhookId }) => skippedFact(webhookId))];
 }
 
 /** What is counted when an event was there already. */

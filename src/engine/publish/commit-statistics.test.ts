@@ -36,22 +36,22 @@ function world() {
   return { clock, statistics, compose, accepted, published, touched: () => touched };
 }
 
-test("what a commit wrote is counted after it, and written with a later one", async () => {
+test("what a commit wrote is counted after it, and written with a later one", () => {
   const { clock, statistics, compose, accepted, published } = world();
   const first = compose();
   assert.deepEqual([first.rows, first.published.length], [[], 1]);
   accepted(first);
-  await clock.advance(1_000);
+  clock.advance(1_000);
   const second = compose();
   assert.deepEqual([published(second), second.writtenTo, second.number], [1, 1, 2]);
   accepted(second);
   assert.equal(statistics.unwrittenSince, clock.now());
 });
 
-test("after a commit that failed no bucket is written before the next one succeeded", async () => {
+test("after a commit that failed no bucket is written before the next one succeeded", () => {
   const { clock, statistics, compose, accepted, published } = world();
   accepted(compose());
-  await clock.advance(1_000);
+  clock.advance(1_000);
   const failed = compose();
   assert.equal(published(failed), 1);
   statistics.failed(failed);
@@ -62,34 +62,34 @@ test("after a commit that failed no bucket is written before the next one succee
   assert.deepEqual([published(last), last.writtenTo], [2, 3]);
 });
 
-test("a part of a commit that is written by itself carries no rows", async () => {
+test("a part of a commit that is written by itself carries no rows", () => {
   const { clock, compose, accepted } = world();
   accepted(compose());
-  await clock.advance(1_000);
+  clock.advance(1_000);
   assert.deepEqual(compose(undefined, false).rows, []);
   assert.equal(compose().rows.length, 3);
 });
 
-test("a store that was replaced gets rows of another writer, which hold nothing of the one before", async () => {
+test("a store that was replaced gets rows of another writer, which hold nothing of the one before", () => {
   const { clock, statistics, compose, accepted } = world();
   const before = compose();
   accepted(before);
   statistics.restart();
   accepted(before);
-  await clock.advance(60_000);
+  clock.advance(60_000);
   assert.deepEqual(compose([]).rows, []);
   assert.equal(statistics.unwrittenSince, null);
 });
 
-test("without commits of something else buckets ask for one, and not while they come", async () => {
+test("without commits of something else buckets ask for one, and not while they come", () => {
   const { clock, compose, accepted, touched } = world();
   accepted(compose());
   for (let second = 0; second < 5; second += 1) {
-    await clock.advance(1_000);
+    clock.advance(1_000);
     accepted(compose());
   }
   assert.equal(touched(), 0);
-  await clock.advance(4_000);
+  clock.advance(4_000);
   assert.ok(touched() >= 1);
 });
 

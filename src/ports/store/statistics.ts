@@ -53,6 +53,7 @@ export interface StatisticsBatch {
   readonly unwritten: { readonly from: number; readonly since: number };
 }
 
+/** What a publish counts when it is stored, and when it was there already. */
 export interface PublishedCount {
   readonly accepted: readonly Fact[];
   readonly duplicate: Fact;
@@ -94,6 +95,7 @@ export type StatisticsOf =
       readonly subjects: readonly string[] | null;
     };
 
+/** A question about one kind of buckets. */
 export interface StatisticsQuery extends StatisticsRange {
   readonly kind: FactKind;
   readonly of: StatisticsOf;
@@ -108,6 +110,7 @@ export interface StatisticsPage {
   readonly next: number | null;
 }
 
+/** What one writer counted in one bucket. */
 export interface StatisticsRow {
   /** Where its bucket begins, Unix milliseconds. */
   readonly start: number;
@@ -117,6 +120,7 @@ export interface StatisticsRow {
   readonly counts: Uint8Array;
 }
 
+/** How far statistics are. */
 export interface StatisticsProgress {
   /** When the oldest fact was written that stands in no row yet; null when all of them do. Unix milliseconds. */
   readonly unwrittenSince: number | null;

@@ -34,6 +34,11 @@ export function createStandInServices(options: StandInOptions): Services {
     // Nothing ever happens here.
     live: { clients: 0, watch: async () => ({ close: () => undefined }) },
     audit: createAudit(),
+    statistics: {
+      deliveries: async () => noStatistics(options.now()),
+      events: async () => noStatistics(options.now()),
+      ofWebhooks: async () => new Map(),
+    },
     search: {
       find: async (scope, text) => {
         const event = world.events.get(text);
@@ -197,4 +202,8 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
       });
     },
   };
+}
+
+function noStatistics(now: number) {
+  return { stepSeconds: 60, from: now, to: now, completeUntil: now, lagSeconds: 0, series: [] };
 }

@@ -41,7 +41,7 @@ function fact(more: Partial<Fact> = {}): Fact {
 
 function row(accepted: number, more: Partial<BucketRow> = {}): BucketRow {
   const counts = new Counts();
-  counts.add(keys.accepted, accepted);
+  counts.add(keys.accepted, { times: accepted });
   return {
     ...{ kind: "delivery", start, tenant: "oak", subject: "webhook-1", part: 0, countedTo: 1 },
     ...{ counts: counts.pack(), ...more },

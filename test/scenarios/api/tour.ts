@@ -48,6 +48,11 @@ export async function* tour(
   };
   const stream = { isStream: true, headers: { accept: "text/event-stream" } };
   yield { operationId: "stream", reply: await client.get("/v1/stream?topics=deliveries", stream) };
+  yield {
+    operationId: "deliveryStatistics",
+    reply: await client.get("/v1/stats/deliveries?group_by=webhook"),
+  };
+  yield { operationId: "eventStatistics", reply: await client.get("/v1/stats/events?step=1m") };
   yield { operationId: "getSystem", reply: await client.get("/v1/system") };
   yield { operationId: "getCaller", reply: await client.get("/v1/me") };
   yield { operationId: "listWebhookDeliveries", reply: await client.get(`${webhook}/deliveries?${both}`) };

@@ -24,7 +24,7 @@ import { areNew } from "./new-events.ts";
 import { drawNumbers, relativeNumbers } from "./positions.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
-import { carriesRows, type SettleBatch, writeSettlements, writeWebhookStates } from "./settle.ts";
+import { takesRows, type SettleBatch, writeSettlements, writeWebhookStates } from "./settle.ts";
 import type { StoreState } from "./state.ts";
 import { type Counting, stringsOfStatistics, writeStatistics } from "./statistics-sql.ts";
 
@@ -152,7 +152,7 @@ export class PostgresDeliveries implements DeliveryStore {
     const counting = this.#countingOf(statistics);
     const batch = this.#settleBatch(settlements, counting);
     const { settled, freeLanes } = await writeSettlements(database, batch);
-    if (!carriesRows(batch) && counting !== null)
+    if (!takesRows(batch) && counting !== null)
       await writeStatistics(database, { ...counting, facts: [], carriesRows: true });
     return { result: { publishes: [], requeues: [], settled }, lanes: freeLanes };
   }
@@ -189,8 +189,8 @@ export class PostgresDeliveries implements DeliveryStore {
     const { settled, freeLanes } = await writeSettlements(transaction, settling);
     if (counting !== null) {
       const facts = factsOf({ ...counting.statistics, settled: [] }, { publishes, settled: [] });
-      if (facts.length > 0 || !carriesRows(settling))
-        await writeStatistics(transaction, { ...counting, facts, carriesRows: !carriesRows(settling) });
+      if (facts.length > 0 || !takesRows(settling))
+        await writeStatistics(transaction, { ...counting, facts, carriesRows: !takesRows(settling) });
     }
     await writeWebhookStates(transaction, batch.webhookStates);
     const proof = publishing.firstEvent ?? deliveries.first;

@@ -197,7 +197,7 @@ export async function writeSettlements(runner: Runner, batch: SettleBatch): Prom
 }
 
 /** Whether `writeSettlements` writes the buckets of the batch: only together with a settlement that may have its lease. */
-export function carriesRows({ settlements, counting }: SettleBatch): boolean {
+export function takesRows({ settlements, counting }: SettleBatch): boolean {
   return counting !== null && firstOfEachLease(settlements).length > 0;
 }
 

@@ -8,7 +8,7 @@ import type { Runner, Value } from "./database.ts";
 import type { StringTable } from "./string-table.ts";
 
 /** Which part of a commit facts are of: each is written by another statement. */
-export const journalParts = { publishes: 0, settlements: 1, lateSettlements: 2 } as const;
+const journalParts = { publishes: 0, settlements: 1, lateSettlements: 2 } as const;
 export type JournalPart = keyof typeof journalParts;
 
 const columnsOfRows = 6;
@@ -65,8 +65,8 @@ export function statisticsValues(
   },
 ): readonly Value[] {
   const { strings, part, facts, carriesRows } = more;
-  const stored = facts.map((fact) => {
-    return { ...fact, tenant: strings.ref(fact.tenant), subject: strings.ref(fact.subject) };
+  const stored = facts.map(({ kind, at, tenant, subject, keys, amount }) => {
+    return { kind, at, tenant: strings.ref(tenant), subject: strings.ref(subject), keys, amount };
   });
   return [
     batch.writer,

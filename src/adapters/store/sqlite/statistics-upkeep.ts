@@ -17,7 +17,7 @@ import {
   summedPortion,
 } from "../statistics-rows.ts";
 import type { StoreState } from "./state.ts";
-import { StatisticsWriter } from "./statistics-writer.ts";
+import type { StatisticsWriter } from "./statistics-writer.ts";
 
 type LastRow = [part: number, countedTo: number, counts: Uint8Array];
 

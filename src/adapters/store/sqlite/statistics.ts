@@ -158,9 +158,9 @@ export class SqliteStatistics implements StatisticsStore {
   async readGauges(query: StatisticsRange & { readonly limit: number }): Promise<readonly GaugeRow[]> {
     const { step, from, to, limit } = query;
     const rows = this.#state.connection.read(() => this.#gauges.all(stepCode(step), from, to, limit));
-    return (rows as unknown as [number, number, string][]).map(([start, writer, document]) => ({
-      ...{ step, start, writer, document },
-    }));
+    return (rows as unknown as [number, number, string][]).map(([start, writer, document]) => {
+      return { step, start, writer, document };
+    });
   }
 }
 

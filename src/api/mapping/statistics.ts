@@ -1,0 +1,19 @@
+import type { StatisticsView } from "../../services/statistics/statistics-service.ts";
+import { formatInstant } from "./instant.ts";
+
+export function statisticsJson(view: StatisticsView): Record<string, unknown> {
+  return {
+    step_seconds: view.stepSeconds,
+    from: formatInstant(view.from),
+    to: formatInstant(view.to),
+    complete_until: formatInstant(view.completeUntil),
+    lag_seconds: view.lagSeconds,
+    series: view.series.map(({ key, points, totals }) => ({
+      key,
+      points: points.map(({ at, isPartial, measures }) => {
+        return { at: formatInstant(at), ...(isPartial && { partial: true }), ...measures };
+      }),
+      totals,
+    })),
+  };
+}

@@ -1,0 +1,59 @@
+import {
+  deliveryMeasures,
+  deliveryStatisticsFields,
+  eventMeasures,
+  eventStatisticsFields,
+} from "../../core/fields/statistics.ts";
+import { closed, instant, nullable, queryOf } from "./building-blocks.ts";
+import { type Schema, Type } from "./type.ts";
+
+export const deliveryStatisticsQuery = closed(queryOf(deliveryStatisticsFields) as Record<string, never>);
+export const eventStatisticsQuery = closed(queryOf(eventStatisticsFields) as Record<string, never>);
+
+function measuresSchema(names: readonly string[]): Record<string, Schema> {
+  const entries = names.map((name) => [name, Type.Optional(nullable(Type.Number()))]);
+  return Object.fromEntries(entries) as Record<string, Schema>;
+}
+
+function statisticsSchema(names: readonly string[], title: string) {
+  const measures = measuresSchema(names) as Record<string, never>;
+  const point = closed(
+    {
+      at: instant("Where it begins."),
+      partial: Type.Optional(Type.Boolean({ description: "True while it is not over; absent otherwise." })),
+      ...measures,
+    },
+    {
+      title: `${title}Point`,
+      description: "What was asked for of these; a time is null where nothing was counted.",
+    },
+  );
+  const series = closed(
+    {
+      key: nullable(
+        Type.String({
+          description: "What it is about; null for everything, `other` for what is beyond the limit.",
+        }),
+      ),
+      points: Type.Array(point, {
+        description: "From the first in which anything was counted; one after the other, with zeros in gaps.",
+      }),
+      totals: closed(measures, { title: `${title}Totals` }),
+    },
+    { title: `${title}Series` },
+  );
+  return closed(
+    {
+      step_seconds: Type.Integer({ description: "Of a day 86,400, also where clocks change." }),
+      from: instant("Where the first point begins, had it any."),
+      to: instant("Where the last point ends."),
+      complete_until: instant("Everything that happened before is counted."),
+      lag_seconds: Type.Number({ description: "How long ago that was." }),
+      series: Type.Array(series, { description: "What counted most first." }),
+    },
+    { title },
+  );
+}
+
+export const deliveryStatisticsSchema = statisticsSchema(deliveryMeasures, "DeliveryStatistics");
+export const eventStatisticsSchema = statisticsSchema(eventMeasures, "EventStatistics");

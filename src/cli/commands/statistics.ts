@@ -1,0 +1,98 @@
+import type { Command } from "commander";
+import { deliveryStatisticsFields, eventStatisticsFields } from "../../core/fields/statistics.ts";
+import type { Json } from "../api-client.ts";
+import { clientCommand, type ClientCall, collect } from "../client-command.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
+import type { Invocation } from "../invocation.ts";
+import { cellText, type Column, printTable } from "../table.ts";
+
+export function addStatisticsCommands(program: Command, invocation: Invocation): void {
+  const stats = program.command("stats").description("what was delivered and published, over time");
+
+  const deliveries = withCommon(
+    stats.command("deliveries").description("attempts and deliveries over time"),
+    {
+      fields: deliveryStatisticsFields,
+    },
+  ).option("--webhook <id>", "only this webhook; may be repeated", collect);
+  clientCommand(deliveries, invocation, (call) =>
+    printStatistics(call, { path: "/v1/stats/deliveries", columns: deliveryColumns, more: webhooksOf(call) }),
+  );
+
+  const events = withCommon(stats.command("events").description("published events over time"), {
+    fields: eventStatisticsFields,
+  });
+  clientCommand(events, invocation, (call) =>
+    printStatistics(call, { path: "/v1/stats/events", columns: eventColumns, more: {} }),
+  );
+}
+
+function webhooksOf({ options }: ClientCall): { readonly webhook_id: readonly string[] | undefined } {
+  return { webhook_id: options.list("webhook") };
+}
+
+function withCommon(
+  command: Command,
+  { fields }: { readonly fields: typeof deliveryStatisticsFields | typeof eventStatisticsFields },
+): Command {
+  return command
+    .option("--since <time>", "from this time on, such as 2026-01-31, or a span such as 90m, 1h or 7d")
+    .option("--until <time>", "until this time; now unless given")
+    .addOption(new FieldOption("--step <length>", fields.step))
+    .addOption(new FieldOption("--group-by <what>", fields.groupBy))
+    .addOption(new FieldOption("--measures <names>", fields.measures))
+    .addOption(new FieldOption("--limit <count>", fields.limit))
+    .addOption(new FieldOption("--time-zone <name>", fields.timeZone))
+    .addOption(tenantOption());
+}
+
+const deliveryColumns = ["attempts", "accepted", "transient", "terminal", "exhausted", "failure_rate"];
+const timeColumns = ["duration_ms_p50", "duration_ms_p95"];
+const eventColumns = ["published", "duplicate", "unmatched", "deliveries"];
+
+/** A table of points, or the answer as it is for programs. */
+async function printStatistics(
+  { client, terminal, options }: ClientCall,
+  of: { readonly path: string; readonly columns: readonly string[]; readonly more: Json },
+): Promise<void> {
+  const answer = await client.get(of.path, {
+    query: {
+      from: options.time("since"),
+      to: options.time("until"),
+      step: options.text("step"),
+      group_by: options.text("groupBy"),
+      measures: options.list("measures"),
+      limit: options.text("limit"),
+      time_zone: options.text("timeZone"),
+      tenant_id: options.text("tenant"),
+      ...(of.more as Record<string, readonly string[] | undefined>),
+    },
+  });
+  if (terminal.json) return terminal.object(answer);
+  const series = answer["series"] as readonly Json[];
+  const rows = series.flatMap((each) =>
+    (each["points"] as readonly Json[]).map((point): Json => Object.assign({ key: each["key"] }, point)),
+  );
+  if (rows.length === 0) return terminal.note("nothing was counted in this time");
+  const asked = options.list("measures") ?? [...of.columns, ...timeColumns];
+  const known = asked.filter((name) => rows.some((row) => row[name] !== undefined));
+  printTable(terminal, {
+    columns: columnsOf(known, { isGrouped: options.text("groupBy") !== undefined }),
+    rows,
+  });
+  terminal.note(`complete until ${cellText(answer["complete_until"])}`);
+}
+
+function columnsOf(
+  measures: readonly string[],
+  { isGrouped }: { readonly isGrouped: boolean },
+): readonly Column<Json>[] {
+  return [
+    { title: "FROM (UTC)", value: (row) => cellText(row["at"]).slice(0, 16).replace("T", " ") },
+    ...(isGrouped ? [{ title: "KEY", value: (row: Json) => row["key"] }] : []),
+    ...measures.map((name) => ({
+      title: name.toUpperCase().replaceAll("_", " "),
+      value: (row: Json) => row[name],
+    })),
+  ];
+}

@@ -1,0 +1,248 @@
+import {
+  type DeliveryGroup,
+  type DeliveryMeasure,
+  deliveryStatisticsFields,
+  type EventGroup,
+  type EventMeasure,
+  eventMeasures,
+  eventStatisticsFields,
+  groupsOfAttempts,
+  statisticsSeriesMax,
+} from "../../core/fields/statistics.ts";
+import type { InputOf } from "../../core/fields/field.ts";
+import { stepMs, type StatisticsStep } from "../../core/statistics/buckets.ts";
+import { Counts } from "../../core/statistics/counts.ts";
+import type { FactKind } from "../../core/statistics/facts.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { StatisticsOf, StatisticsRow, StatisticsStore } from "../../ports/store/statistics.ts";
+import type { Scope } from "../services.ts";
+import { isVisible, tenantFilter } from "../scope.ts";
+import { judgeFilters } from "../searched-pages.ts";
+import { deliveryMeasuresDefault, measured, type Measures } from "./measures.ts";
+import { type Series, seriesOf, splitSeries } from "./series.ts";
+import { StatisticsReader } from "./statistics-reader.ts";
+import { pointSeconds, type TimeAxis, spanMsDefault, timeAxis } from "./time-axis.ts";
+
+export interface StatisticsOptions {
+  /** Null where no statistics are kept. */
+  readonly store: StatisticsStore | null;
+  readonly access: Pick<EngineAccess, "webhook">;
+  readonly clock: Clock;
+  readonly keptMs: Readonly<Record<StatisticsStep, number>>;
+}
+
+/** Null is as good as left out. */
+type Asked<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
+export type DeliveryStatisticsQuery = Asked<InputOf<typeof deliveryStatisticsFields>>;
+export type EventStatisticsQuery = Asked<InputOf<typeof eventStatisticsFields>>;
+
+/** Times are Unix milliseconds. */
+export interface StatisticsView {
+  readonly stepSeconds: number;
+  readonly from: number;
+  readonly to: number;
+  /** Everything that happened before is counted. */
+  readonly completeUntil: number;
+  readonly lagSeconds: number;
+  readonly series: readonly SeriesView[];
+}
+
+export interface SeriesView {
+  /** Null for everything, `other` for what is beyond the limit. */
+  readonly key: string | null;
+  readonly points: readonly PointView[];
+  readonly totals: Measures;
+}
+
+export interface PointView {
+  readonly at: number;
+  /** It is not over. */
+  readonly isPartial: boolean;
+  readonly measures: Measures;
+}
+
+/** Numbers of a webhook over the last day. */
+export interface WebhookStatistics {
+  readonly from: number;
+  readonly to: number;
+  readonly totals: Measures;
+}
+
+export class Statistics {
+  readonly #options: StatisticsOptions;
+  readonly #reader: StatisticsReader | null;
+
+  constructor(options: StatisticsOptions) {
+    this.#options = options;
+    this.#reader = options.store === null ? null : new StatisticsReader(options.store);
+  }
+
+  /** What became of deliveries and of their attempts, over time. */
+  async deliveries(scope: Scope, query: DeliveryStatisticsQuery): Promise<StatisticsView> {
+    judgeFilters(deliveryStatisticsFields, query);
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const { groupBy = null, webhookIds = null } = query;
+    const measures = wantedOf<DeliveryMeasure>(query.measures, deliveryMeasuresDefault);
+    const isOfWebhooks = groupBy === "webhook" || (webhookIds ?? []).length > 0;
+    const whose = isOfWebhooks
+      ? this.#ofWebhooks(tenantId, webhookIds)
+      : [ofTenants(tenantId, { separately: groupBy === "tenant" })];
+    const known = groupsOfAttempts.includes(groupBy ?? "") ? (["attempts"] as const) : measures;
+    return this.#view("delivery", { query, whose, groupBy, measures: known });
+  }
+
+  /** What was published, over time. */
+  async events(scope: Scope, query: EventStatisticsQuery): Promise<StatisticsView> {
+    judgeFilters(eventStatisticsFields, query);
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
+    const { groupBy = null } = query;
+    const whose: StatisticsOf =
+      groupBy === "event_type"
+        ? { level: "subjects", tenantId, subjects: null }
+        : ofTenants(tenantId, { separately: groupBy === "tenant" });
+    const measures = wantedOf<EventMeasure>(query.measures, eventMeasures);
+    return this.#view("event", { query, whose: [whose], groupBy, measures });
+  }
+
+  /** Of each of these webhooks, over the last day; none for those of which nothing was counted. */
+  async ofWebhooks(webhookIds: readonly string[]): Promise<ReadonlyMap<string, WebhookStatistics>> {
+    const now = this.#options.clock.now();
+    const from = now - stepMs.day - (now % stepMs.hour);
+    const whose = this.#ofWebhooks(null, webhookIds);
+    const axis: TimeAxis = { step: "1d", starts: [from], end: now };
+    const rows =
+      webhookIds.length === 0 ? [] : await this.#rows("delivery", { whose, axis, finest: "hour", now });
+    const series = seriesOf(rows, { axis, keyOf: ({ subject }) => subject });
+    return new Map(
+      series.map(({ key, totals }) => {
+        return [key ?? "", { from, to: now, totals: measured(totals, webhookMeasures) }];
+      }),
+    );
+  }
+
+  /** Webhooks by tenant: the rows of one are found by both. Those that no longer exist belong to the tenant asked for. */
+  #ofWebhooks(tenantId: string | null, webhookIds: readonly string[] | null): readonly StatisticsOf[] {
+    if (webhookIds === null || webhookIds.length === 0)
+      return [{ level: "subjects", tenantId, subjects: null }];
+    const ownerOf = (id: string): string | null =>
+      this.#options.access.webhook(id)?.webhook.tenantId ?? tenantId;
+    const byTenant = Map.groupBy(new Set(webhookIds), ownerOf);
+    return [...byTenant].flatMap(([owner, subjects]) =>
+      owner === null || !isVisible({ tenantId }, { tenantId: owner })
+        ? []
+        : [{ level: "subjects" as const, tenantId: owner, subjects }],
+    );
+  }
+
+  async #view(kind: FactKind, asked: AskedView): Promise<StatisticsView> {
+    const { query, groupBy } = asked;
+    const now = this.#options.clock.now();
+    const to = query.to ?? now;
+    const { step, timeZone } = query;
+    const axis = timeAxis({
+      ...{ to, from: query.from ?? to - spanMsDefault(step ?? "auto") },
+      ...{ step: step ?? "auto", timeZone: timeZone ?? "UTC" },
+    });
+    const hoursMs =
+      timeZone === null || timeZone === undefined || timeZone === "UTC" ? 2 * stepMs.day : this.#hoursMs();
+    const finest = ({ "1m": "minute", "5m": "minute", "1h": "hour", "1d": "day" } as const)[axis.step];
+    const rows = await this.#rows(kind, { whose: asked.whose, axis, finest, now, hoursMs });
+    const whole = seriesOf(rows, { axis, keyOf: keyOf(groupBy) });
+    const split =
+      groupBy === null ? whole : splitSeries(whole, { groupBy, limit: query.limit ?? statisticsSeriesMax });
+    const completeUntil = Math.min((await this.#reader?.progress())?.unwrittenSince ?? now, now);
+    return {
+      stepSeconds: pointSeconds(axis.step),
+      from: axis.starts[0] ?? to,
+      to: axis.end,
+      completeUntil,
+      lagSeconds: (now - completeUntil) / 1_000,
+      series: shown(split, { axis, now, measures: asked.measures }),
+    };
+  }
+
+  /** For which hours are kept, with some to spare. */
+  #hoursMs(): number {
+    return this.#options.keptMs.hour - stepMs.day;
+  }
+
+  async #rows(
+    kind: FactKind,
+    of: {
+      readonly whose: readonly StatisticsOf[];
+      readonly axis: TimeAxis;
+      readonly finest: StatisticsStep;
+      readonly now: number;
+      readonly hoursMs?: number;
+    },
+  ): Promise<readonly StatisticsRow[]> {
+    const { whose, axis, finest, now, hoursMs = stepMs.day } = of;
+    if (this.#reader === null) return [];
+    const progress = await this.#reader.progress();
+    const rows: StatisticsRow[] = [];
+    const span = { from: axis.starts[0] ?? 0, to: axis.end, finest, hoursMs };
+    for (const each of whose)
+      rows.push(...(await this.#reader.rows({ kind, of: each, ...span }, { progress, now })));
+    return rows;
+  }
+}
+
+interface AskedView {
+  readonly query: Omit<DeliveryStatisticsQuery, "groupBy" | "measures" | "webhookIds">;
+  readonly whose: readonly StatisticsOf[];
+  readonly groupBy: DeliveryGroup | EventGroup | null;
+  readonly measures: readonly (DeliveryMeasure | EventMeasure)[];
+}
+
+/** The names have been judged. */
+function wantedOf<Name extends string>(
+  asked: readonly string[] | null | undefined,
+  otherwise: readonly Name[],
+): readonly Name[] {
+  const names = (asked ?? []).flatMap((entry) => entry.split(",")) as Name[];
+  return names.length === 0 ? otherwise : names;
+}
+
+function ofTenants(tenantId: string | null, { separately }: { readonly separately: boolean }): StatisticsOf {
+  if (tenantId !== null) return { level: "tenants", tenantIds: [tenantId] };
+  return separately ? { level: "tenants", tenantIds: null } : { level: "all" };
+}
+
+function keyOf(groupBy: DeliveryGroup | EventGroup | null): (row: StatisticsRow) => string | null {
+  if (groupBy === "webhook" || groupBy === "event_type") return ({ subject }) => subject;
+  return groupBy === "tenant" ? ({ tenantId }) => tenantId : () => null;
+}
+
+/** Points from the first in which any series counted something: before it nothing is known. */
+function shown(
+  series: readonly Series[],
+  more: {
+    readonly axis: TimeAxis;
+    readonly now: number;
+    readonly measures: readonly (DeliveryMeasure | EventMeasure)[];
+  },
+): readonly SeriesView[] {
+  const { axis, now, measures } = more;
+  const first = Math.min(...series.flatMap(({ points }) => [...points.keys()]));
+  const nothing = new Counts();
+  return series.map(({ key, points, totals }) => ({
+    key,
+    totals: measured(totals, measures),
+    points: axis.starts.flatMap((at, index) => {
+      if (index < first || at > now) return [];
+      const isPartial = (axis.starts[index + 1] ?? axis.end) > now;
+      return [{ at, isPartial, measures: measured(points.get(index) ?? nothing, measures) }];
+    }),
+  }));
+}
+
+const webhookMeasures = [
+  "attempts",
+  "accepted",
+  "transient",
+  "terminal",
+  "failure_rate",
+  "duration_ms_p50",
+  "duration_ms_p95",
+] as const;

@@ -1,0 +1,67 @@
+/** A server on SQLite that is killed under load, and whose statistics are compared with its rows. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Receiver } from "../peers/receiver.ts";
+import type { Json } from "./api/client.ts";
+import type { PosthornProcess } from "./posthorn-process.ts";
+import type { LedgerSources } from "./statistics-ledger.ts";
+
+const webhookCount = 4;
+const statuses: Readonly<Record<string, number>> = { "/1": 503, "/2": 422 };
+
+/** Accepts, fails for now, and refuses for good. */
+export async function addLoadWebhooks(
+  posthorn: Pick<PosthornProcess, "call">,
+  receiver: Receiver,
+): Promise<void> {
+  receiver.script(({ path }) => ({ status: statuses[path] ?? 200 }));
+  for (let index = 0; index < webhookCount; index += 1) {
+    const made = await posthorn.call("POST", "/v1/webhooks", {
+      url: receiver.url(`/${index}`),
+      events: [`load.n${index}`],
+      circuit_breaker_config: { enabled: false },
+      retry_config: { schedule_ms: [200, 400] },
+    });
+    assert.equal(made.status, 201, JSON.stringify(made.body));
+  }
+}
+
+/** Publishes until the server is killed, `loadMs` from now. */
+export async function loadAndKill(posthorn: PosthornProcess, loadMs: number): Promise<void> {
+  let isOver = false;
+  const publisher = async (index: number): Promise<void> => {
+    for (let n = index; !isOver; n += 1)
+      await posthorn
+        .call("POST", "/v1/events", { event_type: `load.n${n % (webhookCount + 1)}`, data: { n } })
+        .catch(() => undefined);
+  };
+  const load = Array.from({ length: 8 }, (_, index) => publisher(index));
+  await sleep(loadMs);
+  await posthorn.kill();
+  isOver = true;
+  await Promise.all(load);
+}
+
+export function sqliteLedger(posthorn: PosthornProcess): LedgerSources {
+  const query = <Row>(sql: string): Row[] => {
+    const db = new DatabaseSync(join(posthorn.dataDir, "posthorn.db"), { readOnly: true });
+    try {
+      const statement = db.prepare(sql);
+      statement.setReturnArrays(true);
+      return statement.all() as unknown as Row[];
+    } finally {
+      db.close();
+    }
+  };
+  return {
+    get: async (path) => (await posthorn.call("GET", path)).body as Json,
+    attempts: async () =>
+      query(
+        `SELECT w.word, a.outcome, count(*) FROM attempts a JOIN deliveries d ON d.seq = a.key >> 16
+         JOIN words w ON w.ref = d.webhook GROUP BY 1, 2`,
+      ),
+    events: async () => query<[number]>("SELECT count(*) FROM events")[0]?.[0] ?? 0,
+  };
+}

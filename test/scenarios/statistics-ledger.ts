@@ -1,0 +1,87 @@
+/** What statistics say, and what a recount of the rows that they are about says. */
+import { itemsOf, type Json, textOf } from "./api/client.ts";
+import { eventually } from "./eventually.ts";
+
+/** Numbers by webhook, and `events` for what was published. */
+export type Ledger = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+export interface LedgerSources {
+  /** `GET` with the right to see everything. */
+  readonly get: (path: string) => Promise<Json>;
+  /** Rows of `webhook, outcome, count` over all attempts. */
+  readonly attempts: () => Promise<readonly (readonly [webhook: string, outcome: number, count: number])[]>;
+  readonly events: () => Promise<number>;
+}
+
+const outcomes = ["accepted", "transient", "terminal"] as const;
+
+async function counted({ get }: Pick<LedgerSources, "get">): Promise<Ledger> {
+  const byWebhook = itemsOf(
+    (
+      await get(
+        "/v1/stats/deliveries?group_by=webhook&step=1m&measures=accepted,transient,terminal&from=" +
+          anHourAgo(),
+      )
+    )["series"],
+  );
+  const all = itemsOf(
+    (await get(`/v1/stats/deliveries?step=1m&measures=accepted,transient,terminal&from=${anHourAgo()}`))[
+      "series"
+    ],
+  );
+  const events = itemsOf(
+    (await get(`/v1/stats/events?step=1m&measures=published&from=${anHourAgo()}`))["series"],
+  );
+  return {
+    ...Object.fromEntries(byWebhook.map((each) => [textOf(each["key"]), totalsOf(each)])),
+    all: totalsOf(all[0]),
+    events: totalsOf(events[0]),
+  };
+}
+
+function totalsOf(series: Json | undefined): Record<string, number> {
+  return (series?.["totals"] ?? {}) as Record<string, number>;
+}
+
+function anHourAgo(): string {
+  return new Date(Date.now() - 3_600_000).toISOString();
+}
+
+async function recounted({ attempts, events }: LedgerSources): Promise<Ledger> {
+  const ledger: Record<string, Record<string, number>> = { all: none() };
+  for (const [webhook, outcome, count] of await attempts()) {
+    const name = outcomes[outcome] ?? "unknown";
+    for (const key of [webhook, "all"]) {
+      const row = (ledger[key] ??= none());
+      row[name] = (row[name] ?? 0) + count;
+    }
+  }
+  return { ...ledger, events: { published: await events() } };
+}
+
+function none(): Record<string, number> {
+  return { accepted: 0, transient: 0, terminal: 0 };
+}
+
+/** Once what still runs is written, both say the same. */
+export async function untilEqual(sources: LedgerSources): Promise<Ledger> {
+  const { counts } = await eventually("statistics equal a recount", {
+    ask: async () => ({ counts: await counted(sources), recount: await recounted(sources) }),
+    holds: ({ counts, recount }) => textOfLedger(counts) === textOfLedger(recount),
+    withinMs: Number(process.env["POSTHORN_TEST_EQUAL_MS"] ?? 60_000),
+  });
+  return counts;
+}
+
+/** Names in one order. */
+function textOfLedger(ledger: Ledger): string {
+  const row = (of: Readonly<Record<string, number>>) => JSON.stringify(of, Object.keys(of).toSorted(byName));
+  return Object.keys(ledger)
+    .toSorted(byName)
+    .map((key) => `${key} ${row(ledger[key] ?? {})}`)
+    .join("\n");
+}
+
+function byName(left: string, right: string): number {
+  return left < right ? -1 : 1;
+}
