@@ -2,15 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiOptions } from "./context.ts";
 import { createRoutes } from "./route-table.ts";
+import type { OpenStreams } from "./stream/open-streams.ts";
 
 /** Routes are data: making them asks nothing of what they are made from. */
 function everyRoute() {
   const dashboard = { sessions: {}, version: "", files: async () => new Map() };
   const options = { services: {}, cursorKey: new Uint8Array(32), profiles: [], dashboard, callRates: {} };
-  return createRoutes({
-    ...options,
-    limits: { payloadBytesMax: 1, connectionsMax: 1 },
-  } as unknown as ApiOptions);
+  const limits = { payloadBytesMax: 1, connectionsMax: 1 };
+  return createRoutes({ ...options, limits } as unknown as ApiOptions, {} as OpenStreams);
 }
 
 test("every route that changes something says how the audit log tells of it, or why not", () => {

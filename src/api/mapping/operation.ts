@@ -1,4 +1,4 @@
-import type { BulkStarted, RetryBatchStarted } from "../../services/services.ts";
+import type { BulkStarted, RetryBatchStarted, Scope } from "../../services/services.ts";
 import { deliveryListFields } from "../../core/fields/delivery-list.ts";
 import { apiName } from "../../core/fields/field.ts";
 import type { BatchOperation, OperationSelection } from "../../ports/store/operations.ts";
@@ -104,11 +104,11 @@ export function operationStartedJson(started: {
   };
 }
 
-export function bulkStartedJson(started: BulkStarted): Json {
+export function bulkStartedJson(started: BulkStarted, scope: Scope): Json {
   return {
     ...operationStartedJson(started),
     count_is_exact: started.isExact,
-    samples: started.samples.map((row) => listedDeliveryJson(row, ["webhook"])),
+    samples: started.samples.map((row) => listedDeliveryJson(row, { include: ["webhook"], scope })),
     excluded: started.excluded,
     filter: filterJson(started.selection),
     requests_per_second: started.requestsPerSecond,

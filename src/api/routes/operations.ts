@@ -53,7 +53,7 @@ function retryRoute({ services }: ApiOptions): Route {
     audit: { action: "deliveries.retry", target: "operation", idFrom: "batch_operation_id" },
     handle: async ({ scope, body }) => {
       const done = await services.deliveries.retryBatch(scope, inputOf(retryDeliveriesFields, body));
-      return { status: 202, body: bulkStartedJson(done) };
+      return { status: 202, body: bulkStartedJson(done, scope) };
     },
   });
 }
@@ -73,7 +73,7 @@ function cancelRoute({ services }: ApiOptions): Route {
     audit: { action: "deliveries.cancel", target: "operation", idFrom: "batch_operation_id" },
     handle: async ({ scope, body }) => {
       const done = await services.deliveries.cancelBatch(scope, inputOf(cancelDeliveriesFields, body));
-      return { status: 202, body: bulkStartedJson(done) };
+      return { status: 202, body: bulkStartedJson(done, scope) };
     },
   });
 }
@@ -93,7 +93,7 @@ function discardRoute({ services }: ApiOptions): Route {
     audit: { action: "dead_letters.discard", target: "operation", idFrom: "batch_operation_id" },
     handle: async ({ scope, body }) => {
       const done = await services.deadLetters.discardBatch(scope, inputOf(discardFields, body));
-      return { status: 202, body: bulkStartedJson(done) };
+      return { status: 202, body: bulkStartedJson(done, scope) };
     },
   });
 }

@@ -39,7 +39,7 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
       const stream = streams.begin({ callerId, isAllowed: () => isStillAllowed(headers, options) });
       const since = resumedFrom(lastEventIdOf(headers), clock.now());
       if (since === "too_old") stream.send({ name: "reset", data: {} });
-      const toJson = rowJson(query);
+      const toJson = rowJson(query, scope);
       try {
         const watch = await services.live.watch(scope, {
           topics,

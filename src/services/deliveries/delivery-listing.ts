@@ -63,7 +63,7 @@ export class DeliveryListing {
     const { access, history } = this.#options;
     const found = await history.getDeliveries({ tenantId, ids });
     await access.refresh(waitingWebhooks(found.map((row) => access.explain(row))));
-    return found.map((row) => this.#listed(row));
+    return found.map((row) => this.listed(row));
   }
 
   /**
