@@ -1,6 +1,7 @@
 // The program `posthorn` in a few files, for the tests that start it some two hundred times: to find, read and link a
-// thousand modules costs each start more than all the rest. It is the same source, made once for a run of all tests; the
-// command line's own tests run the source itself, and those of the image what is published.
+// thousand modules costs each start more than all the rest. It is the same source, made once for a run of all tests. That
+// the source itself runs, module by module, the tests of README.md and of the compose files show; those of the image run
+// what is published.
 
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -11,8 +12,6 @@ import { projectRoot } from "./source-files.ts";
 const modules = join(projectRoot, "node_modules");
 /** Two floors below the root, like `src/cli` and `dist/cli`: the program looks for its package.json from there. */
 const prefix = ".posthorn-";
-const requireForPackages =
-  'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);';
 const unusedMsMax = 24 * 60 * 60 * 1_000;
 
 const source = (path: string): string => join(projectRoot, "src", path);
@@ -38,8 +37,8 @@ export async function bundleProgram(): Promise<string> {
     // Names of classes are in logs and errors.
     keepNames: true,
     outdir: modules,
-    // What packages require while they run.
-    banner: { js: requireForPackages },
+    // A bundler reads modules of packages a little differently than Node does; what runs is to be what users have.
+    packages: "external",
     logLevel: "silent",
   });
   const hash = createHash("sha256");
