@@ -7,11 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { runProgram } from "../../../src/cli/program.ts";
 import { Terminal } from "../../../src/cli/terminal.ts";
-
-const entry = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
+import { programEntry } from "../../services/program.ts";
 
 export interface RunOptions {
   readonly cwd?: string;
@@ -59,7 +57,7 @@ export class RunningCommand {
 
   constructor(args: Args, options: RunOptions = {}) {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("POSTHORN_"));
-    this.child = spawn(process.execPath, [entry, ...args], {
+    this.child = spawn(process.execPath, [programEntry, ...args], {
       cwd: options.cwd ?? tmpdir(),
       env: { ...Object.fromEntries(inherited), ...options.env },
       stdio: ["pipe", "pipe", "pipe"],
