@@ -304,10 +304,10 @@ const namesOfFields: OtherNames = new Map(
 
 /** Here the filter is an object in the library too. */
 const namesOfBulk: OtherNames = new Map(
-  [retryDeliveriesFields, discardFields].flatMap((fields) => [
-    ...otherNamesOf(fields),
-    ...otherNamesOf(fields.filter.kind.is === "object" ? fields.filter.kind.fields : {}, "filter."),
-  ]),
+  [retryDeliveriesFields, discardFields].flatMap((fields) => {
+    const within = fields.filter.kind.is === "object" ? fields.filter.kind.fields : {};
+    return otherNamesOf(fields).concat(otherNamesOf(within, "filter."));
+  }),
 );
 
 function otherNamesOf(fields: Fields, prefix = ""): readonly (readonly [api: string, own: string])[] {

@@ -19,6 +19,7 @@ import type { EndDeliveries, EngineAccess, TenantLimitChange, WebhookChange } fr
 import type { LiveWebhook } from "./endpoint/live-webhook.ts";
 import type { SystemEvent } from "./publish/publish-call.ts";
 import { placeOf } from "./endpoint/lane.ts";
+import { DeliveryChanges } from "./delivery-changes.ts";
 import { EndpointChanges } from "./endpoint-changes.ts";
 import { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { EngineActivity, EngineOptions } from "./engine-options.ts";
@@ -58,6 +59,7 @@ export class Engine implements EngineAccess {
   readonly #shortages: Shortages;
   readonly #ownerAlerts: OwnerAlerts;
   readonly #changes: EndpointChanges;
+  readonly #deliveries: DeliveryChanges;
   readonly nextId: () => string;
   readonly placeOf = placeOf;
   #stopping: Promise<void> | null = null;
@@ -93,10 +95,11 @@ export class Engine implements EngineAccess {
     });
     this.#ownership = this.#makeOwnership();
     this.#upkeep = this.#makeUpkeep();
-    this.#changes = new EndpointChanges({
-      ...{ telemetry: options.telemetry, directory: this.#directory, states: this.#states },
-      ...{ dispatcher: this.#dispatcher, ownership: this.#ownership, commits: this.#commits },
-    });
+    const parts = { directory: this.#directory, dispatcher: this.#dispatcher, commits: this.#commits };
+    const { telemetry, store } = options;
+    const ownership = this.#ownership;
+    this.#changes = new EndpointChanges({ ...parts, telemetry, states: this.#states, ownership });
+    this.#deliveries = new DeliveryChanges({ ...parts, store: store.deliveries });
   }
 
   // ---- the parts ----------------------------------------------------------------------------------------------
@@ -320,40 +323,12 @@ export class Engine implements EngineAccess {
     return this.publisher.publishSystem(event, only);
   }
 
-  async requeue(command: RequeueCommand): Promise<RequeueResult> {
-    const result = await new Promise<RequeueResult>((resolve, reject) => {
-      this.#commits.requeue({
-        command,
-        done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
-      });
-    });
-    if (result.kind === "accepted") this.#requeued(command);
-    return result;
+  requeue(command: RequeueCommand): Promise<RequeueResult> {
+    return this.#deliveries.requeue(command);
   }
 
-  /** Deliveries of an old event were stored: their lanes have something to send. */
-  #requeued({ deliveries, supersedes }: RequeueCommand): void {
-    for (const delivery of deliveries) {
-      const endpoint = this.#directory.get(delivery.lane.webhookId);
-      if (endpoint === undefined) continue;
-      // It may have been the head that a lane waited for, also of a lane from before the ordering was changed.
-      if (supersedes !== null) this.#dispatcher.headsChanged(endpoint);
-      if (delivery.state !== "pending") continue;
-      const lane = endpoint.lane(delivery.lane);
-      this.#dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
-    }
-  }
-
-  async end({ deliveries, ...command }: EndDeliveries): Promise<readonly EndResult[]> {
-    const ids = deliveries.map(({ id }) => id);
-    const results = await this.#options.store.deliveries.end({ ...command, ids });
-    if (command.event === "discarded") return results;
-    const ended = deliveries.filter((_, index) => results[index] === "ended");
-    for (const webhookId of new Set(ended.map((delivery) => delivery.webhookId))) {
-      const endpoint = this.#directory.get(webhookId);
-      if (endpoint !== undefined) this.#dispatcher.headsChanged(endpoint);
-    }
-    return results;
+  end(command: EndDeliveries): Promise<readonly EndResult[]> {
+    return this.#deliveries.end(command);
   }
 
   explain(delivery: StoredDelivery): DeliveryView {

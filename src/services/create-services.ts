@@ -87,14 +87,8 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const credentials = new WebhookCredentials({ secretBox, clock });
   const means = options.verification;
   const verifications = new WebhookVerifications({ access, clock, random, secretBox, means });
-  const apiKeys = new ApiKeys({
-    registry,
-    tenants,
-    access,
-    clock,
-    random,
-    adminKeyHash: options.adminKeyHash,
-  });
+  const { adminKeyHash } = options;
+  const apiKeys = new ApiKeys({ registry, tenants, access, clock, random, adminKeyHash });
   const reload = new RegistryReload({
     ...{ registry, tenants, schemas, apiKeys, tenantKeys, access, clock, random },
     changes: [store.changes, options.news].filter((source) => source !== undefined),

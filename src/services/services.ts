@@ -6,7 +6,7 @@
  */
 import type { CircuitSnapshot } from "../core/circuit-breaker.ts";
 import type { AttemptRecord, DeliveryStatus, WaitingFor } from "../core/delivery.ts";
-import type { discardFields, operationChangeFields, retryDeliveriesFields } from "../core/fields/bulk.ts";
+import type { operationChangeFields } from "../core/fields/bulk.ts";
 import type { ApiKeyInput } from "../core/fields/api-key.ts";
 import type { deliveryFilterFields, deliveryListFields } from "../core/fields/delivery-list.ts";
 import type { eventListFields } from "../core/fields/event-list.ts";
@@ -32,7 +32,7 @@ import type { Page, PageRequest } from "../ports/store.ts";
 import type { AuditEntry, StoredAuditEntry } from "../ports/store/audit.ts";
 import type { DeadLetterQuery, StoredDelivery } from "../ports/store/history.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
-import type { BatchOperation, ExclusionCounts, OperationSelection } from "../ports/store/operations.ts";
+import type { BatchOperation } from "../ports/store/operations.ts";
 import type {
   ApiKey,
   ApiKeyRole,
@@ -45,6 +45,7 @@ import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { RenderedRequest } from "../engine/message/rendered-request.ts";
 import type { Events } from "./events/event-service.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
+import type { BulkDeliveriesCommand, BulkStarted, DiscardCommand } from "./operations/bulk-views.ts";
 import type { Search } from "./search-service.ts";
 import type { Statistics } from "./statistics/statistics-service.ts";
 import type {
@@ -69,6 +70,7 @@ export type { VerificationInput } from "../core/fields/webhook.ts";
 export type { RetryInput } from "../core/fields/webhook-retry.ts";
 export type { ClientCertificateInput, OAuth2Input } from "../core/fields/webhook-credentials.ts";
 export type * from "../engine/publish/publish-call.ts";
+export type * from "./operations/bulk-views.ts";
 export type * from "./webhooks/webhook-views.ts";
 
 export interface Services {
@@ -290,27 +292,6 @@ export interface ListedDelivery extends DeliveryView {
 }
 
 export type DeliveryPage = SearchedPage<ListedDelivery>;
-
-/** Of `filter` and `ids` one. `to` is the time of the call where it is left out. */
-export type BulkDeliveriesCommand = InputOf<typeof retryDeliveriesFields>;
-export type DiscardCommand = InputOf<typeof discardFields>;
-
-export interface BulkStarted {
-  /** Null with `dryRun`. */
-  readonly operation: BatchOperation | null;
-  /** Deliveries that are acted on. */
-  readonly count: number;
-  /** False where counting stopped at its bound: there are more. */
-  readonly isExact: boolean;
-  /** The oldest of them, at most five. */
-  readonly samples: readonly ListedDelivery[];
-  readonly excluded: ExclusionCounts;
-  /** With its times as instants. */
-  readonly selection: OperationSelection;
-  readonly requestsPerSecond: number;
-  /** Null where the count is not exact. */
-  readonly durationMs: number | null;
-}
 
 export type ChangeOperationCommand = { readonly id: string } & InputOf<typeof operationChangeFields>;
 

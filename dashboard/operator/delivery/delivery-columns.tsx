@@ -24,10 +24,6 @@ export const answerColumn: Column<Delivery> = {
   cell: (row) => answerText({ status_code: row.last_http_status_code, category: row.failure_category }),
 };
 
-function only(name: string, value: string) {
-  return { name, values: [value] };
-}
-
 type DeliveryColumn = Column<Delivery> & {
   /** In the address. */
   readonly name: string;
@@ -40,7 +36,7 @@ const shown: readonly DeliveryColumn[] = [
     ...eventTypeColumn,
     name: "event_type",
     isUsual: true,
-    value: ({ event_type: text }) => ({ text, only: only("event_type", text) }),
+    value: ({ event_type: text }) => ({ text, only: { name: "event_type", values: [text] } }),
   },
   {
     name: "status",
@@ -49,7 +45,7 @@ const shown: readonly DeliveryColumn[] = [
     cell: (row) => <StatusBadge status={row.status} />,
     value: ({ status }) => ({
       text: wordsOf(status).text,
-      only: only("status", status),
+      only: { name: "status", values: [status] },
       without: { name: "status", values: statuses.filter((one) => one !== status) },
     }),
   },
@@ -60,7 +56,7 @@ const shown: readonly DeliveryColumn[] = [
     cell: (row) => <WebhookLink id={row.webhook_id} url={row.webhook?.url ?? null} />,
     value: (row) => ({
       text: row.webhook?.url ?? row.webhook_id,
-      only: only("webhook_id", row.webhook_id),
+      only: { name: "webhook_id", values: [row.webhook_id] },
     }),
     needs: "medium",
   },
@@ -71,7 +67,7 @@ const shown: readonly DeliveryColumn[] = [
     value: (row) => {
       const text = answerText({ status_code: row.last_http_status_code, category: row.failure_category });
       if (row.attempt_count === 0) return null;
-      return { text, only: only("http_status", String(row.last_http_status_code ?? "none")) };
+      return { text, only: { name: "http_status", values: [String(row.last_http_status_code ?? "none")] } };
     },
   },
   {
@@ -96,7 +92,9 @@ const shown: readonly DeliveryColumn[] = [
     isUsual: true,
     cell: (row) => <WaitsFor row={row} />,
     value: ({ waiting_for: reason }) =>
-      reason === null ? null : { text: waitingOf(reason).short, only: only("waiting_for", reason) },
+      reason === null
+        ? null
+        : { text: waitingOf(reason).short, only: { name: "waiting_for", values: [reason] } },
     needs: "medium",
   },
 ];
@@ -107,19 +105,21 @@ const optional: readonly DeliveryColumn[] = [
     title: "Failure",
     cell: (row) => categoryText(row.failure_category) || <span class="soft">–</span>,
     value: ({ failure_category: category }) =>
-      category === null ? null : { text: categoryText(category), only: only("failure_category", category) },
+      category === null
+        ? null
+        : { text: categoryText(category), only: { name: "failure_category", values: [category] } },
   },
   {
     name: "tenant",
     title: "Tenant",
     cell: (row) => row.tenant_id,
-    value: ({ tenant_id: text }) => ({ text, only: only("tenant_id", text) }),
+    value: ({ tenant_id: text }) => ({ text, only: { name: "tenant_id", values: [text] } }),
   },
   {
     name: "origin",
     title: "Origin",
     cell: (row) => row.origin,
-    value: ({ origin: text }) => ({ text, only: only("origin", text) }),
+    value: ({ origin: text }) => ({ text, only: { name: "origin", values: [text] } }),
   },
   { name: "priority", title: "Priority", cell: (row) => row.priority },
   {
@@ -132,7 +132,7 @@ const optional: readonly DeliveryColumn[] = [
     name: "event",
     title: "Event",
     cell: (row) => <a href={pagePath(`events/${row.event_id}`)}>{row.event_id}</a>,
-    value: ({ event_id: text }) => ({ text, only: only("event_id", text) }),
+    value: ({ event_id: text }) => ({ text, only: { name: "event_id", values: [text] } }),
   },
   { name: "last", title: "Last attempt", cell: (row) => <When at={row.last_attempt_at} />, isFigure: true },
   { name: "ended", title: "Ended", cell: (row) => <When at={row.completed_at} />, isFigure: true },

@@ -23,7 +23,7 @@ const commands: readonly PaletteEntry[] = [
   { title: "Compact or comfortable tables", hint: "", run: toggleDensity },
   { title: "Show the keys", hint: "?", run: () => (isKeySheetOpen.value = true) },
   { title: "Log out", hint: "", run: () => void logout() },
-].map((command) => ({ ...command, id: command.title, group: "Commands" }));
+].map(({ title, hint, run }) => ({ title, hint, run, id: title, group: "Commands" }));
 
 function toggleFollowing(): void {
   isFollowing.value = !isFollowing.value;

@@ -92,7 +92,7 @@ export function splitRange(text: string): readonly [string, string] | null {
  * What an address says with `range`, or with `from` and `to`. Relative times stay so in the address; here they become
  * instants, `now` rounded down to a minute so that one answer of the server serves for a while.
  */
-export function rangeOf(params: URLSearchParams, now: number): TimeRange {
+function rangeOf(params: URLSearchParams, now: number): TimeRange {
   const minute = Math.floor(now / 60_000) * 60_000;
   const span = parseRange(params.get("range") ?? "", minute);
   return (

@@ -1,0 +1,59 @@
+import type { DeliveryStore, EndResult, RequeueCommand, RequeueResult } from "../ports/store/deliveries.ts";
+import type { CommitGroup } from "./publish/commit-group.ts";
+import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { Directory } from "./endpoint/directory.ts";
+import type { EndDeliveries } from "./engine-access.ts";
+
+export interface DeliveryChangesOptions {
+  readonly store: Pick<DeliveryStore, "end">;
+  readonly commits: CommitGroup;
+  readonly directory: Directory;
+  readonly dispatcher: Dispatcher;
+}
+
+/** What people do to stored deliveries: send them again, end them. */
+export class DeliveryChanges {
+  readonly #options: DeliveryChangesOptions;
+
+  constructor(options: DeliveryChangesOptions) {
+    this.#options = options;
+  }
+
+  async requeue(command: RequeueCommand): Promise<RequeueResult> {
+    const result = await new Promise<RequeueResult>((resolve, reject) => {
+      this.#options.commits.requeue({
+        command,
+        done: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)),
+      });
+    });
+    if (result.kind === "accepted") this.#requeued(command);
+    return result;
+  }
+
+  async end({ deliveries, ...command }: EndDeliveries): Promise<readonly EndResult[]> {
+    const { store, directory, dispatcher } = this.#options;
+    const ids = deliveries.map(({ id }) => id);
+    const results = await store.end({ ...command, ids });
+    if (command.event === "discarded") return results;
+    const ended = deliveries.filter((_, index) => results[index] === "ended");
+    for (const webhookId of new Set(ended.map((delivery) => delivery.webhookId))) {
+      const endpoint = directory.get(webhookId);
+      if (endpoint !== undefined) dispatcher.headsChanged(endpoint);
+    }
+    return results;
+  }
+
+  /** Deliveries of an old event were stored: their lanes have something to send. */
+  #requeued({ deliveries, supersedes }: RequeueCommand): void {
+    const { directory, dispatcher } = this.#options;
+    for (const delivery of deliveries) {
+      const endpoint = directory.get(delivery.lane.webhookId);
+      if (endpoint === undefined) continue;
+      // It may have been the head that a lane waited for, also of a lane from before the ordering was changed.
+      if (supersedes !== null) dispatcher.headsChanged(endpoint);
+      if (delivery.state !== "pending") continue;
+      const lane = endpoint.lane(delivery.lane);
+      dispatcher.stored(lane, { tier: lane.tier(delivery.priority), dueAt: delivery.dueAt });
+    }
+  }
+}
