@@ -33,7 +33,10 @@ export interface Product extends AssembledEngine {
  * What a user gets without settings, but for loopback targets, a quiet log and the addresses of servers.
  * `POSTHORN_SENDER_THREADS` in the environment of the bench compares the two ways of sending.
  */
-export function productSettings({ dataDir, servers }: Home, roles?: Settings["roles"]): Settings {
+export function productSettings(
+  { dataDir, servers, stats = true }: Home,
+  roles?: Settings["roles"],
+): Settings {
   const given = { ...servers, ...(roles === undefined ? {} : { roles }) };
   const senderThreads = process.env["POSTHORN_SENDER_THREADS"] ?? "auto";
   const resolution = resolveValues({
@@ -42,6 +45,7 @@ export function productSettings({ dataDir, servers }: Home, roles?: Settings["ro
     port: 0,
     dataDir,
     senderThreads,
+    stats,
     ...given,
   });
   if (resolution.kind === "refused") throw new Error(resolution.problems.join("; "));

@@ -4,6 +4,8 @@ export interface Home {
   readonly dataDir: string;
   /** Without servers the product is embedded. */
   readonly servers?: ServerSettings;
+  /** False keeps no statistics. */
+  readonly stats?: boolean;
 }
 
 /** Settings of the product (src/config/options.ts). */

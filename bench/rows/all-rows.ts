@@ -2,7 +2,7 @@ import type { Row } from "../row.ts";
 import { backlog } from "./backlog.ts";
 import { bullmq } from "./bullmq.ts";
 import { claims, claimsEmbedded } from "./claims.ts";
-import { drain, drainDefaultSchemes } from "./drain.ts";
+import { drain, drainDefaultSchemes, drainStatistics } from "./drain.ts";
 import { httpOneToOne } from "./http-one-to-one.ts";
 import { hosts } from "./hosts.ts";
 import { idle } from "./idle.ts";
@@ -25,6 +25,7 @@ export const allRows: readonly Row[] = [
   bullmq,
   drain,
   drainDefaultSchemes,
+  drainStatistics,
   through,
   httpOneToOne,
   fanOut,

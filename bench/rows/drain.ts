@@ -2,9 +2,11 @@ import type { SignatureSchemeName } from "../../src/core/profile.ts";
 import { besideRaw } from "../beside-raw.ts";
 import type { Figure } from "../beside-raw.ts";
 import { eventTypeOf } from "../message.ts";
+import { measurePair, type Pair } from "../pair.ts";
 import { ProductProcess } from "../product/product.ts";
 import { seedDue, seedWebhooks, webhooksFor } from "../product/seed.ts";
 import { measureStretch } from "../product/stretch.ts";
+import { median } from "../statistics.ts";
 import { verifySettled } from "../product/waiting.ts";
 import { judged } from "../row.ts";
 import type { Context, Line, Row } from "../row.ts";
@@ -49,6 +51,32 @@ export const drainDefaultSchemes: Row = {
   },
 };
 
+/** The same without and with statistics, in turn, so that what else the machine does meets both. */
+export const drainStatistics: Row = {
+  name: "drain-stats",
+  async run(context) {
+    const counts = context.quick ? { warmUp: 2_000, count: 10_000 } : { warmUp: 5_000, count: 50_000 };
+    const once = (stats: boolean) => () => drainOnce(context, { ...counts, schemes: ["v1"], stats });
+    const pairs: Pair<Figure>[] = [];
+    for (let run = 0; run < context.runs; run += 1) {
+      pairs.push(await measurePair(run, { without: once(false), burdened: once(true) }));
+      context.progress(`drain-stats ${run + 1} of ${context.runs}`);
+    }
+    const cpu = median(pairs.map(({ without, burdened }) => without.cpuUs / burdened.cpuUs));
+    context.note(
+      `drain-stats: processor time of a delivery without statistics is ${cpu.toFixed(3)} of that with`,
+    );
+    const line = {
+      name: "drain-stats",
+      value: median(pairs.map(({ burdened }) => burdened.perSecond)),
+      unit: "deliveries/s",
+      baseline: median(pairs.map(({ without }) => without.perSecond)),
+      ratio: median(pairs.map(({ without, burdened }) => burdened.perSecond / without.perSecond)),
+    };
+    return [judged(line, { text: "≥ 0.97 × without", met: (ratio) => ratio >= 0.97 })];
+  },
+};
+
 /** Both were measured beside raw at different times, so it is their ratios to raw that are compared. */
 function besideBullmq(context: Context, line: Line): Line[] {
   const bullmq = context.lines.find(({ name }) => name === "bullmq");
@@ -66,6 +94,7 @@ interface DrainInput {
   readonly warmUp: number;
   readonly count: number;
   readonly schemes: readonly SignatureSchemeName[];
+  readonly stats?: boolean;
 }
 
 async function drainOnce(context: Context, input: DrainInput): Promise<Figure> {
@@ -75,7 +104,10 @@ async function drainOnce(context: Context, input: DrainInput): Promise<Figure> {
   const dataDir = await seedWebhooks(context, { name: "drain", webhooks });
   const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
   await seedDue({ dataDir }, { events: total, types });
-  const product = await new ProductProcess().open({ home: { dataDir }, delivers: true });
+  const product = await new ProductProcess().open({
+    home: { dataDir, stats: input.stats ?? true },
+    delivers: true,
+  });
   try {
     const stretch = await measureStretch(context, product, { ...input, go: () => product.start() });
     await product.close();
