@@ -13,12 +13,12 @@ const statuses: Readonly<Record<string, number>> = { "/1": 503, "/2": 422 };
 
 /** Accepts, fails for now, and refuses for good. */
 export async function addLoadWebhooks(
-  posthorn: Pick<PosthornProcess, "call">,
+  { call }: Pick<PosthornProcess, "call">,
   receiver: Receiver,
 ): Promise<void> {
   receiver.script(({ path }) => ({ status: statuses[path] ?? 200 }));
   for (let index = 0; index < webhookCount; index += 1) {
-    const made = await posthorn.call("POST", "/v1/webhooks", {
+    const made = await call("POST", "/v1/webhooks", {
       url: receiver.url(`/${index}`),
       events: [`load.n${index}`],
       circuit_breaker_config: { enabled: false },

@@ -154,7 +154,8 @@ suite("statistics of a server", () => {
   });
 
   test("after kills with signal 9 under load they equal a recount, and so they do after a stop", async (t) => {
-    await addLoadWebhooks(posthorn, receiver);
+    const call = posthorn.call.bind(posthorn);
+    await addLoadWebhooks({ call }, receiver);
     for (let kill = 0; kill < 2; kill += 1) {
       await loadAndKill(posthorn, 1_500);
       await posthorn.start();

@@ -1,0 +1,69 @@
+/** Workers on PostgreSQL that are killed under load, and whose statistics are compared with their rows. */
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { masterKeyId } from "../../../src/adapters/keys/secret-box.ts";
+import { openPostgresStore } from "../../../src/adapters/store/postgres/open.ts";
+import { startReceiver } from "../../peers/receiver.ts";
+import { serverUnderTest } from "../posthorn-process.ts";
+import { addLoadWebhooks } from "../statistics-kills.ts";
+import { type Ledger, untilEqual } from "../statistics-ledger.ts";
+import { Cluster } from "./cluster.ts";
+
+const loadMs = 1_500;
+
+/** What upkeep does once a writer has been silent for a minute is done here at once. Returns what both say in the end. */
+export async function statisticsAfterKills(
+  t: TestContext,
+  of: { readonly kills: number; readonly workers: number },
+): Promise<Ledger> {
+  const cluster = await Cluster.open();
+  t.after(() => cluster.close());
+  const receiver = await startReceiver();
+  t.after(() => receiver.close());
+  const [api, ...workers] = await cluster.start(
+    "api,scheduler",
+    ...Array.from({ length: of.workers }, () => "worker"),
+  );
+  assert.ok(api !== undefined);
+  const call = (method: string, path: string, body?: unknown) => cluster.call(api, `${method} ${path}`, body);
+  await addLoadWebhooks({ call }, receiver);
+  for (let kill = 0; kill < of.kills; kill += 1) {
+    let isOver = false;
+    const publisher = async (index: number): Promise<void> => {
+      for (let n = index; !isOver; n += 1)
+        await call("POST", "/v1/events", { event_type: `load.n${n % 5}`, data: { n } });
+    };
+    const load = Array.from({ length: 8 }, (_, index) => publisher(index));
+    await sleep(loadMs);
+    await workers.shift()?.end("SIGKILL");
+    isOver = true;
+    await Promise.all(load);
+    workers.push(...(await cluster.start("worker")));
+  }
+  const store = await openPostgresStore({
+    url: cluster.database.url,
+    now: Date.now(),
+    masterKeyIds: {
+      current: masterKeyId(Buffer.from(serverUnderTest.POSTHORN_MASTER_KEY, "base64")),
+      previous: [],
+    },
+  });
+  t.after(() => store.close());
+  return untilEqual({
+    get: async (path) => {
+      while (
+        (await store.statistics?.recover({ writtenBefore: Date.now() - 5_000, limit: 100 }))?.more === true
+      );
+      return (await call("GET", path)).body;
+    },
+    attempts: async () => {
+      const rows = await cluster.database.query(
+        `SELECT w.word, a.outcome, count(*)::int AS count FROM posthorn.attempts a
+         JOIN posthorn.words w ON w.ref = a.webhook GROUP BY 1, 2`,
+      );
+      return rows.map(({ word, outcome, count }) => [String(word), Number(outcome), Number(count)] as const);
+    },
+    events: () => cluster.count("SELECT count(*) FROM posthorn.events"),
+  });
+}
