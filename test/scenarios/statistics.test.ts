@@ -135,6 +135,22 @@ suite("statistics of a server", () => {
     assert.equal(totalsOf(await stats(admin, `webhook_id=${failing}`))["attempts"], 2);
   });
 
+  test("a list of webhooks shows the numbers of each row, of its own alone", async () => {
+    const { body } = await oak.api.get("/v1/webhooks?include=stats");
+    const rows = itemsOf(body["data"]);
+    const rates = rows.map(({ id, stats: of }) => [textOf(id), (of as Json)["failure_rate"]]);
+    assert.deepEqual(Object.fromEntries(rates), { [accepting]: 0, [failing]: 1 });
+    const bare = itemsOf((await oak.api.get("/v1/webhooks")).body["data"]);
+    assert.equal(
+      bare.some((row) => "stats" in row),
+      false,
+    );
+    assert.equal((await oak.api.get("/v1/webhooks?include=colour")).status, 400);
+    const idle = await elm.addWebhook({ events: ["never"] });
+    const shown = itemsOf((await elm.api.get("/v1/webhooks?include=stats")).body["data"]);
+    assert.equal(shown.find(({ id: own }) => textOf(own) === idle)?.["stats"], null);
+  });
+
   test("days follow the time zone, and what cannot be drawn is refused with what to do", async () => {
     const days = await stats(
       oak,

@@ -1,4 +1,4 @@
-import type { StatisticsView } from "../../services/statistics/statistics-service.ts";
+import type { StatisticsView, WebhookStatistics } from "../../services/statistics/statistics-service.ts";
 import { formatInstant } from "./instant.ts";
 
 export function statisticsJson(view: StatisticsView): Record<string, unknown> {
@@ -16,4 +16,8 @@ export function statisticsJson(view: StatisticsView): Record<string, unknown> {
       totals,
     })),
   };
+}
+
+export function webhookStatisticsJson({ from, to, totals }: WebhookStatistics): Record<string, unknown> {
+  return { from: formatInstant(from), to: formatInstant(to), ...totals };
 }

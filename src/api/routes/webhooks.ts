@@ -1,7 +1,9 @@
 import { webhookFilters } from "../../core/fields/filters.ts";
 import { webhookFields } from "../../core/fields/webhook.ts";
+import type { WebhookView } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf } from "../mapping/fields.ts";
+import { webhookStatisticsJson } from "../mapping/statistics.ts";
 import { webhookJson } from "../mapping/webhook.ts";
 import { pageLimitDefault } from "../paging.ts";
 import type { Pager } from "../paging.ts";
@@ -73,10 +75,24 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
         offset: query.offset ?? 0,
         after: pager.after(query, listing),
       });
-      const data = views.map((view) => webhookJson(view));
+      const stats = await statisticsOf(views, { services, isAsked: query.include !== undefined });
+      const data = views.map((view) => Object.assign(webhookJson(view), stats(view)));
       return { status: 200, body: { data, next_cursor: pager.cursorAfter(next, listing) } };
     },
   });
+}
+
+/** One question for all rows of a page. */
+async function statisticsOf(
+  views: readonly WebhookView[],
+  { services, isAsked }: Pick<ApiOptions, "services"> & { readonly isAsked: boolean },
+): Promise<(view: WebhookView) => { readonly stats?: unknown }> {
+  if (!isAsked) return () => ({});
+  const found = await services.statistics.ofWebhooks(views.map(({ webhook }) => webhook.id));
+  return ({ webhook }) => {
+    const stats = found.get(webhook.id);
+    return { stats: stats === undefined ? null : webhookStatisticsJson(stats) };
+  };
 }
 
 function getRoute({ services }: ApiOptions): Route {

@@ -79,6 +79,40 @@ const webhookProperties = {
 };
 
 export const webhookSchema = closed(webhookProperties, { title: "Webhook" });
-export const webhookListSchema = listOf(webhookSchema, "WebhookList");
 
-export const webhookQuerySchema = listingQuery(webhookFilters);
+/** What `include=stats` adds. */
+const webhookStatisticsSchema = closed(
+  {
+    from: instant("Since when it is counted: a day, taken back to the hour."),
+    to: instant("Until when."),
+    attempts: Type.Number(),
+    accepted: Type.Number(),
+    transient: Type.Number(),
+    terminal: Type.Number(),
+    failure_rate: nullable(Type.Number({ description: "Share of attempts that were not accepted, 0 to 1." })),
+    duration_ms_p50: nullable(Type.Number()),
+    duration_ms_p95: nullable(Type.Number()),
+  },
+  { title: "WebhookStatistics" },
+);
+
+const listedWebhookSchema = closed(
+  {
+    ...webhookProperties,
+    stats: Type.Optional(nullable(webhookStatisticsSchema)),
+  },
+  { title: "ListedWebhook" },
+);
+
+export const webhookListSchema = listOf(listedWebhookSchema, "WebhookList");
+
+export const webhookQuerySchema = closed({
+  ...listingQuery(webhookFilters).properties,
+  include: Type.Optional(
+    Type.Array(Type.String({ pattern: "^stats$", "x-rule": "stats" }), {
+      maxItems: 1,
+      description:
+        "What each row shows beside: `stats`, of the last 24 hours; null where nothing was counted.",
+    }),
+  ),
+});
