@@ -5,7 +5,7 @@ import type { UpkeepStore } from "../ports/store/upkeep.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
 import type { Directory } from "./endpoint/directory.ts";
 import { ManualClock } from "./manual-clock.fixture.ts";
-import { Upkeep } from "./upkeep.ts";
+import { Upkeep, type UpkeepOptions } from "./upkeep.ts";
 
 const nothing = { changed: 0, more: false };
 const log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -16,7 +16,11 @@ interface Step {
 }
 
 /** A round over a store with so many rows that are too old, each of which takes `rowMs`. */
-async function round(rows: number, rowMs: (step: number) => number): Promise<readonly Step[]> {
+async function round(
+  rows: number,
+  rowMs: (step: number) => number,
+  statistics: UpkeepOptions["statistics"] = null,
+): Promise<readonly Step[]> {
   const clock = new ManualClock();
   const steps: Step[] = [];
   let left = rows;
@@ -45,7 +49,7 @@ async function round(rows: number, rowMs: (step: number) => number): Promise<rea
     states: { write() {} },
     ownership: { isLeader: async () => true },
     retention: { payloadMs: 1, historyMs: 1 },
-    ...{ statistics: null, statisticsKeptMs: statisticsKeptMsDefault },
+    ...{ statistics, statisticsKeptMs: statisticsKeptMsDefault },
     ageMsDefault: 1,
     schedules: true,
   });
@@ -79,4 +83,23 @@ test("retention hurries where rows cost little, and slows down at once when they
   const slow = await round(3_000, (step) => (step < 6 ? 0.001 : 1));
   assert.equal(slow[5]?.limit, 500);
   assert.equal(slow[6]?.limit, 10);
+});
+
+test("statistics left behind are completed before hours are added up, and those that are too old go", async () => {
+  const began = new ManualClock().now();
+  const steps: [what: string, msBefore: number][] = [];
+  const noted = (what: string, time: number) => {
+    steps.push([what, Math.round((began - time) / 60_000)]);
+    return nothing;
+  };
+  await round(0, () => 0, {
+    recover: async ({ writtenBefore }) => noted("recover", writtenBefore),
+    rollUp: async ({ endedBefore }) => noted("roll up", endedBefore),
+    forget: async ({ before }) => noted("forget minutes", before.minute),
+  });
+  assert.deepEqual(steps, [
+    ["recover", 1],
+    ["roll up", 5],
+    ["forget minutes", 48 * 60],
+  ]);
 });
