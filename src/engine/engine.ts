@@ -8,7 +8,7 @@ import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import { OwnerAlerts } from "./attempt/owner-alerts.ts";
 import { CommitGroup } from "./publish/commit-group.ts";
-import { CommitStatistics } from "./publish/commit-statistics.ts";
+import { type CommitStatistics, createStatistics } from "./publish/commit-statistics.ts";
 import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { Attempts } from "./attempt/attempts.ts";
 import { Directory } from "./endpoint/directory.ts";
@@ -79,7 +79,7 @@ export class Engine implements EngineAccess {
       directory: this.#directory,
       touch: () => this.#commits.touch(),
     });
-    this.#statistics = this.#makeStatistics();
+    this.#statistics = createStatistics(options, () => this.#commits.touch());
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
@@ -137,15 +137,6 @@ export class Engine implements EngineAccess {
       windowMs: limits.commitWindowMs,
       rowsMax: limits.commitRowsMax,
     });
-  }
-
-  #makeStatistics(): CommitStatistics | null {
-    const { store, countsStatistics } = this.#options;
-    if (store.statistics === undefined || countsStatistics === false) return null;
-    const touch = (): void => this.#commits.touch();
-    const statistics = new CommitStatistics({ ...this.#common(), store: store.statistics, touch });
-    store.watchRestarts?.(() => statistics.restart());
-    return statistics;
   }
 
   #makeLifecycle(): WebhookLifecycle {

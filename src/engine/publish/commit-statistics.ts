@@ -10,6 +10,7 @@ import {
   type StatisticsStore,
 } from "../../ports/store/statistics.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
+import type { EngineOptions } from "../engine-options.ts";
 import type { PendingSettlement } from "./waiting-settlements.ts";
 
 export interface CommitStatisticsOptions {
@@ -127,6 +128,17 @@ export class CommitStatistics {
       duplicate: duplicateFact(counted),
     };
   }
+}
+
+/** Counts for as long as the store keeps statistics; null where nothing is counted. */
+export function createStatistics(
+  { store, countsStatistics, clock, random }: EngineOptions,
+  touch: () => void,
+): CommitStatistics | null {
+  if (store.statistics === undefined || countsStatistics === false) return null;
+  const statistics = new CommitStatistics({ store: store.statistics, clock, random, touch });
+  store.watchRestarts?.(() => statistics.restart());
+  return statistics;
 }
 
 function factOf({ settlement, delivery }: PendingSettlement): Fact | null {
