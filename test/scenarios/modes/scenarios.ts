@@ -6,6 +6,7 @@
  * ```
  */
 import { after, before, describe, test } from "node:test";
+import { bulkActions } from "./bulk-actions.ts";
 import { cancellation } from "./cancellation.ts";
 import { circuitBreaker } from "./circuit-breaker.ts";
 import { content } from "./content.ts";
@@ -29,6 +30,7 @@ const themes: Readonly<Record<string, Scenarios>> = {
   retries,
   ordering,
   "dead letters": deadLetters,
+  "bulk actions": bulkActions,
   rotation,
   "circuit breaker": circuitBreaker,
   switching,

@@ -1,0 +1,87 @@
+/** One operation and several processes: any of them slows, pauses and resumes it, and another one goes on with it. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { startReceiver } from "../../peers/receiver.ts";
+import type { Receiver } from "../../peers/receiver.ts";
+import { itemsOf, textOf } from "../api/client.ts";
+import { eventually } from "../eventually.ts";
+import { Cluster } from "./cluster.ts";
+import type { ClusterProcess } from "./cluster.ts";
+
+let cluster: Cluster;
+let receiver: Receiver;
+let first: ClusterProcess;
+let second: ClusterProcess;
+
+before(async () => {
+  cluster = await Cluster.open();
+  receiver = await startReceiver();
+  const started = await cluster.start("api,worker,scheduler", "api,worker,scheduler");
+  [first, second] = started as [ClusterProcess, ClusterProcess];
+});
+after(async () => {
+  await cluster.close();
+  await receiver.close();
+});
+
+test("an operation is paused and resumed through another process than its own, and survives the death of that one", async () => {
+  receiver.script(() => ({ status: 422 }));
+  const webhook = await cluster.addWebhook(first, { url: receiver.url(), events: ["bulk.*"] });
+  // Few enough that the circuit stays closed.
+  const count = 14;
+  const data = Array.from({ length: count }, (_, n) => ({ n }));
+  await cluster.publish(first, "bulk.dead", data);
+  await eventually("the dead letters", {
+    ask: () => cluster.count("SELECT count(*) FROM posthorn.dead_letters"),
+    holds: (dead) => dead === count,
+  });
+  receiver.script(() => ({}));
+  const { status, body } = await cluster.call(first, "POST /v1/deliveries/retry-batch", {
+    filter: { webhook_id: [webhook], status: ["exhausted"] },
+    rate_limit: { requests_per_second: 4 },
+  });
+  assert.equal(status, 202, JSON.stringify(body));
+  const path = `/v1/operations/${textOf(body["operation"]?.["id"])}`;
+  await receiver.waitForRequests(count + 2);
+
+  const paused = await cluster.call(second, `PATCH ${path}`, { status: "paused" });
+  assert.equal(paused.body["status"] as unknown, "paused");
+  // The one that ran it heeds the pause, and what it did until then is counted.
+  const counted = await eventually("it rests, and counts what was queued", {
+    ask: async () => ({
+      operation: (await cluster.call(second, `GET ${path}`)).body,
+      superseded: await cluster.count(
+        "SELECT count(*) FROM posthorn.deliveries WHERE superseded_by IS NOT NULL",
+      ),
+    }),
+    holds: ({ operation, superseded }) => Number(operation["queued"]) === superseded,
+  });
+  assert.equal(counted.operation["status"] as unknown, "paused");
+  assert.ok(counted.superseded < count, String(counted.superseded));
+
+  await cluster.call(second, `PATCH ${path}`, { status: "running" });
+  await receiver.waitForRequests(count + counted.superseded + 2);
+  // What was noted of its progress a minute ago belongs to a process that is gone.
+  await second.end("SIGKILL");
+  await cluster.database.query(
+    `UPDATE posthorn.operations SET document = jsonb_set(document::jsonb, '{updatedAt}', '0')::text`,
+  );
+  const done = await eventually("the other process has finished it", {
+    ask: async () => (await cluster.call(first, `GET ${path}`)).body,
+    holds: (operation) => (operation["status"] as unknown) === "completed",
+  });
+  assert.ok(Number(done["queued"]) <= count, JSON.stringify(done));
+  await receiver.waitForRequests(2 * count);
+  const twice = await cluster.count(
+    "SELECT count(*) FROM (SELECT event FROM posthorn.deliveries GROUP BY event HAVING count(*) > 2) AS e",
+  );
+  assert.equal(twice, 0, "a delivery was retried twice");
+  const { body: log } = await cluster.call(
+    first,
+    `GET /v1/audit-log?target=${path.slice("/v1/operations/".length)}`,
+  );
+  assert.deepEqual(
+    itemsOf(log["data"]).map((row) => textOf(row["action"])),
+    ["operation.change", "operation.change", "deliveries.retry"],
+  );
+});
