@@ -2,11 +2,11 @@ import type { Page } from "../../ports/store.ts";
 import { type BatchOperation, newOperationDefaults } from "../../ports/store/operations.ts";
 
 /** An operation as both stores select it. */
-export type OperationRow = [tenant: string | null, document: string];
+export type OperationRow = [tenant: string | null, document: string, revision: number];
 
-/** What older versions wrote lacks some fields. */
-export function readOperation(document: string): BatchOperation {
-  return { ...newOperationDefaults, ...(JSON.parse(document) as BatchOperation) };
+/** What older versions wrote lacks some fields, and does not raise the revision within the document. */
+export function readOperation([, document, revision]: OperationRow): BatchOperation {
+  return { ...newOperationDefaults, ...(JSON.parse(document) as BatchOperation), revision };
 }
 
 /** The operation, for those who may see it: its own tenant, and whoever sees all. */
@@ -15,17 +15,17 @@ export function toOperation(
   { tenantId }: { readonly tenantId: string | null },
 ): BatchOperation | null {
   if (row === undefined || (tenantId !== null && tenantId !== row[0])) return null;
-  return readOperation(row[1]);
+  return readOperation(row);
 }
 
 /** One row more than asked for tells whether there is an older one. */
 export function toOperationPage(
-  rows: readonly (readonly [seq: number, document: string])[],
+  rows: readonly (readonly [seq: number, ...row: OperationRow])[],
   { limit }: { readonly limit: number },
 ): Page<BatchOperation> {
   const shown = rows.slice(0, limit);
   return {
-    rows: shown.map(([, document]) => readOperation(document)),
+    rows: shown.map(([, ...row]) => readOperation(row)),
     next: rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null,
   };
 }

@@ -41,7 +41,7 @@ export class PostgresOperations implements OperationStore {
     readonly id: string;
   }): Promise<BatchOperation | null> {
     const [row] = await this.#database.rows<OperationRow>(
-      "SELECT tenant, document FROM posthorn.operations WHERE id = $1",
+      "SELECT tenant, document, revision FROM posthorn.operations WHERE id = $1",
       [query.id],
     );
     return toOperation(row, query);
@@ -49,8 +49,8 @@ export class PostgresOperations implements OperationStore {
 
   async list({ tenantId, page }: OperationQuery): Promise<Page<BatchOperation>> {
     const { before, limit, offset } = page;
-    const rows = await this.#database.rows<[seq: number, document: string]>(
-      `SELECT seq, document FROM posthorn.operations WHERE ($1::text IS NULL OR tenant = $1) AND seq < $2
+    const rows = await this.#database.rows<[seq: number, ...row: OperationRow]>(
+      `SELECT seq, tenant, document, revision FROM posthorn.operations WHERE ($1::text IS NULL OR tenant = $1) AND seq < $2
        ORDER BY seq DESC LIMIT $3 OFFSET $4`,
       [tenantId, before ?? Number.MAX_SAFE_INTEGER, limit + 1, offset],
     );
@@ -58,9 +58,9 @@ export class PostgresOperations implements OperationStore {
   }
 
   async unfinished(): Promise<readonly BatchOperation[]> {
-    const rows = await this.#database.rows<[document: string]>(
-      "SELECT document FROM posthorn.operations WHERE NOT finished ORDER BY seq",
+    const rows = await this.#database.rows<OperationRow>(
+      "SELECT tenant, document, revision FROM posthorn.operations WHERE NOT finished ORDER BY seq",
     );
-    return rows.map(([document]) => readOperation(document));
+    return rows.map((row) => readOperation(row));
   }
 }

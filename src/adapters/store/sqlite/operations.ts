@@ -29,12 +29,14 @@ export class SqliteOperations implements OperationStore {
     this.#update = connection.prepare(
       "UPDATE operations SET finished = ?, document = ?, revision = ?3 + 1 WHERE id = ?4 AND revision = ?3",
     );
-    this.#get = connection.prepare("SELECT tenant, document FROM operations WHERE id = ?");
+    this.#get = connection.prepare("SELECT tenant, document, revision FROM operations WHERE id = ?");
     this.#list = connection.prepare(
-      `SELECT seq, document FROM operations WHERE (?1 IS NULL OR tenant = ?1) AND seq < ?2
+      `SELECT seq, tenant, document, revision FROM operations WHERE (?1 IS NULL OR tenant = ?1) AND seq < ?2
        ORDER BY seq DESC LIMIT ?3 OFFSET ?4`,
     );
-    this.#unfinished = connection.prepare("SELECT document FROM operations WHERE finished = 0 ORDER BY seq");
+    this.#unfinished = connection.prepare(
+      "SELECT tenant, document, revision FROM operations WHERE finished = 0 ORDER BY seq",
+    );
   }
 
   async save(operation: BatchOperation, audit?: AuditEntry): Promise<void> {
@@ -69,11 +71,11 @@ export class SqliteOperations implements OperationStore {
     const rows = this.#connection.read(() =>
       this.#list.all(tenantId, before ?? Number.MAX_SAFE_INTEGER, limit + 1, offset),
     );
-    return toOperationPage(rows as unknown as [seq: number, document: string][], page);
+    return toOperationPage(rows as unknown as [seq: number, ...row: OperationRow][], page);
   }
 
   async unfinished(): Promise<readonly BatchOperation[]> {
-    const rows = this.#connection.read(() => this.#unfinished.all()) as unknown as [document: string][];
-    return rows.map(([document]) => readOperation(document));
+    const rows = this.#connection.read(() => this.#unfinished.all()) as unknown as OperationRow[];
+    return rows.map((row) => readOperation(row));
   }
 }
