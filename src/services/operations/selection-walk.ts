@@ -83,13 +83,10 @@ export class SelectionWalk {
     const { history, access, listing } = this.#options;
     for (let at = cursor ?? 0; at < ids.length; at += idsAtOnce) {
       const some = ids.slice(at, at + idsAtOnce);
-      const find = () => Promise.all(some.map((id) => history.getDelivery({ tenantId, id })));
-      const stored = await find();
-      await access.refresh([...new Set(stored.flatMap((row) => (row === null ? [] : [row.webhookId])))]);
-      const rows = stored.map((row, index): Found["rows"][number] => [
-        row === null ? null : listing.listed(row),
-        at + index + 1,
-      ]);
+      const stored = await history.getDeliveries({ tenantId, ids: some });
+      await access.refresh([...new Set(stored.map((row) => row.webhookId))]);
+      const byId = new Map(stored.map((row) => [row.id, listing.listed(row)]));
+      const rows = some.map((id, index): Found["rows"][number] => [byId.get(id) ?? null, at + index + 1]);
       yield { rows, cursor: at + some.length };
     }
   }

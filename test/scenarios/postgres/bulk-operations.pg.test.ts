@@ -45,7 +45,7 @@ test("an operation is paused and resumed through another process than its own, a
   await receiver.waitForRequests(count + 2);
 
   const paused = await cluster.call(second, `PATCH ${path}`, { status: "paused" });
-  assert.equal(paused.body["status"] as unknown, "paused");
+  assert.equal(paused.body["status"], "paused");
   // The one that ran it heeds the pause, and what it did until then is counted.
   const counted = await eventually("it rests, and counts what was queued", {
     ask: async () => ({
@@ -56,7 +56,7 @@ test("an operation is paused and resumed through another process than its own, a
     }),
     holds: ({ operation, superseded }) => Number(operation["queued"]) === superseded,
   });
-  assert.equal(counted.operation["status"] as unknown, "paused");
+  assert.equal(counted.operation["status"], "paused");
   assert.ok(counted.superseded < count, String(counted.superseded));
 
   await cluster.call(second, `PATCH ${path}`, { status: "running" });
