@@ -18,9 +18,11 @@ import { EventsPage } from "./pages/events.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { SystemPage } from "./pages/system.tsx";
 import { TenantsPage } from "./pages/tenants.tsx";
+import { EditWebhookPage, NewWebhookPage } from "./pages/webhook-edit.tsx";
 import { WebhookPage } from "./pages/webhook.tsx";
 import { WebhooksPage } from "./pages/webhooks.tsx";
 import { Palette } from "./palette/palette.tsx";
+import { SessionEnd } from "./session-end.tsx";
 import { Shell } from "./shell.tsx";
 
 export function App() {
@@ -54,6 +56,7 @@ function Inside() {
       <Pages />
       <KeySheet />
       <Palette />
+      <SessionEnd view={view} />
     </Shell>
   );
 }
@@ -67,7 +70,9 @@ function Pages() {
       <Route path={pagePath("events")} component={EventsPage} />
       <Route path={pagePath("events/:id")} component={EventPage} />
       <Route path={pagePath("webhooks")} component={WebhooksPage} />
+      <Route path={pagePath("webhooks/new")} component={NewWebhookPage} />
       <Route path={pagePath("webhooks/:id")} component={WebhookPage} />
+      <Route path={pagePath("webhooks/:id/edit")} component={EditWebhookPage} />
       <Route path={pagePath("dead-letters")} component={DeadLettersPage} />
       <Route path={pagePath("event-types")} component={EventTypesPage} />
       <Route path={pagePath("event-types/:name")} component={EventTypePage} />

@@ -1,10 +1,34 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
-import { login, loginNote } from "../shared/session.ts";
+import { login, loginNote, logout, session } from "../shared/session.ts";
 import { Command } from "../shared/ui/as-api.tsx";
+import { Modal } from "../shared/ui/modal.tsx";
 
 export function LoginPage() {
-  const note = useSignal(loginNote.value);
+  return (
+    <main class="login">
+      <h1>Posthorn</h1>
+      <LoginForm note={loginNote.value} />
+      <p class="soft">On the machine of the server, this prints a link that logs in:</p>
+      <Command text="npm run posthorn -- ui" />
+    </main>
+  );
+}
+
+/** Asks for a login over the page, which stays as it is: what was typed in its forms is not lost. */
+export function LoginDialog() {
+  return (
+    <Modal title="The session ended" onClose={() => void logout().catch(() => (session.value = null))}>
+      <div class="login-dialog">
+        <p>Log in again to go on where you were. What you typed is still there.</p>
+        <LoginForm note="" />
+      </div>
+    </Modal>
+  );
+}
+
+function LoginForm(props: { readonly note: string }) {
+  const note = useSignal(props.note);
   const isBusy = useSignal(false);
   const id = useId();
   const submit = async (form: HTMLFormElement) => {
@@ -19,34 +43,29 @@ export function LoginPage() {
     }
   };
   return (
-    <main class="login">
-      <h1>Posthorn</h1>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit(event.currentTarget);
-        }}
-      >
-        <label for={id}>API key</label>
-        <input
-          id={id}
-          name="key"
-          type="password"
-          autocomplete="off"
-          required
-          aria-describedby={`${id}-note`}
-          aria-invalid={note.value !== ""}
-        />
-        <p id={`${id}-note`} role="alert" class={note.value === "" ? "soft" : "bad-text"}>
-          {note.value === "" ? "It is exchanged for a cookie and kept nowhere." : note.value}
-        </p>
-        <button type="submit" class="primary" disabled={isBusy.value}>
-          Log in
-        </button>
-      </form>
-      <p class="soft">On the machine of the server, this prints a link that logs in:</p>
-      <Command text="npm run posthorn -- ui" />
-    </main>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit(event.currentTarget);
+      }}
+    >
+      <label for={id}>API key</label>
+      <input
+        id={id}
+        name="key"
+        type="password"
+        autocomplete="off"
+        required
+        aria-describedby={`${id}-note`}
+        aria-invalid={note.value !== ""}
+      />
+      <p id={`${id}-note`} role="alert" class={note.value === "" ? "soft" : "bad-text"}>
+        {note.value === "" ? "It is exchanged for a cookie and kept nowhere." : note.value}
+      </p>
+      <button type="submit" class="primary" disabled={isBusy.value}>
+        Log in
+      </button>
+    </form>
   );
 }
 

@@ -1,4 +1,5 @@
 /** Calls of the HTTP API, with the session of the browser. */
+import { signal } from "@preact/signals";
 import type { Problem } from "./resources.ts";
 import { root } from "./root.ts";
 
@@ -38,11 +39,17 @@ interface ErrorFacts {
   readonly requestId: string | null;
 }
 
+/** Tells of the session, begins one and ends it. */
+export const sessionPath = "ui/session";
+
 export interface ApiAnswer<T> {
   readonly value: T;
   /** As it was sent, for what must not be rounded. */
   readonly text: string;
 }
+
+/** True since a call was answered that there is no session any more, until somebody logs in again. */
+export const isSessionOver = signal(false);
 
 /** Calls that come later after the last key or click than this are nobody's doing, and keep no session alive. */
 const attentionMs = 60_000;
@@ -57,7 +64,7 @@ for (const name of ["pointerdown", "keydown"]) {
 }
 
 export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
-  const { method = "GET", body, signal } = call;
+  const { method = "GET", body, signal: aborted } = call;
   const sent = call.bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
   const isAttended = performance.now() - attendedAt < attentionMs;
   let response: Response;
@@ -69,13 +76,14 @@ export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
         ...(sent !== undefined && { "content-type": "application/json" }),
       },
       ...(sent !== undefined && { body: sent }),
-      ...(signal !== undefined && { signal }),
+      ...(aborted !== undefined && { signal: aborted }),
     });
   } catch (error) {
-    if (signal?.aborted === true) throw error;
+    if (aborted?.aborted === true) throw error;
     throw new ApiError(0, { problem: null, detail: "The server does not answer.", requestId: null });
   }
   const text = await response.text();
+  if (response.status === 401 && call.path !== sessionPath) isSessionOver.value = true;
   if (!response.ok) throw errorOf(response, text);
   return { value: (text === "" ? null : JSON.parse(text)) as T, text };
 }

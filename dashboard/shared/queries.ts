@@ -6,7 +6,7 @@ import { QueryClient, QueryObserver, keepPreviousData } from "@tanstack/query-co
 import type { QueryObserverResult } from "@tanstack/query-core";
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { callApi } from "./api.ts";
+import { callApi, isSessionOver } from "./api.ts";
 import type { ApiAnswer, ApiCall, ApiError } from "./api.ts";
 
 /** While true nothing is asked by itself, also not when the window gets the focus. */
@@ -45,7 +45,7 @@ export function useApi<T>(
   { everyMs = refreshEveryMs }: { readonly everyMs?: number | false } = {},
 ): Loaded<T> {
   const key = JSON.stringify(call);
-  const paused = isPaused.value;
+  const paused = isPaused.value || isSessionOver.value;
   const observer = useMemo(
     () => new QueryObserver<ApiAnswer<T>, ApiError>(queryClient, { queryKey: ["none"], enabled: false }),
     [],

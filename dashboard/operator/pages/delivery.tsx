@@ -37,7 +37,7 @@ export function DeliveryPage() {
         <Attempts delivery={data} />
       </Panel>
       <EventContent id={data.event_id} />
-      <Panel title="About this delivery">
+      <Panel title="About this delivery" twin={{ path: `v1/deliveries/${id}`, cli: `deliveries get ${id}` }}>
         <Facts
           rows={[
             ["Delivery", <Id key="id" id={id} />],

@@ -17,6 +17,7 @@ export function EventTypePage() {
   const query = { tenant_id: address.params.getAll("tenant_id") };
   const loaded = useApi<Row>({ path, query }, { everyMs: false });
   const { data, text } = loaded;
+  const twin = { path, query, cli: `event-types get ${name}` };
   return (
     <>
       <p class="trail">
@@ -27,7 +28,7 @@ export function EventTypePage() {
         title="About this event type"
         loaded={loaded}
         tools={<a href={`${pagePath("deliveries")}?event_type=${encodeURIComponent(name)}`}>Deliveries</a>}
-        twin={{ path, query, cli: `event-types get ${name}` }}
+        twin={twin}
       >
         {data !== null && (
           <Facts
@@ -41,12 +42,12 @@ export function EventTypePage() {
         )}
       </Panel>
       {data !== null && data["schema"] !== null && (
-        <Panel title="Schema">
+        <Panel title="Schema" twin={twin}>
           <TextView text={memberText(text, { member: "schema" }) ?? ""} label="JSON Schema" />
         </Panel>
       )}
       {data !== null && Array.isArray(data["examples"]) && data["examples"].length > 0 && (
-        <Panel title="Examples">
+        <Panel title="Examples" twin={twin}>
           <TextView text={memberText(text, { member: "examples" }) ?? ""} label="Examples" />
         </Panel>
       )}

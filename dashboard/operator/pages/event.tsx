@@ -32,7 +32,7 @@ export function EventPage() {
       <EventDeliveries id={id} copy={<PublishCopy event={event.data} text={event.text} />} />
       <EventMatches id={id} />
       <EventContent id={id} />
-      <Panel title="About this event">
+      <Panel title="About this event" twin={{ path: `v1/events/${id}`, cli: `events get ${id}` }}>
         <Facts
           rows={[
             [

@@ -40,18 +40,21 @@ export function WebhookPage() {
         {health.data !== null && <Gates webhook={data} health={health.data} />}
         <WebhookActions webhook={data} health={health.data} />
       </Panel>
-      {health.data !== null && <Day health={health.data} />}
+      {health.data !== null && <Day id={id} health={health.data} />}
       <Deliveries id={id} />
       <Settings webhook={data} />
     </div>
   );
 }
 
-function Day({ health }: { readonly health: WebhookHealth }) {
+function Day({ id, health }: { readonly id: string; readonly health: WebhookHealth }) {
   const { stats, error_distribution } = health;
   const errors = Object.entries(error_distribution).toSorted(([, left], [, right]) => right - left);
   return (
-    <Panel title="The last 24 hours">
+    <Panel
+      title="The last 24 hours"
+      twin={{ path: `v1/webhooks/${id}/health`, cli: `webhooks health ${id}` }}
+    >
       <Facts
         rows={[
           ["Attempts", stats.total.toLocaleString()],

@@ -1,7 +1,10 @@
 import type { Webhook } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { mayManage } from "../action-button.tsx";
 import { ResourceList } from "../list-page.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { WebhookBadge } from "../webhook/webhook-badge.tsx";
@@ -18,7 +21,13 @@ const columns: readonly Column<Webhook>[] = [
 export function WebhooksPage() {
   return (
     <>
-      <h1>Webhooks</h1>
+      <PageHead title="Webhooks">
+        {mayManage() && (
+          <a class="button primary" href={pagePath("webhooks/new")} data-command="New webhook">
+            New webhook
+          </a>
+        )}
+      </PageHead>
       <ResourceList<Webhook>
         title="Webhooks"
         path="v1/webhooks"

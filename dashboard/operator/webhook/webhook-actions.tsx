@@ -3,9 +3,10 @@ import { callApi } from "../../shared/api.ts";
 import { useAddress } from "../../shared/address.ts";
 import type { Webhook, WebhookHealth } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
+import { RecoverButton } from "./recover-button.tsx";
+import { RotateButton } from "./rotate-button.tsx";
 
 export function WebhookActions(props: { readonly webhook: Webhook; readonly health: WebhookHealth | null }) {
   const { webhook, health } = props;
@@ -27,6 +28,9 @@ export function WebhookActions(props: { readonly webhook: Webhook; readonly heal
         }}
         done="Sent"
       />
+      <a class="button" href={pagePath(`webhooks/${webhook.id}/edit`)} data-command="Edit">
+        Edit
+      </a>
       {webhook.active ? (
         <DisableButton run={post("disable")} />
       ) : (
@@ -37,6 +41,7 @@ export function WebhookActions(props: { readonly webhook: Webhook; readonly heal
       )}
       {health !== null && <CircuitButton path={path} health={health} />}
       <RotateButton path={path} />
+      <RecoverButton path={path} />
     </div>
   );
 }
@@ -60,7 +65,7 @@ function DisableButton({ run }: { readonly run: () => Promise<unknown> }) {
   const isAsking = useSignal(false);
   return (
     <>
-      <button type="button" onClick={() => (isAsking.value = true)}>
+      <button type="button" data-command="Disable…" onClick={() => (isAsking.value = true)}>
         Disable…
       </button>
       {isAsking.value && (
@@ -78,54 +83,6 @@ function DisableButton({ run }: { readonly run: () => Promise<unknown> }) {
             }}
             done="Disabled"
           />
-        </Modal>
-      )}
-    </>
-  );
-}
-
-interface NewSecret {
-  readonly secret: string | null;
-}
-
-/** How long a secret stays on the page. */
-const shownMs = 30_000;
-
-function RotateButton({ path }: { readonly path: string }) {
-  const isAsking = useSignal(false);
-  const secret = useSignal<string | null>(null);
-  const rotate = async () => {
-    const { value } = await callApi<NewSecret>({ method: "POST", path: `${path}/secret/rotate`, body: {} });
-    secret.value = value.secret;
-    setTimeout(() => (secret.value = null), shownMs);
-  };
-  return (
-    <>
-      <button type="button" onClick={() => (isAsking.value = true)}>
-        Rotate the secret…
-      </button>
-      {isAsking.value && (
-        <Modal
-          title="Rotate the signing secret?"
-          onClose={() => {
-            isAsking.value = false;
-            secret.value = null;
-          }}
-        >
-          {secret.value === null ? (
-            <>
-              <p>For a day messages are signed with both secrets, so that the receiver can change over.</p>
-              <ActionButton label="Rotate" isPrimary run={rotate} done="Rotated" />
-            </>
-          ) : (
-            <>
-              <p>The new secret. It leaves this page after 30 seconds.</p>
-              <p class="command">
-                <code>{secret.value}</code>
-                <CopyButton text={secret.value} label="Copy the secret" />
-              </p>
-            </>
-          )}
         </Modal>
       )}
     </>

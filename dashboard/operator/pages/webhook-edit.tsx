@@ -1,0 +1,68 @@
+import { useSignal } from "@preact/signals";
+import { useRoute } from "preact-iso";
+import { useAddress } from "../../shared/address.ts";
+import { callApi } from "../../shared/api.ts";
+import { refreshAll, useApi } from "../../shared/queries.ts";
+import type { Webhook } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { announce } from "../../shared/ui/announcer.tsx";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { Modal } from "../../shared/ui/modal.tsx";
+import { SecretOnce } from "../webhook/secret-once.tsx";
+import { WebhookForm } from "../webhook/webhook-form.tsx";
+import { shortUrl } from "../webhook/webhook-link.tsx";
+
+export function NewWebhookPage() {
+  const { go } = useAddress();
+  const made = useSignal<Webhook | null>(null);
+  const send = async (body: object) => {
+    const { value } = await callApi<Webhook>({ method: "POST", path: "v1/webhooks", body });
+    announce("Made");
+    if (value.secret === null) go(pagePath(`webhooks/${value.id}`));
+    else made.value = value;
+  };
+  const leave = () => go(pagePath(`webhooks/${made.value?.id ?? ""}`));
+  return (
+    <>
+      <p class="trail">
+        <a href={pagePath("webhooks")}>Webhooks</a>
+      </p>
+      <h1>New webhook</h1>
+      <WebhookForm webhook={null} label="Make the webhook" send={send} />
+      {made.value !== null && made.value.secret !== null && (
+        <Modal title="The webhook is made" onClose={leave}>
+          <p>Its receiver verifies messages with this secret.</p>
+          <SecretOnce secret={made.value.secret} />
+          <button type="button" class="primary" onClick={leave}>
+            To the webhook
+          </button>
+        </Modal>
+      )}
+    </>
+  );
+}
+
+export function EditWebhookPage() {
+  const { params } = useRoute();
+  const { go } = useAddress();
+  const id = params["id"] ?? "";
+  const path = `v1/webhooks/${id}`;
+  const { data, error } = useApi<Webhook>({ path }, { everyMs: false });
+  if (data === null)
+    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  const send = async (body: object) => {
+    if (Object.keys(body).length > 0) await callApi({ method: "PATCH", path, body });
+    announce("Saved");
+    await refreshAll();
+    go(pagePath(`webhooks/${id}`));
+  };
+  return (
+    <>
+      <p class="trail">
+        <a href={pagePath(`webhooks/${id}`)}>{shortUrl(data.url)}</a>
+      </p>
+      <h1>Edit the webhook</h1>
+      <WebhookForm webhook={data} label="Save" send={send} />
+    </>
+  );
+}

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import type { Webhook } from "../../shared/resources.ts";
+import { bodyOf, typedOf } from "./form-fields.ts";
+
+suite("the form of a webhook", () => {
+  test("a new one sends what was typed, and nothing that was left as it began", () => {
+    const before = typedOf(null);
+    const typed = {
+      ...before,
+      "url": "https://a.example/",
+      "events": "order.*, invoice.paid",
+      "rate_limit.burst": "5",
+    };
+    assert.deepEqual(bodyOf(typed, before), {
+      body: { url: "https://a.example/", events: ["order.*", "invoice.paid"], rate_limit: null },
+      problems: [],
+    });
+  });
+
+  test("a change sends what changed alone, and both parts of a limit", () => {
+    const webhook = {
+      url: "https://a.example/",
+      events: ["order.*"],
+      rate_limit: { requests_per_minute: 60, burst: 5 },
+      headers: { "X-Shop": "berlin" },
+      active: true,
+      metadata: {},
+      retry_config: { max_attempts: 10 },
+    } as unknown as Webhook;
+    const before = typedOf(webhook);
+    assert.deepEqual(bodyOf(before, before).body, {});
+    const typed = {
+      ...before,
+      "rate_limit.burst": "7",
+      "headers": "X-Shop: paris\nX-Two:2",
+      "active": "false",
+    };
+    assert.deepEqual(bodyOf(typed, before).body, {
+      rate_limit: { requests_per_minute: 60, burst: 7 },
+      headers: { "X-Shop": "paris", "X-Two": "2" },
+      active: false,
+    });
+    assert.deepEqual(bodyOf({ ...before, "retry_config.max_attempts": "3" }, before).body, {
+      retry_config: { max_attempts: 3 },
+    });
+  });
+
+  test("what cannot be sent is told by field", () => {
+    const before = typedOf(null);
+    const typed = { ...before, timeout_ms: "soon", headers: "no colon", metadata: "{" };
+    assert.deepEqual(
+      bodyOf(typed, before).problems.map(({ field }) => field),
+      ["timeout_ms", "headers", "metadata"],
+    );
+  });
+});

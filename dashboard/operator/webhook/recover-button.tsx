@@ -1,0 +1,141 @@
+import { useSignal } from "@preact/signals";
+import { useId } from "preact/hooks";
+import { callApi } from "../../shared/api.ts";
+import { now } from "../../shared/clock.ts";
+import { fullTime } from "../../shared/time/time-format.ts";
+import { parseTime } from "../../shared/time/time-range.ts";
+import { Modal } from "../../shared/ui/modal.tsx";
+import { ActionButton } from "../action-button.tsx";
+
+const states: readonly (readonly [string, string])[] = [
+  ["exhausted", "given up"],
+  ["skipped", "skipped while it was not active"],
+  ["cancelled", "cancelled"],
+];
+
+interface Counted {
+  readonly count: number;
+  /** Fixed by the count, so that what was counted is what is delivered. */
+  readonly command: { readonly since: string; readonly statuses: readonly string[] };
+}
+
+/** Delivers again what was lost since a time; always the count first. */
+export function RecoverButton({ path }: { readonly path: string }) {
+  const isAsking = useSignal(false);
+  const counted = useSignal<Counted | null>(null);
+  const close = () => {
+    isAsking.value = false;
+    counted.value = null;
+  };
+  const ask = async (command: Counted["command"], { isDryRun }: { readonly isDryRun: boolean }) => {
+    const { value } = await callApi<{ readonly count: number }>({
+      method: "POST",
+      path: `${path}/recover`,
+      body: { ...command, dry_run: isDryRun },
+    });
+    return value.count;
+  };
+  return (
+    <>
+      <button type="button" data-command="Recover…" onClick={() => (isAsking.value = true)}>
+        Recover…
+      </button>
+      {isAsking.value && (
+        <Modal title="Deliver again what was lost?" onClose={close}>
+          {counted.value === null ? (
+            <RecoverForm
+              count={async (command) => {
+                counted.value = { command, count: await ask(command, { isDryRun: true }) };
+              }}
+            />
+          ) : (
+            <Preview
+              counted={counted.value}
+              run={async (command) => {
+                await ask(command, { isDryRun: false });
+                close();
+              }}
+            />
+          )}
+        </Modal>
+      )}
+    </>
+  );
+}
+
+function RecoverForm({ count }: { readonly count: (command: Counted["command"]) => Promise<void> }) {
+  const since = useSignal("now-24h");
+  const chosen = useSignal<readonly string[]>(["exhausted", "skipped"]);
+  const id = useId();
+  const time = parseTime(since.value, now.value);
+  const toggle = (state: string) =>
+    (chosen.value = chosen.value.includes(state)
+      ? chosen.value.filter((one) => one !== state)
+      : [...chosen.value, state]);
+  return (
+    <div class="form">
+      <div class="field">
+        <label for={id}>Made since</label>
+        <input
+          id={id}
+          value={since.value}
+          autocomplete="off"
+          aria-invalid={time === null}
+          aria-describedby={`${id}-means`}
+          onInput={({ currentTarget }) => (since.value = currentTarget.value)}
+        />
+        <p id={`${id}-means`} class={time === null ? "bad-text" : "soft"}>
+          {time === null ? "This is no time." : fullTime(time).split("\n")[0]}
+        </p>
+      </div>
+      <fieldset class="columns">
+        <legend>What was</legend>
+        {states.map(([state, text]) => (
+          <label key={state}>
+            <input type="checkbox" checked={chosen.value.includes(state)} onChange={() => toggle(state)} />
+            {text}
+          </label>
+        ))}
+      </fieldset>
+      <p>
+        <ActionButton
+          label="Count"
+          isPrimary
+          run={async () => {
+            if (time === null || chosen.value.length === 0) return;
+            await count({ since: new Date(time).toISOString(), statuses: chosen.value });
+          }}
+          done="Counted"
+        />
+      </p>
+    </div>
+  );
+}
+
+function Preview(props: {
+  readonly counted: Counted;
+  readonly run: (command: Counted["command"]) => Promise<void>;
+}) {
+  const { count, command } = props.counted;
+  const seconds = Math.ceil(count / ratePerSecond);
+  return (
+    <>
+      <p>
+        <strong>
+          {count} {count === 1 ? "delivery" : "deliveries"}
+        </strong>{" "}
+        made since {fullTime(Date.parse(command.since)).split("\n")[0]}.{" "}
+        {count > 0 && `At ${ratePerSecond} a second it takes about ${seconds} s.`} What waits is delivered
+        anyway and is not touched.
+      </p>
+      {count > 0 && (
+        <p class="actions">
+          <ActionButton label={`Recover ${count}`} isPrimary run={() => props.run(command)} done="It began" />
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What the server takes without another wish. */
+const ratePerSecond = 10;

@@ -1,0 +1,230 @@
+/** Making, changing and mending webhooks in the dashboard, in Chromium over one real server. */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { startReceiver } from "../peers/receiver.ts";
+import type { Receiver } from "../peers/receiver.ts";
+import { eventually } from "../scenarios/eventually.ts";
+import { PosthornProcess, serverUnderTest } from "../scenarios/posthorn-process.ts";
+import { bringAxe, forAxe, judge } from "./axe.ts";
+import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
+
+const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
+
+suite("webhooks in the dashboard", () => {
+  let server: PosthornProcess;
+  let receiver: Receiver;
+  let browser: Browser;
+  let context: BrowserContext;
+  let webhookId: string;
+  let isBroken = true;
+
+  before(async () => {
+    [server, receiver, browser] = await Promise.all([
+      PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } }),
+      startReceiver(),
+      openBrowser(),
+    ]);
+    context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    receiver.script(({ path }) => ({ status: path === "/moved" && isBroken ? 422 : 200 }));
+  });
+  after(async () => {
+    await browser?.close();
+    await receiver?.close();
+    await server?.remove();
+  });
+
+  const visit = async (path: string, on = context): Promise<Page> => {
+    const page = await on.newPage();
+    await page.goto(`${server.url}/ui/${path}`);
+    await page.locator("h1").waitFor();
+    await page.locator(".waiting").first().waitFor({ state: "detached" });
+    return page;
+  };
+  const stored = async () => {
+    const { body } = await server.call("GET", `/v1/webhooks/${webhookId}`);
+    return body as { readonly description: string; readonly rate_limit: unknown; readonly headers: object };
+  };
+
+  test("problems are told at their fields; a new secret is shown once, and for 30 seconds", async () => {
+    const page = await context.newPage();
+    await page.clock.install();
+    await page.goto(`${server.url}/ui/webhooks`);
+    const seen = watch(page, { origin: server.url });
+    await page.getByRole("link", { name: "New webhook" }).click();
+    await page.getByRole("heading", { level: 1, name: "New webhook" }).waitFor();
+    const url = page.getByLabel("URL", { exact: true });
+    await url.fill("not a url");
+    await page.getByLabel("Event types").fill("order.*");
+    await page.keyboard.press("Enter");
+    await page.getByText(/^URL .+\.$/).waitFor();
+    await page.clock.runFor(100);
+    assert.equal(await url.getAttribute("aria-invalid"), "true");
+    assert.equal(await page.evaluate("document.activeElement?.getAttribute('aria-invalid')"), "true");
+    await url.fill(receiver.url("/moved"));
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "The webhook is made" });
+    const secret = (await dialog.locator("code").textContent()) ?? "";
+    assert.match(secret, /^wh/);
+    await page.clock.runFor(30_000);
+    await page.getByText("The secret is hidden.").waitFor();
+    assert.ok(!(await page.content()).includes(secret));
+    await dialog.getByRole("button", { name: "To the webhook" }).click();
+    await page.waitForURL(/\/webhooks\/[0-9a-f-]{36}$/);
+    webhookId = page.url().slice(-36);
+    assertClean(seen);
+    await page.close();
+  });
+
+  test("a change sends what changed; what is folded away opens for its problem", async () => {
+    const page = await visit(`webhooks/${webhookId}/edit`);
+    await page.getByLabel("Description").fill("Shop backend");
+    await page.getByText("Limits, order, retries").click();
+    await page.getByLabel("Requests a minute at most").fill("many");
+    await page.getByText("Limits, order, retries").click();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Requests a minute at most is no whole number.").waitFor();
+    await page.getByLabel("Requests a minute at most").fill("600");
+    await page.getByLabel("Headers", { exact: true }).fill("X-Shop: berlin");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: "Gates" }).waitFor();
+    const { description, rate_limit, headers } = await stored();
+    assert.equal(description, "Shop backend");
+    assert.deepEqual(rate_limit, { requests_per_minute: 600, burst: 20 });
+    assert.deepEqual(headers, { "X-Shop": "berlin" });
+    await page.close();
+  });
+
+  test("a secret is rotated with an overlap that is chosen", async () => {
+    const page = await visit(`webhooks/${webhookId}`);
+    await page.getByRole("button", { name: "Rotate the secret…" }).click();
+    await page.getByLabel("Sign with the old one too").selectOption("3600");
+    await page.getByRole("button", { name: "Rotate", exact: true }).click();
+    const shown = page.getByRole("dialog").locator("code");
+    await shown.waitFor();
+    const { body } = await server.call("GET", `/v1/webhooks/${webhookId}/secret`);
+    const { secret, previous } = body as {
+      readonly secret: string;
+      readonly previous: { readonly expires_at: string };
+    };
+    assert.equal(await shown.textContent(), secret);
+    const overlapMs = Date.parse(previous.expires_at) - Date.now();
+    assert.ok(overlapMs > 3_000_000 && overlapMs <= 3_600_000, String(overlapMs));
+    await page.close();
+  });
+
+  test("by keyboard alone: find the failing webhook, understand, mend, recover", async () => {
+    await server.call("POST", "/v1/events", { event_type: "order.paid", data: { order: 1 } });
+    await eventually("a dead letter", {
+      ask: () => server.call("GET", "/v1/dlq"),
+      holds: ({ body }) => (body as { readonly data: readonly unknown[] }).data.length === 1,
+    });
+    const page = await visit("");
+    const seen = watch(page, { origin: server.url });
+    const pick = async (text: string, option: RegExp) => {
+      await page.keyboard.press("Control+k");
+      await page.keyboard.type(text);
+      await page.getByRole("option", { name: option }).first().waitFor();
+      await page.keyboard.press("Enter");
+    };
+    await page.getByText("1 was given up", { exact: false }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("l");
+    await page.getByRole("row", { name: /order\.paid 422/ }).waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.getByText("The receiver refused it for good", { exact: false }).waitFor();
+    await pick("Shop backend", /moved.*webhook, by description/);
+    await page.getByRole("heading", { level: 1, name: /moved/ }).waitFor();
+    await page.getByRole("link", { name: "Edit" }).waitFor();
+    await pick("edit", /^Edit/);
+    await page.getByLabel("URL", { exact: true }).waitFor();
+    for (let presses = 0; (await focusedLabel(page)) !== "URL"; presses += 1) {
+      assert.ok(presses < 40, "the field was not reached");
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type(receiver.url("/mended"));
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: /mended/ }).waitFor();
+    await page.getByRole("button", { name: "Recover…" }).waitFor();
+    await pick("recover", /^Recover…/);
+    await page.getByRole("button", { name: "Count" }).waitFor();
+    await tabTo(page, "Count");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Recover 1" }).waitFor();
+    await tabTo(page, "Recover 1");
+    await page.keyboard.press("Enter");
+    await page.getByRole("row", { name: /order\.paid accepted/ }).waitFor();
+    assertClean(seen);
+    await page.close();
+    isBroken = false;
+  });
+
+  test("the end of a session is announced, and a form keeps what was typed over a new login", async () => {
+    const page = await context.newPage();
+    const soon = () => new Date(Date.now() + 90_000).toISOString();
+    let isNear = true;
+    let answered = 0;
+    await page.route("**/ui/session", async (route) => {
+      if (!isNear || route.request().method() !== "GET") return route.continue();
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), idle_until: soon() } });
+      answered += 1;
+    });
+    await page.goto(`${server.url}/ui/webhooks/new`);
+    await page.getByText("The session ends in less than two minutes.", { exact: false }).waitFor();
+    // One asks who is logged in, the other when that ends.
+    await eventually("both answers", { ask: () => Promise.resolve(answered), holds: (count) => count === 2 });
+    isNear = false;
+    await page.getByRole("button", { name: "Stay logged in" }).click();
+    await page.getByText("The session ends in less", { exact: false }).waitFor({ state: "detached" });
+    await page.getByLabel("Description").fill("typed before the end");
+    await page.getByLabel("URL", { exact: true }).fill(receiver.url("/after"));
+    await page.getByLabel("Event types").fill("order.*");
+    const body = '{"detail":"The session ended; log in again.","code":"unauthenticated"}';
+    const over = { status: 401, contentType: "application/problem+json", body };
+    await page.route("**/v1/webhooks", (route) => route.fulfill(over));
+    await page.getByRole("button", { name: "Make the webhook" }).click();
+    const dialog = page.getByRole("dialog", { name: "The session ended" });
+    await dialog.getByLabel("API key").fill(server.adminKey);
+    await page.unroute("**/v1/webhooks");
+    await page.keyboard.press("Enter");
+    await dialog.waitFor({ state: "detached" });
+    assert.equal(await page.getByLabel("Description").inputValue(), "typed before the end");
+    await page.getByRole("button", { name: "Make the webhook" }).click();
+    await page.getByRole("dialog", { name: "The webhook is made" }).waitFor();
+    await page.close();
+  });
+
+  test("axe finds nothing in the form, its problems and the dialogs", async () => {
+    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const page = await visit("webhooks/new", looks);
+    await bringAxe(page);
+    await page.getByText("Limits, order, retries").click();
+    await page.getByLabel("Metadata (JSON)").fill("{");
+    await page.getByRole("button", { name: "Make the webhook" }).click();
+    await page.getByText("Metadata (JSON) is no JSON.").waitFor();
+    await judge(page, "form with problems");
+    await page.goto(`${server.url}/ui/webhooks/${webhookId}`);
+    await bringAxe(page);
+    for (const name of ["Rotate the secret…", "Recover…", "Disable…"]) {
+      await page.getByRole("button", { name }).click();
+      await judge(page, name);
+      await page.keyboard.press("Escape");
+    }
+    await looks.close();
+  });
+});
+
+async function focusedLabel(page: Page): Promise<string> {
+  return String(await page.evaluate("document.activeElement?.labels?.[0]?.textContent ?? ''"));
+}
+
+async function tabTo(page: Page, text: string): Promise<void> {
+  for (let presses = 0; ; presses += 1) {
+    if ((await page.evaluate("document.activeElement?.textContent ?? ''")) === text) return;
+    assert.ok(presses < 40, `${text} was not reached`);
+    await page.keyboard.press("Tab");
+  }
+}
