@@ -64,10 +64,8 @@ function picturesOf({ failingDelivery, failingWebhook, event }: Filled): readonl
     { name: "dashboard-selection", path: "deliveries?range=1h", ...light, act: openRange },
     { name: "dashboard-event", path: `events/${event}`, ...light },
     { name: "dashboard-webhook-dark", path: `webhooks/${failingWebhook}`, ...dark },
-    { name: "dashboard-webhook-form", path: `webhooks/${failingWebhook}/edit`, ...light },
     { name: "dashboard-system", path: "system", ...light },
     { name: "dashboard-palette-dark", path: "deliveries", ...dark, act: openPalette },
-    { name: "dashboard-narrow-list-dark", path: "deliveries", colorScheme: "dark", size: narrow },
     { name: "dashboard-narrow", path: `deliveries/${failingDelivery}`, ...small },
   ];
 }
