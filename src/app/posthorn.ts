@@ -6,6 +6,7 @@ import type { SystemReport } from "../api/context.ts";
 import type { Readiness } from "../api/server.ts";
 import type { OptionName, Settings } from "../config/options.ts";
 import type { Source } from "../config/sources.ts";
+import { pauseAt } from "../core/webhook.ts";
 import type { Services } from "../services/services.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Store } from "../ports/store.ts";
@@ -158,6 +159,13 @@ function observe(
         webhookId: webhook.id,
         state: circuit.phase,
       })),
+    paused: () => {
+      const now = clock.now();
+      return Iterator.from(engine.webhooks()).reduce(
+        (count, { webhook }) => count + (pauseAt(webhook, now) === null ? 0 : 1),
+        0,
+      );
+    },
     pool,
     activity: () => engine.activity(),
     openSockets: () => transport.openSockets(),

@@ -41,7 +41,7 @@ export function explainGate(facts: GateFacts): Pick<DeliveryGate, "cause" | "rem
   return { cause: causeOf(facts, webhook), remedy: remedyOf(facts, webhook) };
 }
 
-const causes: Readonly<Record<Exclude<WaitingFor, "inactive" | "circuit_open">, string>> = {
+const causes: Readonly<Record<Exclude<WaitingFor, "inactive" | "paused" | "circuit_open">, string>> = {
   schedule: "The last attempt failed, and the next one is due by the retry schedule.",
   retry_after: "The receiver asked to wait with Retry-After.",
   rate_limit_pause: "The receiver answered 429 without saying how long to wait.",
@@ -56,9 +56,11 @@ const causes: Readonly<Record<Exclude<WaitingFor, "inactive" | "circuit_open">, 
   in_flight: "Its request is in flight.",
 };
 
-function causeOf({ gate, isForcedOpen }: GateFacts, { status, statusReason }: Webhook): string {
+function causeOf({ gate, isForcedOpen }: GateFacts, { status, statusReason, pause }: Webhook): string {
   if (gate === "inactive")
     return `The webhook is ${status}${statusReason === null ? "" : ` (${statusReason})`}.`;
+  if (gate === "paused")
+    return `The webhook was paused by hand${typeof pause?.reason === "string" ? `: ${pause.reason}` : "."}`;
   if (gate !== "circuit_open") return causes[gate];
   return isForcedOpen
     ? "The circuit was opened by hand."
@@ -72,6 +74,7 @@ function remedyOf({ gate, deliveryId }: GateFacts, { id, tenantId, status }: Web
       if (status === "unverified")
         return call("Ask the receiver again whether it wants the events.", "POST", `${at}/verify`);
       return call("Switch the webhook on again.", "POST", `${at}/enable`);
+    case "paused":
     case "retry_after":
     case "rate_limit_pause":
     case "timeout_pause":

@@ -6,6 +6,7 @@ const unconfigured = [
   "statusReason",
   "statusChangedAt",
   "verification",
+  "pause",
   "createdAt",
   "updatedAt",
   "revision",

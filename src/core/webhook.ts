@@ -97,8 +97,24 @@ export interface Webhook {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** Somebody holds it back: what is published goes on being kept for it. May be over; see `pauseAt`. */
+  readonly pause: WebhookPause | null;
   /** Counts the changes of its configuration and its keys, from 1. */
   readonly revision: number;
+}
+
+/** A pause by hand. Times are Unix milliseconds. */
+export interface WebhookPause {
+  readonly since: number;
+  /** When it ends by itself; null when only `resume` ends it. */
+  readonly until: number | null;
+  /** What who paused it said about it. */
+  readonly reason: string | null;
+}
+
+/** The pause that is in force at a time. */
+export function pauseAt({ pause }: Pick<Webhook, "pause">, now: number): WebhookPause | null {
+  return pause === null || (pause.until !== null && pause.until <= now) ? null : pause;
 }
 
 /** What a webhook has when nothing was said about it, and what documents of earlier versions lack. */
@@ -120,6 +136,7 @@ export const webhookDefaults = {
     allowedRatePerMinute: null,
     whenUnsupported: "refuse",
   },
+  pause: null,
   revision: 1,
 } as const satisfies Partial<Webhook>;
 

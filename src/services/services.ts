@@ -19,6 +19,7 @@ import type {
   circuitActionFields,
   deliveryRetryFields,
   incidentFields,
+  pauseFields,
   recoverFields,
   replayFields,
   RetryBatchCommand,
@@ -191,7 +192,9 @@ export interface WebhookService {
   delete(scope: Scope, id: string): Promise<void>;
   /** Also ends a pause. */
   enable(scope: Scope, id: string): Promise<WebhookView>;
-  /** Ends the pause that an answer of the receiver asked for. */
+  /** Sends nothing until `until`, or `resume`; what is published meanwhile is kept and goes out then. */
+  pause(scope: Scope, command: PauseCommand): Promise<WebhookView>;
+  /** Ends a pause, by hand or asked for by an answer of the receiver. */
   resume(scope: Scope, id: string): Promise<WebhookView>;
   disable(scope: Scope, id: string): Promise<WebhookView>;
   health(scope: Scope, id: string): Promise<WebhookHealthView>;
@@ -222,6 +225,7 @@ export interface WebhookService {
   ): Promise<{ readonly operation: BatchOperation | null; readonly count: number }>;
 }
 
+export type PauseCommand = { readonly id: string } & InputOf<typeof pauseFields>;
 export type CircuitCommand = { readonly id: string } & InputOf<typeof circuitActionFields>;
 export type RotateSecretCommand = { readonly id: string } & InputOf<typeof rotateFields>;
 export type TestWebhookCommand = { readonly id: string } & InputOf<typeof testFields>;

@@ -89,6 +89,11 @@ const waits: Readonly<Record<string, Waiting>> = {
     sentence: "The webhook is not active. Nothing is sent until somebody enables it.",
     remedy: "enable",
   },
+  paused: {
+    short: "paused by hand",
+    sentence: "Somebody paused the webhook. What it waits with goes out when the pause ends.",
+    remedy: "end_pause",
+  },
   concurrency: {
     short: "a free place",
     sentence: "As many requests as allowed are on their way to this webhook.",

@@ -13,6 +13,21 @@ export function Gates({ webhook, health }: { readonly webhook: Webhook; readonly
       <Gate title="Webhook" isOpen={isActive}>
         {isActive ? "active" : `${webhook.status}: ${statusReasonText(webhook.status_reason)}`}
       </Gate>
+      <Gate title="By hand" isOpen={webhook.pause === null}>
+        {webhook.pause === null ? (
+          "not paused"
+        ) : (
+          <>
+            paused <When at={webhook.pause.since} />
+            {webhook.pause.until !== null && (
+              <>
+                , until <When at={webhook.pause.until} isExact />
+              </>
+            )}
+            {webhook.pause.reason !== null && `: ${webhook.pause.reason}`}
+          </>
+        )}
+      </Gate>
       <Gate title="Circuit" isOpen={circuit.state === "closed"}>
         {circuit.state === "closed" ? "closed" : circuit.state.replace("_", " ").toLowerCase()}
         {circuit.state !== "closed" && (

@@ -36,7 +36,10 @@ export function WebhookActions(props: { readonly webhook: Webhook; readonly heal
       ) : (
         <ActionButton label="Enable" isPrimary run={post("enable")} done="Enabled" />
       )}
-      {health !== null && health.paused_until !== null && (
+      {webhook.pause === null && webhook.active && (
+        <ActionButton label="Pause" run={post("pause")} done="Paused" />
+      )}
+      {(webhook.pause !== null || (health !== null && health.paused_until !== null)) && (
         <ActionButton label="End the pause" run={post("resume")} done="The pause ended" />
       )}
       {health !== null && <CircuitButton path={path} health={health} />}

@@ -19,6 +19,11 @@ export function webhookJson(
     active: webhook.status === "active",
     status: webhook.status,
     status_reason: webhook.statusReason,
+    pause: view.pause && {
+      since: formatInstant(view.pause.since),
+      until: formatInstantOrNull(view.pause.until),
+      reason: view.pause.reason,
+    },
     profile: policy.profile,
     signing: { schemes: policy.signatureSchemes },
     payload_format: policy.payloadFormat,

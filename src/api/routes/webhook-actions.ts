@@ -1,5 +1,5 @@
 import type { Scope, WebhookView } from "../../services/services.ts";
-import { circuitActionFields, recoverFields, testFields } from "../../core/fields/actions.ts";
+import { circuitActionFields, pauseFields, recoverFields, testFields } from "../../core/fields/actions.ts";
 import type { ApiOptions } from "../context.ts";
 import { inputOf } from "../mapping/fields.ts";
 import { operationStartedJson } from "../mapping/operation.ts";
@@ -14,6 +14,7 @@ import {
   circuitActionSchema,
   circuitSchema,
   healthSchema,
+  pauseInputSchema,
   testInputSchema,
   testResultSchema,
 } from "../schemas/webhook-state.ts";
@@ -27,6 +28,7 @@ export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
     circuitRoute(options),
     testRoute(options),
     switchRoute(options, { action: "enable", change: (scope, id) => webhooks.enable(scope, id) }),
+    pauseRoute(options),
     switchRoute(options, { action: "resume", change: (scope, id) => webhooks.resume(scope, id) }),
     switchRoute(options, { action: "disable", change: (scope, id) => webhooks.disable(scope, id) }),
     recoverRoute(options),
@@ -117,7 +119,8 @@ function switchRoute(
     summary: switchSummaries[action],
     ...(action === "resume" && {
       description:
-        "Ends the pause that an answer asked for (`paused_until` of its health). `enable` and a changed URL end it too.",
+        "Ends a pause by hand, and the one that an answer asked for (`paused_until` of its health). `enable` of an " +
+        "active webhook ends both, a changed URL the latter.",
     }),
     access: "manage",
     params: webhookParams,
@@ -132,6 +135,29 @@ function switchRoute(
       ...(action !== "resume" && { sets: () => ({ active: action === "enable" }) }),
     },
     handle: async ({ scope, params }) => ({ status: 200, body: webhookJson(await change(scope, params.id)) }),
+  });
+}
+
+function pauseRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks/{id}/pause",
+    operationId: "pauseWebhook",
+    tag: "Webhooks",
+    summary: "Hold a webhook back for a while",
+    description:
+      "Nothing is sent until `until`, or until `resume`. Events published meanwhile are kept and go out after it; " +
+      "`disable` skips them instead. Their age counts on: what becomes older than `max_age_ms` is dead-lettered.",
+    access: "manage",
+    params: webhookParams,
+    body: pauseInputSchema,
+    bodyOptional: true,
+    answers: { 200: { description: "The paused webhook.", schema: webhookSchema } },
+    errors: ["not_found"],
+    handle: async ({ scope, params, body }) => {
+      const command = { id: params.id, ...inputOf(pauseFields, body) };
+      return { status: 200, body: webhookJson(await services.webhooks.pause(scope, command)) };
+    },
   });
 }
 

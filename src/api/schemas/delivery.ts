@@ -42,6 +42,7 @@ const waitingForDescriptions: Readonly<Record<WaitingFor, string>> = {
   circuit_open: "the circuit is open",
   order: "an earlier delivery that comes first",
   inactive: "the webhook is not active",
+  paused: "somebody paused the webhook",
   concurrency: "requests in flight to the same webhook",
   capacity:
     "requests in flight of the whole process, or to the same host; or no worker of its tenant's pool runs",

@@ -1,7 +1,7 @@
 /** What is known of a webhook's endpoint, and its secrets. */
 import { Type } from "./type.ts";
 import { circuitStates } from "../../core/circuit-breaker.ts";
-import { circuitActionFields, rotateFields, testFields } from "../../core/fields/actions.ts";
+import { circuitActionFields, pauseFields, rotateFields, testFields } from "../../core/fields/actions.ts";
 import { closed, id, instant, nullable, oneOf } from "./building-blocks.ts";
 import { schemaOf } from "./field-schema.ts";
 import { webhookStatuses } from "../../core/webhook.ts";
@@ -90,3 +90,5 @@ export const testResultSchema = closed(
   { event_id: id("the test event"), delivery_id: id("its delivery") },
   { title: "TestResult" },
 );
+
+export const pauseInputSchema = schemaOf(pauseFields, { title: "PauseInput" });

@@ -55,6 +55,16 @@ const webhookProperties = {
   active: Type.Boolean(),
   status: oneOf(webhookStatuses),
   status_reason: nullable(Type.String({ description: "Why it is not active." })),
+  pause: nullable(
+    closed(
+      {
+        since: instant("When it was paused."),
+        until: nullable(instant("When it ends by itself.")),
+        reason: nullable(Type.String()),
+      },
+      { title: "WebhookPause", description: "By hand. Null while it is not paused." },
+    ),
+  ),
   profile: Type.String(),
   signing: closed({ schemes: Type.Array(Type.String()) }),
   payload_format: oneOf(payloadFormats),

@@ -1,5 +1,11 @@
 import type { Command } from "commander";
-import { circuitActionFields, recoverFields, rotateFields, testFields } from "../../core/fields/actions.ts";
+import {
+  circuitActionFields,
+  pauseFields,
+  recoverFields,
+  rotateFields,
+  testFields,
+} from "../../core/fields/actions.ts";
 import type { Json } from "../api-client.ts";
 import { clientCommand, printOne } from "../client-command.ts";
 import { CommandFailure, RefusedError, UsageError } from "../failures.ts";
@@ -41,7 +47,7 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
 
   for (const [action, description] of [
     ["enable", "send to a webhook again"],
-    ["resume", "send to a webhook although its receiver asked to wait (Retry-After)"],
+    ["resume", "end a pause, also one that its receiver asked for (Retry-After)"],
     ["disable", "stop sending to a webhook"],
   ] as const) {
     onWebhook(
@@ -52,6 +58,8 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
       },
     );
   }
+
+  addPauseCommand(webhooks, invocation);
 
   onWebhook(
     webhooks.command("secret").description("show the signing secret in clear"),
@@ -64,6 +72,18 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
   addRotateCommand(webhooks, invocation);
   addCircuitCommand(webhooks, invocation);
   addRecoverCommand(webhooks, invocation);
+}
+
+function addPauseCommand(webhooks: Command, invocation: Invocation): void {
+  const pause = webhooks
+    .command("pause")
+    .description("hold a webhook back; what is published meanwhile is kept and goes out after it")
+    .option("--until <time>", "when the pause ends by itself: a time or a date")
+    .addOption(new FieldOption("--reason <text>", pauseFields.reason));
+  onWebhook(pause, invocation, async ({ client, terminal, options }, path) => {
+    const body = { until: options.text("until"), reason: options.text("reason") };
+    printOne(terminal, await client.post(`${path}/pause`, { body }));
+  });
 }
 
 function addRotateCommand(webhooks: Command, invocation: Invocation): void {

@@ -73,6 +73,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
     .option("--active <boolean>", "only active ones (true) or the others (false)")
     .addOption(new FieldOption("--status <status>", webhookFilters.statuses))
     .addOption(new FieldOption("--circuit <state>", webhookFilters.circuits))
+    .addOption(new FieldOption("--paused <boolean>", webhookFilters.paused))
     .addOption(new FieldOption("--failing <boolean>", webhookFilters.failing))
     .addOption(new FieldOption("--search <text>", webhookFilters.text))
     .addOption(new FieldOption("--sort <order>", webhookFilters.sort))
@@ -85,6 +86,7 @@ function addListCommand(webhooks: Command, invocation: Invocation): void {
         active: call.options.text("active"),
         status: call.options.list("status"),
         circuit: call.options.list("circuit"),
+        paused: call.options.text("paused"),
         failing: call.options.text("failing"),
         q: call.options.text("search"),
         sort: call.options.text("sort"),

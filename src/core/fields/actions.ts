@@ -39,6 +39,13 @@ export const rotateFields = {
   force: flag({ doc: "Also while the overlap of an earlier rotation runs." }),
 } satisfies Fields;
 
+export const pauseFields = {
+  until: nullable(timeOrDate({ doc: "When the pause ends by itself; without it `resume` ends it." })),
+  reason: nullable(
+    line({ lengthMin: 1, lengthMax: 255, doc: "For those who wonder; shown with the pause." }),
+  ),
+} satisfies Fields;
+
 export const testFields = { eventType: nullable(eventTypeField) } satisfies Fields;
 
 /** What a receiver may report; the first three are those that the receiver kit tells apart. */

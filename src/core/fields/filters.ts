@@ -23,6 +23,7 @@ export const webhookFilters = {
   failing: flag({
     doc: "True for those of which an attempt failed since the last one that was accepted, false for the others.",
   }),
+  paused: flag({ doc: "True for those that somebody paused, false for the others." }),
   text: line({
     lengthMin: 1,
     lengthMax: 255,

@@ -102,6 +102,7 @@ function sinceOf(
   if (gate === "schedule") return delivery.lastAttempt?.executedAt ?? delivery.progress.createdAt;
   if (endpoint === undefined) return null;
   if (gate === "inactive") return endpoint.webhook.statusChangedAt;
+  if (gate === "paused") return endpoint.webhook.pause?.since ?? null;
   if (gate === "circuit_open") return endpoint.circuit.transitionAt;
   const time = { from: 0, until: now };
   const noted = [

@@ -1,6 +1,7 @@
 import type { GateName } from "../../core/delivery.ts";
 import type { PauseReason } from "../../core/endpoint-health.ts";
 import { peekWaitMs } from "../../core/rate-limit.ts";
+import { pauseAt } from "../../core/webhook.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /** Why an endpoint may not send now. `until` is null when only a person or an answer can open it. */
@@ -10,22 +11,29 @@ export interface ClosedGate {
 }
 
 /**
- * The gates that close a whole endpoint for a while, without taking anything: paused by an answer, open circuit, not
- * active. Returns null when it may send as far as these are concerned.
+ * The gates that close a whole endpoint for a while, without taking anything: paused by hand or by an answer, open
+ * circuit, not active. Returns null when it may send as far as these are concerned.
  */
 export function closedGate(endpoint: Endpoint, now: number): ClosedGate | null {
   if (endpoint.webhook.status !== "active") return inactive;
-  return pauseGate(endpoint, now) ?? circuitGate(endpoint, now);
+  return handGate(endpoint, now) ?? pauseGate(endpoint, now) ?? circuitGate(endpoint, now);
 }
 
 /** All of them that are closed, for people. */
 export function closedGates(endpoint: Endpoint, now: number): readonly ClosedGate[] {
   const gates = [
     endpoint.webhook.status === "active" ? null : inactive,
+    handGate(endpoint, now),
     pauseGate(endpoint, now),
     circuitGate(endpoint, now),
   ];
   return gates.filter((gate) => gate !== null);
+}
+
+/** Somebody paused it. */
+function handGate({ webhook }: Endpoint, now: number): ClosedGate | null {
+  const pause = webhook.pause === null ? null : pauseAt(webhook, now);
+  return pause === null ? null : { waitingFor: "paused", until: pause.until };
 }
 
 function pauseGate({ pausedUntil, pauseReason }: Endpoint, now: number): ClosedGate | null {

@@ -1,7 +1,7 @@
 import { snapshotCircuit } from "../../core/circuit-breaker.ts";
 import { isEventTypeName, matches } from "../../core/event-type.ts";
 import { webhookFilters } from "../../core/fields/filters.ts";
-import type { Webhook } from "../../core/webhook.ts";
+import { pauseAt, type Webhook } from "../../core/webhook.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -38,7 +38,7 @@ export async function listedWebhooks(
   const isBehind = (live: LiveWebhook) => query.after === null || placeOf(live) < query.after;
   const latestFirst = (left: LiveWebhook, right: LiveWebhook) => (placeOf(left) > placeOf(right) ? -1 : 1);
   const wanted = query.offset + query.limit + 1;
-  const candidates = [...access.webhooks()].filter(({ webhook }) => isWanted(webhook, query));
+  const candidates = [...access.webhooks()].filter(({ webhook }) => isWanted(webhook, query, clock.now()));
   // In the order of their failures only all of them together can be told apart.
   const found = isByFailure
     ? (await inState(candidates, { query, wanted: Infinity, access, clock }))
@@ -67,11 +67,12 @@ async function firstOf(candidates: readonly LiveWebhook[], more: Searching): Pro
 }
 
 /** By what its owner wrote, and its status. */
-function isWanted(webhook: Webhook, query: WebhookFilters): boolean {
-  const { tenantId = null, active = null, eventType = null, text = null } = query;
+function isWanted(webhook: Webhook, query: WebhookFilters, now: number): boolean {
+  const { tenantId = null, active = null, paused = null, eventType = null, text = null } = query;
   return (
     (tenantId === null || webhook.tenantId === tenantId) &&
     (active === null || (webhook.status === "active") === active) &&
+    (paused === null || (pauseAt(webhook, now) !== null) === paused) &&
     isOneOf(query.statuses, webhook.status) &&
     (eventType === null || receives(webhook, eventType)) &&
     (text === null || says(webhook, text.toLowerCase()))
@@ -91,7 +92,11 @@ async function inState(candidates: readonly LiveWebhook[], more: Searching): Pro
     await access.refresh(ids);
     for (const id of ids) {
       const live = access.webhook(id);
-      if (live !== undefined && isWanted(live.webhook, query) && isInState(live, query, clock.now()))
+      if (
+        live !== undefined &&
+        isWanted(live.webhook, query, clock.now()) &&
+        isInState(live, query, clock.now())
+      )
         found.push(live);
     }
   }

@@ -5,7 +5,7 @@ import { webhookFields } from "../../core/fields/webhook.ts";
 import { findProfile } from "../../core/profiles/index.ts";
 import { settled } from "../../core/verification/verification-state.ts";
 import { revised } from "../../core/webhook-revision.ts";
-import { changedAt, type Webhook } from "../../core/webhook.ts";
+import { changedAt, pauseAt, type Webhook } from "../../core/webhook.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { StoredSecret } from "../../ports/store/webhooks.ts";
@@ -14,6 +14,7 @@ import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type {
   CircuitCommand,
   ConfirmVerificationCommand,
+  PauseCommand,
   RecoverCommand,
   ReportIncidentCommand,
   RotateSecretCommand,
@@ -37,6 +38,7 @@ import { listedWebhooks } from "./webhook-listing.ts";
 import type { WebhookIncidents } from "./webhook-incidents.ts";
 import { blankWebhook, mergeStatus, mergeWebhook } from "./webhook-input.ts";
 import type { WebhookRecovery } from "./webhook-recovery.ts";
+import { readPause, withPause } from "./webhook-pause.ts";
 import { requireScheme, type WebhookSecrets } from "./webhook-secrets.ts";
 import { sendTestEvent } from "./webhook-test-event.ts";
 import { needsAsking } from "./webhook-verification-input.ts";
@@ -168,8 +170,21 @@ export class Webhooks implements WebhookService {
     return before === "active" ? this.resume(scope, id) : view;
   }
 
+  pause(scope: Scope, command: PauseCommand): Promise<WebhookView> {
+    const now = this.#options.clock.now();
+    const pause = readPause(command, now);
+    return this.#change(scope, command.id, (live) =>
+      this.#save(withPause(live.webhook, { pause, now }), live.secrets),
+    );
+  }
+
   async resume(scope: Scope, id: string): Promise<WebhookView> {
-    await this.#fresh(scope, id);
+    const { clock } = this.#options;
+    await this.#change(scope, id, async (live) =>
+      live.webhook.pause === null
+        ? live
+        : this.#save(withPause(live.webhook, { pause: null, now: clock.now() }), live.secrets),
+    );
     await this.#options.access.resume(id);
     return this.#view(this.#require(scope, id));
   }
@@ -328,6 +343,7 @@ export class Webhooks implements WebhookService {
     return {
       webhook: live.webhook,
       policy: live.policy,
+      pause: pauseAt(live.webhook, this.#options.clock.now()),
       lastSuccessAt: live.lastSuccessAt,
       lastFailedAt: live.health.lastFailedAt,
       hasBearerToken: held.bearerToken,

@@ -2,13 +2,15 @@
 import type { CircuitSnapshot } from "../../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
 import type { PauseReason } from "../../core/endpoint-health.ts";
-import type { Webhook, WebhookStatus } from "../../core/webhook.ts";
+import type { Webhook, WebhookPause, WebhookStatus } from "../../core/webhook.ts";
 import type { AttemptStats } from "../../ports/store/history.ts";
 
 /** A webhook with its effective policy and what is known of its endpoint. Never holds a secret. */
 export interface WebhookView {
   readonly webhook: Webhook;
   readonly policy: DeliveryPolicy;
+  /** By hand, while it lasts. */
+  readonly pause: WebhookPause | null;
   readonly lastSuccessAt: number | null;
   readonly lastFailedAt: number | null;
   readonly hasBearerToken: boolean;

@@ -1,4 +1,5 @@
 /** An engine that keeps everything in maps and delivers nothing: enough for the API to be tested black-box. */
+import { readPause, withPause } from "../../../src/services/webhooks/webhook-pause.ts";
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { snapshotCircuit } from "../../../src/core/circuit-breaker.ts";
 import { PosthornError } from "../../../src/core/errors.ts";
@@ -126,7 +127,16 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
     },
     delete: async (scope, id) => shelf.remove(shelf.find(scope, id).webhook.id),
     enable: (scope, id) => setActive(scope, { id, active: true }),
-    resume: async (scope, id) => shelf.view(shelf.find(scope, id)),
+    pause: async (scope, command) => {
+      const entry = shelf.find(scope, command.id);
+      entry.webhook = withPause(entry.webhook, { pause: readPause(command, now()), now: now() });
+      return shelf.view(entry);
+    },
+    resume: async (scope, id) => {
+      const entry = shelf.find(scope, id);
+      entry.webhook = withPause(entry.webhook, { pause: null, now: now() });
+      return shelf.view(entry);
+    },
     disable: (scope, id) => setActive(scope, { id, active: false }),
     verify: async (scope, id) => {
       const entry = shelf.find(scope, id);

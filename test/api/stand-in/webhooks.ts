@@ -1,4 +1,5 @@
 /** Webhooks of the stand-in engine: judged as the real ones are, kept in a map. */
+import { pauseAt } from "../../../src/core/webhook.ts";
 import { randomBytes, randomUUID } from "node:crypto";
 import {
   createCircuit,
@@ -145,6 +146,7 @@ function viewOf(entry: StandInWebhook, now: number): WebhookView {
   return {
     webhook: entry.webhook,
     policy: resolved,
+    pause: pauseAt(entry.webhook, now),
     lastSuccessAt: null,
     lastFailedAt: null,
     hasBearerToken: (entry.credentials.bearerToken ?? null) !== null,

@@ -133,6 +133,39 @@ export const explaining: Scenarios = {
     await scene.reaches(event, "success");
     assert.deepEqual(await gatesAfter(scene, id), []);
   },
+
+  "a paused webhook keeps what is published, says so, and sends it when the pause ends by hand or by itself":
+    async (scene) => {
+      const { receiver, api } = scene;
+      const webhook = await scene.addWebhook();
+      const path = `/v1/webhooks/${webhook}`;
+      const paused = await api.post(`${path}/pause`, { reason: "deploying" });
+      assert.equal(paused.status, 200, paused.text);
+      const { since } = paused.body["pause"] as Json;
+      assert.deepEqual(paused.body["pause"], { since, until: null, reason: "deploying" });
+      assert.equal(paused.body["status"], "active");
+      const held = await scene.publish();
+      const { id } = (await scene.waitsFor(held, "paused")) as unknown as { readonly id: string };
+      const [gate, ...others] = itemsOf((await api.get(`/v1/deliveries/${id}`)).body["gates"]);
+      assert.deepEqual([gate?.["gate"], others.length, gate?.["since"]], ["paused", 0, since]);
+      assert.equal(gate?.["cause"], "The webhook was paused by hand: deploying");
+      assert.equal((await scene.list("/v1/deliveries?waiting_for=paused")).length, 1);
+      assert.equal((await scene.list("/v1/webhooks?paused=true")).length, 1);
+      assert.equal((await scene.list("/v1/webhooks?paused=false")).length, 0);
+      assert.equal(receiver.requestCount, 0);
+      await follow(scene, gate?.["remedy"] as Json);
+      await scene.reaches(held, "success");
+      assert.equal((await api.get(path)).body["pause"], null);
+      const until = new Date(Date.now() + 2_000).toISOString();
+      assert.equal((await api.post(`${path}/pause`, { until })).status, 200);
+      const second = await scene.publish();
+      await scene.reaches(second, "success");
+      const [, sent] = receiver.requests;
+      assert.ok(Date.now() >= Date.parse(until), `${sent?.path} came before ${until}`);
+      assert.equal((await scene.list("/v1/webhooks?paused=true")).length, 0);
+      for (const body of [{ until: "2020-01-01" }, { until: "2999-01-01" }, { reason: "" }, { for: "1h" }])
+        assert.equal((await api.post(`${path}/pause`, body)).status, 400, JSON.stringify(body));
+    },
 };
 
 /** Does what a remedy says. */

@@ -11,6 +11,8 @@ import type { Sample } from "./sample.ts";
 export interface MetricSources {
   readonly depth: () => Promise<StoreDepth>;
   readonly circuits: () => Iterable<{ readonly webhookId: string; readonly state: CircuitState }>;
+  /** Webhooks that somebody paused. */
+  readonly paused: () => number;
   readonly activity: () => Activity;
   /** Of the workers that this process is one of. */
   readonly pool: string;
@@ -103,6 +105,11 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
       type: "gauge",
       help: "Webhooks that are not deleted.",
       read: () => sources.activity().webhooks,
+    }),
+    single("posthorn_webhooks_paused", {
+      type: "gauge",
+      help: "Webhooks that somebody paused.",
+      read: sources.paused,
     }),
     single("posthorn_open_sockets", {
       type: "gauge",

@@ -26,6 +26,7 @@ async function linesOf(fill: (made: PrometheusMetrics) => void): Promise<readonl
 /** What a process that does nothing observes. */
 const idle = {
   depth: async () => ({ waiting: { high: 0, normal: 0, low: 0 }, deadLetters: new Map() }),
+  paused: () => 2,
   circuits: () => [],
   pool: "large",
   activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, statisticsLagMs: 0, webhooks: 0 }),
@@ -58,6 +59,7 @@ suite("metrics", () => {
           waiting: { high: 1, normal: 2, low: 3 },
           deadLetters: new Map([["default", 4]]),
         }),
+        paused: () => 2,
         circuits: () => [
           { webhookId: "w1", state: "open" as const },
           { webhookId: "w2", state: "closed" as const },

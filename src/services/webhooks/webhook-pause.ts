@@ -1,0 +1,27 @@
+import { pauseFields } from "../../core/fields/actions.ts";
+import { changedAt, pauseAt, type Webhook, type WebhookPause } from "../../core/webhook.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import type { PauseCommand } from "../services.ts";
+
+/** What a call asks for. Throws InvalidRequestError for an end that lies behind or too far ahead. */
+export function readPause(command: PauseCommand, now: number): WebhookPause {
+  const problems = new ProblemList();
+  const { until = null, reason = null } = readFields(pauseFields, command, { problems });
+  if (until !== null && (until <= now || until - now > pauseMsMax))
+    problems.add({ field: "until", message: "must be in the future, and at most a year ahead" });
+  problems.throwIfAny("the pause");
+  return { since: now, until, reason };
+}
+
+/** The webhook with a pause, or without; a pause that goes on began when it did. */
+export function withPause(
+  webhook: Webhook,
+  change: { readonly pause: WebhookPause | null; readonly now: number },
+): Webhook {
+  const { pause, now } = change;
+  const since = pauseAt(webhook, now)?.since ?? now;
+  return { ...webhook, pause: pause && { ...pause, since }, updatedAt: changedAt(webhook, now) };
+}
+
+const pauseMsMax = 366 * 86_400_000;
