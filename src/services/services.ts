@@ -50,6 +50,7 @@ import type { BulkDeliveriesCommand, BulkStarted, DiscardCommand } from "./opera
 import type { Search } from "./search-service.ts";
 import type { Statistics } from "./statistics/statistics-service.ts";
 import type {
+  WebhookBacklogView,
   WebhookHealthView,
   WebhookPublicKeyView,
   WebhookSecretView,
@@ -198,6 +199,8 @@ export interface WebhookService {
   resume(scope: Scope, id: string): Promise<WebhookView>;
   disable(scope: Scope, id: string): Promise<WebhookView>;
   health(scope: Scope, id: string): Promise<WebhookHealthView>;
+  /** What waits, counted to 10,000. */
+  backlog(scope: Scope, id: string): Promise<WebhookBacklogView>;
   circuit(scope: Scope, command: CircuitCommand): Promise<CircuitSnapshot>;
   secret(scope: Scope, id: string): Promise<WebhookSecretView>;
   rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;

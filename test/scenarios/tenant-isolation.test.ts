@@ -75,6 +75,7 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["POST", "/v1/webhooks/{webhook}/enable", {}],
   ["POST", "/v1/webhooks/{webhook}/disable", {}],
   ["POST", "/v1/webhooks/{webhook}/pause", {}],
+  ["GET", "/v1/webhooks/{webhook}/backlog"],
   ["POST", "/v1/webhooks/{webhook}/resume", {}],
   ["POST", "/v1/webhooks/{webhook}/recover", { since: "2020-01-01", dry_run: true }],
   ["GET", "/v1/webhooks/{webhook}/deliveries"],

@@ -1,5 +1,5 @@
 import type { CircuitSnapshot } from "../../core/circuit-breaker.ts";
-import type { WebhookHealthView, WebhookSecretView } from "../../services/services.ts";
+import type { WebhookBacklogView, WebhookHealthView, WebhookSecretView } from "../../services/services.ts";
 import { formatInstant, formatInstantOrNull } from "./instant.ts";
 
 /** WDS-89 to 99. */
@@ -50,5 +50,17 @@ export function secretJson({ secret, previous }: WebhookSecretView): Record<stri
   return {
     secret,
     previous: previous && { secret: previous.secret, expires_at: formatInstant(previous.expiresAt) },
+  };
+}
+
+export function backlogJson(backlog: WebhookBacklogView): Record<string, unknown> {
+  return {
+    webhook_id: backlog.webhookId,
+    waiting: backlog.waiting,
+    total: backlog.total,
+    more: backlog.isMore,
+    oldest_created_at: formatInstantOrNull(backlog.oldestCreatedAt),
+    accepted_per_second: backlog.perSecond,
+    drain_seconds: backlog.drainMs === null ? null : backlog.drainMs / 1_000,
   };
 }

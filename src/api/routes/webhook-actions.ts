@@ -3,7 +3,7 @@ import { circuitActionFields, pauseFields, recoverFields, testFields } from "../
 import type { ApiOptions } from "../context.ts";
 import { inputOf } from "../mapping/fields.ts";
 import { operationStartedJson } from "../mapping/operation.ts";
-import { circuitJson, healthJson } from "../mapping/webhook-state.ts";
+import { backlogJson, circuitJson, healthJson } from "../mapping/webhook-state.ts";
 import { webhookJson } from "../mapping/webhook.ts";
 import { defineRoute } from "../route.ts";
 import type { Call, Route } from "../route.ts";
@@ -11,6 +11,7 @@ import { closed } from "../schemas/building-blocks.ts";
 import { recoverInputSchema } from "../schemas/dead-letter.ts";
 import { operationStartedSchema } from "../schemas/operation.ts";
 import {
+  backlogSchema,
   circuitActionSchema,
   circuitSchema,
   healthSchema,
@@ -25,6 +26,7 @@ export function webhookActionRoutes(options: ApiOptions): readonly Route[] {
   const { webhooks } = options.services;
   return [
     healthRoute(options),
+    backlogRoute(options),
     circuitRoute(options),
     testRoute(options),
     switchRoute(options, { action: "enable", change: (scope, id) => webhooks.enable(scope, id) }),
@@ -49,6 +51,29 @@ function healthRoute({ services }: ApiOptions): Route {
     handle: async ({ scope, params }) => ({
       status: 200,
       body: healthJson(await services.webhooks.health(scope, params.id)),
+    }),
+  });
+}
+
+function backlogRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/webhooks/{id}/backlog",
+    operationId: "getWebhookBacklog",
+    tag: "Webhooks",
+    summary: "What waits of a webhook",
+    access: "read",
+    params: webhookParams,
+    answers: {
+      200: {
+        description: "Counts by priority, the oldest, and how long it may take.",
+        schema: backlogSchema,
+      },
+    },
+    errors: ["not_found"],
+    handle: async ({ scope, params }) => ({
+      status: 200,
+      body: backlogJson(await services.webhooks.backlog(scope, params.id)),
     }),
   });
 }

@@ -92,3 +92,29 @@ export const testResultSchema = closed(
 );
 
 export const pauseInputSchema = schemaOf(pauseFields, { title: "PauseInput" });
+
+const waiting = (priority: string) =>
+  Type.Integer({ minimum: 0, description: `Deliveries of priority ${priority}.` });
+
+export const backlogSchema = closed(
+  {
+    webhook_id: id("the webhook"),
+    waiting: closed(
+      { high: waiting("high"), normal: waiting("normal"), low: waiting("low") },
+      { title: "WaitingByPriority", description: "Requests in flight included." },
+    ),
+    total: Type.Integer({ minimum: 0, description: "Of all priorities, counted to 10,000." }),
+    more: Type.Boolean({
+      description: "More than 10,000 wait; the oldest is then of those that were counted.",
+    }),
+    oldest_created_at: nullable(instant("When the oldest was made. Null when nothing waits.")),
+    accepted_per_second: Type.Number({ description: "Over the last five minutes." }),
+    drain_seconds: nullable(
+      Type.Number({
+        description:
+          "Until nothing waits, at that pace and if nothing more is published. Null where nobody can tell: nothing was accepted lately, or more waits than was counted.",
+      }),
+    ),
+  },
+  { title: "WebhookBacklog" },
+);

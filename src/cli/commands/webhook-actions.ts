@@ -35,6 +35,14 @@ export function addWebhookActions(webhooks: Command, invocation: Invocation): vo
   );
 
   onWebhook(
+    webhooks.command("backlog").description("what waits, counted to 10,000, and how long it may take"),
+    invocation,
+    async ({ client, terminal }, path) => {
+      printOne(terminal, await client.get(`${path}/backlog`));
+    },
+  );
+
+  onWebhook(
     webhooks.command("verify").description("ask the receiver again whether it wants the events"),
     invocation,
     async ({ client, terminal }, path) => {

@@ -41,6 +41,8 @@ export interface HistoryStore {
   /** How many a dead-letter query would return, counting no further than `countMax`. */
   countDeadLetters(query: Omit<DeadLetterQuery, "page"> & { readonly countMax: number }): Promise<number>;
   countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number>;
+  /** What waits of a webhook, counted no further than `countMax`; then `oldestCreatedAt` is of what was counted. */
+  backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog>;
   /** Attempts of a webhook executed since a time; reads at most the newest 10,000. */
   attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats>;
 }
@@ -105,6 +107,15 @@ export interface DeadLetterQuery {
   readonly from: number | null;
   readonly to: number | null;
   readonly page: PageRequest;
+}
+
+/** Deliveries of a webhook that wait, requests in flight included. */
+export interface Backlog {
+  readonly waiting: Readonly<Record<Priority, number>>;
+  /** More than were counted. */
+  readonly isMore: boolean;
+  /** Unix milliseconds; null when nothing waits. */
+  readonly oldestCreatedAt: number | null;
 }
 
 /** Counts and durations of recent attempts; percentiles are null without attempts. */

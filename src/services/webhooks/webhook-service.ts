@@ -33,6 +33,7 @@ import { requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
 import type { TenantDirectory } from "../tenants/tenant-directory.ts";
 import { changeCircuit } from "./webhook-circuit.ts";
 import { noCredentials, type WebhookCredentials } from "./webhook-credentials.ts";
+import { webhookBacklog } from "./webhook-backlog.ts";
 import { webhookHealth } from "./webhook-health.ts";
 import { listedWebhooks } from "./webhook-listing.ts";
 import type { WebhookIncidents } from "./webhook-incidents.ts";
@@ -214,6 +215,13 @@ export class Webhooks implements WebhookService {
 
   async health(scope: Scope, id: string): ReturnType<WebhookService["health"]> {
     return webhookHealth(await this.#fresh(scope, id), {
+      history: this.#options.store.history,
+      clock: this.#options.clock,
+    });
+  }
+
+  async backlog(scope: Scope, id: string): ReturnType<WebhookService["backlog"]> {
+    return webhookBacklog(await this.#fresh(scope, id), {
       history: this.#options.store.history,
       clock: this.#options.clock,
     });

@@ -3,7 +3,7 @@ import type { CircuitSnapshot } from "../../core/circuit-breaker.ts";
 import type { DeliveryPolicy } from "../../core/delivery-policy.ts";
 import type { PauseReason } from "../../core/endpoint-health.ts";
 import type { Webhook, WebhookPause, WebhookStatus } from "../../core/webhook.ts";
-import type { AttemptStats } from "../../ports/store/history.ts";
+import type { AttemptStats, Backlog } from "../../ports/store/history.ts";
 
 /** A webhook with its effective policy and what is known of its endpoint. Never holds a secret. */
 export interface WebhookView {
@@ -60,4 +60,14 @@ export interface WebhookHealthView {
   readonly stats: AttemptStats;
   readonly statsSince: number;
   readonly lastSuccessAt: number | null;
+}
+
+export interface WebhookBacklogView extends Backlog {
+  readonly webhookId: string;
+  /** Of all priorities, as far as they were counted. */
+  readonly total: number;
+  /** Accepted a second over the last five minutes. */
+  readonly perSecond: number;
+  /** Until nothing waits any more, at that pace; null where nobody can tell. */
+  readonly drainMs: number | null;
 }

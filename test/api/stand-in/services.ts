@@ -151,6 +151,12 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
       shelf.find(scope, id);
       return { eventId: randomUUID() };
     },
+    backlog: async (scope, id) => {
+      shelf.find(scope, id);
+      const waiting = { high: 0, normal: 2, low: 0 };
+      const pace = { total: 2, perSecond: 0.5, drainMs: 4_000 };
+      return { webhookId: id, waiting, isMore: false, oldestCreatedAt: now(), ...pace };
+    },
     health: async (scope, id) => {
       const entry = shelf.find(scope, id);
       const { webhook, policy } = shelf.view(entry);

@@ -3,6 +3,7 @@ import type { EventFilter } from "../../../src/ports/store/search.ts";
 import type { DeliveryQuery, StoredDelivery } from "../../../src/ports/store/history.ts";
 import type { Page, PageRequest, Store } from "../../../src/ports/store.ts";
 import {
+  claim,
   commit,
   firstPage,
   idsOf,
@@ -103,6 +104,32 @@ export const history: StoreTheme = (check) => {
       format: only(deliveries).format,
       lastAttempt: null,
     });
+  });
+
+  check("counts what waits of a webhook by priority, no further than it is asked to", async (store) => {
+    const at = (priority: "high" | "normal" | "low", createdAt: number) => ({ priority, createdAt });
+    const other = { lane: lane("other") };
+    const waiting = [
+      at("low", start + 3),
+      at("high", start + 5),
+      at("low", start + 1),
+      at("normal", start + 2),
+    ];
+    for (const each of waiting)
+      await publish(store, { deliveries: [{ lane: lane("counted"), ...each }, other] });
+    await publishSettled(store, { deliveries: [{ lane: lane("counted"), createdAt: start }] }, {});
+    const backlog = (webhookId: string, countMax: number) => store.history.backlog({ webhookId, countMax });
+    const all = { waiting: { high: 1, normal: 1, low: 2 }, isMore: false, oldestCreatedAt: start + 1 };
+    assert.deepEqual(await backlog("counted", 10), all);
+    assert.deepEqual(await backlog("counted", 4), all);
+    const some = await backlog("counted", 3);
+    const { high, normal, low } = some.waiting;
+    assert.deepEqual([high + normal + low, some.isMore], [3, true]);
+    const none = { waiting: { high: 0, normal: 0, low: 0 }, isMore: false, oldestCreatedAt: null };
+    assert.deepEqual(await backlog("never", 10), none);
+    const claimed = await claim(store, lane("counted"), { now: start + 10 });
+    assert.ok(claimed.deliveries.length > 0);
+    assert.deepEqual(await backlog("counted", 10), all, "what is in flight waits for its answer");
   });
 
   check("lists events newest first and filters by tenant, type and time", async (store) => {

@@ -150,6 +150,11 @@ export const explaining: Scenarios = {
       assert.deepEqual([gate?.["gate"], others.length, gate?.["since"]], ["paused", 0, since]);
       assert.equal(gate?.["cause"], "The webhook was paused by hand: deploying");
       assert.equal((await scene.list("/v1/deliveries?waiting_for=paused")).length, 1);
+      const backlog = (await api.get(`${path}/backlog`)).body;
+      const expected = { waiting: { high: 0, normal: 1, low: 0 }, total: 1, more: false };
+      const { waiting, total, more } = backlog;
+      assert.deepEqual({ waiting, total, more }, expected);
+      assert.equal(backlog["drain_seconds"], null, "nothing was accepted lately");
       assert.equal((await scene.list("/v1/webhooks?paused=true")).length, 1);
       assert.equal((await scene.list("/v1/webhooks?paused=false")).length, 0);
       assert.equal(receiver.requestCount, 0);

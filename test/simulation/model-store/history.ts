@@ -3,6 +3,7 @@ import type { FailureCategory } from "../../../src/core/outcome.ts";
 import type { Page, PageRequest } from "../../../src/ports/store.ts";
 import type {
   AttemptStats,
+  Backlog,
   DeadLetterQuery,
   DeliveryQuery,
   EventSummary,
@@ -83,6 +84,22 @@ export class ModelHistory implements HistoryStore {
 
   async countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number> {
     return Math.min(query.countMax, this.#deliveries(query).length);
+  }
+
+  async backlog({
+    webhookId,
+    countMax,
+  }: {
+    readonly webhookId: string;
+    readonly countMax: number;
+  }): Promise<Backlog> {
+    const waiting = { high: 0, normal: 0, low: 0 };
+    const rows = [...this.#rows.waiting()].filter((row) => row.lane.webhookId === webhookId);
+    const counted = rows.slice(0, countMax);
+    for (const { priority } of counted) waiting[priority] += 1;
+    const created = counted.map(({ progress }) => progress.createdAt);
+    const oldestCreatedAt = created.length === 0 ? null : Math.min(...created);
+    return { waiting, isMore: rows.length > countMax, oldestCreatedAt };
   }
 
   async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {

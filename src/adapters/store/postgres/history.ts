@@ -2,6 +2,7 @@ import type { AttemptRecord } from "../../../core/delivery.ts";
 import type { Page, PageRequest } from "../../../ports/store.ts";
 import type {
   AttemptStats,
+  Backlog,
   DeadLetterQuery,
   DeliveryQuery,
   EventSummary,
@@ -17,6 +18,7 @@ import { deliveryColumns, eventColumns, HistoryRows, ofDelivery } from "./histor
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
 import { DeliverySearches } from "./search/delivery-searches.ts";
 import { EventSearches } from "./search/event-searches.ts";
+import { backlogOfWebhook } from "./backlog.ts";
 import type { StoreState } from "./state.ts";
 
 /** What is listed: its columns, its tables, and the column that holds the position. */
@@ -124,6 +126,10 @@ export class PostgresHistory implements HistoryStore {
   async countDeliveries(query: Omit<DeliveryQuery, "page"> & { readonly countMax: number }): Promise<number> {
     const filter = await deliveryFilter(this.#state.strings, query);
     return this.#count(deliveries, { filter, countMax: query.countMax });
+  }
+
+  async backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog> {
+    return backlogOfWebhook(this.#state, query);
   }
 
   async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {

@@ -3,6 +3,7 @@ import type { AttemptRecord } from "../../../core/delivery.ts";
 import type { Page } from "../../../ports/store.ts";
 import type {
   AttemptStats,
+  Backlog,
   DeadLetterQuery,
   DeliveryQuery,
   EventSummary,
@@ -11,6 +12,7 @@ import type {
   StoredEvent,
 } from "../../../ports/store/history.ts";
 import { AttemptReader } from "./attempts.ts";
+import { BacklogCounter } from "./backlog.ts";
 import { HistoryRows } from "./history-rows.ts";
 import { deadLetterWalk, deliveryWalk, StatementCache, type WalkContext } from "./listings.ts";
 import type { DeliverySearch, EventSearch, SearchPage } from "../../../ports/store/search.ts";
@@ -29,6 +31,7 @@ export class SqliteHistory implements HistoryStore {
   readonly #events: EventSearches;
   readonly #tenantOf: StatementSync;
   readonly #payloadsGone: StatementSync;
+  readonly #backlog: BacklogCounter;
 
   constructor(state: StoreState) {
     this.#state = state;
@@ -36,6 +39,7 @@ export class SqliteHistory implements HistoryStore {
     this.#walks = { state, statements: new StatementCache(state.connection) };
     this.#searches = new DeliverySearches({ ...this.#walks, rows: this.#rows });
     this.#events = new EventSearches({ ...this.#walks, rows: this.#rows });
+    this.#backlog = new BacklogCounter(state);
     this.#attempts = new AttemptReader(state);
     this.#tenantOf = state.connection.prepare("SELECT tenant FROM webhooks WHERE id = ?");
     this.#payloadsGone = state.connection.prepare(
@@ -116,6 +120,10 @@ export class SqliteHistory implements HistoryStore {
       this.#plan(() => this.#deliveryWalk(query)),
       query.countMax,
     );
+  }
+
+  async backlog(query: { readonly webhookId: string; readonly countMax: number }): Promise<Backlog> {
+    return this.#backlog.count(query);
   }
 
   async attemptStats(query: { readonly webhookId: string; readonly since: number }): Promise<AttemptStats> {
