@@ -179,6 +179,7 @@ function pauseRoute({ services }: ApiOptions): Route {
     bodyOptional: true,
     answers: { 200: { description: "The paused webhook.", schema: webhookSchema } },
     errors: ["not_found"],
+    audit: { action: "webhook.pause", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
       const command = { id: params.id, ...inputOf(pauseFields, body) };
       return { status: 200, body: webhookJson(await services.webhooks.pause(scope, command)) };

@@ -175,7 +175,7 @@ export class Webhooks implements WebhookService {
     const now = this.#options.clock.now();
     const pause = readPause(command, now);
     return this.#change(scope, command.id, (live) =>
-      this.#save(withPause(live.webhook, { pause, now }), live.secrets),
+      this.#save(withPause(live.webhook, { pause, now }), live.secrets, scope),
     );
   }
 
@@ -184,7 +184,7 @@ export class Webhooks implements WebhookService {
     await this.#change(scope, id, async (live) =>
       live.webhook.pause === null
         ? live
-        : this.#save(withPause(live.webhook, { pause: null, now: clock.now() }), live.secrets),
+        : this.#save(withPause(live.webhook, { pause: null, now: clock.now() }), live.secrets, scope),
     );
     await this.#options.access.resume(id);
     return this.#view(this.#require(scope, id));
