@@ -240,7 +240,7 @@ suite("the dashboard", () => {
       route.fulfill({ status: 401, contentType: "application/problem+json", body }),
     );
     await page.evaluate(lookAgain);
-    await page.getByText("The session ended").waitFor();
+    await page.getByRole("dialog", { name: "The session ended" }).waitFor();
     assert.ok(page.url().endsWith("/ui/deliveries"), "the address stays for after the login");
     await page.close();
   });

@@ -51,7 +51,13 @@ suite("lists", () => {
     await page.locator(".waiting").first().waitFor({ state: "detached" });
     return page;
   };
-  const rowCount = (count: number) => `document.querySelectorAll("tbody tr").length === ${count}`;
+  const rowCount = async (page: Page, count: number): Promise<void> => {
+    await page.locator("tbody tr").nth(count).waitFor({ state: "detached" });
+    await page
+      .locator("tbody tr")
+      .nth(count - 1)
+      .waitFor();
+  };
 
   test("a relative range stays relative in the address, and a range by hand is judged as it is typed", async () => {
     const page = await visit("deliveries?colour=blue");
@@ -75,14 +81,14 @@ suite("lists", () => {
     await page.getByText("No delivery matches.").waitFor();
     await page.goBack();
     await page.getByRole("button", { name: "Range of time: Last 6 hours" }).waitFor();
-    await page.waitForFunction(rowCount(6));
+    await rowCount(page, 6);
     assertClean(seen);
     await page.close();
   });
 
   test("a cell narrows the list to its value and away from it, by keyboard", async () => {
     const page = await visit("deliveries");
-    await page.waitForFunction(rowCount(6));
+    await rowCount(page, 6);
     await page.keyboard.press("j");
     await page.keyboard.press("ArrowRight");
     const actions = page.getByRole("group", { name: "State: actions" });
@@ -93,14 +99,14 @@ suite("lists", () => {
     await page.waitForURL(/status=pending/);
     assert.equal(await page.getByLabel(state, { exact: true }).isChecked(), false);
     await page.goBack();
-    await page.waitForFunction(rowCount(6));
+    await rowCount(page, 6);
     await page
       .getByRole("row", { name: /order\.sent/ })
       .first()
       .getByText("order.sent")
       .hover();
     await page.getByRole("button", { name: "Only order.sent" }).click();
-    await page.waitForFunction(rowCount(2));
+    await rowCount(page, 2);
     await page.close();
   });
 
@@ -122,16 +128,14 @@ suite("lists", () => {
 
   test("the panel shows the delivery beside the list, follows the keys, and closes with Esc", async () => {
     const page = await visit("deliveries");
-    await page.waitForFunction(rowCount(6));
+    await rowCount(page, 6);
     await page.keyboard.press("j");
     await page.keyboard.press("p");
     const panel = page.getByRole("complementary", { name: "Delivery beside the list" });
     await panel.getByRole("group", { name: /./ }).or(panel.getByText("Attempt 1 of 1")).first().waitFor();
     const first = new URL(page.url()).searchParams.get("panel");
     await page.keyboard.press("j");
-    await page.waitForFunction(
-      `new URL(location.href).searchParams.get("panel") !== ${JSON.stringify(first)}`,
-    );
+    await page.waitForURL(({ searchParams }) => searchParams.get("panel") !== first);
     const same = await visit(page.url().slice(`${server.url}/ui/`.length));
     await same.getByRole("complementary", { name: "Delivery beside the list" }).waitFor();
     await same.close();
@@ -145,7 +149,7 @@ suite("lists", () => {
   test("rows are chosen by space and shift, and retried after a preview that names what stays", async () => {
     isRepaired = true;
     const page = await visit("deliveries");
-    await page.waitForFunction(rowCount(6));
+    await rowCount(page, 6);
     await page.keyboard.press("j");
     await page.keyboard.press("Space");
     await page.getByText("1 selected").waitFor();
@@ -155,7 +159,7 @@ suite("lists", () => {
     await page.getByRole("button", { name: "Clear" }).click();
     await page.getByText("selected").waitFor({ state: "detached" });
     await page.getByLabel("given up").check();
-    await page.waitForFunction(rowCount(2));
+    await rowCount(page, 2);
     await page.getByLabel("Select all that are shown").check();
     await page.getByRole("button", { name: "Retry…" }).click();
     await page.getByRole("button", { name: "Retry 2" }).click();
@@ -164,7 +168,7 @@ suite("lists", () => {
     await page.getByRole("button", { name: "Retry…" }).waitFor();
     await page.close();
     const again = await visit("deliveries?status=exhausted");
-    await again.waitForFunction(rowCount(2));
+    await rowCount(again, 2);
     await again.getByLabel("Select all that are shown").check();
     await again.getByRole("button", { name: "Retry…" }).click();
     await again.getByText("2 deliveries will not be touched: a newer retry took its place.").waitFor();
@@ -174,9 +178,9 @@ suite("lists", () => {
 
   test("events that nobody asked for are found; an event says who got it and why the others did not", async () => {
     const page = await visit("events");
-    await page.waitForFunction(rowCount(5));
+    await rowCount(page, 5);
     await page.getByLabel("nobody asked for it").check();
-    await page.waitForFunction(rowCount(1));
+    await rowCount(page, 1);
     await page.getByRole("link", { name: "nobody.asked" }).click();
     await page.getByText("It asks for other event types.").first().waitFor();
     await page.goBack();
@@ -184,7 +188,7 @@ suite("lists", () => {
     await page.getByLabel("Source").fill("crm");
     await page.keyboard.press("Enter");
     await page.waitForURL(/source=crm/);
-    await page.waitForFunction(rowCount(1));
+    await rowCount(page, 1);
     await page.close();
   });
 
@@ -199,7 +203,7 @@ suite("lists", () => {
     await data.fill('{"big":90071992547409931.10}');
     const before = page.url();
     await page.getByRole("button", { name: "Publish", exact: true }).click();
-    await page.waitForFunction(`location.href !== ${JSON.stringify(before)}`);
+    await page.waitForURL((url) => url.href !== before);
     await page.getByRole("region", { name: "Data" }).getByText("90071992547409931.10").waitFor();
     await page.close();
   });
@@ -207,7 +211,7 @@ suite("lists", () => {
   test("axe finds nothing in the states of the lists", async () => {
     const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
     const page = await visit("deliveries", looks);
-    await page.waitForFunction(`document.querySelectorAll("tbody tr").length > 5`);
+    await page.locator("tbody tr").nth(5).waitFor();
     await bringAxe(page);
     await page.getByRole("button", { name: /Range of time/ }).click();
     await judge(page, "range");
