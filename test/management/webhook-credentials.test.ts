@@ -77,8 +77,8 @@ test("every new field has a default, is merged, and goes back to the default wit
   });
   const { webhook: bare } = nothing;
   assert.deepEqual(
-    { ...bare, description: "", updatedAt: webhook.updatedAt },
-    { ...webhook, updatedAt: webhook.updatedAt },
+    { ...bare, description: "", updatedAt: webhook.updatedAt, revision: webhook.revision },
+    webhook,
   );
   assert.deepEqual(
     [nothing.hasBearerToken, nothing.credentialHeaderNames, nothing.clientCertificate],

@@ -20,7 +20,23 @@ export async function webhookBacklog(
   const { high, normal, low } = backlog.waiting;
   const total = high + normal + low;
   const perSecond = (accepted * 1_000) / paceSpanMs;
-  const drainMs =
-    total === 0 ? 0 : perSecond === 0 || backlog.isMore ? null : Math.ceil((total / perSecond) * 1_000);
-  return { webhookId, ...backlog, total, perSecond, drainMs };
+  return {
+    webhookId,
+    ...backlog,
+    total,
+    perSecond,
+    drainMs: drainMsOf({ total, perSecond: backlog.isMore ? 0 : perSecond }),
+  };
+}
+
+/** Null where nobody can tell. */
+function drainMsOf({
+  total,
+  perSecond,
+}: {
+  readonly total: number;
+  readonly perSecond: number;
+}): number | null {
+  if (total === 0) return 0;
+  return perSecond === 0 ? null : Math.ceil((total / perSecond) * 1_000);
 }

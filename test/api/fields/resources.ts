@@ -13,6 +13,7 @@ import {
   circuitActionFields,
   deliveryRetryFields,
   incidentFields,
+  pauseFields,
   recoverFields,
   replayFields,
   retryBatchFields,
@@ -106,6 +107,20 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       specials: {},
     },
     {
+      components: ["PauseInput"],
+      fields: pauseFields,
+      method: "POST",
+      path: fixed(`/v1/webhooks/${webhookId}/pause`),
+      call: (input) =>
+        webhooks.pause({
+          id: webhookId,
+          ...input,
+          ...("until" in input && input.until === soonText && { until: soon }),
+        }),
+      always: {},
+      specials: { until: { accepted: [soonText] } },
+    },
+    {
       components: ["RotateInput"],
       fields: rotateFields,
       method: "POST",
@@ -193,6 +208,10 @@ async function delivered({ services }: RunningPosthorn, id: string): Promise<str
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
+
+/** A pause ends in the future. */
+const soon = Date.now() + 3_600_000;
+const soonText = new Date(soon).toISOString();
 
 const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
 

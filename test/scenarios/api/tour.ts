@@ -41,6 +41,10 @@ export async function* tour(
   yield { operationId: "listEventMatches", reply: await client.get(`${eventPath}/matches`) };
   const delivery = textOf(itemsOf(deliveries.body["data"])[0]?.["id"]);
   yield { operationId: "getDelivery", reply: await client.get(`/v1/deliveries/${delivery}`) };
+  yield {
+    operationId: "getAttemptRequest",
+    reply: await client.get(`/v1/deliveries/${delivery}/attempts/1/request`),
+  };
   const both = "include=last_attempt,webhook";
   yield {
     operationId: "search",
@@ -70,6 +74,8 @@ export async function* tour(
   };
   yield { operationId: "patchWebhook", reply: await client.call("PATCH", webhook, { body: {} }) };
   yield { operationId: "getWebhookHealth", reply: await client.get(`${webhook}/health`) };
+  yield { operationId: "getWebhookBacklog", reply: await client.get(`${webhook}/backlog`) };
+  yield { operationId: "pauseWebhook", reply: await client.post(`${webhook}/pause`, { reason: "x" }) };
   const action = { body: { action: "force_close", duration_seconds: 5 } };
   yield {
     operationId: "changeCircuit",
