@@ -170,4 +170,20 @@ export const alertsOfProcesses: readonly Alert[] = [
       after: "30m",
     },
   },
+  {
+    name: "StatisticsBehind",
+    runbook: "statistics-behind",
+    expr: "max(posthorn_stats_lag_seconds) > 60",
+    lasts: "10m",
+    severity: "warning",
+    summary: "Statistics are {{ $value | humanizeDuration }} behind",
+    description: "Charts lack what happened since. Deliveries are not touched by it.",
+    story: {
+      series: [{ series: "posthorn_stats_lag_seconds", values: "90x20 1x20" }],
+      at: "15m",
+      labels: {},
+      summary: "Statistics are 1m 30s behind",
+      after: "30m",
+    },
+  },
 ];
