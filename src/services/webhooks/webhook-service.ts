@@ -214,17 +214,13 @@ export class Webhooks implements WebhookService {
   }
 
   async health(scope: Scope, id: string): ReturnType<WebhookService["health"]> {
-    return webhookHealth(await this.#fresh(scope, id), {
-      history: this.#options.store.history,
-      clock: this.#options.clock,
-    });
+    const { store, clock } = this.#options;
+    return webhookHealth(await this.#fresh(scope, id), { history: store.history, clock });
   }
 
   async backlog(scope: Scope, id: string): ReturnType<WebhookService["backlog"]> {
-    return webhookBacklog(await this.#fresh(scope, id), {
-      history: this.#options.store.history,
-      clock: this.#options.clock,
-    });
+    const { store, clock } = this.#options;
+    return webhookBacklog(await this.#fresh(scope, id), { history: store.history, clock });
   }
 
   async circuit(scope: Scope, command: CircuitCommand): ReturnType<WebhookService["circuit"]> {

@@ -86,6 +86,17 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
         return [{ labels: { pool_id: sources.pool }, value: inFlight / concurrency }];
       },
     },
+    ...processMetrics(sources),
+    ...(sources.clockOffsetMs === undefined ? [] : [clockMetric(sources.clockOffsetMs)]),
+    ...(sources.workers === undefined ? [] : [workersMetric(sources.workers)]),
+    ...(sources.queue === undefined ? [] : queueMetrics(sources.queue)),
+    ...(sources.sharedState === undefined ? [] : sharedStateMetrics(sources.sharedState)),
+  ];
+}
+
+/** What a process holds at this moment. */
+function processMetrics(sources: MetricSources): readonly PlainMetric[] {
+  return [
     single("posthorn_requests_in_flight", {
       type: "gauge",
       help: "Requests in flight.",
@@ -121,10 +132,6 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
       help: "Clients that hear of what happens, over /v1/stream.",
       read: sources.streamClients,
     }),
-    ...(sources.clockOffsetMs === undefined ? [] : [clockMetric(sources.clockOffsetMs)]),
-    ...(sources.workers === undefined ? [] : [workersMetric(sources.workers)]),
-    ...(sources.queue === undefined ? [] : queueMetrics(sources.queue)),
-    ...(sources.sharedState === undefined ? [] : sharedStateMetrics(sources.sharedState)),
   ];
 }
 
