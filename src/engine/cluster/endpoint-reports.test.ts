@@ -47,8 +47,8 @@ function waiting(fields: { id?: string; eventType?: string; dueAt?: number } = {
   return { id, lane: key(eventType), progress: { state: "pending", dueAt } } as unknown as StoredDelivery;
 }
 
-const reasonFor = (endpoint: Endpoint, delivery = waiting()) => {
-  const { waitingFor, waitingUntil } = explain({ delivery, endpoint, inFlight: false, now });
+const reasonFor = (endpoint: Endpoint, delivery = waiting(), at = now) => {
+  const { waitingFor, waitingUntil } = explain({ delivery, endpoint, inFlight: false, now: at });
   return [waitingFor, waitingUntil];
 };
 
@@ -112,6 +112,14 @@ suite("what a process that does not own an endpoint makes of it", () => {
     const other = reported(bareEndpoint({ now, inFlight: 1 }), ["d1"]);
     const retry = waiting({ id: "d1", dueAt: now + 15_000 });
     assert.deepEqual(reasonFor(other, retry), ["schedule", now + 15_000]);
+  });
+
+  test("nobody can tell how long the head of a lane takes that was to go by now", () => {
+    const owner = bareEndpoint({ now });
+    addLane(owner, { eventType: "a", wakeAt: now + 5_000 });
+    const other = reported(owner);
+    assert.deepEqual(reasonFor(other), ["order", now + 5_000]);
+    assert.deepEqual(reasonFor(other, waiting({ id: "d2" }), now + 5_000), ["order", null]);
   });
 
   test("the limits of webhook and tenant until they let something through", () => {

@@ -145,7 +145,7 @@ export class DispatchScene {
 function configOf(name: string, host: string): EndpointConfig {
   const { ageMsMax, circuitBreaker } = standard;
   return {
-    ...{ host, webhook: { id: name, status: "active", url: `https://${host}/` } },
+    ...{ host, webhook: { id: name, status: "active", pause: null, url: `https://${host}/` } },
     policy: { ageMsMax, circuitBreaker, rateLimit: null },
   } as unknown as EndpointConfig;
 }

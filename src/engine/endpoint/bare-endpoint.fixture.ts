@@ -19,7 +19,7 @@ export interface BareEndpointDraft {
 export function bareEndpoint(draft: BareEndpointDraft = {}): Endpoint {
   const { id = "w", owned = false, ownerEpoch, inFlight = 0, now = 0 } = draft;
   const { circuitBreaker } = standard;
-  const webhook = { id, tenantId: "t", status: "active", ordering: "none" } as Webhook;
+  const webhook = { id, tenantId: "t", status: "active", ordering: "none", pause: null } as Webhook;
   const config = { webhook, policy: { rateLimit: null, circuitBreaker, ...draft.policy } } as EndpointConfig;
   const nothing = (): void => undefined;
   const endpoint = new Endpoint(config, {

@@ -117,10 +117,12 @@ function rateWait(endpoint: Endpoint, now: number): Wait | null {
   return closedByRate(endpoint, now) ?? (until > now ? { waitingFor: "tenant_rate_limit", until } : null);
 }
 
-/** As `orderWait`, where another process owns the endpoint. */
-function reportedOrderWait({ delivery }: ExplainInput, { heads }: EndpointReport): Wait | null {
+/** As `orderWait`, where another process owns the endpoint. A head that was to go by now is on its way, or has gone. */
+function reportedOrderWait({ delivery, now }: ExplainInput, { heads }: EndpointReport): Wait | null {
   const head = heads.find(([id]) => id === laneId(delivery.lane));
-  return head === undefined ? null : { waitingFor: "order", until: head[1] };
+  if (head === undefined) return null;
+  const [, wakeAt] = head;
+  return { waitingFor: "order", until: wakeAt !== null && wakeAt > now ? wakeAt : null };
 }
 
 /** In an ordered lane everything but the head waits for the head. */
