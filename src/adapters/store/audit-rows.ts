@@ -1,10 +1,11 @@
-import type { AuditEntry, AuditFilter, StoredAuditEntry } from "../../ports/store/audit.ts";
+import type { AuditEntry, AuditFilter, AuditSearch, StoredAuditEntry } from "../../ports/store/audit.ts";
+import type { SearchPage } from "../../ports/store/search.ts";
 
 /** As both stores select it. */
 export type AuditRow = [seq: number, document: string];
 
 /** Rows that one turn of a search looks at. */
-export const auditRowsAtOnce = 2_000;
+const auditRowsAtOnce = 2_000;
 
 /** All that a filter may name somebody by, each between line feeds, which no name has. */
 export function actorText({ actor }: AuditEntry): string {
@@ -12,7 +13,7 @@ export function actorText({ actor }: AuditEntry): string {
   return `\n${names.join("\n")}\n`;
 }
 
-export function toAuditEntry([seq, document]: AuditRow): StoredAuditEntry {
+function toAuditEntry([seq, document]: AuditRow): StoredAuditEntry {
   return { ...(JSON.parse(document) as AuditEntry), position: seq };
 }
 
@@ -20,4 +21,43 @@ export function toAuditEntry([seq, document]: AuditRow): StoredAuditEntry {
 export function auditParameters(filter: AuditFilter): readonly (string | number | null)[] {
   const { tenantId, actor, action, target, from, to } = filter;
   return [tenantId, actor === null ? null : `\n${actor}\n`, action, target, from, to];
+}
+
+export interface AuditWindow {
+  readonly below: number;
+  readonly from: number;
+  readonly limit: number;
+}
+
+/** How a store reads its log. Positions grow with time. */
+export interface AuditLogReader {
+  /** The newest and the oldest position; 0 in an empty log. */
+  edges(): Promise<readonly [newest: number, oldest: number]>;
+  /** Rows from `from` to below `below` that the filter takes, newest first, `limit` at most. */
+  window(place: AuditWindow): Promise<readonly AuditRow[]>;
+  /** When the row at a position, or the next newer one, was written. */
+  createdAt(position: number): Promise<number | null>;
+}
+
+/** Without an index: a search walks back from window to window, until its page is full or its budget is spent. */
+export async function searchAuditLog(
+  log: AuditLogReader,
+  { after, limit, budget }: Pick<AuditSearch, "after" | "limit" | "budget">,
+): Promise<SearchPage<StoredAuditEntry>> {
+  const found: AuditRow[] = [];
+  const [newest, oldest] = await log.edges();
+  for (let below = after?.position ?? newest + 1; ; ) {
+    const from = Math.max(oldest, below - auditRowsAtOnce);
+    found.push(...(await log.window({ below, from, limit: limit + 1 - found.length })));
+    budget.spend(auditRowsAtOnce);
+    const rows = found.slice(0, limit).map(toAuditEntry);
+    const isFull = found.length > limit;
+    if (!isFull && from <= oldest) return { rows, next: null, searchedTo: null, isCutShort: false };
+    if (isFull || budget.isSpent) {
+      const position = isFull ? (rows.at(-1)?.position ?? from) : from;
+      const next = { position, dueAt: null };
+      return { rows, next, searchedTo: await log.createdAt(position), isCutShort: !isFull };
+    }
+    below = from;
+  }
 }

@@ -1,7 +1,7 @@
 import type { Counts } from "../../core/statistics/counts.ts";
 import { percentile } from "../../core/statistics/distribution.ts";
 import { type DistributionName, keys } from "../../core/statistics/keys.ts";
-import type { DeliveryMeasure, EventMeasure } from "../../core/fields/statistics.ts";
+import { type DeliveryMeasure, deliveryMeasures, type EventMeasure } from "../../core/fields/statistics.ts";
 
 type Measuring = (counts: Counts) => number | null;
 
@@ -63,17 +63,7 @@ export function measured(counts: Counts, wanted: readonly (DeliveryMeasure | Eve
   return Object.fromEntries(wanted.map((name) => [name, all[name](counts)]));
 }
 
-export const deliveryMeasuresDefault: readonly DeliveryMeasure[] = [
-  "attempts",
-  "accepted",
-  "transient",
-  "terminal",
-  "unknown",
-  "success",
-  "exhausted",
-  "skipped",
-  "failure_rate",
-  "duration_ms_p50",
-  "duration_ms_p95",
-  "duration_ms_p99",
-];
+/** What few ask for is left out unless it is named. */
+export const deliveryMeasuresDefault = deliveryMeasures.filter(
+  (name) => !/^(?:lag|total)_|^bytes$/.test(name),
+);

@@ -1,6 +1,12 @@
 import type { AuditEntry, AuditSearch, AuditStore, StoredAuditEntry } from "../../../ports/store/audit.ts";
 import type { SearchPage } from "../../../ports/store/search.ts";
-import { actorText, auditParameters, auditRowsAtOnce, type AuditRow, toAuditEntry } from "../audit-rows.ts";
+import {
+  actorText,
+  auditParameters,
+  type AuditRow,
+  type AuditWindow,
+  searchAuditLog,
+} from "../audit-rows.ts";
 import { storable } from "./columns.ts";
 import type { Database, Runner, Value } from "./database.ts";
 import { searchBounds } from "./search/search-walk.ts";
@@ -54,35 +60,25 @@ export class PostgresAudit implements AuditStore {
     await writeAudit(this.#database, entry);
   }
 
-  async search({ filter, after, limit, budget }: AuditSearch): Promise<SearchPage<StoredAuditEntry>> {
-    const found: AuditRow[] = [];
-    const [edges] = await this.#aside.rows<[newest: number, oldest: number]>(
-      "SELECT coalesce(max(seq), 0), coalesce(min(seq), 0) FROM posthorn.audit_log",
-    );
-    const [newest, oldest] = edges ?? [0, 0];
-    for (let below = after?.position ?? newest + 1; ; ) {
-      const from = Math.max(oldest, below - auditRowsAtOnce);
-      const values = [below, from, ...auditParameters(filter), limit + 1 - found.length];
-      found.push(...(await this.#aside.rows<AuditRow>(windowSql, values, searchBounds)));
-      budget.spend(auditRowsAtOnce);
-      const shown = found.slice(0, limit).map(toAuditEntry);
-      const position = found.length > limit ? (shown.at(-1)?.position ?? from) : from;
-      if (found.length <= limit && from <= oldest)
-        return { rows: shown, next: null, searchedTo: null, isCutShort: false };
-      if (found.length > limit || budget.isSpent) {
-        const isCutShort = found.length <= limit;
-        const next = { position, dueAt: null };
-        return { rows: shown, next, searchedTo: await this.#createdAt(position), isCutShort };
-      }
-      below = from;
-    }
-  }
-
-  async #createdAt(position: number): Promise<number | null> {
-    const [row] = await this.#aside.rows<[at: number]>(
-      "SELECT at FROM posthorn.audit_log WHERE seq >= $1 ORDER BY seq LIMIT 1",
-      [position],
-    );
-    return row?.[0] ?? null;
+  search({ filter, ...page }: AuditSearch): Promise<SearchPage<StoredAuditEntry>> {
+    const parameters = auditParameters(filter);
+    const log = {
+      edges: async () => {
+        const [edges = [0, 0]] = await this.#aside.rows<[newest: number, oldest: number]>(
+          "SELECT coalesce(max(seq), 0), coalesce(min(seq), 0) FROM posthorn.audit_log",
+        );
+        return edges;
+      },
+      window: ({ below, from, limit }: AuditWindow) =>
+        this.#aside.rows<AuditRow>(windowSql, [below, from, ...parameters, limit], searchBounds),
+      createdAt: async (position: number) => {
+        const [row] = await this.#aside.rows<[at: number]>(
+          "SELECT at FROM posthorn.audit_log WHERE seq >= $1 ORDER BY seq LIMIT 1",
+          [position],
+        );
+        return row?.[0] ?? null;
+      },
+    };
+    return searchAuditLog(log, page);
   }
 }

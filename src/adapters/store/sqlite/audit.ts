@@ -2,7 +2,13 @@ import { setImmediate } from "node:timers/promises";
 import type { StatementSync } from "node:sqlite";
 import type { AuditEntry, AuditSearch, AuditStore, StoredAuditEntry } from "../../../ports/store/audit.ts";
 import type { SearchPage } from "../../../ports/store/search.ts";
-import { actorText, auditParameters, auditRowsAtOnce, type AuditRow, toAuditEntry } from "../audit-rows.ts";
+import {
+  actorText,
+  auditParameters,
+  type AuditRow,
+  type AuditWindow,
+  searchAuditLog,
+} from "../audit-rows.ts";
 import type { Connection } from "./connection.ts";
 
 /** Writes rows of the audit log. Only inside a write. */
@@ -48,32 +54,21 @@ export class SqliteAudit implements AuditStore {
     this.#connection.write(() => this.#rows.write(entry));
   }
 
-  async search({ filter, after, limit, budget }: AuditSearch): Promise<SearchPage<StoredAuditEntry>> {
+  search({ filter, ...page }: AuditSearch): Promise<SearchPage<StoredAuditEntry>> {
     const parameters = auditParameters(filter);
-    const found: AuditRow[] = [];
-    const [newest, oldest] = this.#connection.read(() => this.#newest.get()) as unknown as [number, number];
-    for (let below = after?.position ?? newest + 1; ; ) {
-      const from = Math.max(oldest, below - auditRowsAtOnce);
-      const wanted = limit + 1 - found.length;
-      const rows = this.#connection.read(() => this.#window.all(below, from, ...parameters, wanted));
-      found.push(...(rows as unknown as AuditRow[]));
-      budget.spend(auditRowsAtOnce);
-      const shown = found.slice(0, limit).map(toAuditEntry);
-      const position = found.length > limit ? (shown.at(-1)?.position ?? from) : from;
-      if (found.length <= limit && from <= oldest)
-        return { rows: shown, next: null, searchedTo: null, isCutShort: false };
-      if (found.length > limit || budget.isSpent) {
-        const isCutShort = found.length <= limit;
-        const next = { position, dueAt: null };
-        return { rows: shown, next, searchedTo: this.#createdAt(position), isCutShort };
-      }
-      below = from;
-      await setImmediate();
-    }
+    const log = {
+      edges: async () => this.#read<[newest: number, oldest: number]>(() => this.#newest.get()),
+      window: async ({ below, from, limit }: AuditWindow) => {
+        await setImmediate();
+        return this.#read<AuditRow[]>(() => this.#window.all(below, from, ...parameters, limit));
+      },
+      createdAt: async (position: number) =>
+        this.#read<[at: number] | undefined>(() => this.#at.get(position))?.[0] ?? null,
+    };
+    return searchAuditLog(log, page);
   }
 
-  #createdAt(position: number): number | null {
-    const row = this.#connection.read(() => this.#at.get(position)) as unknown as [at: number] | undefined;
-    return row?.[0] ?? null;
+  #read<Rows>(query: () => unknown): Rows {
+    return this.#connection.read(query) as Rows;
   }
 }
