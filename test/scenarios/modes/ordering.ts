@@ -62,8 +62,10 @@ export const ordering: Scenarios = {
     // The report of another process may be from before the head failed: then it is due now, or on its way without an end.
     await eventually("it waits for the head, until its retry", {
       ask: () => scene.deliveryOf(next),
-      holds: ({ waiting_for: reason, waiting_until: until }) =>
-        (reason as unknown) === "order" && Date.parse(String(until)) > Date.now() + 300_000,
+      holds: (found) => {
+        const { waiting_for: reason, waiting_until: until } = found as { readonly [name: string]: unknown };
+        return reason === "order" && typeof until === "string" && Date.parse(until) > Date.now() + 300_000;
+      },
     });
     assert.equal(receiver.requestCount, 1);
   },
