@@ -86,10 +86,10 @@ function addPauseCommand(webhooks: Command, invocation: Invocation): void {
   const pause = webhooks
     .command("pause")
     .description("hold a webhook back; what is published meanwhile is kept and goes out after it")
-    .option("--until <time>", "when the pause ends by itself: a time or a date")
+    .option("--until <time>", "when the pause ends by itself: a time, a date, or a span from now such as 1h")
     .addOption(new FieldOption("--reason <text>", pauseFields.reason));
   onWebhook(pause, invocation, async ({ client, terminal, options }, path) => {
-    const body = { until: options.text("until"), reason: options.text("reason") };
+    const body = { until: options.time("until", "ahead"), reason: options.text("reason") };
     printOne(terminal, await client.post(`${path}/pause`, { body }));
   });
 }

@@ -207,6 +207,13 @@ suite("client commands against a running server", () => {
     const cancelled = await run(["deliveries", "cancel", "--webhook", waiting, "--yes", "--watch"]);
     assert.match(cancelled.stderr, /completed: 3 of 3 cancelled/);
 
+    const before = Date.now();
+    const held = await object(["webhooks", "pause", waiting, "--until", "2h", "--reason", "a deployment"]);
+    const pause = held["pause"] as { readonly until: string; readonly reason: string };
+    assert.equal(pause.reason, "a deployment");
+    assert.ok(Date.parse(pause.until) >= before + 7_200_000, pause.until);
+    assert.equal((await object(["webhooks", "resume", waiting]))["pause"], null);
+
     const slow = await object(["deliveries", "retry", "--webhook", dead, "--yes", "--rate", "0.1"]);
     const id = String(slow["id"]);
     assert.deepEqual([slow["kind"], slow["requests_per_second"]], ["retry", 0.1]);
@@ -222,6 +229,11 @@ suite("client commands against a running server", () => {
       new RegExp(`${id} +retry +cancelled +[12] of 3`),
     );
 
+    // What was retried is a dead letter again, and a discard takes those that are there.
+    await eventually("all that was retried has ended", {
+      ask: () => run(["deliveries", "list", dead, "--status", "pending", "--json"]),
+      holds: ({ stdout }) => stdout === "",
+    });
     const discarded = await run(["dlq", "discard", "--webhook", dead, "--yes", "--watch"]);
     assert.match(discarded.stderr, /completed: \d of \d discarded/);
     await eventually("no dead letters of it", { ask: ofDead, holds: ({ stdout }) => stdout === "" });
