@@ -14,6 +14,7 @@ const posts = [
   `/v1/webhooks/${id}/secret/rotate`,
   `/v1/webhooks/${id}/test`,
   `/v1/webhooks/${id}/enable`,
+  `/v1/webhooks/${id}/pause`,
   `/v1/webhooks/${id}/resume`,
   `/v1/webhooks/${id}/recover`,
   `/v1/webhooks/${id}/deliveries/${id}/retry`,
