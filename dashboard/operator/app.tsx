@@ -8,6 +8,8 @@ import { KeySheet } from "./key-sheet.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { LoginPage } from "./login.tsx";
 import { navEntries } from "./navigation.ts";
+import { OperationPage } from "./operations/operation-page.tsx";
+import { OperationsPage } from "./operations/operations-page.tsx";
 import { DeadLettersPage } from "./pages/dead-letters.tsx";
 import { DeliveriesPage } from "./pages/deliveries.tsx";
 import { DeliveryPage } from "./pages/delivery.tsx";
@@ -74,6 +76,8 @@ function Pages() {
       <Route path={pagePath("webhooks/:id")} component={WebhookPage} />
       <Route path={pagePath("webhooks/:id/edit")} component={EditWebhookPage} />
       <Route path={pagePath("dead-letters")} component={DeadLettersPage} />
+      <Route path={pagePath("operations")} component={OperationsPage} />
+      <Route path={pagePath("operations/:id")} component={OperationPage} />
       <Route path={pagePath("event-types")} component={EventTypesPage} />
       <Route path={pagePath("event-types/:name")} component={EventTypePage} />
       <Route path={pagePath("tenants")} component={TenantsPage} />

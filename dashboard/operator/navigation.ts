@@ -19,6 +19,7 @@ export const navEntries: readonly NavEntry[] = [
   { page: "events", title: "Events", icon: "events", key: "e" },
   { page: "webhooks", title: "Webhooks", icon: "webhooks", key: "w" },
   { page: "dead-letters", title: "Dead letters", icon: "dead", key: "l" },
+  { page: "operations", title: "Operations", icon: "operations", key: "b" },
   { page: "event-types", title: "Event types", icon: "types", key: "y" },
   { page: "tenants", title: "Tenants", icon: "tenants", key: "t", isForAdmins: true },
   { page: "system", title: "System", icon: "system", key: "s", isForAdmins: true },

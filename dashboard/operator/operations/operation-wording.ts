@@ -1,0 +1,83 @@
+/** Words about bulk operations: what they do, how far they are, and what they leave alone. */
+import type { Operation } from "../../shared/resources.ts";
+import { shortSpan } from "../../shared/time/time-format.ts";
+import type { Tone } from "../../shared/ui/badge.tsx";
+
+const kindTexts: Readonly<Record<string, string>> = {
+  retry: "Retry of deliveries",
+  cancel: "Cancellation of deliveries",
+  discard: "Discarding of dead letters",
+  dlq_retry: "Retry of dead letters",
+  recover: "Recovery of a webhook",
+};
+
+export function kindText(kind: string): string {
+  return kindTexts[kind] ?? kind;
+}
+
+const tones: Readonly<Record<string, Tone>> = {
+  pending: "new",
+  running: "wait",
+  paused: "held",
+  completed: "good",
+  cancelled: "off",
+  failed: "bad",
+};
+
+export function toneOf(status: string): Tone {
+  return tones[status] ?? "off";
+}
+
+export function isOver({ status }: Pick<Operation, "status">): boolean {
+  return status === "completed" || status === "cancelled" || status === "failed";
+}
+
+const exclusionTexts: Readonly<Record<string, string>> = {
+  in_flight: "a request is on its way",
+  payload_gone: "retention removed the payload",
+  order: "they wait in order, and a retry would put them behind others",
+  accepted: "they were accepted",
+  already_retried: "a newer retry took their place",
+  already_ended: "they wait for nothing",
+  not_a_dead_letter: "they are no dead letters",
+  webhook_deleted: "the webhook was deleted",
+  not_found: "they are not there any more",
+};
+
+/** Why some are not touched, the most frequent reason first. */
+export function exclusionsOf(
+  counts: Readonly<Record<string, number>>,
+): readonly { readonly count: number; readonly text: string }[] {
+  return Object.entries(counts)
+    .map(([reason, count]) => ({ count, text: exclusionTexts[reason] ?? reason.replaceAll("_", " ") }))
+    .toSorted((left, right) => right.count - left.count);
+}
+
+/** `4,210 of 8,412`; where counting stopped at its bound, the total is the least it can be. */
+export function progressText({ done, total, total_is_exact }: ProgressFacts): string {
+  return `${countText(done)} of ${countText(total)}${total_is_exact ? "" : " or more"}`;
+}
+
+type ProgressFacts = Pick<Operation, "done" | "total" | "total_is_exact">;
+
+export function countText(count: number): string {
+  return count.toLocaleString("en");
+}
+
+export function deliveriesText(count: number): string {
+  return `${countText(count)} ${count === 1 ? "delivery" : "deliveries"}`;
+}
+
+/** How long something takes, where it is known. */
+export function estimateText(seconds: number | null): string {
+  if (seconds === null) return "for an unknown time";
+  return seconds < 1 ? "less than a second" : `about ${shortSpan(Math.ceil(seconds) * 1_000)}`;
+}
+
+/** `status: exhausted`, one for each part of what is worked through. */
+export function filterTexts(filter: Operation["filter"]): readonly string[] {
+  return Object.entries(filter).map(([name, value]) => {
+    const text = Array.isArray(value) ? value.join(", ") : String(value);
+    return `${name.replaceAll("_", " ")}: ${text}`;
+  });
+}

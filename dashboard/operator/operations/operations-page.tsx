@@ -1,0 +1,50 @@
+import type { Operation } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { Badge } from "../../shared/ui/badge.tsx";
+import type { Column } from "../../shared/ui/data-table.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { ResourceList } from "../list-page.tsx";
+import { countText, kindText, progressText, toneOf } from "./operation-wording.ts";
+
+const columns: readonly Column<Operation>[] = [
+  {
+    title: "What",
+    cell: (row) => <a href={pagePath(`operations/${row.id}`)}>{kindText(row.kind)}</a>,
+    value: (row) => ({ text: row.id }),
+  },
+  { title: "State", cell: (row) => <Badge tone={toneOf(row.status)} text={row.status} /> },
+  { title: "Done", cell: progressText, isFigure: true },
+  { title: "Failed", cell: (row) => countText(row.failed), isFigure: true, needs: "medium" },
+  {
+    title: "A second",
+    cell: (row) => row.rate_per_second?.toFixed(1) ?? "–",
+    isFigure: true,
+    needs: "medium",
+  },
+  { title: "Ready", cell: (row) => <When at={row.finished_at ?? row.eta_at} />, isFigure: true },
+  { title: "Begun", cell: (row) => <When at={row.created_at} />, isFigure: true, needs: "medium" },
+];
+
+/** Work on many deliveries at once, newest first. */
+export function OperationsPage() {
+  return (
+    <>
+      <PageHead title="Operations" />
+      <ResourceList<Operation>
+        title="Operations"
+        path="v1/operations"
+        cli="operations list"
+        columns={columns}
+        keyOf={({ id }) => id}
+        none={
+          <p class="soft">
+            Nothing was done to many deliveries at once yet. Retries and cancellations of a{" "}
+            <a href={pagePath("deliveries")}>list of deliveries</a>, of{" "}
+            <a href={pagePath("dead-letters")}>dead letters</a>, and recoveries of webhooks are shown here.
+          </p>
+        }
+      />
+    </>
+  );
+}
