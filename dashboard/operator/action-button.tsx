@@ -18,9 +18,10 @@ export function ActionButton(props: {
   /** Said when it is done. */
   readonly done: string;
   readonly isPrimary?: boolean;
+  readonly isDisabled?: boolean;
   readonly shortcut?: string;
 }) {
-  const { label, run, done, isPrimary = false, shortcut } = props;
+  const { label, run, done, isPrimary = false, isDisabled = false, shortcut } = props;
   const isBusy = useSignal(false);
   const error = useSignal<ApiError | null>(null);
   const act = async () => {
@@ -44,7 +45,7 @@ export function ActionButton(props: {
         class={isPrimary ? "primary" : undefined}
         data-key={shortcut}
         data-command={label}
-        disabled={isBusy.value}
+        disabled={isBusy.value || isDisabled}
         onClick={() => void act()}
       >
         {label}

@@ -4,7 +4,7 @@ import { ApiError, callApi, type Query } from "../shared/api.ts";
 import { useApi } from "../shared/queries.ts";
 import type { Page } from "../shared/resources.ts";
 import { SearchedTo } from "./searched-to.tsx";
-import { DataTable, type Column } from "../shared/ui/data-table.tsx";
+import { DataTable, type Column, type Selection } from "../shared/ui/data-table.tsx";
 import { ErrorNote } from "../shared/ui/error-note.tsx";
 import { Panel } from "../shared/ui/panel.tsx";
 
@@ -18,37 +18,54 @@ interface ListProps<Row> {
   /** What stands there when there are none. */
   readonly none: ComponentChildren;
   readonly tools?: ComponentChildren;
+  /** For lists whose rows can be chosen. */
+  readonly selectionOf?: (rows: readonly Row[]) => Selection;
 }
 
 const pageSize = 50;
 
 /** A list of the API as a table, page by page. */
 export function ResourceList<Row>(props: ListProps<Row>) {
-  const { title, path, cli, columns, keyOf, none, tools } = props;
+  const { title, path, cli, columns, keyOf, none, tools, selectionOf } = props;
   const query = { limit: pageSize, ...props.query };
   const loaded = useApi<Page<Row>>({ path, query });
   const rows = loaded.data?.data ?? [];
   const cursor = loaded.data?.next_cursor ?? null;
   return (
     <Panel title={title} loaded={loaded} tools={tools} twin={{ path, query, cli }}>
-      {rows.length === 0 ? none : <DataTable caption={title} columns={columns} rows={rows} keyOf={keyOf} />}
+      {rows.length === 0 ? (
+        none
+      ) : (
+        <DataTable
+          caption={title}
+          columns={columns}
+          rows={rows}
+          keyOf={keyOf}
+          {...selecting(selectionOf, rows)}
+        />
+      )}
       {loaded.data !== null && cursor !== null && (
         <FurtherRows
           key={JSON.stringify(query)}
           {...{ title, path, query, columns, keyOf, first: loaded.data }}
+          {...(selectionOf !== undefined && { selectionOf })}
         />
       )}
     </Panel>
   );
 }
 
+function selecting<Row>(selectionOf: ListProps<Row>["selectionOf"], rows: readonly Row[]) {
+  return selectionOf !== undefined && { selection: selectionOf(rows) };
+}
+
 function FurtherRows<Row>(
-  props: Pick<ListProps<Row>, "title" | "path" | "columns" | "keyOf"> & {
+  props: Pick<ListProps<Row>, "title" | "path" | "columns" | "keyOf" | "selectionOf"> & {
     readonly query: Query;
     readonly first: Page<Row>;
   },
 ) {
-  const { title, path, query, columns, keyOf } = props;
+  const { title, path, query, columns, keyOf, selectionOf } = props;
   const rows = useSignal<readonly Row[]>([]);
   const last = useSignal<Page<Row> | null>(null);
   const error = useSignal<ApiError | null>(null);
@@ -67,7 +84,13 @@ function FurtherRows<Row>(
   return (
     <>
       {rows.value.length > 0 && (
-        <DataTable caption={`${title}, further rows`} columns={columns} rows={rows.value} keyOf={keyOf} />
+        <DataTable
+          caption={`${title}, further rows`}
+          columns={columns}
+          rows={rows.value}
+          keyOf={keyOf}
+          {...selecting(selectionOf, rows.value)}
+        />
       )}
       {error.value !== null && <ErrorNote error={error.value} />}
       <SearchedTo end={end} more={more} />

@@ -1,7 +1,7 @@
 /** What the API answers with, by its own schemas. */
 import type { deliverySearchSchema, deliveryWithAttemptsSchema } from "../../src/api/schemas/delivery.ts";
 import type { eventMatchesSchema, eventSearchSchema } from "../../src/api/schemas/event.ts";
-import type { operationSchema } from "../../src/api/schemas/operation.ts";
+import type { bulkStartedSchema, operationSchema } from "../../src/api/schemas/operation.ts";
 import type { problemSchema } from "../../src/api/schemas/problem.ts";
 import type { readinessSchema } from "../../src/api/schemas/registry.ts";
 import type { searchHitsSchema } from "../../src/api/schemas/search.ts";
@@ -19,6 +19,7 @@ export type DeliveryDetail = Static<typeof deliveryWithAttemptsSchema>;
 export type Attempt = DeliveryDetail["attempts"][number];
 export type EventSummary = Static<typeof eventSearchSchema>["data"][number];
 export type EventMatch = Static<typeof eventMatchesSchema>["data"][number];
+export type BulkStarted = Static<typeof bulkStartedSchema>;
 export type Operation = Static<typeof operationSchema>;
 export type SearchHits = Static<typeof searchHitsSchema>;
 export type SearchHit = SearchHits["data"][number];

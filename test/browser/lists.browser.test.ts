@@ -162,18 +162,30 @@ suite("lists", () => {
     await rowCount(page, 2);
     await page.getByLabel("Select all that are shown").check();
     await page.getByRole("button", { name: "Retry…" }).click();
-    await page.getByRole("button", { name: "Retry 2" }).click();
-    await page.getByText("2 of 2 done, 0 refused.").waitFor();
-    await page.getByRole("button", { name: "Close" }).last().click();
-    await page.getByRole("button", { name: "Retry…" }).waitFor();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("2 (exact)").waitFor();
+    await dialog.getByRole("list", { name: "The oldest of them" }).getByText("order.paid").first().waitFor();
+    await dialog.getByRole("button", { name: "Retry 2", exact: true }).click();
+    await page.waitForURL(/\/ui\/operations\/[0-9a-f-]{36}$/);
+    await page.getByRole("heading", { level: 1, name: "Retry of deliveries completed" }).waitFor();
+    await page.getByText("2 of 2").first().waitFor();
+    await page.getByRole("link", { name: "Operations" }).first().click();
+    await page.getByRole("row", { name: /Retry of deliveries.*completed.*2 of 2/ }).waitFor();
     await page.close();
-    const again = await visit("deliveries?status=exhausted");
-    await rowCount(again, 2);
-    await again.getByLabel("Select all that are shown").check();
-    await again.getByRole("button", { name: "Retry…" }).click();
-    await again.getByText("2 deliveries will not be touched: a newer retry took its place.").waitFor();
-    assert.equal(await again.getByRole("button", { name: "Retry 0" }).isDisabled(), true);
-    await again.close();
+  });
+
+  test("all that match are chosen with the range fixed to instants; the preview says what stays and why", async () => {
+    const page = await visit("deliveries?status=exhausted&range=1h");
+    await rowCount(page, 2);
+    await page.getByLabel("Select all that are shown").check();
+    await page.getByRole("button", { name: "Select all that match" }).click();
+    await page.getByText("All 2 that match").waitFor();
+    await page.getByRole("button", { name: "Retry…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText(/status: exhausted; from: \d{4}-.+Z; to: \d{4}-.+Z/).waitFor();
+    await dialog.getByText("2 deliveries will not be touched: a newer retry took their place.").waitFor();
+    await dialog.getByText("Nothing is to be done.").waitFor();
+    await page.close();
   });
 
   test("events that nobody asked for are found; an event says who got it and why the others did not", async () => {
@@ -232,6 +244,40 @@ suite("lists", () => {
     await page.keyboard.press("p");
     await page.getByText("Attempt 1 of 1").waitFor();
     await judge(page, "panel");
+    await looks.close();
+  });
+
+  test("dead letters are discarded after typing how many; the operation can be slowed, paused and cancelled", async () => {
+    isRepaired = false;
+    for (let index = 0; index < 3; index += 1)
+      await server.call("POST", "/v1/events", { event_type: "order.paid", data: { bad: index } });
+    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const page = await visit("dead-letters", looks);
+    await bringAxe(page);
+    await rowCount(page, 3);
+    await page.getByRole("button", { name: "Discard…" }).click();
+    const start = page.getByRole("button", { name: "Discard 3" });
+    await start.waitFor();
+    assert.equal(await start.isDisabled(), true);
+    await judge(page, "preview of a discard");
+    await page.getByLabel("A second at most").fill("0.1");
+    await page.getByLabel("Type “discard 3” to confirm").fill("discard 3");
+    await start.click();
+    await page.waitForURL(/\/ui\/operations\//);
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: /paused$/ }).waitFor();
+    await judge(page, "operation");
+    await page.getByLabel("A second at most").fill("0.2");
+    await page.getByRole("button", { name: "Change the rate" }).click();
+    await page.getByText("0.2 a second").waitFor();
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Cancel…" }).click();
+    await page.getByRole("button", { name: "Cancel the operation" }).click();
+    await page.getByRole("heading", { level: 1, name: /cancelled$/ }).waitFor();
+    assert.equal(await page.getByRole("button", { name: "Cancel…" }).count(), 0);
+    await page.getByRole("main").getByRole("link", { name: "Operations" }).click();
+    await page.getByRole("row", { name: /Discarding of dead letters.*cancelled/ }).waitFor();
+    await judge(page, "operations");
     await looks.close();
   });
 });

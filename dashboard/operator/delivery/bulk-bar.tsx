@@ -1,137 +1,110 @@
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Query } from "../../shared/api.ts";
 import { ApiError, callApi } from "../../shared/api.ts";
-import { refreshAll } from "../../shared/queries.ts";
-import type { Delivery } from "../../shared/resources.ts";
+import type { BulkStarted } from "../../shared/resources.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { copyText } from "../../shared/ui/copy-button.tsx";
-import { Modal } from "../../shared/ui/modal.tsx";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { mayManage } from "../action-button.tsx";
+import {
+  bodyOf,
+  cancelAction,
+  retryAction,
+  targetOf,
+  type BulkAction,
+  type BulkTarget,
+} from "../bulk/bulk-actions.ts";
+import { BulkButton } from "../bulk/bulk-button.tsx";
+import { countText } from "../operations/operation-wording.ts";
 import type { DeliverySelection } from "./delivery-selection.ts";
-import { wordsOf } from "./wording.ts";
 
-/** What can be done with the chosen deliveries. */
-export function BulkBar({ selection }: { readonly selection: DeliverySelection }) {
+interface BulkBarProps {
+  readonly selection: DeliverySelection;
+  /** Of the list, for all that match. */
+  readonly filters: Query;
+  readonly actions?: readonly BulkAction[];
+}
+
+/** So many ids one call takes. */
+const idsMax = 1_000;
+
+/** What can be done with the chosen deliveries, or with all that match the filter of their list. */
+export function BulkBar({ selection, filters, actions = [retryAction, cancelAction] }: BulkBarProps) {
   const { chosen, clear } = selection;
-  const isRetrying = useSignal(false);
+  const all = useSignal<AllMatching | null>(null);
+  useEffect(() => {
+    if (chosen.length === 0) all.value = null;
+  }, [chosen.length === 0]);
   if (chosen.length === 0) return null;
-  const copy = () =>
-    copyText(chosen.map(({ id }) => id).join("\n")).then(() => announce(`${chosen.length} ids copied`));
+  const ids = chosen.map(({ id }) => id);
+  const targetNow = (): BulkTarget => all.value?.target ?? { ids };
+  const isTooMany = all.value === null && ids.length > idsMax;
+  const copy = () => copyText(ids.join("\n")).then(() => announce(`${ids.length} ids copied`));
   return (
     <section class="bulk-bar" aria-label="Selected deliveries">
-      <strong>{chosen.length} selected</strong>
-      {mayManage() && (
-        <button type="button" class="primary" onClick={() => (isRetrying.value = true)}>
-          Retry…
+      <strong>{all.value === null ? `${ids.length} selected` : `All ${all.value.text} that match`}</strong>
+      {isTooMany && <span>{countText(idsMax)} at most; select all that match instead.</span>}
+      {mayManage() &&
+        !isTooMany &&
+        actions.map((action, index) => (
+          <BulkButton key={action.label} {...{ action, targetNow }} isPrimary={index === 0} />
+        ))}
+      {mayManage() && all.value === null && (
+        <SelectAllMatching
+          filters={filters}
+          action={actions[0] ?? retryAction}
+          found={(matching) => (all.value = matching)}
+        />
+      )}
+      {all.value === null && (
+        <button type="button" onClick={() => void copy()}>
+          Copy ids
         </button>
       )}
-      <button type="button" onClick={() => void copy()}>
-        Copy ids
-      </button>
       <button type="button" class="quiet" onClick={clear}>
         Clear
       </button>
-      {isRetrying.value && <RetryDialog chosen={chosen} close={() => (isRetrying.value = false)} />}
     </section>
   );
 }
 
-interface Progress {
-  readonly done: number;
-  readonly refused: readonly string[];
+interface AllMatching {
+  readonly target: BulkTarget;
+  /** How many, in words. */
+  readonly text: string;
 }
 
-const inFlightMax = 4;
-const samplesMax = 5;
-
-function RetryDialog({
-  chosen,
-  close,
-}: {
-  readonly chosen: readonly Delivery[];
-  readonly close: () => void;
+/** Asks how many there are, with the range of time fixed to this moment. */
+function SelectAllMatching(props: {
+  readonly filters: Query;
+  readonly action: BulkAction;
+  readonly found: (matching: AllMatching) => void;
 }) {
-  const progress = useSignal<Progress | null>(null);
-  const retryable = chosen.filter((delivery) => whyNot(delivery) === null);
-  const left = Map.groupBy(
-    chosen.filter((delivery) => whyNot(delivery) !== null),
-    whyNot,
-  );
-  const isOver = progress.value?.done === retryable.length;
-  const run = async () => {
-    progress.value = { done: 0, refused: [] };
-    const queue = [...retryable];
-    const work = async () => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        const refusal = await retried(next);
-        const { done, refused } = progress.value ?? { done: 0, refused: [] };
-        progress.value = { done: done + 1, refused: refusal === null ? refused : [...refused, refusal] };
-      }
-    };
-    await Promise.all(Array.from({ length: inFlightMax }, work));
-    const { refused } = progress.value;
-    announce(`${retryable.length - refused.length} retried, ${refused.length} refused`);
-    await refreshAll();
+  const { filters, action, found } = props;
+  const isBusy = useSignal(false);
+  const error = useSignal<ApiError | null>(null);
+  const count = async () => {
+    isBusy.value = true;
+    try {
+      const target = targetOf(filters, Date.now());
+      const body = { ...bodyOf(action, target), dry_run: true };
+      const { value } = await callApi<BulkStarted>({ method: "POST", path: action.path, body });
+      const left = Object.values(value.excluded).reduce((sum, one) => sum + one, 0);
+      found({ target, text: `${countText(value.count + left)}${value.count_is_exact ? "" : " or more"}` });
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError)) throw thrown;
+      error.value = thrown;
+    } finally {
+      isBusy.value = false;
+    }
   };
   return (
-    <Modal title={`Retry ${countOf(retryable.length)}?`} onClose={close}>
-      <ul class="samples">
-        {retryable.slice(0, samplesMax).map(({ id, event_type, status, webhook }) => (
-          <li key={id}>
-            {event_type}, {wordsOf(status).text}{" "}
-            {webhook !== undefined && webhook !== null && `, to ${webhook.url}`}
-          </li>
-        ))}
-        {retryable.length > samplesMax && <li>and {retryable.length - samplesMax} more</li>}
-      </ul>
-      {[...left].map(([why, rows]) => (
-        <p key={why} class="soft">
-          {countOf(rows.length)} will not be touched: {why}.
-        </p>
-      ))}
-      {progress.value === null ? (
-        <button type="button" class="primary" disabled={retryable.length === 0} onClick={() => void run()}>
-          Retry {retryable.length}
-        </button>
-      ) : (
-        <>
-          <progress aria-label="Retried" max={retryable.length} value={progress.value.done} />
-          <p role="status">
-            {progress.value.done} of {retryable.length} done, {progress.value.refused.length} refused.
-          </p>
-          <ul>
-            {[...new Set(progress.value.refused)].map((text) => (
-              <li key={text}>{text}</li>
-            ))}
-          </ul>
-          {isOver && (
-            <button type="button" onClick={close}>
-              Close
-            </button>
-          )}
-        </>
-      )}
-    </Modal>
+    <>
+      <button type="button" disabled={isBusy.value} onClick={() => void count()}>
+        Select all that match
+      </button>
+      {error.value !== null && <ErrorNote error={error.value} />}
+    </>
   );
-}
-
-/** Why a retry leaves a delivery alone; null where it does not. */
-function whyNot({ status, waiting_for, superseded_by }: Delivery): string | null {
-  if (superseded_by !== null) return "a newer retry took its place";
-  if (waiting_for === "in_flight") return "a request is on its way";
-  return status === "pending" ? "its first attempt is still to come" : null;
-}
-
-/** Null, or why the server refused. */
-async function retried({ id, webhook_id }: Delivery): Promise<string | null> {
-  try {
-    await callApi({ method: "POST", path: `v1/webhooks/${webhook_id}/deliveries/${id}/retry`, body: {} });
-    return null;
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    return error.message;
-  }
-}
-
-function countOf(count: number): string {
-  return `${count} ${count === 1 ? "delivery" : "deliveries"}`;
 }

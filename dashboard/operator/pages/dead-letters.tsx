@@ -1,15 +1,16 @@
-import { useSignal } from "@preact/signals";
 import { useAddress } from "../../shared/address.ts";
-import { callApi } from "../../shared/api.ts";
 import { now } from "../../shared/clock.ts";
 import type { Delivery } from "../../shared/resources.ts";
 import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { rangeQuery } from "../../shared/time/time-range.ts";
 import type { Column } from "../../shared/ui/data-table.tsx";
-import { Modal } from "../../shared/ui/modal.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
-import { ActionButton, mayManage } from "../action-button.tsx";
+import { mayManage } from "../action-button.tsx";
+import { discardAction, retryDeadLettersAction, targetOf } from "../bulk/bulk-actions.ts";
+import { BulkButton } from "../bulk/bulk-button.tsx";
+import { BulkBar } from "../delivery/bulk-bar.tsx";
+import { useDeliverySelection } from "../delivery/delivery-selection.ts";
 import { answerColumn, eventTypeColumn } from "../delivery/delivery-columns.tsx";
 import { endingOf } from "../delivery/wording.ts";
 import { LinkedFilters } from "../filters/linked-filters.tsx";
@@ -30,10 +31,14 @@ const columns: readonly Column<Delivery>[] = [
   { title: "Given up", cell: (row) => <When at={row.completed_at} />, isFigure: true },
 ];
 
+const actions = [retryDeadLettersAction, discardAction];
+
 export function DeadLettersPage() {
   const { params } = useAddress();
   const range = rangeQuery(params, now.value);
   const webhookIds = params.getAll("webhook_id");
+  const filters = { webhook_id: webhookIds, ...range };
+  const selection = useDeliverySelection(JSON.stringify(filters));
   return (
     <>
       <PageHead title="Dead letters">
@@ -45,13 +50,20 @@ export function DeadLettersPage() {
       <ResourceList<Delivery>
         title="Dead letters"
         path="v1/dlq"
-        query={{ webhook_id: webhookIds, ...range }}
+        query={filters}
         cli={`dlq list${webhookIds.map((id) => ` --webhook ${id}`).join("")}${flags(range)}`}
         columns={columns}
         keyOf={({ id }) => id}
         none={<p class="soft">Nothing was given up.</p>}
-        tools={mayManage() && <RetryAll webhookIds={webhookIds} />}
+        selectionOf={selection.of}
+        tools={
+          mayManage() &&
+          actions.map((action) => (
+            <BulkButton key={action.label} action={action} targetNow={() => targetOf(filters, Date.now())} />
+          ))
+        }
       />
+      <BulkBar selection={selection} filters={filters} actions={actions} />
     </>
   );
 }
@@ -60,48 +72,4 @@ function flags(range: Readonly<Record<string, string>>): string {
   return Object.entries(range)
     .map(([name, value]) => ` --${name} ${value}`)
     .join("");
-}
-
-/** Always the count first. What was counted is what is retried: a relative range is fixed to instants by then. */
-function RetryAll({ webhookIds }: { readonly webhookIds: readonly string[] }) {
-  const { params } = useAddress();
-  const counted = useSignal<{ readonly count: number; readonly filter: object } | null>(null);
-  const ask = async (filter: object, { isDryRun }: { readonly isDryRun: boolean }) => {
-    const { value } = await callApi<{ readonly count: number }>({
-      method: "POST",
-      path: "v1/dlq/retry-batch",
-      body: { filter, dry_run: isDryRun },
-    });
-    return value.count;
-  };
-  return (
-    <>
-      <ActionButton
-        label="Retry all…"
-        run={async () => {
-          const ids = webhookIds.length > 0 && { webhook_ids: webhookIds };
-          const filter = { ...ids, ...rangeQuery(params, now.value) };
-          counted.value = { count: await ask(filter, { isDryRun: true }), filter };
-        }}
-        done="Counted"
-      />
-      {counted.value !== null && (
-        <Modal title={`Retry ${counted.value.count} dead letters?`} onClose={() => (counted.value = null)}>
-          <p>
-            They are delivered again, ten in a second. Those of webhooks that are not active wait until they
-            are.
-          </p>
-          <ActionButton
-            label="Retry"
-            isPrimary
-            run={async () => {
-              await ask(counted.value?.filter ?? {}, { isDryRun: false });
-              counted.value = null;
-            }}
-            done="The retry began"
-          />
-        </Modal>
-      )}
-    </>
-  );
 }

@@ -72,7 +72,7 @@ export function DeliveriesPage() {
         </Panel>
         {panel !== null && <DeliveryPanel id={panel} />}
       </div>
-      <BulkBar selection={selection} />
+      <BulkBar selection={selection} filters={filters} />
     </>
   );
 }

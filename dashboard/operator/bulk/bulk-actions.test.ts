@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { discardAction, phraseFor, retryAction, targetOf } from "./bulk-actions.ts";
+
+test("a filter keeps its instants, ends now where it is open, and leaves out the order of the list", () => {
+  const nowMs = Date.parse("2026-11-22T11:48:20.000Z");
+  const query = {
+    status: ["failed", "exhausted"],
+    attempt_min: ["3"],
+    error: ["timed out"],
+    order: ["oldest"],
+    from: "2026-11-22T11:00:00.000Z",
+  };
+  assert.deepEqual(targetOf(query, nowMs), {
+    filter: {
+      status: ["failed", "exhausted"],
+      attempt_min: 3,
+      error: "timed out",
+      from: "2026-11-22T11:00:00.000Z",
+      to: "2026-11-22T11:48:20.000Z",
+    },
+  });
+  const closed = targetOf({ to: "2026-11-22T11:30:00.000Z" }, nowMs);
+  assert.deepEqual(closed, { filter: { to: "2026-11-22T11:30:00.000Z" } });
+});
+
+test("a discard, more than 10,000, and what was not counted to its end are confirmed by typing", () => {
+  const counted = (count: number, count_is_exact = true) => ({ count, count_is_exact });
+  assert.equal(phraseFor(discardAction, counted(2)), "discard 2");
+  assert.equal(phraseFor(retryAction, counted(10_000)), null);
+  assert.equal(phraseFor(retryAction, counted(10_001)), "retry 10001");
+  assert.equal(phraseFor(retryAction, counted(5_000, false)), "retry 5000");
+});

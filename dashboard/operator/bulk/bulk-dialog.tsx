@@ -1,0 +1,145 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useId } from "preact/hooks";
+import { useAddress } from "../../shared/address.ts";
+import { ApiError, callApi } from "../../shared/api.ts";
+import type { BulkStarted } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { AsApi } from "../../shared/ui/as-api.tsx";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { Modal } from "../../shared/ui/modal.tsx";
+import { ActionButton } from "../action-button.tsx";
+import { wordsOf } from "../delivery/wording.ts";
+import {
+  countText,
+  deliveriesText,
+  estimateText,
+  exclusionsOf,
+  filterTexts,
+} from "../operations/operation-wording.ts";
+import { bodyOf, phraseFor, type BulkAction, type BulkTarget } from "./bulk-actions.ts";
+
+interface BulkDialogProps {
+  readonly action: BulkAction;
+  /** With its times fixed: what is counted is what is done. */
+  readonly target: BulkTarget;
+  readonly close: () => void;
+}
+
+/** Counts first and shows what would be done; then leads to the page of the operation that does it. */
+export function BulkDialog({ action, target, close }: BulkDialogProps) {
+  const counted = useSignal<BulkStarted | null>(null);
+  const error = useSignal<ApiError | null>(null);
+  useEffect(() => {
+    const body = { ...bodyOf(action, target), dry_run: true };
+    void callApi<BulkStarted>({ method: "POST", path: action.path, body })
+      .then(({ value }) => (counted.value = value))
+      .catch((thrown: unknown) => {
+        if (!(thrown instanceof ApiError)) throw thrown;
+        error.value = thrown;
+      });
+  }, []);
+  const count = counted.value?.count ?? null;
+  return (
+    <Modal
+      title={count === null ? `${action.label}…` : `${action.label} ${deliveriesText(count)}?`}
+      onClose={close}
+    >
+      {error.value !== null && <ErrorNote error={error.value} />}
+      {counted.value === null && error.value === null && <p role="status">Counting…</p>}
+      {counted.value !== null && (
+        <>
+          <Preview counted={counted.value} />
+          <Start action={action} target={target} counted={counted.value} />
+        </>
+      )}
+    </Modal>
+  );
+}
+
+function Preview({ counted }: { readonly counted: BulkStarted }) {
+  const { count, count_is_exact, samples, excluded, filter, requests_per_second, estimated_seconds } =
+    counted;
+  return (
+    <>
+      <p class="soft">{filterTexts(filter).join("; ")}</p>
+      <p>
+        <strong>
+          {countText(count)}
+          {count_is_exact ? " (exact)" : " or more"}
+        </strong>
+        , {requests_per_second} a second, {estimateText(estimated_seconds)}.
+      </p>
+      {samples.length > 0 && (
+        <ul class="samples" aria-label="The oldest of them">
+          {samples.map(({ id, event_type, status, webhook }) => (
+            <li key={id}>
+              {event_type}, {wordsOf(status).text}
+              {webhook !== undefined && webhook !== null && `, to ${webhook.url}`}
+            </li>
+          ))}
+          {(count > samples.length || !count_is_exact) && <li>and others</li>}
+        </ul>
+      )}
+      {exclusionsOf(excluded).map((reason) => (
+        <p key={reason.text} class="soft">
+          {deliveriesText(reason.count)} will not be touched: {reason.text}.
+        </p>
+      ))}
+    </>
+  );
+}
+
+function Start(props: {
+  readonly action: BulkAction;
+  readonly target: BulkTarget;
+  readonly counted: BulkStarted;
+}) {
+  const { action, target, counted } = props;
+  const { go } = useAddress();
+  const rate = useSignal(counted.requests_per_second);
+  const typed = useSignal("");
+  const id = useId();
+  const phrase = phraseFor(action, counted);
+  const body = { ...bodyOf(action, target), rate_limit: { requests_per_second: rate.value } };
+  if (counted.count === 0) return <p>Nothing is to be done.</p>;
+  return (
+    <div class="form">
+      <div class="field">
+        <label for={id}>A second at most</label>
+        <input
+          id={id}
+          class="rate"
+          type="number"
+          min="0.1"
+          step="any"
+          value={rate.value}
+          onInput={({ currentTarget }) => (rate.value = currentTarget.valueAsNumber)}
+        />
+      </div>
+      {phrase !== null && (
+        <div class="field">
+          <label for={`${id}-phrase`}>Type “{phrase}” to confirm</label>
+          <input
+            id={`${id}-phrase`}
+            autocomplete="off"
+            value={typed.value}
+            onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
+          />
+        </div>
+      )}
+      <div class="actions">
+        <ActionButton
+          label={`${action.label} ${countText(counted.count)}`}
+          isPrimary
+          isDisabled={phrase !== null && typed.value.trim() !== phrase}
+          run={async () => {
+            const { value } = await callApi<BulkStarted>({ method: "POST", path: action.path, body });
+            go(pagePath(`operations/${value.batch_operation_id ?? ""}`));
+          }}
+          done="The operation began"
+        />
+        <AsApi what={action.label} twin={{ method: "POST", path: action.path, body, cli: null }} />
+      </div>
+    </div>
+  );
+}
