@@ -4,8 +4,10 @@ import type { WebhookRuntimeState } from "./deliveries.ts";
 
 /** Webhooks, their secrets and what is remembered of their endpoints. Small data, read whole at start. */
 export interface WebhookStore {
-  /** Creates or replaces. Replacing bumps nothing by itself: `updatedAt` is the caller's. A deleted one stays deleted. */
-  /** With the row of the audit log in the same transaction, as with `delete`. */
+  /**
+   * Creates or replaces. Replacing bumps nothing by itself: `updatedAt` is the caller's. A deleted one stays deleted. The
+   * row of the audit log is written in the same transaction, as with `delete`.
+   */
   save(webhook: Webhook, audit?: AuditEntry): Promise<void>;
   /** Marks it deleted and wipes its secrets; its waiting deliveries are cancelled by upkeep in small steps. */
   delete(query: { readonly id: string; readonly deletedAt: number }, audit?: AuditEntry): Promise<void>;
