@@ -9,15 +9,18 @@ import type { Source } from "../config/sources.ts";
 import { pauseAt } from "../core/webhook.ts";
 import type { Services } from "../services/services.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";
+import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
 import { loadKeys, needsFolder, readMasterKeys } from "./keys.ts";
 import { openApi, openProbes } from "./listeners.ts";
+import { GaugeSampler } from "./gauge-sampler.ts";
 import { createLog } from "./logging.ts";
 import { type Companions, companionSources, openCompanions } from "./open-companions.ts";
 import { openStore } from "./open-store.ts";
+import { ProcessGauges } from "./process-gauges.ts";
 import { Readings } from "./readings.ts";
 import { StoreClock } from "./store-clock.ts";
 import { assembleEngine } from "./running-engine.ts";
@@ -105,6 +108,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   await engine.start();
   started.defer(() => lifecycle.stop());
   await lifecycle.start();
+  started.defer(sampleGauges({ settings, store, engine, clock, random, log }));
   const api = listens && hasApi ? await openApi(listening) : null;
   // At most half, so that a caller who is slow to finish leaves time for the deliveries under way.
   started.defer(async () => api?.close(grace.remainingMs() / 2));
@@ -138,6 +142,27 @@ function reporter(
 ): () => Promise<SystemReport> {
   const startedAt = systemClock.now();
   return () => systemReport({ ...parts, sources: sources ?? null, startedAt });
+}
+
+/** Begins to read for statistics, where they are kept; returns how to end it. */
+function sampleGauges(of: {
+  readonly settings: Settings;
+  readonly store: Store;
+  readonly engine: AssembledEngine["engine"];
+  readonly clock: StoreClock;
+  readonly random: Random;
+  readonly log: Logger;
+}): () => void {
+  const { settings, store, engine, clock, random, log } = of;
+  if (store.statistics === undefined || !settings.stats) return () => undefined;
+  const gauges = new ProcessGauges({ engine, store, delivers: settings.roles.includes("worker") });
+  const read = () => gauges.read();
+  const sampler = new GaugeSampler({ store: store.statistics, clock, random, log, read });
+  sampler.start();
+  return () => {
+    sampler.stop();
+    gauges.stop();
+  };
 }
 
 function observe(

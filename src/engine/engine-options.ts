@@ -69,6 +69,8 @@ export interface EngineActivity {
   readonly owned: number | null;
   /** False for a worker that cannot prove that others let it deliver, and therefore does not. */
   readonly holds: boolean;
+  /** How long the last commit took; null before the first. */
+  readonly commitMs: number | null;
   /** Age of the oldest thing that was counted and no stored bucket has; 0 when all is stored. */
   readonly statisticsLagMs: number;
 }

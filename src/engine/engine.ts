@@ -363,6 +363,7 @@ export class Engine implements EngineAccess {
       webhooks: this.#directory.size,
       owned: this.#ownership.owned(),
       holds: this.#ownership.holds(),
+      commitMs: this.#commits.commitMs,
       statisticsLagMs: this.#statistics?.lagMs ?? 0,
     };
   }

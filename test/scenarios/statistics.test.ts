@@ -125,6 +125,23 @@ suite("statistics of a server", () => {
     assert.equal((await publisher.get("/v1/stats/deliveries")).status, 403);
   });
 
+  test("an administrator sees what processes read of themselves, at once; a tenant does not", async () => {
+    const admin = { api: oak.admin };
+    const point = await eventually("a reading is written", {
+      ask: async () => itemsOf((await stats(admin, "step=1m", "gauges"))["points"]).at(-1),
+      holds: (last) => last !== undefined,
+    });
+    assert.equal(point?.["processes"], 1);
+    const { places, dead_letters: deadLetters } = point ?? {};
+    const { min, mean, max } = places as Json;
+    assert.ok(Number(min) > 0 && min === mean && mean === max);
+    assert.deepEqual(deadLetters, { min: 0, mean: 0, max: 0 });
+    for (const step of ["1h", "1d"])
+      assert.equal(itemsOf((await stats(admin, `step=${step}`, "gauges"))["points"]).length, 1, step);
+    assert.equal((await oak.api.get("/v1/stats/gauges")).status, 403);
+    assert.equal((await oak.admin.get("/v1/stats/gauges?step=1m&from=2026-01-01")).status, 400);
+  });
+
   test("an administrator sees tenants apart and together", async () => {
     const admin = { api: oak.admin };
     const tenants = byKey(await stats(admin, "group_by=tenant"), "attempts");

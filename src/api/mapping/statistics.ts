@@ -1,4 +1,8 @@
-import type { StatisticsView, WebhookStatistics } from "../../services/statistics/statistics-service.ts";
+import type {
+  GaugesView,
+  StatisticsView,
+  WebhookStatistics,
+} from "../../services/statistics/statistics-service.ts";
 import { formatInstant } from "./instant.ts";
 
 export function statisticsJson(view: StatisticsView): Record<string, unknown> {
@@ -20,4 +24,15 @@ export function statisticsJson(view: StatisticsView): Record<string, unknown> {
 
 export function webhookStatisticsJson({ from, to, totals }: WebhookStatistics): Record<string, unknown> {
   return { from: formatInstant(from), to: formatInstant(to), ...totals };
+}
+
+export function gaugesJson({ stepSeconds, from, to, points }: GaugesView): Record<string, unknown> {
+  return {
+    step_seconds: stepSeconds,
+    from: formatInstant(from),
+    to: formatInstant(to),
+    points: points.map(({ at, isPartial, processes, gauges }) => {
+      return { at: formatInstant(at), ...(isPartial && { partial: true }), processes, ...gauges };
+    }),
+  };
 }

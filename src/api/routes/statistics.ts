@@ -1,7 +1,11 @@
-import { deliveryStatisticsFields, eventStatisticsFields } from "../../core/fields/statistics.ts";
+import {
+  deliveryStatisticsFields,
+  eventStatisticsFields,
+  gaugeStatisticsFields,
+} from "../../core/fields/statistics.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf } from "../mapping/fields.ts";
-import { statisticsJson } from "../mapping/statistics.ts";
+import { gaugesJson, statisticsJson } from "../mapping/statistics.ts";
 import { defineRoute } from "../route.ts";
 import type { Route } from "../route.ts";
 import {
@@ -9,10 +13,12 @@ import {
   deliveryStatisticsSchema,
   eventStatisticsQuery,
   eventStatisticsSchema,
+  gaugeStatisticsQuery,
+  gaugeStatisticsSchema,
 } from "../schemas/statistics.ts";
 
 export function statisticsRoutes(options: ApiOptions): readonly Route[] {
-  return [deliveriesRoute(options), eventsRoute(options)];
+  return [deliveriesRoute(options), eventsRoute(options), gaugesRoute(options)];
 }
 
 const exactness =
@@ -57,6 +63,27 @@ function eventsRoute({ services }: ApiOptions): Route {
     handle: async ({ scope, query }) => {
       const asked = filtersOf(eventStatisticsFields, query);
       return { status: 200, body: statisticsJson(await services.statistics.events(scope, asked)) };
+    },
+  });
+}
+
+function gaugesRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/stats/gauges",
+    operationId: "gaugeStatistics",
+    tag: "Statistics",
+    summary: "See what waited, what was under way and how late processes were, over time",
+    description:
+      "Read four times a minute by each process and written when the minute is over. What the store has is that of any " +
+      "process; `in_flight` and `places` are added up over those that ran at the same time.",
+    access: "admin",
+    query: gaugeStatisticsQuery,
+    answers: { 200: { description: "Points of the whole installation.", schema: gaugeStatisticsSchema } },
+    errors: [],
+    handle: async ({ query }) => {
+      const asked = filtersOf(gaugeStatisticsFields, query);
+      return { status: 200, body: gaugesJson(await services.statistics.gauges(asked)) };
     },
   });
 }

@@ -3,12 +3,16 @@ import {
   deliveryStatisticsFields,
   eventMeasures,
   eventStatisticsFields,
+  gaugeStatisticsFields,
 } from "../../core/fields/statistics.ts";
+import { gaugeNames } from "../../core/statistics/gauges.ts";
 import { closed, instant, nullable, queryOf } from "./building-blocks.ts";
 import { type Schema, Type } from "./type.ts";
 
 export const deliveryStatisticsQuery = closed(queryOf(deliveryStatisticsFields) as Record<string, never>);
 export const eventStatisticsQuery = closed(queryOf(eventStatisticsFields) as Record<string, never>);
+
+export const gaugeStatisticsQuery = closed(queryOf(gaugeStatisticsFields) as Record<string, never>);
 
 function measuresSchema(names: readonly string[]): Record<string, Schema> {
   const entries = names.map((name) => [name, Type.Optional(nullable(Type.Number()))]);
@@ -57,3 +61,34 @@ function statisticsSchema(names: readonly string[], title: string) {
 
 export const deliveryStatisticsSchema = statisticsSchema(deliveryMeasures, "DeliveryStatistics");
 export const eventStatisticsSchema = statisticsSchema(eventMeasures, "EventStatistics");
+
+const gaugeSummary = closed(
+  { min: Type.Number(), mean: Type.Number(), max: Type.Number() },
+  { title: "GaugeSummary", description: "Of all readings of the point." },
+);
+const gaugeProperties = Object.fromEntries(gaugeNames.map((name) => [name, nullable(gaugeSummary)]));
+
+export const gaugeStatisticsSchema = closed(
+  {
+    step_seconds: Type.Integer({ description: "How long one point is." }),
+    from: instant("Where the first point would begin."),
+    to: instant("Where the last point would end."),
+    points: Type.Array(
+      closed(
+        {
+          at: instant("Where it begins."),
+          partial: Type.Optional(
+            Type.Boolean({ description: "True while it is not over; absent otherwise." }),
+          ),
+          processes: Type.Integer({
+            description: "Those that read something; one that was started again counts again.",
+          }),
+          ...(gaugeProperties as Record<string, never>),
+        },
+        { title: "GaugePoint", description: "A gauge is null where no process knew it." },
+      ),
+      { description: "Those of which something is known, oldest first." },
+    ),
+  },
+  { title: "GaugeStatistics" },
+);

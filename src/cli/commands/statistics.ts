@@ -1,5 +1,9 @@
 import type { Command } from "commander";
-import { deliveryStatisticsFields, eventStatisticsFields } from "../../core/fields/statistics.ts";
+import {
+  deliveryStatisticsFields,
+  eventStatisticsFields,
+  gaugeStatisticsFields,
+} from "../../core/fields/statistics.ts";
 import type { Json } from "../api-client.ts";
 import { clientCommand, type ClientCall, collect } from "../client-command.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
@@ -25,6 +29,13 @@ export function addStatisticsCommands(program: Command, invocation: Invocation):
   clientCommand(events, invocation, (call) =>
     printStatistics(call, { path: "/v1/stats/events", columns: eventColumns, more: {} }),
   );
+
+  const gauges = withTime(
+    stats
+      .command("gauges")
+      .description("what waited, what was under way and how late processes were; for administrators"),
+  ).addOption(new FieldOption("--step <length>", gaugeStatisticsFields.step));
+  clientCommand(gauges, invocation, printGauges);
 }
 
 function webhooksOf({ options }: ClientCall): { readonly webhook_id: readonly string[] | undefined } {
@@ -35,15 +46,57 @@ function withCommon(
   command: Command,
   { fields }: { readonly fields: typeof deliveryStatisticsFields | typeof eventStatisticsFields },
 ): Command {
-  return command
-    .option("--since <time>", "from this time on, such as 2026-01-31, or a span such as 90m, 1h or 7d")
-    .option("--until <time>", "until this time; now unless given")
+  return withTime(command)
     .addOption(new FieldOption("--step <length>", fields.step))
     .addOption(new FieldOption("--group-by <what>", fields.groupBy))
     .addOption(new FieldOption("--measures <names>", fields.measures))
     .addOption(new FieldOption("--limit <count>", fields.limit))
     .addOption(new FieldOption("--time-zone <name>", fields.timeZone))
     .addOption(tenantOption());
+}
+
+function withTime(command: Command): Command {
+  return command
+    .option("--since <time>", "from this time on, such as 2026-01-31, or a span such as 90m, 1h or 7d")
+    .option("--until <time>", "until this time; now unless given");
+}
+
+/** Means where sums are of interest, and the worst where that is. */
+const gaugeColumns: readonly Column<Json>[] = [
+  { title: "FROM (UTC)", value: beginning },
+  ...(
+    [
+      ["waiting_high", "mean"],
+      ["waiting_normal", "mean"],
+      ["waiting_low", "mean"],
+      ["dead_letters", "max"],
+      ["in_flight", "mean"],
+      ["places", "max"],
+      ["open_circuits", "max"],
+      ["loop_lag_ms", "max"],
+      ["commit_ms", "max"],
+    ] as const
+  ).map(([name, which]) => ({
+    title: `${name.toUpperCase().replaceAll("_", " ")} (${which})`,
+    value: (row: Json) => {
+      const value = (row[name] as Json | null)?.[which];
+      return typeof value === "number" ? Number(value.toFixed(1)) : value;
+    },
+  })),
+];
+
+async function printGauges({ client, terminal, options }: ClientCall): Promise<void> {
+  const answer = await client.get("/v1/stats/gauges", {
+    query: { from: options.time("since"), to: options.time("until"), step: options.text("step") },
+  });
+  if (terminal.json) return terminal.object(answer);
+  const rows = answer["points"] as readonly Json[];
+  if (rows.length === 0) return terminal.note("nothing was read in this time");
+  printTable(terminal, { columns: gaugeColumns, rows });
+}
+
+function beginning(row: Json): string {
+  return cellText(row["at"]).slice(0, 16).replace("T", " ");
 }
 
 const deliveryColumns = ["attempts", "accepted", "transient", "terminal", "exhausted", "failure_rate"];
@@ -88,7 +141,7 @@ function columnsOf(
   { isGrouped }: { readonly isGrouped: boolean },
 ): readonly Column<Json>[] {
   return [
-    { title: "FROM (UTC)", value: (row) => cellText(row["at"]).slice(0, 16).replace("T", " ") },
+    { title: "FROM (UTC)", value: beginning },
     ...(isGrouped ? [{ title: "KEY", value: (row: Json) => row["key"] }] : []),
     ...measures.map((name) => ({
       title: name.toUpperCase().replaceAll("_", " "),

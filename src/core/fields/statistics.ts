@@ -92,6 +92,13 @@ export const deliveryStatisticsFields = {
   measures: measuresOf(deliveryMeasures),
 } satisfies Fields;
 
+/** Of a process and of the store alone, so neither tenants nor time zones. */
+export const gaugeStatisticsFields = {
+  from: common.from,
+  to: common.to,
+  step: common.step,
+} satisfies Fields;
+
 export const eventStatisticsFields = {
   ...common,
   groupBy: choice(eventGroups, { doc: "One series for each; one for everything unless given." }),

@@ -86,6 +86,7 @@ export class CommitGroup {
   #seenCallers = 0;
   #seenLength = 0;
   #lastWriteAt = 0;
+  #commitMs: number | null = null;
   #lastWrites = 0;
   #failures = 0;
   /** Of the last write; null when it succeeded. */
@@ -140,6 +141,11 @@ export class CommitGroup {
   /** Writes that are not committed yet. The dispatcher stops sending when this grows, which happens when the store is down. */
   get backlog(): number {
     return this.#publishes.length + this.#requeues.length + this.#settlements.length;
+  }
+
+  /** How long the last successful commit took; null before the first. */
+  get commitMs(): number | null {
+    return this.#commitMs;
   }
 
   /** What keeps the store from writing; null once a write succeeded. */
@@ -366,6 +372,7 @@ export class CommitGroup {
     this.#lastWriteAt = this.#options.clock.monotonicMs();
     this.#lastWrites = writes;
     const durationMs = this.#lastWriteAt - startedAt;
+    this.#commitMs = durationMs;
     this.#options.telemetry.metrics.commitWritten({ writes, durationMs });
   }
 }

@@ -73,7 +73,8 @@ function rangesOf(
   return ranges.filter((range) => range.from < range.to);
 }
 
-function tooMuch(): InvalidRequestError {
+/** Says what to ask for instead. */
+export function tooMuch(): InvalidRequestError {
   const message = "is too much for one answer: take a longer step, a shorter time, or name webhooks";
   return new InvalidRequestError(`the range ${message}`, [{ field: "step", message }]);
 }

@@ -6,6 +6,7 @@ import {
   type EventMeasure,
   eventMeasures,
   eventStatisticsFields,
+  gaugeStatisticsFields,
   groupsOfAttempts,
   statisticsSeriesMax,
 } from "../../core/fields/statistics.ts";
@@ -20,8 +21,9 @@ import type { Scope } from "../services.ts";
 import { isVisible, tenantFilter } from "../scope.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import { deliveryMeasuresDefault, measured, type Measures } from "./measures.ts";
+import { type GaugePoint, gaugePoints, gaugeStep } from "./gauge-series.ts";
 import { type Series, seriesOf, splitSeries } from "./series.ts";
-import { StatisticsReader } from "./statistics-reader.ts";
+import { StatisticsReader, tooMuch } from "./statistics-reader.ts";
 import { pointSeconds, type TimeAxis, spanMsDefault, timeAxis } from "./time-axis.ts";
 
 export interface StatisticsOptions {
@@ -36,6 +38,15 @@ export interface StatisticsOptions {
 type Asked<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | null };
 export type DeliveryStatisticsQuery = Asked<InputOf<typeof deliveryStatisticsFields>>;
 export type EventStatisticsQuery = Asked<InputOf<typeof eventStatisticsFields>>;
+export type GaugeStatisticsQuery = Asked<InputOf<typeof gaugeStatisticsFields>>;
+
+/** Times are Unix milliseconds. */
+export interface GaugesView {
+  readonly stepSeconds: number;
+  readonly from: number;
+  readonly to: number;
+  readonly points: readonly GaugePoint[];
+}
 
 /** Times are Unix milliseconds. */
 export interface StatisticsView {
@@ -103,6 +114,22 @@ export class Statistics {
         : ofTenants(tenantId, { separately: groupBy === "tenant" });
     const measures = wantedOf<EventMeasure>(query.measures, eventMeasures);
     return this.#view("event", { query, whose: [whose], groupBy, measures });
+  }
+
+  /** What processes read of themselves and of the store, over time. For administrators: it is of all tenants together. */
+  async gauges(query: GaugeStatisticsQuery): Promise<GaugesView> {
+    judgeFilters(gaugeStatisticsFields, query);
+    const now = this.#options.clock.now();
+    const to = query.to ?? now;
+    const step = query.step ?? "auto";
+    const axis = timeAxis({ to, from: query.from ?? to - spanMsDefault(step), step, timeZone: "UTC" });
+    const range = { step: gaugeStep(axis.step), from: axis.starts[0] ?? to, to: axis.end };
+    const rows = (await this.#options.store?.readGauges({ ...range, limit: gaugeRowsMax + 1 })) ?? [];
+    if (rows.length > gaugeRowsMax) throw tooMuch();
+    return {
+      ...{ stepSeconds: pointSeconds(axis.step), from: range.from, to: range.to },
+      points: gaugePoints(rows, { axis, now }),
+    };
   }
 
   /** Of each of these webhooks, over the last day; none for those of which nothing was counted. */
@@ -236,6 +263,9 @@ function shown(
     }),
   }));
 }
+
+/** A day of three processes by minutes is some 4,000; each is half a kilobyte. */
+const gaugeRowsMax = 10_000;
 
 const webhookMeasures = [
   "attempts",

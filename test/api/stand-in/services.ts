@@ -38,6 +38,7 @@ export function createStandInServices(options: StandInOptions): Services {
     statistics: {
       deliveries: async () => noStatistics(options.now()),
       events: async () => noStatistics(options.now()),
+      gauges: async () => ({ stepSeconds: 60, from: options.now(), to: options.now(), points: [] }),
       ofWebhooks: async () => new Map(),
     },
     search: {

@@ -57,6 +57,7 @@ export async function* tour(
     reply: await client.get("/v1/stats/deliveries?group_by=webhook"),
   };
   yield { operationId: "eventStatistics", reply: await client.get("/v1/stats/events?step=1m") };
+  yield { operationId: "gaugeStatistics", reply: await client.get("/v1/stats/gauges?step=1m") };
   yield { operationId: "getSystem", reply: await client.get("/v1/system") };
   yield { operationId: "getCaller", reply: await client.get("/v1/me") };
   yield { operationId: "listWebhookDeliveries", reply: await client.get(`${webhook}/deliveries?${both}`) };

@@ -1,0 +1,53 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { GaugeReading } from "../core/statistics/gauges.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Store } from "../ports/store.ts";
+
+export interface ProcessGaugesOptions {
+  readonly engine: Pick<Engine, "activity" | "webhooks">;
+  readonly store: Pick<Store, "deliveries">;
+  /** Others have no places for requests. */
+  readonly delivers: boolean;
+}
+
+/** What a process reads of itself and of the store, where both keep the numbers at hand. */
+export class ProcessGauges {
+  readonly #options: ProcessGaugesOptions;
+  readonly #lag = monitorEventLoopDelay({ resolution: lagResolutionMs });
+
+  constructor(options: ProcessGaugesOptions) {
+    this.#options = options;
+    this.#lag.enable();
+  }
+
+  async read(): Promise<GaugeReading> {
+    const { engine, store, delivers } = this.#options;
+    const { waiting, deadLetters } = await store.deliveries.depth();
+    const { inFlight, concurrency, commitMs } = engine.activity();
+    return {
+      ...{ waiting_high: waiting.high, waiting_normal: waiting.normal, waiting_low: waiting.low },
+      dead_letters: Iterator.from(deadLetters.values()).reduce((sum, count) => sum + count, 0),
+      ...{ in_flight: inFlight, places: delivers ? concurrency : 0 },
+      open_circuits: Iterator.from(engine.webhooks()).reduce(
+        (count, { circuit }) => count + (circuit.phase === "closed" ? 0 : 1),
+        0,
+      ),
+      ...{ loop_lag_ms: this.#longestLagMs(), commit_ms: commitMs },
+    };
+  }
+
+  stop(): void {
+    this.#lag.disable();
+  }
+
+  /** Since the reading before: what a timer was late by, not how long it waited. */
+  #longestLagMs(): number {
+    const lateMs = this.#lag.max / nanosecondsPerMs - lagResolutionMs;
+    this.#lag.reset();
+    return Math.max(0, Math.round(lateMs));
+  }
+}
+
+/** As coarse as that of the metrics: an idle process should not wake up often to measure how idle it is. */
+const lagResolutionMs = 50;
+const nanosecondsPerMs = 1e6;

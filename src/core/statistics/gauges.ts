@@ -1,0 +1,116 @@
+/** Readings of processes: what waits, what is under way, how late things are. Numbers of a moment, not counts. */
+
+/** Every process reads these of the store, so that any of them speaks for all. */
+const storeGauges = ["waiting_high", "waiting_normal", "waiting_low", "dead_letters"] as const;
+/** Each process has its own part: those of processes that run at the same time are added. */
+const addedGauges = ["in_flight", "places"] as const;
+/** Each process has its own; together they have the smallest, the largest and the mean. */
+const ownGauges = ["open_circuits", "loop_lag_ms", "commit_ms"] as const;
+
+export const gaugeNames = [...storeGauges, ...addedGauges, ...ownGauges] as const;
+export type GaugeName = (typeof gaugeNames)[number];
+
+/** What one process reads at one time; null where it does not know. */
+export type GaugeReading = Readonly<Record<GaugeName, number | null>>;
+
+export interface GaugeSummary {
+  readonly min: number;
+  readonly mean: number;
+  readonly max: number;
+}
+
+interface Summed {
+  readonly min: number;
+  readonly max: number;
+  readonly sum: number;
+  readonly count: number;
+}
+
+/** Readings of one process from one time to another one, Unix milliseconds. This is what is stored, as JSON. */
+export interface GaugeSpan {
+  readonly from: number;
+  readonly to: number;
+  readonly readings: Readonly<Partial<Record<GaugeName, Summed>>>;
+}
+
+export function spanOf(reading: GaugeReading, at: number): GaugeSpan {
+  const known = gaugeNames.flatMap((name) => {
+    const value = reading[name];
+    return value === null ? [] : [[name, { min: value, max: value, sum: value, count: 1 }] as const];
+  });
+  return { from: at, to: at, readings: Object.fromEntries(known) };
+}
+
+/** Of the same process. */
+export function joinedSpans(one: GaugeSpan, other: GaugeSpan): GaugeSpan {
+  const names = gaugeNames.filter((name) => (one.readings[name] ?? other.readings[name]) !== undefined);
+  return {
+    from: Math.min(one.from, other.from),
+    to: Math.max(one.to, other.to),
+    readings: Object.fromEntries(
+      names.map((name) => [name, joined([one.readings[name], other.readings[name]])]),
+    ),
+  };
+}
+
+/** Of several processes, or of one that was started again; one span for each. Null where none knew anything. */
+export function summaryOf(name: GaugeName, spans: readonly GaugeSpan[]): GaugeSummary | null {
+  const knowing = spans.filter(({ readings }) => readings[name] !== undefined);
+  if (knowing.length === 0) return null;
+  const isAdded = (addedGauges as readonly string[]).includes(name);
+  if (isAdded) return addedSummary(name, knowing);
+  const { min, max, sum, count } = joined(knowing.map(({ readings }) => readings[name]));
+  return { min, mean: sum / count, max };
+}
+
+/**
+ * Sums over the processes that ran at the same time: one that was started again is not two. Smallest and largest are those
+ * of the processes added up, as if they had happened at once.
+ */
+function addedSummary(name: GaugeName, spans: readonly GaugeSpan[]): GaugeSummary {
+  const atOnce = spans.map(({ from: at }) => {
+    const running = spans.filter(({ from, to }) => from <= at && at <= to);
+    return {
+      least: running.reduce((sum, { readings }) => sum + (readings[name]?.min ?? 0), 0),
+      most: running.reduce((sum, { readings }) => sum + (readings[name]?.max ?? 0), 0),
+    };
+  });
+  const weighted = spans.reduce((sum, span) => sum + meanOf(span, name) * lengthOf(span), 0);
+  return {
+    min: Math.min(...atOnce.map(({ least }) => least)),
+    mean: weighted / coveredLength(spans),
+    max: Math.max(...atOnce.map(({ most }) => most)),
+  };
+}
+
+function meanOf({ readings }: GaugeSpan, name: GaugeName): number {
+  const { sum, count } = readings[name] ?? { sum: 0, count: 1 };
+  return sum / count;
+}
+
+/** A single reading has a length too, or it would not count. */
+function lengthOf({ from, to }: Pick<GaugeSpan, "from" | "to">): number {
+  return to - from + 1;
+}
+
+/** Time in which at least one of them ran. */
+function coveredLength(spans: readonly GaugeSpan[]): number {
+  let length = 0;
+  let until = Number.NEGATIVE_INFINITY;
+  for (const { from, to } of spans.toSorted((one, other) => one.from - other.from)) {
+    if (to <= until) continue;
+    length += lengthOf({ from: Math.max(from, until + 1), to });
+    until = to;
+  }
+  return length;
+}
+
+function joined(all: readonly (Summed | undefined)[]): Summed {
+  const known = all.filter((each) => each !== undefined);
+  return {
+    min: Math.min(...known.map(({ min }) => min)),
+    max: Math.max(...known.map(({ max }) => max)),
+    sum: known.reduce((total, { sum }) => total + sum, 0),
+    count: known.reduce((total, { count }) => total + count, 0),
+  };
+}
