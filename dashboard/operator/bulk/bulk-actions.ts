@@ -1,6 +1,4 @@
 /** What can be done to many deliveries, as calls of the API. */
-import type { Query } from "../../shared/api.ts";
-
 export interface BulkAction {
   /** Of the button that begins it. */
   readonly label: string;
@@ -42,13 +40,16 @@ export function bodyOf({ filter }: BulkAction, target: BulkTarget): object {
   return "ids" in target || filter === undefined ? target : { filter: { ...target.filter, ...filter } };
 }
 
+/** What a list is narrowed to, as the query of its route. */
+type ListFilter = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>;
+
 const oneText = new Set(["event_id", "tenant_id", "error", "idempotency_key", "from", "to"]);
 
 /**
  * The filter of a list as the body of a bulk action takes it. Its end is `nowMs` where the list is open, so that what is
  * counted, shown and done is the same.
  */
-export function targetOf(query: Query, nowMs: number): BulkTarget {
+export function targetOf(query: ListFilter, nowMs: number): BulkTarget {
   const filter: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(query)) {
     if (name === "order" || value === undefined || value === null) continue;

@@ -2,13 +2,13 @@ import { useRoute } from "preact-iso";
 import { useApi } from "../../shared/queries.ts";
 import type { Operation } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { Badge } from "../../shared/ui/badge.tsx";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { mayManage } from "../action-button.tsx";
+import { OperationBadge } from "./operation-badge.tsx";
 import { OperationActions } from "./operation-actions.tsx";
 import {
   countText,
@@ -18,7 +18,6 @@ import {
   isOver,
   kindText,
   progressText,
-  toneOf,
 } from "./operation-wording.ts";
 
 /** How far a bulk operation is, and what can be done about it. */
@@ -37,7 +36,7 @@ export function OperationPage() {
         <a href={pagePath("operations")}>Operations</a>
       </p>
       <h1>
-        {kindText(data.kind)} <Badge tone={toneOf(data.status)} text={data.status} />
+        {kindText(data.kind)} <OperationBadge status={data.status} />
       </h1>
       <Panel title="Progress" loaded={loaded} twin={twin}>
         <Progress operation={data} />

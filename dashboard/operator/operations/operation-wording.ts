@@ -1,7 +1,6 @@
 /** Words about bulk operations: what they do, how far they are, and what they leave alone. */
 import type { Operation } from "../../shared/resources.ts";
 import { shortSpan } from "../../shared/time/time-format.ts";
-import type { Tone } from "../../shared/ui/badge.tsx";
 
 const kindTexts: Readonly<Record<string, string>> = {
   retry: "Retry of deliveries",
@@ -13,19 +12,6 @@ const kindTexts: Readonly<Record<string, string>> = {
 
 export function kindText(kind: string): string {
   return kindTexts[kind] ?? kind;
-}
-
-const tones: Readonly<Record<string, Tone>> = {
-  pending: "new",
-  running: "wait",
-  paused: "held",
-  completed: "good",
-  cancelled: "off",
-  failed: "bad",
-};
-
-export function toneOf(status: string): Tone {
-  return tones[status] ?? "off";
 }
 
 export function isOver({ status }: Pick<Operation, "status">): boolean {

@@ -1,11 +1,11 @@
 import type { Operation } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
-import { Badge } from "../../shared/ui/badge.tsx";
 import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { ResourceList } from "../list-page.tsx";
-import { countText, kindText, progressText, toneOf } from "./operation-wording.ts";
+import { OperationBadge } from "./operation-badge.tsx";
+import { countText, kindText, progressText } from "./operation-wording.ts";
 
 const columns: readonly Column<Operation>[] = [
   {
@@ -13,7 +13,7 @@ const columns: readonly Column<Operation>[] = [
     cell: (row) => <a href={pagePath(`operations/${row.id}`)}>{kindText(row.kind)}</a>,
     value: (row) => ({ text: row.id }),
   },
-  { title: "State", cell: (row) => <Badge tone={toneOf(row.status)} text={row.status} /> },
+  { title: "State", cell: (row) => <OperationBadge status={row.status} /> },
   { title: "Done", cell: progressText, isFigure: true },
   { title: "Failed", cell: (row) => countText(row.failed), isFigure: true, needs: "medium" },
   {

@@ -1,0 +1,15 @@
+import type { Operation } from "../../shared/resources.ts";
+import { Badge, type Tone } from "../../shared/ui/badge.tsx";
+
+const tones: Readonly<Record<Operation["status"], Tone>> = {
+  pending: "new",
+  running: "wait",
+  paused: "held",
+  completed: "good",
+  cancelled: "off",
+  failed: "bad",
+};
+
+export function OperationBadge({ status }: Pick<Operation, "status">) {
+  return <Badge tone={tones[status]} text={status} />;
+}
