@@ -1,5 +1,9 @@
 /** What the API answers with, by its own schemas. */
-import type { deliverySearchSchema, deliveryWithAttemptsSchema } from "../../src/api/schemas/delivery.ts";
+import type {
+  deliverySearchSchema,
+  deliveryWithAttemptsSchema,
+  renderedRequestSchema,
+} from "../../src/api/schemas/delivery.ts";
 import type { eventMatchesSchema, eventSearchSchema } from "../../src/api/schemas/event.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/api/schemas/operation.ts";
 import type { problemSchema } from "../../src/api/schemas/problem.ts";
@@ -17,6 +21,7 @@ export type DeliveryPage = Static<typeof deliverySearchSchema>;
 export type Delivery = DeliveryPage["data"][number];
 export type DeliveryDetail = Static<typeof deliveryWithAttemptsSchema>;
 export type Attempt = DeliveryDetail["attempts"][number];
+export type RenderedRequest = Static<typeof renderedRequestSchema>;
 export type EventSummary = Static<typeof eventSearchSchema>["data"][number];
 export type EventMatch = Static<typeof eventMatchesSchema>["data"][number];
 export type BulkStarted = Static<typeof bulkStartedSchema>;

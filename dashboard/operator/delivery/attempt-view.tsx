@@ -13,7 +13,13 @@ const retryAfterTexts: Readonly<Record<string, string>> = {
 };
 
 export function AttemptView({ attempt }: { readonly attempt: Attempt }) {
-  const { http_status_code, error_message, response_body_sample, retry_after } = attempt;
+  const {
+    http_status_code,
+    error_message,
+    response_body_sample,
+    retry_after,
+    response_headers: headers,
+  } = attempt;
   const category = categoryText(attempt.failure_category);
   return (
     <div class="attempt">
@@ -29,6 +35,7 @@ export function AttemptView({ attempt }: { readonly attempt: Attempt }) {
             : ([
                 ["Retry-After", `${retry_after.value}, ${retryAfterTexts[retry_after.effect] ?? ""}`],
               ] as const)),
+          ...connectionFacts(attempt),
           ...(attempt.receiver_state_unknown
             ? ([["Receiver", "may have processed it although no answer came"]] as const)
             : []),
@@ -40,6 +47,24 @@ export function AttemptView({ attempt }: { readonly attempt: Attempt }) {
       ) : (
         <TextView text={response_body_sample} label="Body of the answer, at most 1,024 bytes" />
       )}
+      {headers !== null && headers.length > 0 && (
+        <TextView
+          text={headers.map(({ name, value }) => `${name}: ${value}`).join("\n")}
+          label={attempt.metadata_truncated ? "Headers of the answer, cut" : "Headers of the answer"}
+        />
+      )}
     </div>
   );
+}
+
+/** Kept for each attempt that was not accepted, and for some of the others. */
+function connectionFacts({ http_version, peer_address, timings_ms }: Attempt) {
+  const timings = Object.entries(timings_ms ?? {}).flatMap(([name, ms]) =>
+    ms === null ? [] : [`${name} ${duration(ms)}`],
+  );
+  return [
+    ...(peer_address === null ? [] : ([["Connected to", peer_address]] as const)),
+    ...(http_version === null ? [] : ([["Protocol", `HTTP/${http_version}`]] as const)),
+    ...(timings.length === 0 ? [] : ([["Spent on", timings.join(", ")]] as const)),
+  ];
 }

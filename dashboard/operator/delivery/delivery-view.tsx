@@ -4,6 +4,8 @@ import { pagePath } from "../../shared/root.ts";
 import { When } from "../../shared/ui/when.tsx";
 import { AttemptView } from "./attempt-view.tsx";
 import { DeliveryActions } from "./delivery-actions.tsx";
+import { DeliveryGates } from "./delivery-gates.tsx";
+import { RequestOfAttempt } from "./rendered-request.tsx";
 import { StatusBadge } from "./status-badge.tsx";
 import { Timeline } from "./timeline.tsx";
 import { endingOf, waitingOf } from "./wording.ts";
@@ -32,7 +34,8 @@ export function Verdict({ delivery }: { readonly delivery: DeliveryDetail }) {
             </>
           )}
         </p>
-        <DeliveryActions delivery={delivery} remedy={waiting?.remedy ?? null} />
+        <DeliveryGates gates={delivery.gates} />
+        <DeliveryActions delivery={delivery} />
       </div>
     </section>
   );
@@ -61,6 +64,7 @@ export function Attempts({ delivery }: { readonly delivery: DeliveryDetail }) {
         </button>
       </div>
       <AttemptView attempt={attempt} />
+      <RequestOfAttempt deliveryId={delivery.id} number={attempt.attempt_number} />
     </>
   );
 }

@@ -29,86 +29,70 @@ export interface Waiting {
   /** In a cell of a table. */
   readonly short: string;
   readonly sentence: string;
-  /** What somebody can do about it. */
-  readonly remedy: "retry" | "end_pause" | "close_circuit" | "enable" | null;
 }
 
 const waits: Readonly<Record<string, Waiting>> = {
   schedule: {
     short: "next retry",
     sentence: "The last attempt failed. It waits for the next one of its schedule.",
-    remedy: "retry",
   },
   retry_after: {
     short: "Retry-After",
     sentence: "The receiver asked to wait with Retry-After.",
-    remedy: "end_pause",
   },
   rate_limit_pause: {
     short: "pause after 429",
     sentence: "The receiver answered 429 without saying for how long, so its webhook pauses.",
-    remedy: "end_pause",
   },
   timeout_pause: {
     short: "pause after timeout",
     sentence: "The receiver did not answer in time, so its webhook pauses.",
-    remedy: "end_pause",
   },
   throttle_pause: {
     short: "pause after 502 or 504",
     sentence: "The receiver's gateway answered 502 or 504, so its webhook pauses.",
-    remedy: "end_pause",
   },
   failure_pause: {
     short: "pause after failure",
     sentence: "A connection ended without an answer, so the webhook pauses.",
-    remedy: "end_pause",
   },
   rate_limit: {
     short: "rate limit",
     sentence: "The webhook's rate limit is used up. It goes as soon as the limit lets it.",
-    remedy: null,
   },
   tenant_rate_limit: {
     short: "tenant's rate limit",
     sentence: "The rate limit of its tenant is used up. It goes as soon as the limit lets it.",
-    remedy: null,
   },
   circuit_open: {
     short: "circuit open",
     sentence: "Too many requests to this webhook failed, so its circuit is open and nothing is sent.",
-    remedy: "close_circuit",
   },
   order: {
     short: "earlier delivery",
     sentence: "This webhook gets its events in order, and an earlier delivery comes first.",
-    remedy: null,
   },
   inactive: {
     short: "webhook not active",
     sentence: "The webhook is not active. Nothing is sent until somebody enables it.",
-    remedy: "enable",
   },
   paused: {
     short: "paused by hand",
     sentence: "Somebody paused the webhook. What it waits with goes out when the pause ends.",
-    remedy: "end_pause",
   },
   concurrency: {
     short: "a free place",
     sentence: "As many requests as allowed are on their way to this webhook.",
-    remedy: null,
   },
   capacity: {
     short: "a free place",
     sentence: "The process has as many requests in flight as it may, or no worker of its tenant's pool runs.",
-    remedy: null,
   },
-  in_flight: { short: "its answer", sentence: "Its request is on the way.", remedy: null },
+  in_flight: { short: "its answer", sentence: "Its request is on the way." },
 };
 
 export function waitingOf(reason: string): Waiting {
-  return waits[reason] ?? { short: reason, sentence: `It waits for: ${reason}.`, remedy: null };
+  return waits[reason] ?? { short: reason, sentence: `It waits for: ${reason}.` };
 }
 
 /** Why it ended, for those that are over. */

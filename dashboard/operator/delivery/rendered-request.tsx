@@ -1,0 +1,71 @@
+import { useSignal } from "@preact/signals";
+import { bytesOf, hexText, utf8Text } from "../../shared/bytes.ts";
+import { useApi } from "../../shared/queries.ts";
+import type { RenderedRequest } from "../../shared/resources.ts";
+import { AsApi } from "../../shared/ui/as-api.tsx";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { TextView } from "../../shared/ui/text-view.tsx";
+
+/** The request of an attempt, made again from what is stored; read when somebody opens it. */
+export function RequestOfAttempt(props: { readonly deliveryId: string; readonly number: number }) {
+  const { deliveryId, number } = props;
+  const isOpen = useSignal(false);
+  const path = `v1/deliveries/${deliveryId}/attempts/${number}/request`;
+  const { data, error } = useApi<RenderedRequest>(isOpen.value ? { path } : null, { everyMs: false });
+  return (
+    <>
+      <h3>Request</h3>
+      <p class="actions">
+        <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+          {isOpen.value ? "Hide the request" : "Show the request"}
+        </button>
+        <AsApi what="Request" twin={{ path, cli: `deliveries request ${deliveryId} ${number}` }} />
+      </p>
+      {isOpen.value && error !== null && <ErrorNote error={error} />}
+      {isOpen.value && data !== null && data.attempt_number === number && <Rendered request={data} />}
+    </>
+  );
+}
+
+function Rendered({ request }: { readonly request: RenderedRequest }) {
+  const { method, url, headers, body_base64, exact, may_differ } = request;
+  const isHex = useSignal(false);
+  const bytes = bytesOf(body_base64);
+  const text = utf8Text(bytes);
+  const head = [`${method} ${url}`, ...headers.map(({ name, value }) => `${name}: ${value}`)].join("\n");
+  return (
+    <>
+      <p class="soft">
+        {exact
+          ? "Made again from what is stored, as it was sent; what is secret is masked."
+          : "Made again from what is stored. The body is as it was sent; the rest may differ:"}
+      </p>
+      {may_differ.length > 0 && (
+        <ul class="samples">
+          {may_differ.map(({ parts, detail }) => (
+            <li key={detail}>
+              {parts.join(", ")}: {detail}
+            </li>
+          ))}
+        </ul>
+      )}
+      <TextView text={head} label="Head of the request" />
+      <p class="soft">
+        {bytes.length.toLocaleString()} bytes{" "}
+        {text !== null && bytes.length > 0 && (
+          <label>
+            <input
+              type="checkbox"
+              checked={isHex.value}
+              onChange={({ currentTarget }) => (isHex.value = currentTarget.checked)}
+            />{" "}
+            hex
+          </label>
+        )}
+      </p>
+      {bytes.length > 0 && (
+        <TextView text={text === null || isHex.value ? hexText(bytes) : text} label="Body of the request" />
+      )}
+    </>
+  );
+}

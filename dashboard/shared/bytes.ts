@@ -1,0 +1,32 @@
+/** Of what an answer of the API has in base64. */
+export function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}
+
+/** Null where the bytes are no UTF-8. */
+export function utf8Text(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+const shownMax = 4_096;
+const lineLength = 16;
+
+/** Sixteen bytes a line, each with its place; at most 4,096 of them. */
+export function hexText(bytes: Uint8Array): string {
+  const shown = bytes.subarray(0, shownMax);
+  const lines = Array.from({ length: Math.ceil(shown.length / lineLength) }, (_, line) => {
+    const start = line * lineLength;
+    const pairs = [...shown.subarray(start, start + lineLength)].map((byte) => hex(byte, 2));
+    return `${hex(start, 6)}  ${pairs.join(" ")}`;
+  });
+  if (bytes.length > shownMax) lines.push(`and ${bytes.length - shownMax} bytes more`);
+  return lines.join("\n");
+}
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, "0");
+}
