@@ -1,6 +1,7 @@
 import { LocationProvider, Route, Router } from "preact-iso";
 import { useEffect } from "preact/hooks";
 import { useAddress } from "../shared/address.ts";
+import { followNews } from "../shared/live.ts";
 import { pagePath } from "../shared/root.ts";
 import { session } from "../shared/session.ts";
 import { Announcer } from "../shared/ui/announcer.tsx";
@@ -46,6 +47,8 @@ function Inside() {
     if (!isIn) return undefined;
     return listenToKeys((target) => go(pagePath(target)));
   }, [isIn]);
+  const topics = topicsOf(page);
+  useEffect(() => (isIn ? followNews(topics) : undefined), [isIn, topics.join()]);
   useEffect(() => {
     const [name = ""] = page.split("/");
     const title = navEntries.find((entry) => entry.page === name)?.title ?? "Not found";
@@ -61,6 +64,13 @@ function Inside() {
       <SessionEnd view={view} />
     </Shell>
   );
+}
+
+/** The stream tells of the newest deliveries; one that is looked at may be older. */
+function topicsOf(page: string): readonly string[] {
+  const id = /^(deliveries|operations)\/([\da-f-]{36})$/.exec(page);
+  if (id === null) return ["deliveries"];
+  return ["deliveries", `${id[1] === "operations" ? "operation" : "delivery"}:${id[2] ?? ""}`];
 }
 
 function Pages() {

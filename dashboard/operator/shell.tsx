@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useAddress } from "../shared/address.ts";
-import { isPaused } from "../shared/queries.ts";
+import { isLive, isPaused } from "../shared/queries.ts";
 import type { SessionView } from "../shared/resources.ts";
 import { pagePath, root } from "../shared/root.ts";
 import { logout } from "../shared/session.ts";
@@ -96,13 +96,25 @@ function Nav({ view }: { readonly view: SessionView }) {
   );
 }
 
+function refreshState(): { readonly word: string; readonly means: string } {
+  if (isPaused.value) return { word: "Paused", means: "Nothing is asked" };
+  if (isLive.value) return { word: "Live", means: "News come by a stream" };
+  return { word: "Polling", means: "No stream of news comes through, so the page asks every 5 seconds" };
+}
+
 function TopButtons() {
-  const state = isPaused.value ? "Paused" : "Live";
+  const state = refreshState();
   return (
     <div class="top-buttons">
-      <button type="button" class="quiet live" aria-pressed={isPaused.value} onClick={togglePause}>
+      <button
+        type="button"
+        class="quiet live"
+        title={state.means}
+        aria-pressed={isPaused.value}
+        onClick={togglePause}
+      >
         <Icon name={isPaused.value ? "play" : "pause"} />
-        <span class="live-word">{state}</span>
+        <span class="live-word">{state.word}</span>
         <span class="off-screen">: pause refreshing</span>
       </button>
       <button

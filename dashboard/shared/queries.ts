@@ -1,6 +1,6 @@
 /**
  * What is read from the server: TanStack Query keeps answers, asks once for what several parts show, keeps old data when a
- * refresh fails, and asks again every few seconds. Pausing stops all of that.
+ * refresh fails, and asks again: soon where there is no stream of news, seldom where there is one. Pausing stops all of that.
  */
 import { QueryClient, QueryObserver, keepPreviousData } from "@tanstack/query-core";
 import type { QueryObserverResult } from "@tanstack/query-core";
@@ -12,7 +12,12 @@ import type { ApiAnswer, ApiCall, ApiError } from "./api.ts";
 /** While true nothing is asked by itself, also not when the window gets the focus. */
 export const isPaused = signal(false);
 
-const refreshEveryMs = 3_000;
+/** Whether news come by a stream. */
+export const isLive = signal(false);
+
+const pollEveryMs = 5_000;
+/** Beside a stream, for what it does not tell of. */
+const pollWhileLiveMs = 15_000;
 
 export const queryClient: QueryClient = new QueryClient({
   defaultOptions: {
@@ -42,9 +47,10 @@ export interface Loaded<T> {
 /** The answer to a GET, and what it becomes. Null asks nothing. */
 export function useApi<T>(
   call: Pick<ApiCall, "path" | "query"> | null,
-  { everyMs = refreshEveryMs }: { readonly everyMs?: number | false } = {},
+  { everyMs: wanted }: { readonly everyMs?: number | false } = {},
 ): Loaded<T> {
   const key = JSON.stringify(call);
+  const everyMs = wanted ?? (isLive.value ? pollWhileLiveMs : pollEveryMs);
   const paused = isPaused.value || isSessionOver.value;
   const observer = useMemo(
     () => new QueryObserver<ApiAnswer<T>, ApiError>(queryClient, { queryKey: ["none"], enabled: false }),
@@ -55,6 +61,7 @@ export function useApi<T>(
       queryKey: [key],
       enabled: call !== null,
       refetchInterval: paused ? false : everyMs,
+      meta: { followsNews: wanted === undefined },
       queryFn: ({ signal: aborted }) => callApi<T>({ ...(call ?? { path: "" }), signal: aborted }),
     });
   }, [key, paused, everyMs]);
@@ -69,6 +76,14 @@ export function useApi<T>(
     isLoading: result.isPending && result.fetchStatus === "fetching",
     isOld: result.isPlaceholderData,
   };
+}
+
+/** After news: what is shown and may have changed by itself is asked for again. */
+export async function refreshLive(): Promise<void> {
+  await queryClient.refetchQueries({
+    type: "active",
+    predicate: ({ meta }) => meta?.["followsNews"] === true,
+  });
 }
 
 /** After something was changed: everything that is shown is asked for again. */

@@ -7,12 +7,13 @@ import { after, before, suite, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { startReceiver } from "../peers/receiver.ts";
 import type { Receiver } from "../peers/receiver.ts";
+import { eventually } from "../scenarios/eventually.ts";
 import { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
 import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
 
-/** How often a page asks again. */
-const refreshMs = 3_000;
+/** How often a page asks again without a stream. */
+const refreshMs = 5_000;
 /** As when somebody comes back to the window. */
 const lookAgain = "dispatchEvent(new Event('visibilitychange'))";
 
@@ -192,7 +193,7 @@ suite("the dashboard", () => {
     assert.equal(await same.getByLabel("given up").isChecked(), true);
     assert.equal(await same.locator("tbody tr").count(), 1);
     await page.goBack();
-    await page.waitForFunction("!location.search.includes('event_type')");
+    await page.waitForURL(({ search }) => !search.includes("event_type"));
     assert.equal(await page.getByRole("textbox", { name: "Event type" }).inputValue(), "");
     await other.close();
     await page.close();
@@ -223,6 +224,61 @@ suite("the dashboard", () => {
     await page.keyboard.press(".");
     await page.clock.runFor(refreshMs);
     assert.notEqual(requests, 0);
+    await page.close();
+  });
+
+  test("the request of an attempt is shown again byte for byte, and in hex", async () => {
+    const page = await visit("deliveries?event_type=order.created&status=success");
+    await page.locator("tbody th a").first().click();
+    await page.getByRole("button", { name: "Show the request" }).click();
+    const head = page.getByRole("region", { name: "Head of the request" });
+    await head.getByText(/^POST http:\/\/127\.0\.0\.1.+\/works/).waitFor();
+    const body = page.getByRole("region", { name: "Body of the request" });
+    await body.getByText("order.created").first().waitFor();
+    await page.getByLabel("hex", { exact: true }).check();
+    await body.getByText(/^000000 {2}7b 22/).waitFor();
+    await page.close();
+  });
+
+  test("news come by a stream while no timer of the page runs, and a paused page closes it", async () => {
+    // A clock that stands still does so for all pages of its context.
+    const own = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    const page = await own.newPage();
+    await page.clock.install();
+    await page.goto(`${server.url}/ui/deliveries?event_type=order.streamed`);
+    await page.getByText("No delivery matches.").waitFor();
+    await page.getByRole("button", { name: /^Live/ }).waitFor();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await publish({}, "order.streamed");
+    // What renders needs a timer too; far less than a poll would wait for.
+    const row = page.locator("tbody tr").first();
+    await eventually("the row", {
+      ask: () => page.clock.runFor(10).then(() => row.count()),
+      holds: (count) => count === 1,
+    });
+    const ended = page.waitForEvent("requestfailed", (request) => request.url().includes("/v1/stream"));
+    await page.keyboard.press(".");
+    await ended;
+    await own.close();
+  });
+
+  test("where no stream comes through the page says so and polls; it tries the stream again", async () => {
+    const page = await context.newPage();
+    let streams = 0;
+    // Kept back, as by a proxy that buffers: neither an answer nor an error.
+    await page.route("**/v1/stream?**", () => (streams += 1));
+    await page.clock.install();
+    await page.goto(`${server.url}/ui/deliveries?event_type=order.polled`);
+    await page.getByText("No delivery matches.").waitFor();
+    await page.getByRole("button", { name: /^Polling/ }).waitFor();
+    await publish({}, "order.polled");
+    await page.clock.runFor(refreshMs);
+    await page.locator("tbody tr").first().waitFor();
+    const again = page.waitForRequest(/\/v1\/stream\?/);
+    await page.clock.runFor(30_000);
+    await again;
+    assert.equal(streams, 2);
+    await page.getByRole("button", { name: /^Polling/ }).waitFor();
     await page.close();
   });
 
