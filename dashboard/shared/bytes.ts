@@ -20,13 +20,11 @@ export function hexText(bytes: Uint8Array): string {
   const shown = bytes.subarray(0, shownMax);
   const lines = Array.from({ length: Math.ceil(shown.length / lineLength) }, (_, line) => {
     const start = line * lineLength;
-    const pairs = [...shown.subarray(start, start + lineLength)].map((byte) => hex(byte, 2));
-    return `${hex(start, 6)}  ${pairs.join(" ")}`;
+    const pairs = [...shown.subarray(start, start + lineLength)].map((byte) =>
+      byte.toString(16).padStart(2, "0"),
+    );
+    return `${start.toString(16).padStart(6, "0")}  ${pairs.join(" ")}`;
   });
   if (bytes.length > shownMax) lines.push(`and ${bytes.length - shownMax} bytes more`);
   return lines.join("\n");
-}
-
-function hex(value: number, digits: number): string {
-  return value.toString(16).padStart(digits, "0");
 }
