@@ -1,5 +1,6 @@
 import { bucketAt, type StatisticsStep, statisticsSteps } from "../core/statistics/buckets.ts";
 import { type GaugeReading, type GaugeSpan, joinedSpans, spanOf } from "../core/statistics/gauges.ts";
+import { writerBytes, writerOf } from "../core/statistics/writer.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
 import type { StatisticsStore } from "../ports/store/statistics.ts";
@@ -27,13 +28,12 @@ interface OpenBucket {
 export class GaugeSampler {
   readonly #options: GaugeSamplerOptions;
   readonly #loop: Loop;
-  /** Of this process alone: 48 random bits. */
   readonly #writer: number;
   readonly #open = new Map<StatisticsStep, OpenBucket>();
 
   constructor(options: GaugeSamplerOptions) {
     this.#options = options;
-    this.#writer = options.random.bytes(6).reduce((number, byte) => number * 256 + byte, 1);
+    this.#writer = writerOf(options.random.bytes(writerBytes));
     this.#loop = new Loop({
       clock: options.clock,
       round: () => this.#sample(),

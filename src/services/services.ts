@@ -113,7 +113,7 @@ export type StatisticsService = Pick<Statistics, keyof Statistics>;
 
 // ---- search ---------------------------------------------------------------------------------------------------
 
-/** In management/search-service.ts. */
+/** In search-service.ts. */
 export type SearchService = Pick<Search, keyof Search>;
 
 export interface SearchHit {

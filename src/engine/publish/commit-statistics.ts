@@ -1,5 +1,6 @@
 import { duplicateFact, type Fact, publishFacts, settlementFact } from "../../core/statistics/facts.ts";
 import { OpenBuckets } from "../../core/statistics/open-buckets.ts";
+import { writerBytes, writerOf } from "../../core/statistics/writer.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { CommitResult, PublishCommand } from "../../ports/store/deliveries.ts";
@@ -39,7 +40,7 @@ export class CommitStatistics {
   constructor(options: CommitStatisticsOptions) {
     this.#options = options;
     this.#quiet = new Alarm(options.clock);
-    this.#writer = newWriter(options.random);
+    this.#writer = writerOf(options.random.bytes(writerBytes));
   }
 
   /** The oldest fact that no written bucket has counted, Unix milliseconds; null when there is none. */
@@ -96,7 +97,7 @@ export class CommitStatistics {
 
   /** The store was replaced, and may not have what was written: what it has of this writer is completed by upkeep. */
   restart(): void {
-    this.#writer = newWriter(this.#options.random);
+    this.#writer = writerOf(this.#options.random.bytes(writerBytes));
     this.#buckets = emptyBuckets();
   }
 
@@ -149,11 +150,6 @@ function factOf({ settlement, delivery }: PendingSettlement): Fact | null {
 
 function emptyBuckets(): OpenBuckets {
   return new OpenBuckets({ typesPerTenantMax });
-}
-
-/** No other process has this number: 48 random bits. */
-function newWriter(random: Random): number {
-  return random.bytes(6).reduce((number, byte) => number * 256 + byte, 1);
 }
 
 /** In a minute; the others of the tenant are counted together. */
