@@ -3,6 +3,7 @@ import type { AuditStore } from "./store/audit.ts";
 import type { DeliveryStore } from "./store/deliveries.ts";
 import type { HistoryStore } from "./store/history.ts";
 import type { IdempotencyStore } from "./store/idempotency.ts";
+import type { NotificationQueue } from "./store/notifications.ts";
 import type { OperationStore } from "./store/operations.ts";
 import type { OwnershipStore } from "./store/ownership.ts";
 import type { RegistryStore } from "./store/registry.ts";
@@ -32,6 +33,8 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly operations: OperationStore;
   readonly audit: AuditStore;
+  /** Absent in a store that only models deliveries. */
+  readonly notifications?: NotificationQueue;
   /** Absent where no statistics are kept. */
   readonly statistics?: StatisticsStore;
   readonly upkeep: UpkeepStore;

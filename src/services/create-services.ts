@@ -21,6 +21,7 @@ import { Deliveries } from "./deliveries/delivery-service.ts";
 import { EventTypes } from "./event-types/event-type-service.ts";
 import { Events } from "./events/event-service.ts";
 import { LiveFeed } from "./live/live-feed.ts";
+import { NotificationDesk } from "./notifications/notification-desk.ts";
 import { RegistryReload } from "./registry-reload.ts";
 import { Search } from "./search-service.ts";
 import type { SchemaRegistry } from "./event-types/schema-registry.ts";
@@ -80,6 +81,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const walk = new SelectionWalk({ access, history, listing, clock });
   const operations = new BatchOperations({ access, store, walk, clock, log: telemetry.log, shared });
   const bulk = new BulkActions({ walk, history, operations, clock });
+  const desk = createDesk(options);
   const live = new LiveFeed({ access, listing, operations, clock, log: telemetry.log });
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
@@ -123,6 +125,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     audit: new AuditLog({ store: store.audit, clock }),
     search: new Search({ access, history, operations, clock }),
     live,
+    desk,
     statistics: createStatistics(options),
     lifecycle: {
       async start() {
@@ -137,6 +140,11 @@ export function createServices(options: ServicesOptions): ManagedServices {
       },
     },
   };
+}
+
+function createDesk({ store, access, clock }: ServicesOptions): NotificationDesk | null {
+  if (store.notifications === undefined) return null;
+  return new NotificationDesk({ queue: store.notifications, clock, nextId: () => access.nextId() });
 }
 
 function createStatistics({ access, store, clock, statisticsKeptMs }: ServicesOptions): Statistics {

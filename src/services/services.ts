@@ -45,6 +45,7 @@ import type {
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { RenderedRequest } from "../engine/message/rendered-request.ts";
 import type { Events } from "./events/event-service.ts";
+import type { NotificationDesk } from "./notifications/notification-desk.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { BulkDeliveriesCommand, BulkStarted, DiscardCommand } from "./operations/bulk-views.ts";
 import type { Search } from "./search-service.ts";
@@ -87,6 +88,8 @@ export interface Services {
   readonly live: LiveService;
   readonly audit: AuditService;
   readonly statistics: StatisticsService;
+  /** Takes what is to be told to people; null where nothing is kept for them. */
+  readonly desk: Pick<NotificationDesk, "enqueue"> | null;
 }
 
 // ---- audit log ------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ const released = {
     "keys-find-events": "e80e6a20908d63cc",
     "statistics": "6d6aaf0efba0ab0c",
     "audit-log": "5d6582c27573a071",
+    "notifications": "ba205d286866c63a",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -26,6 +27,7 @@ const released = {
     "late-lease": "a9e4676cad5b7e0b",
     "statistics": "d7795061812899ac",
     "audit-log": "65101f720447ad68",
+    "notifications": "db97d7133050019d",
   },
 };
 

@@ -7,6 +7,7 @@ import type {
   SkipReason,
   WaitingState,
 } from "../../core/delivery.ts";
+import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 import type { PayloadFormatName } from "../../core/profile.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { StatisticsBatch } from "./statistics.ts";
@@ -27,7 +28,8 @@ import type { StatisticsBatch } from "./statistics.ts";
  */
 export interface DeliveryStore {
   /**
-   * Writes the whole batch in one transaction, in the order publishes, requeues, settlements, webhook states. An empty
+   * Writes the whole batch in one transaction, in the order publishes, requeues, settlements, webhook states,
+   * operational events. An empty
    * one asks whether the store can write at all.
    */
   commit(batch: CommitBatch): Promise<CommitResult>;
@@ -52,6 +54,8 @@ export interface CommitBatch {
   readonly requeues: readonly RequeueCommand[];
   readonly settlements: readonly Settlement[];
   readonly webhookStates: readonly WebhookRuntimeState[];
+  /** What is to be told of it (notifications.ts); absent where nothing is. */
+  readonly operationalEvents?: readonly OperationalEvent[];
   /** What is counted of it, and buckets that are due; absent where nothing is counted. */
   readonly statistics?: StatisticsBatch;
 }

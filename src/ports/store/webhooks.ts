@@ -1,4 +1,5 @@
 import type { AuditEntry } from "./audit.ts";
+import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 import type { Webhook } from "../../core/webhook.ts";
 import type { WebhookRuntimeState } from "./deliveries.ts";
 
@@ -6,11 +7,11 @@ import type { WebhookRuntimeState } from "./deliveries.ts";
 export interface WebhookStore {
   /**
    * Creates or replaces. Replacing bumps nothing by itself: `updatedAt` is the caller's. A deleted one stays deleted. The
-   * row of the audit log is written in the same transaction, as with `delete`.
+   * row of the audit log and the events are written in the same transaction, as with `delete`.
    */
-  save(webhook: Webhook, audit?: AuditEntry): Promise<void>;
+  save(webhook: Webhook, beside?: WrittenBeside): Promise<void>;
   /** Marks it deleted and wipes its secrets; its waiting deliveries are cancelled by upkeep in small steps. */
-  delete(query: { readonly id: string; readonly deletedAt: number }, audit?: AuditEntry): Promise<void>;
+  delete(query: { readonly id: string; readonly deletedAt: number }, beside?: WrittenBeside): Promise<void>;
   /** All that are not deleted, in order of creation, a page at a time (`after` is the last id of the page before). */
   page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]>;
   /** Those of these that exist and are not deleted, in any order. */
@@ -34,6 +35,12 @@ export interface WebhookStore {
   hasSecrets(): Promise<boolean>;
   /** Ids of deleted webhooks whose waiting deliveries upkeep has not finished cancelling. */
   deletedWithWork(): Promise<readonly string[]>;
+}
+
+/** What a change is written down as, and what is told of it. */
+export interface WrittenBeside {
+  readonly audit?: AuditEntry | undefined;
+  readonly events?: readonly OperationalEvent[];
 }
 
 /** A webhook with its keys; `runtime` is null until its first failure or success was written. */

@@ -158,7 +158,8 @@ export class Webhooks implements WebhookService {
     await this.#changes.run(id, async () => {
       const { tenantId } = this.#require(scope, id).webhook;
       const deletedAt = this.#options.clock.now();
-      await this.#options.store.webhooks.delete({ id, deletedAt }, scope.audit?.take({ id, tenantId }));
+      const audit = scope.audit?.take({ id, tenantId });
+      await this.#options.store.webhooks.delete({ id, deletedAt }, { audit });
       this.#options.access.removeWebhook(id);
       await this.#options.access.cancelWaiting(id);
     });
@@ -317,7 +318,7 @@ export class Webhooks implements WebhookService {
     const keysChanged = completed !== before?.secrets;
     const webhook = revised(given, { before: before?.webhook ?? null, keysChanged });
     if (keysChanged) await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: completed });
-    await store.webhooks.save(webhook, scope?.audit?.take(webhook));
+    await store.webhooks.save(webhook, { audit: scope?.audit?.take(webhook) });
     access.applyWebhook({ webhook, secrets: completed });
     return this.#require({ tenantId: null }, webhook.id);
   }

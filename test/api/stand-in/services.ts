@@ -35,6 +35,7 @@ export function createStandInServices(options: StandInOptions): Services {
     // Nothing ever happens here.
     live: { clients: 0, watch: async () => ({ close: () => undefined }) },
     audit: createAudit(),
+    desk: null,
     statistics: {
       deliveries: async () => noStatistics(options.now()),
       events: async () => noStatistics(options.now()),

@@ -108,8 +108,8 @@ export const audit: StoreTheme = (check) => {
   check("a row is written with its change, and not at all where the change was not made", async (store) => {
     const webhook = newWebhook();
     const [saved, deleted, kept, gone, tried] = [entry(), entry(), entry(), entry(), entry()];
-    await store.webhooks.save(webhook, saved);
-    await store.webhooks.delete({ id: webhook.id, deletedAt: start }, deleted);
+    await store.webhooks.save(webhook, { audit: saved });
+    await store.webhooks.delete({ id: webhook.id, deletedAt: start }, { audit: deleted });
     const key = { name: "x", hash: "h", hint: "x", role: "read", tenantId: "a", createdAt: start } as const;
     await store.registry.saveApiKey({ ...key, id: newId(), expiresAt: null }, kept);
     assert.equal(await store.registry.deleteApiKey(newId(), gone), false);

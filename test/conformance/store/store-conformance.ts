@@ -9,6 +9,7 @@ import { idempotency } from "./idempotency.ts";
 import { lateAnswers } from "./late-answers.ts";
 import { leases } from "./leases.ts";
 import { model } from "./model.ts";
+import { notifications } from "./notification-queue.ts";
 import { operations } from "./operations.ts";
 import { orderedLanes } from "./ordered-lanes.ts";
 import { ownership } from "./ownership.ts";
@@ -47,6 +48,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["idempotency", idempotency],
     ["operations", operations],
     ["audit log", audit],
+    ["notifications", notifications],
     ["expiry and cancellation", expiry],
     ["retention", retention],
     ["statistics", statistics],

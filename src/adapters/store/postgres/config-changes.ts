@@ -48,12 +48,12 @@ export function configChangeOf(payload: string, processNumber: number): ConfigCh
 export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnouncer): WebhookStore {
   const changed = (id: string): Promise<void> => announcer.announce({ kind: "webhooks", webhookIds: [id] });
   return {
-    save: async (webhook, audit) => {
-      await store.save(webhook, audit);
+    save: async (webhook, beside) => {
+      await store.save(webhook, beside);
       await changed(webhook.id);
     },
-    delete: async (query, audit) => {
-      await store.delete(query, audit);
+    delete: async (query, beside) => {
+      await store.delete(query, beside);
       await changed(query.id);
     },
     saveSecrets: async (command) => {

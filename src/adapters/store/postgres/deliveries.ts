@@ -21,6 +21,7 @@ import { endByHand } from "./hand-endings.ts";
 import { lanesFound } from "./lanes-with-work.ts";
 import { LostLeases } from "./lost-leases.ts";
 import { areNew } from "./new-events.ts";
+import { writeOperationalEvents } from "./notification-queue.ts";
 import { drawNumbers, relativeNumbers } from "./positions.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
@@ -54,9 +55,10 @@ export class PostgresDeliveries implements DeliveryStore {
 
   async commit(batch: CommitBatch): Promise<CommitResult> {
     const { database, announcer } = this.#state;
-    const { publishes, requeues, webhookStates } = batch;
+    const { publishes, requeues, webhookStates, operationalEvents = [] } = batch;
     await this.#ensureStrings(batch);
-    const onlySettles = publishes.length + requeues.length + webhookStates.length === 0;
+    const others = [publishes, requeues, webhookStates, operationalEvents];
+    const onlySettles = others.every(({ length }) => length === 0);
     const leased = { rows: null as DeliveryRows | null };
     try {
       const { result, lanes } = onlySettles
@@ -165,6 +167,7 @@ export class PostgresDeliveries implements DeliveryStore {
    *   3. `counters`, the lower shards, for what is new
    *   4. `queue` and `deliveries` of the settlements, then `counters`, the higher shards
    *   5. `webhook_states`, by webhook
+   *   6. `operational_events`, by key
    *
    * New rows are nobody else's. Settlements are sorted by position, in which they are usually locked; should two meet in a
    * circle all the same, the server ends one after a second and database.ts tries it again.
@@ -193,6 +196,7 @@ export class PostgresDeliveries implements DeliveryStore {
         await writeStatistics(transaction, { ...counting, facts, carriesRows: !takesRows(settling) });
     }
     await writeWebhookStates(transaction, batch.webhookStates);
+    await writeOperationalEvents(transaction, batch.operationalEvents);
     const proof = publishing.firstEvent ?? deliveries.first;
     if (proof !== null) transaction.provenBy(storedSql[proof.table], [proof.seq, proof.id]);
     return {

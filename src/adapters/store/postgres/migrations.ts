@@ -19,6 +19,7 @@ import { idempotencyHolder } from "./migrations/0007-idempotency-holder.ts";
 import { lateLease } from "./migrations/0008-late-lease.ts";
 import { statistics } from "./migrations/0009-statistics.ts";
 import { auditLog } from "./migrations/0010-audit-log.ts";
+import { notifications } from "./migrations/0011-notification-queue.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -35,6 +36,7 @@ export const migrations: readonly PostgresMigration[] = [
   ...[initialSchema, ownership, pools, endpointReports, identity, attemptNotes, idempotencyHolder, lateLease],
   statistics,
   auditLog,
+  notifications,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

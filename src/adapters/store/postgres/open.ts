@@ -20,6 +20,7 @@ import { migrate, planMigrations } from "./migrations.ts";
 import type { PreparedStatements } from "./named-statements.ts";
 import { Notifications } from "./notifications.ts";
 import { PostgresAudit } from "./audit.ts";
+import { PostgresNotificationQueue } from "./notification-queue.ts";
 import { PostgresOperations } from "./operations.ts";
 import { PostgresOwnership } from "./ownership.ts";
 import { PostgresRegistry } from "./registry.ts";
@@ -239,6 +240,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     idempotency: new PostgresIdempotency(database),
     operations: new PostgresOperations(database),
     audit: new PostgresAudit(parts),
+    notifications: new PostgresNotificationQueue(database),
     statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics), { rowsPerCommitMax: 256 }),
     upkeep: incarnate.follow("upkeep", PostgresUpkeep),
     ownership: incarnate.follow("ownership", PostgresOwnership),

@@ -1,11 +1,16 @@
 import type { Webhook } from "../../../core/webhook.ts";
-import type { AuditEntry } from "../../../ports/store/audit.ts";
-import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
+import type {
+  StoredSecret,
+  StoredWebhook,
+  WebhookStore,
+  WrittenBeside,
+} from "../../../ports/store/webhooks.ts";
 import { secretOwners, toSecret, toStoredWebhook } from "../webhook-rows.ts";
 import type { SecretOwner, SecretRow, WebhookRow } from "../webhook-rows.ts";
-import { writeAudit, writeAudited } from "./audit.ts";
+import { writeAudit } from "./audit.ts";
 import { texts } from "./columns.ts";
 import type { Database, Runner } from "./database.ts";
+import { writeOperationalEvents } from "./notification-queue.ts";
 
 type OwnedSecretRow = [...SecretRow, owner: string];
 
@@ -21,20 +26,28 @@ export class PostgresWebhooks implements WebhookStore {
     this.#database = database;
   }
 
-  async save(webhook: Webhook, audit?: AuditEntry): Promise<void> {
-    await writeAudited(this.#database, audit, {
-      sql: `INSERT INTO posthorn.webhooks (id, tenant, document) VALUES ($1, $2, $3)
-       ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document`,
-      values: [webhook.id, webhook.tenantId, JSON.stringify(webhook)],
+  async save(webhook: Webhook, beside: WrittenBeside = {}): Promise<void> {
+    const write = (runner: Runner) =>
+      runner.rows(
+        `INSERT INTO posthorn.webhooks (id, tenant, document) VALUES ($1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document`,
+        [webhook.id, webhook.tenantId, JSON.stringify(webhook)],
+      );
+    if (beside.audit === undefined && (beside.events ?? []).length === 0) {
+      await write(this.#database);
+      return;
+    }
+    await this.#database.transaction(async (transaction) => {
+      await write(transaction);
+      await writeBeside(transaction, beside);
     });
   }
 
   async delete(
     query: { readonly id: string; readonly deletedAt: number },
-    audit?: AuditEntry,
+    beside: WrittenBeside = {},
   ): Promise<void> {
     await this.#database.transaction(async (transaction) => {
-      await writeAudit(transaction, audit);
       await transaction.rows(
         "UPDATE posthorn.webhooks SET deleted_at = $2, cancel_due = true WHERE id = $1 AND deleted_at IS NULL",
         [query.id, query.deletedAt],
@@ -44,6 +57,7 @@ export class PostgresWebhooks implements WebhookStore {
         query.id,
       ]);
       await transaction.rows("DELETE FROM posthorn.webhook_states WHERE webhook = $1", [query.id]);
+      await writeBeside(transaction, beside);
     });
   }
 
@@ -137,6 +151,11 @@ export class PostgresWebhooks implements WebhookStore {
     const grouped = Map.groupBy(rows, (row) => row[5]);
     return new Map([...grouped].map(([owner, group]) => [owner, group.map((row) => toSecret(row))]));
   }
+}
+
+async function writeBeside(transaction: Runner, { audit, events }: WrittenBeside): Promise<void> {
+  await writeAudit(transaction, audit);
+  await writeOperationalEvents(transaction, events);
 }
 
 async function replaceSecrets(

@@ -18,6 +18,7 @@ import { DeliveryWriter, PublishWriter } from "./publish.ts";
 import { queuePositionSql } from "./queue-position-sql.ts";
 import { RequeueWriter } from "./requeue.ts";
 import { SettleWriter } from "./settle.ts";
+import type { NotificationRows } from "./notification-queue.ts";
 import type { StoreState } from "./state.ts";
 import type { StatisticsWriter } from "./statistics-writer.ts";
 
@@ -33,11 +34,15 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #settlements: SettleWriter;
   readonly #endings: HandEndings;
   readonly #statistics: StatisticsWriter;
+  readonly #notifications: NotificationRows;
   readonly #claimer: Claimer;
   readonly #enterLane: StatementSync;
   readonly #recover: readonly StatementSync[];
 
-  constructor(state: StoreState, statistics: StatisticsWriter) {
+  constructor(
+    state: StoreState,
+    shared: { readonly statistics: StatisticsWriter; readonly notifications: NotificationRows },
+  ) {
     const deliveries = new DeliveryWriter(state);
     const { connection } = state;
     this.#state = state;
@@ -45,7 +50,8 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#requeues = new RequeueWriter(state, deliveries);
     this.#settlements = new SettleWriter(state);
     this.#endings = new HandEndings(state);
-    this.#statistics = statistics;
+    this.#statistics = shared.statistics;
+    this.#notifications = shared.notifications;
     this.#claimer = new Claimer(state);
     this.#enterLane = connection.prepare(
       `UPDATE deliveries SET rank = ${queuePositionSql("?")} WHERE seq = ? RETURNING rank`,
@@ -64,9 +70,10 @@ export class SqliteDeliveries implements DeliveryStore {
       const requeues = batch.requeues.map((command) => this.#requeues.write(command));
       const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
       for (const webhook of batch.webhookStates) this.#settlements.writeWebhookState(webhook);
+      this.#notifications.writeEvents(batch.operationalEvents);
       const result = { publishes, requeues, settled };
       if (batch.statistics !== undefined) this.#statistics.write(batch.statistics, result);
-      // SQLite writes nothing for a transaction that changed nothing, and so would not notice that it cannot.
+      // SQLite writes nothing for a transaction that changed nothing, and so would not notification that it cannot.
       if (isEmpty(batch)) this.#state.counters.touch();
       return result;
     });

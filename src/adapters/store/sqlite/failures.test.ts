@@ -27,6 +27,7 @@ import { SqliteHistory } from "./history.ts";
 import { migrate } from "./migrations.ts";
 import { databaseFile } from "./open.ts";
 import { loadState } from "./state.ts";
+import { NotificationRows } from "./notification-queue.ts";
 import { StatisticsWriter } from "./statistics-writer.ts";
 
 /** The parts of a store that these tests use, with the connection beneath it to break things with. */
@@ -42,7 +43,10 @@ async function openBreakable(t: TestContext): Promise<BreakableStore> {
   migrate(db, { now: start });
   const connection = new Connection(db);
   const state = loadState(connection);
-  const deliveries = new SqliteDeliveries(state, new StatisticsWriter(state));
+  const deliveries = new SqliteDeliveries(state, {
+    statistics: new StatisticsWriter(state),
+    notifications: new NotificationRows(connection),
+  });
   t.after(async () => {
     connection.close();
     await rm(dataDir, { recursive: true });

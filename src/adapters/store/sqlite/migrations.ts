@@ -14,6 +14,7 @@ import { sweepsAnew } from "./migrations/0004-sweeps-anew.ts";
 import { keysFindEvents } from "./migrations/0005-keys-find-events.ts";
 import { statistics } from "./migrations/0006-statistics.ts";
 import { auditLog } from "./migrations/0007-audit-log.ts";
+import { notifications } from "./migrations/0008-notification-queue.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -24,6 +25,7 @@ export const migrations: readonly Migration[] = [
   keysFindEvents,
   statistics,
   auditLog,
+  notifications,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

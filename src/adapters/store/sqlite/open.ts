@@ -13,6 +13,7 @@ import { storeError } from "./errors.ts";
 import { SqliteHistory } from "./history.ts";
 import { SqliteIdempotency } from "./idempotency.ts";
 import { migrate, migrations, planMigrations } from "./migrations.ts";
+import { NotificationRows, SqliteNotificationQueue } from "./notification-queue.ts";
 import { SqliteOperations } from "./operations.ts";
 import { type OwnerLock, takeOwnerLock } from "./owner-lock.ts";
 import { SqliteRegistry } from "./registry.ts";
@@ -96,8 +97,12 @@ function assemble(
 ): Store {
   const state = loadState(connection);
   const auditRows = new AuditRows(connection);
+  const notificationRows = new NotificationRows(connection);
   const statistics = new SqliteStatistics(state);
-  const deliveries = new SqliteDeliveries(state, statistics.writer);
+  const deliveries = new SqliteDeliveries(state, {
+    statistics: statistics.writer,
+    notifications: notificationRows,
+  });
   deliveries.recover();
   statistics.recoverAll();
   const probe = connection.prepare("SELECT 1");
@@ -107,11 +112,12 @@ function assemble(
   return {
     deliveries,
     history: new SqliteHistory(state),
-    webhooks: new SqliteWebhooks(state, auditRows),
+    webhooks: new SqliteWebhooks(state, { audit: auditRows, notifications: notificationRows }),
     registry: new SqliteRegistry(connection, auditRows),
     idempotency: new SqliteIdempotency(connection),
     operations: new SqliteOperations(connection, auditRows),
     audit: new SqliteAudit(connection, auditRows),
+    notifications: new SqliteNotificationQueue(connection, { rows: notificationRows, audit: auditRows }),
     statistics,
     upkeep: new SqliteUpkeep(state, deliveries),
     facts: async () => {

@@ -1,8 +1,13 @@
-import type { AuditEntry } from "../../../ports/store/audit.ts";
 import type { AuditRows } from "./audit.ts";
+import type { NotificationRows } from "./notification-queue.ts";
 import type { StatementSync } from "node:sqlite";
 import type { Webhook } from "../../../core/webhook.ts";
-import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../ports/store/webhooks.ts";
+import type {
+  StoredSecret,
+  StoredWebhook,
+  WebhookStore,
+  WrittenBeside,
+} from "../../../ports/store/webhooks.ts";
 import { secretOwners, toSecret, toStoredWebhook } from "../webhook-rows.ts";
 import type { SecretOwner, SecretRow, WebhookRow } from "../webhook-rows.ts";
 import type { StoreState } from "./state.ts";
@@ -14,6 +19,7 @@ const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pa
 export class SqliteWebhooks implements WebhookStore {
   readonly #state: StoreState;
   readonly #audit: AuditRows;
+  readonly #notifications: NotificationRows;
   readonly #save: StatementSync;
   readonly #markDeleted: StatementSync;
   readonly #forgetState: StatementSync;
@@ -27,8 +33,12 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #anySecret: StatementSync;
   readonly #cancelDue: StatementSync;
 
-  constructor(state: StoreState, audit: AuditRows) {
+  constructor(
+    state: StoreState,
+    { audit, notifications }: { readonly audit: AuditRows; readonly notifications: NotificationRows },
+  ) {
     this.#audit = audit;
+    this.#notifications = notifications;
     const { connection } = state;
     this.#state = state;
     this.#save = connection.prepare(
@@ -58,23 +68,28 @@ export class SqliteWebhooks implements WebhookStore {
     this.#cancelDue = connection.prepare("SELECT id FROM webhooks WHERE cancel_due = 1 ORDER BY seq");
   }
 
-  async save(webhook: Webhook, audit?: AuditEntry): Promise<void> {
+  async save(webhook: Webhook, beside: WrittenBeside = {}): Promise<void> {
     this.#state.connection.write(() => {
       this.#save.run(webhook.id, webhook.tenantId, JSON.stringify(webhook));
-      this.#audit.write(audit);
+      this.#writeBeside(beside);
     });
   }
 
   async delete(
     query: { readonly id: string; readonly deletedAt: number },
-    audit?: AuditEntry,
+    beside: WrittenBeside = {},
   ): Promise<void> {
     this.#state.connection.write(() => {
-      this.#audit.write(audit);
+      this.#writeBeside(beside);
       this.#markDeleted.run(query.deletedAt, query.id);
       this.#deleteSecrets.run(secretOwners.webhook, query.id);
       this.#forgetState.run(query.id);
     });
+  }
+
+  #writeBeside({ audit, events }: WrittenBeside): void {
+    this.#audit.write(audit);
+    this.#notifications.writeEvents(events);
   }
 
   async page(query: {

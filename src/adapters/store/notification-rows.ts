@@ -1,0 +1,92 @@
+import type { ChannelStatus, NotificationChannel } from "../../core/notifications/notification.ts";
+import { freshStatus } from "../../core/notifications/notification.ts";
+import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
+import type { Page } from "../../ports/store.ts";
+import type {
+  FailureEpisode,
+  NewNotification,
+  NotificationQuery,
+  NotificationState,
+  SaveChannels,
+  StoredChannel,
+  StoredNotification,
+} from "../../ports/store/notifications.ts";
+
+/** The columns of a message as both stores select them. */
+export const notificationColumns =
+  "seq, id, key, channel, tenant, state, due_at, attempts, ended_at, error, event, document";
+
+export type NotificationRow = [
+  ...[seq: number, id: string, key: string, channel: string, tenant: string | null, state: NotificationState],
+  ...[dueAt: number, attempts: number, endedAt: number | null, error: string | null, event: string | null],
+  document: string,
+];
+
+export type DocumentRow = [document: string];
+export type ChannelRow = [document: string, status: string | null];
+
+/** What a message keeps beside its columns. */
+export function notificationDocument({ topic, group, content, createdAt }: NewNotification): string {
+  return JSON.stringify({ topic, group, content, createdAt });
+}
+
+export function toNotification(row: NotificationRow): StoredNotification {
+  const [, id, key, channelId, tenantId, state, dueAt, attempts, endedAt, error, eventId, document] = row;
+  const kept = JSON.parse(document) as Pick<NewNotification, "topic" | "group" | "content" | "createdAt">;
+  return { ...kept, id, key, channelId, tenantId, state, dueAt, attempts, endedAt, error, eventId };
+}
+
+/** One row more than asked for tells whether there is an older one. */
+export function toNotificationPage(
+  rows: readonly NotificationRow[],
+  limit: number,
+): Page<StoredNotification> {
+  const shown = rows.slice(0, limit);
+  return {
+    rows: shown.map((row) => toNotification(row)),
+    next: rows.length > limit ? (shown.at(-1)?.[0] ?? null) : null,
+  };
+}
+
+/** The query as parameters: all owners?, tenant, channel, state, position, rows, offset. */
+export function notificationParameters({ tenantId, channelId, state, page }: NotificationQuery) {
+  const before = page.before ?? Number.MAX_SAFE_INTEGER;
+  return [
+    tenantId === undefined ? 1 : 0,
+    tenantId ?? null,
+    channelId,
+    state,
+    before,
+    page.limit + 1,
+    page.offset,
+  ] as const;
+}
+
+export function toChannel([document, status]: ChannelRow): StoredChannel {
+  return {
+    channel: JSON.parse(document) as NotificationChannel,
+    status: status === null ? freshStatus : (JSON.parse(status) as ChannelStatus),
+  };
+}
+
+/** Columns of the channels of an owner, one list each. */
+export function channelColumns({ channels }: SaveChannels) {
+  return {
+    ids: channels.map(({ id }) => id),
+    documents: channels.map((channel) => JSON.stringify(channel)),
+  };
+}
+
+export function toEvent([document]: DocumentRow): OperationalEvent {
+  return JSON.parse(document) as OperationalEvent;
+}
+
+export function toEpisode([document]: DocumentRow): FailureEpisode {
+  return JSON.parse(document) as FailureEpisode;
+}
+
+/** In one order in every transaction, so that no two wait for each other; each key once. */
+export function eventsInOrder(events: readonly OperationalEvent[]): readonly OperationalEvent[] {
+  const byKey = new Map(events.toReversed().map((event) => [event.key, event]));
+  return [...byKey.values()].toSorted((left, right) => (left.key < right.key ? -1 : 1));
+}

@@ -1,0 +1,246 @@
+import type { StatementSync } from "node:sqlite";
+import type { ChannelStatus } from "../../../core/notifications/notification.ts";
+import type { OperationalEvent } from "../../../core/notifications/operational-event.ts";
+import type { Page } from "../../../ports/store.ts";
+import type { AuditEntry } from "../../../ports/store/audit.ts";
+import type {
+  FailingRow,
+  FailureEpisode,
+  NewNotification,
+  NotificationClaim,
+  NotificationOutcome,
+  NotificationQuery,
+  NotificationQueue,
+  RelayedEvents,
+  SaveChannels,
+  SaveEpisode,
+  StoredChannel,
+  StoredNotification,
+} from "../../../ports/store/notifications.ts";
+import type { StepResult } from "../../../ports/store/upkeep.ts";
+import {
+  channelColumns,
+  type ChannelRow,
+  type DocumentRow,
+  eventsInOrder,
+  notificationColumns,
+  notificationDocument,
+  notificationParameters,
+  type NotificationRow,
+  toChannel,
+  toEpisode,
+  toEvent,
+  toNotification,
+  toNotificationPage,
+} from "../notification-rows.ts";
+import type { AuditRows } from "./audit.ts";
+import type { Connection } from "./connection.ts";
+
+/** Writes operational events and messages. Only inside a write. */
+export class NotificationRows {
+  readonly #event: StatementSync;
+  readonly #notification: StatementSync;
+
+  constructor(connection: Connection) {
+    this.#event = connection.prepare(
+      "INSERT INTO operational_events (key, at, document) VALUES (?, ?, ?) ON CONFLICT (key) DO NOTHING",
+    );
+    this.#notification = connection.prepare(
+      `INSERT INTO notifications (id, key, channel, tenant, state, due_at, attempts, lease_until, document)
+       VALUES (?, ?, ?, ?, 'waiting', ?, 0, 0, ?) ON CONFLICT DO NOTHING`,
+    );
+  }
+
+  writeEvents(events: readonly OperationalEvent[] = []): void {
+    for (const event of eventsInOrder(events)) this.#event.run(event.key, event.at, JSON.stringify(event));
+  }
+
+  writeNotifications(notifications: readonly NewNotification[]): void {
+    for (const notification of notifications) {
+      const { id, key, channelId, tenantId, dueAt } = notification;
+      this.#notification.run(id, key, channelId, tenantId, dueAt, notificationDocument(notification));
+    }
+  }
+}
+
+export class SqliteNotificationQueue implements NotificationQueue {
+  readonly #connection: Connection;
+  readonly #rows: NotificationRows;
+  readonly #audit: AuditRows;
+  readonly #statements: ReturnType<typeof prepareStatements>;
+
+  constructor(
+    connection: Connection,
+    shared: { readonly rows: NotificationRows; readonly audit: AuditRows },
+  ) {
+    this.#connection = connection;
+    this.#rows = shared.rows;
+    this.#audit = shared.audit;
+    this.#statements = prepareStatements(connection);
+  }
+
+  async appendEvents(events: readonly OperationalEvent[]): Promise<void> {
+    this.#connection.write(() => this.#rows.writeEvents(events));
+  }
+
+  async pendingEvents(limit: number): Promise<readonly OperationalEvent[]> {
+    return this.#all<DocumentRow>(this.#statements.pending, limit).map((row) => toEvent(row));
+  }
+
+  async relayed({ keys, at, notifications }: RelayedEvents): Promise<void> {
+    this.#connection.write(() => {
+      this.#statements.relayed.run(at, JSON.stringify(keys));
+      this.#rows.writeNotifications(notifications);
+    });
+  }
+
+  async channels(): Promise<readonly StoredChannel[]> {
+    return this.#all<ChannelRow>(this.#statements.channels).map((row) => toChannel(row));
+  }
+
+  async saveChannels(command: SaveChannels, audit?: AuditEntry): Promise<void> {
+    const { ids, documents } = channelColumns(command);
+    this.#connection.write(() => {
+      this.#statements.dropChannels.run(command.tenantId, JSON.stringify(ids));
+      for (const [position, id] of ids.entries())
+        this.#statements.saveChannel.run(id, command.tenantId, position, documents[position] ?? "");
+      this.#audit.write(audit);
+    });
+  }
+
+  async saveStatus(command: { readonly channelId: string; readonly status: ChannelStatus }): Promise<void> {
+    const status = JSON.stringify(command.status);
+    this.#connection.write(() => this.#statements.saveStatus.run(status, command.channelId));
+  }
+
+  async enqueue(notifications: readonly NewNotification[]): Promise<void> {
+    this.#connection.write(() => this.#rows.writeNotifications(notifications));
+  }
+
+  async claim({ now, leaseUntil, holder, limit }: NotificationClaim): Promise<readonly StoredNotification[]> {
+    const due = this.#connection.read(() => this.#statements.anyDue.get(now));
+    if (due === undefined) return [];
+    const rows = this.#connection.write(() =>
+      this.#statements.claim.all(leaseUntil, holder, now, limit),
+    ) as unknown as NotificationRow[];
+    return rows.map((row) => toNotification(row)).toSorted((left, right) => left.dueAt - right.dueAt);
+  }
+
+  async settle(
+    outcomes: readonly NotificationOutcome[],
+    { holder }: { readonly holder: string },
+  ): Promise<void> {
+    this.#connection.write(() => {
+      for (const { id, state, attempts, dueAt, at, error, eventId } of outcomes) {
+        const endedAt = state === "waiting" ? null : at;
+        this.#statements.settle.run(state, attempts, dueAt, endedAt, error, eventId, id, holder);
+      }
+    });
+  }
+
+  async list(query: NotificationQuery): Promise<Page<StoredNotification>> {
+    return toNotificationPage(
+      this.#all<NotificationRow>(this.#statements.list, ...notificationParameters(query)),
+      query.page.limit,
+    );
+  }
+
+  async waiting(): ReturnType<NotificationQueue["waiting"]> {
+    const [row] = this.#all<[count: number, oldestDueAt: number | null]>(this.#statements.waiting);
+    return { count: row?.[0] ?? 0, oldestDueAt: row?.[1] ?? null };
+  }
+
+  async episodes(): Promise<readonly FailureEpisode[]> {
+    return this.#all<DocumentRow>(this.#statements.episodes).map((row) => toEpisode(row));
+  }
+
+  async saveEpisode({ webhookId, episode, events, notifications }: SaveEpisode): Promise<void> {
+    this.#connection.write(() => {
+      if (episode === null) this.#statements.endEpisode.run(webhookId);
+      else this.#statements.saveEpisode.run(webhookId, JSON.stringify(episode));
+      this.#rows.writeEvents(events);
+      this.#rows.writeNotifications(notifications);
+    });
+  }
+
+  async failing(page: {
+    readonly after: string | null;
+    readonly limit: number;
+  }): Promise<readonly FailingRow[]> {
+    const rows = this.#all<[webhookId: string, health: string]>(
+      this.#statements.failing,
+      page.after ?? "",
+      page.limit,
+    );
+    return rows.map(([webhookId, health]) => ({ webhookId, health }));
+  }
+
+  async forget({ before, limit }: { readonly before: number; readonly limit: number }): Promise<StepResult> {
+    const changed = this.#connection.write(
+      () =>
+        Number(this.#statements.forgetEvents.run(before, limit).changes) +
+        Number(this.#statements.forgetNotifications.run(before, limit).changes),
+    );
+    return { changed, more: changed >= limit };
+  }
+
+  #all<Row>(statement: StatementSync, ...parameters: readonly (string | number | null)[]): readonly Row[] {
+    return this.#connection.read(() => statement.all(...parameters)) as unknown as Row[];
+  }
+}
+
+function prepareStatements(connection: Connection) {
+  const due = "state = 'waiting' AND due_at <= ?3 AND lease_until <= ?3";
+  return {
+    pending: connection.prepare(
+      "SELECT document FROM operational_events WHERE relayed_at IS NULL ORDER BY seq LIMIT ?",
+    ),
+    relayed: connection.prepare(
+      "UPDATE operational_events SET relayed_at = ? WHERE key IN (SELECT value FROM json_each(?))",
+    ),
+    channels: connection.prepare(
+      "SELECT document, status FROM notification_channels ORDER BY tenant, position",
+    ),
+    dropChannels: connection.prepare(
+      "DELETE FROM notification_channels WHERE tenant IS ? AND id NOT IN (SELECT value FROM json_each(?))",
+    ),
+    saveChannel: connection.prepare(
+      `INSERT INTO notification_channels (id, tenant, position, document) VALUES (?, ?, ?, ?) ON CONFLICT (id)
+       DO UPDATE SET position = excluded.position, document = excluded.document WHERE tenant IS excluded.tenant`,
+    ),
+    saveStatus: connection.prepare("UPDATE notification_channels SET status = ? WHERE id = ?"),
+    anyDue: connection.prepare(
+      "SELECT 1 FROM notifications WHERE state = 'waiting' AND due_at <= ?1 AND lease_until <= ?1 LIMIT 1",
+    ),
+    claim: connection.prepare(
+      `UPDATE notifications SET lease_until = ?1, holder = ?2 WHERE seq IN
+         (SELECT seq FROM notifications WHERE ${due} ORDER BY due_at, seq LIMIT ?4) RETURNING ${notificationColumns}`,
+    ),
+    settle: connection.prepare(
+      `UPDATE notifications SET state = ?, attempts = ?, due_at = ?, ended_at = ?, error = ?, event = ?, holder = NULL,
+       lease_until = 0 WHERE id = ? AND holder = ? AND state = 'waiting'`,
+    ),
+    list: connection.prepare(
+      `SELECT ${notificationColumns} FROM notifications WHERE (?1 = 1 OR tenant IS ?2) AND (?3 IS NULL OR channel = ?3)
+       AND (?4 IS NULL OR state = ?4) AND seq < ?5 ORDER BY seq DESC LIMIT ?6 OFFSET ?7`,
+    ),
+    waiting: connection.prepare("SELECT count(*), min(due_at) FROM notifications WHERE state = 'waiting'"),
+    episodes: connection.prepare("SELECT document FROM failure_episodes ORDER BY webhook"),
+    saveEpisode: connection.prepare(
+      `INSERT INTO failure_episodes VALUES (?, ?)
+       ON CONFLICT (webhook) DO UPDATE SET document = excluded.document`,
+    ),
+    endEpisode: connection.prepare("DELETE FROM failure_episodes WHERE webhook = ?"),
+    failing: connection.prepare(
+      `SELECT webhook, health FROM webhook_states
+       WHERE instr(health, '"failingSince":null') = 0 AND webhook > ? ORDER BY webhook LIMIT ?`,
+    ),
+    forgetEvents: connection.prepare(
+      `DELETE FROM operational_events WHERE seq IN
+         (SELECT seq FROM operational_events WHERE relayed_at < ? LIMIT ?)`,
+    ),
+    forgetNotifications: connection.prepare(
+      "DELETE FROM notifications WHERE seq IN (SELECT seq FROM notifications WHERE ended_at < ? LIMIT ?)",
+    ),
+  };
+}

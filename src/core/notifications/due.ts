@@ -1,0 +1,38 @@
+import { minuteOfDay, nextAt } from "./local-time.ts";
+import type { NotificationChannel, QuietHours } from "./notification.ts";
+
+/** Of a channel that takes messages together. */
+const digestMinute = 8 * 60;
+
+/** When a message that is made now goes to a channel: at once, with the next digest, and never in its quiet hours. */
+export function dueAt(
+  channel: Pick<NotificationChannel, "frequency" | "timeZone" | "quietHours">,
+  now: number,
+): number {
+  return afterQuietHours(channel, digestAt(channel, now));
+}
+
+/** The time itself, or the end of the quiet hours that it falls into. */
+function afterQuietHours(
+  { quietHours, timeZone }: Pick<NotificationChannel, "timeZone" | "quietHours">,
+  at: number,
+): number {
+  if (quietHours === null || !isQuiet(quietHours, minuteOfDay(at, timeZone))) return at;
+  return nextAt(at, { minute: quietHours.until, timeZone });
+}
+
+function digestAt(
+  { frequency, timeZone }: Pick<NotificationChannel, "frequency" | "timeZone">,
+  now: number,
+): number {
+  if (frequency === "immediate") return now;
+  if (frequency === "daily") return nextAt(now, { minute: digestMinute, timeZone });
+  const nextHour = (Math.floor(minuteOfDay(now, timeZone) / 60) + 1) % 24;
+  return nextAt(now, { minute: nextHour * 60, timeZone });
+}
+
+/** Quiet hours may go over midnight; those that end when they begin are all day, and mean nothing. */
+function isQuiet({ from, until }: QuietHours, minute: number): boolean {
+  if (from === until) return false;
+  return from < until ? minute >= from && minute < until : minute >= from || minute < until;
+}

@@ -1,0 +1,54 @@
+/** Wall-clock time in a zone. Instants are Unix milliseconds, times of the day minutes since midnight. */
+
+const minuteMs = 60_000;
+const dayMinutes = 1_440;
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** Whether the runtime knows the zone. */
+export function isTimeZone(name: string): boolean {
+  try {
+    formatOf(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The minute of the day that clocks in the zone show. */
+export function minuteOfDay(at: number, timeZone: string): number {
+  const parts = formatOf(timeZone).formatToParts(at);
+  const numberOf = (type: string): number => Number(parts.find((part) => part.type === type)?.value ?? 0);
+  return numberOf("hour") * 60 + numberOf("minute");
+}
+
+/**
+ * When clocks in the zone next show this minute of the day, not before `from`. Where clocks leap over it, the moment at
+ * which they would have shown it.
+ */
+export function nextAt(from: number, at: { readonly minute: number; readonly timeZone: string }): number {
+  const begun = Math.ceil(from / minuteMs) * minuteMs;
+  const guess = begun + forward(at.minute - minuteOfDay(begun, at.timeZone)) * minuteMs;
+  // Clocks were changed in between: by less than half a day.
+  const off = forward(minuteOfDay(guess, at.timeZone) - at.minute);
+  const mended = guess - (off > dayMinutes / 2 ? off - dayMinutes : off) * minuteMs;
+  return mended >= from && minuteOfDay(mended, at.timeZone) === at.minute ? mended : guess;
+}
+
+function forward(minutes: number): number {
+  return (minutes + 2 * dayMinutes) % dayMinutes;
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  let format = formats.get(timeZone);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat("en", {
+      timeZone,
+      hour: "numeric",
+      minute: "numeric",
+      hourCycle: "h23",
+    });
+    formats.set(timeZone, format);
+  }
+  return format;
+}

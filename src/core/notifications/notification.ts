@@ -1,0 +1,104 @@
+/**
+ * Messages to people: what a channel is, what it may be told, and how a message reads before a channel gives it a form.
+ * Times are Unix milliseconds.
+ */
+
+/** Mail goes by SMTP; the others are requests to a URL, along the path of every delivery. */
+const channelKinds = ["email", "slack", "teams", "discord", "pagerduty", "webhook"] as const;
+export type ChannelKind = (typeof channelKinds)[number];
+
+/**
+ * What a channel may be told. `failing` warns of the end, at half of the time and a day before; `first_problem` comes after
+ * a quarter of an hour. Who got one of these hears when the webhook works again.
+ */
+const notificationTopics = [
+  "first_problem",
+  "failing",
+  "disabled",
+  "circuit",
+  "attention",
+  "exhausted",
+  "secret_rotated",
+  "paused",
+  "limit_reached",
+  "problem",
+  "alert",
+] as const;
+export type NotificationTopic = (typeof notificationTopics)[number];
+
+const notificationFrequencies = ["immediate", "hourly", "daily"] as const;
+export type NotificationFrequency = (typeof notificationFrequencies)[number];
+
+const notificationLanguages = ["en", "de"] as const;
+export type NotificationLanguage = (typeof notificationLanguages)[number];
+
+const notificationSeverities = ["info", "warning", "critical"] as const;
+export type NotificationSeverity = (typeof notificationSeverities)[number];
+
+/** Minutes of the day in the channel's zone; from 22:00 to 07:00 is 1320 and 420. */
+export interface QuietHours {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Where messages go, and which. */
+export interface NotificationChannel {
+  readonly id: string;
+  /** Whose: a tenant's, or the operator's where it is null. */
+  readonly tenantId: string | null;
+  readonly kind: ChannelKind;
+  readonly name: string;
+  /** The address of a mail; of the others the host that they go to. */
+  readonly address: string;
+  /** The webhook that carries it, for all but mail. */
+  readonly webhookId: string | null;
+  /** Encrypted: the integration key of the incident service. */
+  readonly sealedKey: string | null;
+  readonly topics: readonly NotificationTopic[];
+  readonly frequency: NotificationFrequency;
+  /** An IANA name. */
+  readonly timeZone: string;
+  readonly quietHours: QuietHours | null;
+  readonly language: NotificationLanguage;
+  readonly enabled: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** What became of a channel's last messages. */
+export interface ChannelStatus {
+  readonly lastSentAt: number | null;
+  readonly lastErrorAt: number | null;
+  readonly lastError: string | null;
+  /** The mail server would not take the address: nothing is sent there until the channel is saved again, or tested. */
+  readonly refusedAt: number | null;
+  /** Somebody followed the link in a mail. */
+  readonly unsubscribedAt: number | null;
+}
+
+export const freshStatus: ChannelStatus = {
+  lastSentAt: null,
+  lastErrorAt: null,
+  lastError: null,
+  refusedAt: null,
+  unsubscribedAt: null,
+};
+
+/** A line of a message's table. */
+export interface NotificationFact {
+  readonly label: string;
+  readonly value: string;
+}
+
+/** What a message says, in the words of its reader. Nothing in it is trusted to be free of markup. */
+export interface NotificationContent {
+  readonly subject: string;
+  /** Paragraphs, separated by empty lines. */
+  readonly text: string;
+  readonly facts: readonly NotificationFact[];
+  readonly severity: NotificationSeverity;
+  /** Where to look; null without a page. */
+  readonly link: string | null;
+  /** It ends what an earlier message of the same group began. */
+  readonly resolves: boolean;
+}
