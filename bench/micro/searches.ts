@@ -71,6 +71,7 @@ function command(index: number, { total }: { readonly total: number }): PublishC
     priority: "normal",
     createdAt,
     contentType: "application/json",
+    trace: null,
     raw: false,
     body,
   };

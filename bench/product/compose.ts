@@ -7,12 +7,14 @@ import { createLog } from "../../src/app/logging.ts";
 import { openCompanions } from "../../src/app/open-companions.ts";
 import type { Companions } from "../../src/app/open-companions.ts";
 import { openStore } from "../../src/app/open-store.ts";
+import { openTracing } from "../../src/app/open-tracing.ts";
+import type { OtlpTracer } from "../../src/adapters/telemetry/otlp/otlp-tracer.ts";
 import { assembleEngine } from "../../src/app/running-engine.ts";
 import type { AssembledEngine } from "../../src/app/running-engine.ts";
 import type { Settings } from "../../src/config/options.ts";
 import { resolveValues } from "../../src/config/resolve.ts";
 import type { Store } from "../../src/ports/store.ts";
-import type { AttemptFact, Metrics } from "../../src/ports/telemetry.ts";
+import type { AttemptFact, Logger, Metrics } from "../../src/ports/telemetry.ts";
 import type { Home } from "./home.ts";
 
 export interface ProductOptions {
@@ -63,7 +65,11 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
   const { folder } = prepareDataFolder(home.dataDir);
   const master = readMasterKeys(settings, { folder, random });
   const prometheus = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
-  const telemetry = { log: createLog(settings), metrics: listening(prometheus.metrics, options.onSettled) };
+  const tracer = await tracerTo(home.tracesTo, createLog(settings));
+  const telemetry = {
+    ...{ log: createLog(settings), metrics: listening(prometheus.metrics, options.onSettled) },
+    ...(tracer !== null && { tracer }),
+  };
   const companions = await openCompanions(settings, { random, telemetry });
   const masterKeys = () => master;
   const { store, digestKeyHolder: holder } = await openStore(settings, { folder, masterKeys, companions });
@@ -73,6 +79,13 @@ export async function openProduct(options: ProductOptions): Promise<Product> {
     clock: systemClock,
   });
   return { ...assembled, store, companions, stopMetrics: () => prometheus.stop() };
+}
+
+/** The exporter reads where to from the environment of this process. */
+async function tracerTo(collector: string | undefined, log: Logger): Promise<OtlpTracer | null> {
+  if (collector === undefined) return null;
+  process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector;
+  return openTracing(process.env, { clock: systemClock, log });
 }
 
 export async function startProduct({ engine, lifecycle }: Product): Promise<void> {

@@ -6,6 +6,8 @@ export interface Home {
   readonly servers?: ServerSettings;
   /** False keeps no statistics. */
   readonly stats?: boolean;
+  /** A collector that gets traces of one event in a thousand. */
+  readonly tracesTo?: string;
 }
 
 /** Settings of the product (src/config/options.ts). */

@@ -47,6 +47,7 @@ function oldEvent(product: Product, { webhookId, ageMs }: OldEventsInput): Publi
       priority: "normal",
       createdAt: at,
       contentType: "application/json",
+      trace: null,
       raw: false,
       body,
     },

@@ -47,6 +47,7 @@ function publishOf(product: Product, input: ParkInput & { readonly now: number }
       priority: "normal",
       createdAt: now,
       contentType: "application/json",
+      trace: null,
       raw: false,
       body: messageBody(),
     },

@@ -2,7 +2,7 @@ import type { Row } from "../row.ts";
 import { backlog } from "./backlog.ts";
 import { bullmq } from "./bullmq.ts";
 import { claims, claimsEmbedded } from "./claims.ts";
-import { drain, drainDefaultSchemes, drainStatistics } from "./drain.ts";
+import { drain, drainDefaultSchemes, drainStatistics, drainTracing } from "./drain.ts";
 import { httpOneToOne } from "./http-one-to-one.ts";
 import { hosts } from "./hosts.ts";
 import { idle } from "./idle.ts";
@@ -26,6 +26,7 @@ export const allRows: readonly Row[] = [
   drain,
   drainDefaultSchemes,
   drainStatistics,
+  drainTracing,
   through,
   httpOneToOne,
   fanOut,

@@ -1,8 +1,12 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { SignatureSchemeName } from "../../src/core/profile.ts";
 import { besideRaw } from "../beside-raw.ts";
 import type { Figure } from "../beside-raw.ts";
 import { eventTypeOf } from "../message.ts";
 import { measurePair, type Pair } from "../pair.ts";
+import type { Home } from "../product/home.ts";
 import { ProductProcess } from "../product/product.ts";
 import { seedDue, seedWebhooks, webhooksFor } from "../product/seed.ts";
 import { measureStretch } from "../product/stretch.ts";
@@ -54,28 +58,68 @@ export const drainDefaultSchemes: Row = {
 /** The same without and with statistics, in turn, so that what else the machine does meets both. */
 export const drainStatistics: Row = {
   name: "drain-stats",
+  run: (context) =>
+    besideWithout(context, {
+      ...{ name: "drain-stats", burden: "statistics", least: 0.97 },
+      ...{ without: { stats: false }, burdened: { stats: true } },
+    }),
+};
+
+/** The same without and with traces of one event in a thousand, sent to a collector that takes everything. */
+export const drainTracing: Row = {
+  name: "drain-tracing",
   async run(context) {
-    const counts = context.quick ? { warmUp: 2_000, count: 10_000 } : { warmUp: 5_000, count: 50_000 };
-    const once = (stats: boolean) => () => drainOnce(context, { ...counts, schemes: ["v1"], stats });
-    const pairs: Pair<Figure>[] = [];
-    for (let run = 0; run < context.runs; run += 1) {
-      pairs.push(await measurePair(run, { without: once(false), burdened: once(true) }));
-      context.progress(`drain-stats ${run + 1} of ${context.runs}`);
+    const collector = createServer((request, response) => {
+      request.resume().on("end", () => response.end("{}"));
+    }).listen(0, "127.0.0.1");
+    await once(collector, "listening");
+    const tracesTo = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+    try {
+      return await besideWithout(context, {
+        ...{ name: "drain-tracing", burden: "tracing", least: 0.98 },
+        ...{ without: {}, burdened: { tracesTo } },
+      });
+    } finally {
+      collector.close();
     }
-    const cpu = median(pairs.map(({ without, burdened }) => without.cpuUs / burdened.cpuUs));
-    context.note(
-      `drain-stats: processor time of a delivery without statistics is ${cpu.toFixed(3)} of that with`,
-    );
-    const line = {
-      name: "drain-stats",
-      value: median(pairs.map(({ burdened }) => burdened.perSecond)),
-      unit: "deliveries/s",
-      baseline: median(pairs.map(({ without }) => without.perSecond)),
-      ratio: median(pairs.map(({ without, burdened }) => burdened.perSecond / without.perSecond)),
-    };
-    return [judged(line, { text: "≥ 0.97 × without", met: (ratio) => ratio >= 0.97 })];
   },
 };
+
+async function besideWithout(
+  context: Context,
+  {
+    name,
+    burden,
+    least,
+    ...homes
+  }: {
+    readonly name: string;
+    readonly burden: string;
+    readonly least: number;
+    readonly without: DrainHome;
+    readonly burdened: DrainHome;
+  },
+): Promise<readonly Line[]> {
+  const counts = context.quick ? { warmUp: 2_000, count: 10_000 } : { warmUp: 5_000, count: 50_000 };
+  const drained = (home: DrainHome) => () => drainOnce(context, { ...counts, schemes: ["v1"], home });
+  const pairs: Pair<Figure>[] = [];
+  for (let run = 0; run < context.runs; run += 1) {
+    pairs.push(
+      await measurePair(run, { without: drained(homes.without), burdened: drained(homes.burdened) }),
+    );
+    context.progress(`${name} ${run + 1} of ${context.runs}`);
+  }
+  const cpu = median(pairs.map(({ without, burdened }) => without.cpuUs / burdened.cpuUs));
+  context.note(`${name}: processor time of a delivery without ${burden} is ${cpu.toFixed(3)} of that with`);
+  const line = {
+    name,
+    value: median(pairs.map(({ burdened }) => burdened.perSecond)),
+    unit: "deliveries/s",
+    baseline: median(pairs.map(({ without }) => without.perSecond)),
+    ratio: median(pairs.map(({ without, burdened }) => burdened.perSecond / without.perSecond)),
+  };
+  return [judged(line, { text: `≥ ${least} × without`, met: (ratio) => ratio >= least })];
+}
 
 /** Both were measured beside raw at different times, so it is their ratios to raw that are compared. */
 function besideBullmq(context: Context, line: Line): Line[] {
@@ -94,8 +138,10 @@ interface DrainInput {
   readonly warmUp: number;
   readonly count: number;
   readonly schemes: readonly SignatureSchemeName[];
-  readonly stats?: boolean;
+  readonly home?: DrainHome;
 }
+
+type DrainHome = Pick<Home, "stats" | "tracesTo">;
 
 async function drainOnce(context: Context, input: DrainInput): Promise<Figure> {
   const { sink, folders } = context;
@@ -105,7 +151,7 @@ async function drainOnce(context: Context, input: DrainInput): Promise<Figure> {
   const types = Array.from({ length: webhookCount }, (_, index) => eventTypeOf(index));
   await seedDue({ dataDir }, { events: total, types });
   const product = await new ProductProcess().open({
-    home: { dataDir, stats: input.stats ?? true },
+    home: { dataDir, ...input.home },
     delivers: true,
   });
   try {

@@ -91,6 +91,7 @@ export class StoreWork {
         priority: "normal",
         createdAt: now,
         contentType: "application/json",
+        trace: null,
         raw: false,
         body,
       },

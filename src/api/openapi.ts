@@ -3,6 +3,8 @@ import type { Schema } from "./schemas/type.ts";
 import { errorTable } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import { rolesFor } from "./authentication.ts";
+import { eventFields } from "../core/fields/event.ts";
+import { schemaOfField } from "./schemas/field-schema.ts";
 import { tags, takesIdempotencyKey } from "./route.ts";
 import type { Route } from "./route.ts";
 import { problemSchema } from "./schemas/problem.ts";
@@ -52,6 +54,7 @@ function describeRoute(route: Route, components: Components): JsonObject {
     ...parametersOf(route.query, { where: "query", components }),
     ...parametersOf(rawParameters(route), { where: "query", components }),
     ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter] : []),
+    ...(route.traced === true ? traceParameters : []),
   ];
   const roles = rolesFor(route.access);
   return {
@@ -83,6 +86,25 @@ const idempotencyKeyParameter = {
   description: "Makes the request safe to repeat for 24 hours; see /docs/idempotency.",
   schema: { type: "string", examples: ['"8e03978e-40d5-43e8-bc93-6894a57f9324"'] },
 };
+
+/** W3C Trace Context; what cannot be read is passed over. */
+const traceParameters = [
+  {
+    name: "traceparent",
+    in: "header",
+    required: false,
+    description:
+      "Where in your trace you publish (W3C Trace Context). Kept with the event and sent on to its webhooks, with a span id of each request; see `trace_context` of a webhook. One that cannot be read is passed over.",
+    schema: schemaOfField(eventFields.traceparent),
+  },
+  {
+    name: "tracestate",
+    in: "header",
+    required: false,
+    description: "Beside `traceparent`; sent on to webhooks whose receivers agreed to it.",
+    schema: schemaOfField(eventFields.tracestate),
+  },
+];
 
 /** All optional, because they belong to one form of the route only. */
 function rawParameters({ raw }: Route): Schema | undefined {

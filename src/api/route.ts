@@ -34,6 +34,8 @@ export interface Route {
   readonly bodyBounds?: JsonBounds;
   /** A second form of the route, for bodies that are taken as they are. */
   readonly raw?: RawForm;
+  /** Takes `traceparent` and `tracestate`. */
+  readonly traced?: boolean;
   readonly answers: Readonly<Record<number, AnswerDescription>>;
   /** Errors beyond those that every route has. */
   readonly errors: readonly ErrorCode[];

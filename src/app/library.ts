@@ -62,6 +62,8 @@ export interface OpenOptions extends Partial<Settings> {
   readonly listen?: boolean;
   /** Where to log; by default warnings and errors go to standard error. */
   readonly log?: Logger;
+  /** Export traces as the standard settings of OpenTelemetry say (`OTEL_*`), which are read from the environment then. */
+  readonly tracing?: boolean;
   /** Act as this tenant; by default as an administrator, who may name a tenant in each call. */
   readonly tenantId?: string;
 }
@@ -99,13 +101,14 @@ export class SettingsError extends PosthornError {
 
 /** Starts the engine on a data folder, which one process at a time may use. */
 export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn> {
-  const { listen = false, log, tenantId, ...values } = options;
+  const { listen = false, tracing = false, log, tenantId, ...values } = options;
   const resolution = resolveValues({ logLevel: "warn", ...values });
   if (resolution.kind === "refused") throw new SettingsError(resolution.problems);
   const running = await startPosthorn(resolution.settings, {
     listens: listen,
     sources: resolution.sources,
     ...(log !== undefined && { log }),
+    ...(tracing && { tracingFrom: process.env }),
   });
   const scope: Scope = { tenantId: tenantId ?? null };
   const { services } = running;

@@ -1,6 +1,7 @@
 import { systemClock } from "../adapters/system/clock.ts";
 import { createSystemRandom } from "../adapters/system/random.ts";
 import { createPrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
+import type { OtlpTracer } from "../adapters/telemetry/otlp/otlp-tracer.ts";
 import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
 import type { SystemReport } from "../api/context.ts";
 import type { Readiness } from "../api/server.ts";
@@ -11,7 +12,7 @@ import type { Services } from "../services/services.ts";
 import type { NameLookup } from "../ports/name-lookup.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
-import type { Logger } from "../ports/telemetry.ts";
+import type { Logger, Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
 import { dataFolderAt, prepareDataFolder } from "./data-folder.ts";
 import { loadKeys, needsFolder, readMasterKeys } from "./keys.ts";
@@ -19,6 +20,7 @@ import { openApi, openProbes } from "./listeners.ts";
 import { GaugeSampler } from "./gauge-sampler.ts";
 import { createLog } from "./logging.ts";
 import { type Companions, companionSources, openCompanions } from "./open-companions.ts";
+import { openTracing } from "./open-tracing.ts";
 import { openStore } from "./open-store.ts";
 import { ProcessGauges } from "./process-gauges.ts";
 import { Readings } from "./readings.ts";
@@ -33,6 +35,8 @@ export interface Overrides {
   readonly log?: Logger;
   readonly transport?: Transport;
   readonly names?: NameLookup;
+  /** Where the standard settings of tracing are looked for; nowhere when left out. */
+  readonly tracingFrom?: Readonly<Record<string, string | undefined>>;
   /** False starts no HTTP server, whatever the roles say. */
   readonly listens?: boolean;
   /** Where each setting came from, for whoever asks the API. */
@@ -72,9 +76,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     : { folder: dataFolderAt(settings.dataDir), warnings: [] };
   await using started = new AsyncDisposableStack();
   const master = readMasterKeys(settings, { folder, random });
-  const metrics = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
-  started.defer(() => metrics.stop());
-  const telemetry = { log, metrics: metrics.metrics };
+  const { metrics, tracer, telemetry } = await openTelemetry(overrides, { log, started });
   const companions = await openCompanions(settings, { random, telemetry });
   started.defer(() => companions.close());
   const masterKeys = () => master;
@@ -92,7 +94,7 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
     ...(names !== undefined && { names }),
   });
   const { engine, lifecycle, services } = assembled;
-  observe(metrics, { store, companions, clock, assembled, pool: settings.workerPool });
+  observe(metrics, { store, companions, clock, assembled, tracer, pool: settings.workerPool });
   const grace = new Grace(settings.shutdownGraceMs);
   const readings = new Readings({ engine, store, companions, settings });
   started.defer(() => readings.stop());
@@ -135,6 +137,18 @@ export async function startPosthorn(settings: Settings, overrides: Overrides = {
   };
 }
 
+async function openTelemetry(
+  { tracingFrom = {} }: Overrides,
+  { log, started }: { readonly log: Logger; readonly started: AsyncDisposableStack },
+) {
+  const metrics = createPrometheusMetrics({ monotonicMs: () => systemClock.monotonicMs() });
+  started.defer(() => metrics.stop());
+  const tracer = await openTracing(tracingFrom, { clock: systemClock, log });
+  started.defer(() => tracer?.close());
+  const telemetry: Telemetry = { log, metrics: metrics.metrics, ...(tracer !== null && { tracer }) };
+  return { metrics, tracer, telemetry };
+}
+
 /** `GET /v1/system` of this process, which starts now. */
 function reporter(
   parts: Pick<SystemParts, "settings" | "store" | "companions">,
@@ -172,10 +186,11 @@ function observe(
     readonly companions: Companions;
     readonly clock: StoreClock;
     readonly assembled: AssembledEngine;
+    readonly tracer: OtlpTracer | null;
     readonly pool: string;
   },
 ): void {
-  const { store, companions, clock, assembled, pool } = of;
+  const { store, companions, clock, assembled, tracer, pool } = of;
   const { engine, services, transport } = assembled;
   metrics.observe({
     depth: () => store.deliveries.depth(),
@@ -197,6 +212,7 @@ function observe(
     streamClients: () => services.live.clients,
     ...(store.ownership === undefined ? {} : { workers: store.ownership.pools.bind(store.ownership) }),
     ...(store.time !== undefined && { clockOffsetMs: () => clock.offsetMs }),
+    ...(tracer !== null && { spans: () => tracer.read() }),
     ...companionSources(companions),
   });
 }

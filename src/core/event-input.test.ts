@@ -12,6 +12,8 @@ const good: EventFields = {
   timestamp: undefined,
   idempotencyKey: undefined,
   priority: undefined,
+  traceparent: undefined,
+  tracestate: undefined,
 };
 
 /** The fields that are refused. */

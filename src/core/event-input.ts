@@ -14,6 +14,8 @@ export interface EventFields {
   readonly timestamp: unknown;
   readonly idempotencyKey: unknown;
   readonly priority: unknown;
+  readonly traceparent: unknown;
+  readonly tracestate: unknown;
 }
 
 /** Of `data` and of `metadata`. Their size is bounded by bytes; both are kept as text, so numbers may have any size. */

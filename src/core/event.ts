@@ -1,4 +1,5 @@
 import type { Priority } from "./delivery.ts";
+import type { TraceContext } from "./tracing/trace-context.ts";
 
 /** What an application published; immutable. Times are Unix milliseconds. */
 export interface PublishedEvent {
@@ -14,6 +15,8 @@ export interface PublishedEvent {
   readonly createdAt: number;
   /** Increases by one per event of a tenant. */
   readonly sequenceNumber: number;
+  /** Where in its publisher's trace it was published; null without one. */
+  readonly trace: TraceContext | null;
 }
 
 /** TS16-54. */

@@ -22,6 +22,13 @@ export type WebhookStatus = (typeof webhookStatuses)[number];
 export const verificationMethods = ["none", "challenge", "cloudevents", "dns"] as const;
 export type VerificationMethod = (typeof verificationMethods)[number];
 
+/**
+ * What a receiver hears of the trace that an event was published in: nothing, `traceparent` where the publisher sent one,
+ * `tracestate` as well, or a trace of the event's own where the publisher sent none.
+ */
+export const tracePolicies = ["off", "forward", "forward_with_state", "always"] as const;
+export type TracePolicy = (typeof tracePolicies)[number];
+
 /** Where a webhook stands with its verification. Times are Unix milliseconds. */
 export interface WebhookVerification {
   readonly method: VerificationMethod;
@@ -86,6 +93,7 @@ export interface Webhook {
   readonly http2: boolean;
   /** Sends the header sets of both families side by side while a receiver moves from one to the other (SW-26). */
   readonly migrationHeaders: boolean;
+  readonly traceContext: TracePolicy;
   readonly agreements: WebhookAgreements;
   readonly verification: WebhookVerification;
   readonly retry: WebhookRetryOverrides;
@@ -124,6 +132,7 @@ export const webhookDefaults = {
   oauth2: null,
   http2: false,
   migrationHeaders: false,
+  traceContext: "forward",
   agreements: { acceptMultiStatus: false, followPermanentRedirect: false, idempotencyEnforced: false },
   verification: {
     method: "none",

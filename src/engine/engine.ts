@@ -33,6 +33,7 @@ import { Settler } from "./attempt/settle.ts";
 import { Shortages } from "./attempt/shortages.ts";
 import { createSharedParts, type SharedParts, stopSharedParts } from "./cluster/shared-parts.ts";
 import { Upkeep } from "./upkeep.ts";
+import { EventSpans } from "./tracing/event-spans.ts";
 import { Wakeups } from "./endpoint/wakeups.ts";
 import { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
 
@@ -58,6 +59,7 @@ export class Engine implements EngineAccess {
   readonly #flights: Flights;
   readonly #shortages: Shortages;
   readonly #ownerAlerts: OwnerAlerts;
+  readonly #spans: EventSpans | null;
   readonly #changes: EndpointChanges;
   readonly #deliveries: DeliveryChanges;
   readonly nextId: () => string;
@@ -69,6 +71,8 @@ export class Engine implements EngineAccess {
     const { clock, random } = options;
     const ids = createUuidV7Source({ now: () => clock.now(), randomBytes: (count) => random.bytes(count) });
     this.nextId = () => ids.next();
+    const { tracer } = options.telemetry;
+    this.#spans = tracer === undefined ? null : new EventSpans({ tracer, clock });
     this.#wakeups = new Wakeups(clock);
     this.#shared = createSharedParts(options, {
       woke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
@@ -162,6 +166,7 @@ export class Engine implements EngineAccess {
       states: this.#states,
       lifecycle: this.#lifecycle,
       ownerAlerts: this.#ownerAlerts,
+      spans: this.#spans,
     });
   }
 
@@ -198,6 +203,7 @@ export class Engine implements EngineAccess {
       nextId: this.nextId,
       payloadBytesMax: limits.payloadBytesMax,
       leaseMs: limits.leaseMs,
+      spans: this.#spans,
     });
   }
 

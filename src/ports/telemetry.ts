@@ -1,6 +1,8 @@
 import type { CircuitState } from "../core/circuit-breaker.ts";
 import type { DeliveryState } from "../core/delivery.ts";
 import type { FailureCategory, Outcome } from "../core/outcome.ts";
+import type { TraceSampling } from "../core/tracing/sampling.ts";
+import type { Span } from "../core/tracing/span.ts";
 
 /** Structured log. Fields never hold payloads, secrets or full URLs with queries (EDS-11.6-2, TS16-78). */
 export interface Logger {
@@ -50,8 +52,19 @@ export interface AttemptFact {
   readonly attemptNumber: number;
 }
 
+/** Takes spans that are over. Calls never throw and never wait; what there is no room for is dropped and counted. */
+export interface Tracer {
+  /** Which spans are to be made at all. */
+  readonly sampling: TraceSampling;
+  ended(span: Span): void;
+  /** An attempt was worth keeping, and too many were in this second. */
+  passedOver(): void;
+}
+
 /** Log and metrics, which always travel together. */
 export interface Telemetry {
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Absent where nobody collects traces. */
+  readonly tracer?: Tracer;
 }

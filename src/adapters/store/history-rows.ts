@@ -1,4 +1,5 @@
 import type { AttemptRecord } from "../../core/delivery.ts";
+import { unpackTraceContext } from "../../core/tracing/trace-context.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { EventSummary, StoredDelivery, StoredEvent } from "../../ports/store/history.ts";
 import { attemptNotesFromText } from "./attempt-notes.ts";
@@ -29,6 +30,7 @@ export type EventRow = [
   deliveries: number,
   body: Uint8Array | null,
   raw: boolean | number,
+  trace: Uint8Array | null,
 ];
 /** A delivery as both stores select it. */
 export type DeliveryRow = [
@@ -101,6 +103,7 @@ export function toEventSummary(row: EventRow, names: StoredNames): EventSummary 
     contentType: names.text(row[10]),
     deliveries: row[11],
     raw: Boolean(row[13]),
+    trace: unpackTraceContext(row[14]),
   };
 }
 

@@ -15,6 +15,7 @@ const released = {
     "statistics": "6d6aaf0efba0ab0c",
     "audit-log": "5d6582c27573a071",
     "notifications": "ba205d286866c63a",
+    "event-traces": "415adc3c39b13282",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -28,6 +29,7 @@ const released = {
     "statistics": "d7795061812899ac",
     "audit-log": "65101f720447ad68",
     "notifications": "db97d7133050019d",
+    "event-traces": "8499344cafb2e485",
   },
 };
 

@@ -1,5 +1,7 @@
 import { Buffer } from "node:buffer";
+import type { IncomingHttpHeaders } from "node:http";
 import { JsonText } from "../../core/json/json-text.ts";
+import { parseTraceContext, traceparentOf } from "../../core/tracing/trace-context.ts";
 import { elementsOf, membersOf, skipSpace, textOf } from "../../core/json/members.ts";
 import type { EventMatch, PublishInput, PublishReceipt, RawContent } from "../../services/services.ts";
 import type { EventSummary, StoredEvent } from "../../ports/store/history.ts";
@@ -26,8 +28,22 @@ export function eventPlaces(json: Uint8Array): readonly EventPlace[] {
     : elementsOf(json, events.start).map(({ start }): EventPlace => ({ json, start }));
 }
 
+type PublishedFrom = Pick<PublishInput, "traceparent" | "tracestate">;
+
+/** The trace that a request belongs to; what is no `traceparent` is passed over, as the specification wants it. */
+export function tracedBy(headers: IncomingHttpHeaders): PublishedFrom | null {
+  const { traceparent, tracestate } = headers;
+  if (traceparent === undefined) return null;
+  const trace = parseTraceContext({ traceparent, tracestate });
+  return trace && { traceparent: traceparentOf(trace), ...present("tracestate", trace.state ?? undefined) };
+}
+
 /** Called for every published event. `data` and `metadata` go on as the publisher wrote them, beside their values. */
-export function toPublishInput(body: EventInput, { json, start }: EventPlace): PublishInput {
+export function toPublishInput(
+  body: EventInput,
+  { json, start }: EventPlace,
+  trace: PublishedFrom | null,
+): PublishInput {
   const members = membersOf(json, start);
   const jsonText = (name: "data" | "metadata"): JsonText => {
     const span = members.get(name);
@@ -45,10 +61,14 @@ export function toPublishInput(body: EventInput, { json, start }: EventPlace): P
   if (body.priority !== undefined) input.priority = body.priority;
   if (body.metadata !== undefined) input.metadata = jsonText("metadata");
   if (body.links !== undefined) input.links = body.links;
-  return input;
+  return trace === null ? input : { ...input, ...trace };
 }
 
-export function toRawPublishInput(query: RawEventQuery, raw: RawContent): PublishInput {
+export function toRawPublishInput(
+  query: RawEventQuery,
+  raw: RawContent,
+  trace: PublishedFrom | null,
+): PublishInput {
   return {
     eventType: query.event_type,
     raw,
@@ -57,6 +77,7 @@ export function toRawPublishInput(query: RawEventQuery, raw: RawContent): Publis
     ...present("timestamp", query.timestamp),
     ...present("idempotencyKey", query.idempotency_key),
     ...present("priority", query.priority),
+    ...trace,
   };
 }
 
@@ -83,6 +104,7 @@ export function eventSummaryJson(event: EventSummary): Record<string, unknown> {
     content_type: event.contentType,
     deliveries: event.deliveries,
     created_at: formatInstant(event.createdAt),
+    trace_id: event.trace?.traceId ?? null,
   };
 }
 

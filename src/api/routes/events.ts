@@ -19,6 +19,7 @@ import {
   receiptText,
   toPublishInput,
   toRawPublishInput,
+  tracedBy,
 } from "../mapping/event.ts";
 import { inputOf } from "../mapping/fields.ts";
 import { pageLimitDefault } from "../paging.ts";
@@ -86,10 +87,11 @@ function publishRoute(options: ApiOptions): Route {
       "rate_limited",
     ],
     audit: { none: "publishing is what the server is for" },
-    handle: async ({ scope, body, bodyBytes }) => ({
-      status: 202,
-      text: receiptText(await services.events.publish(scope, toPublishInput(body, eventPlace(bodyBytes)))),
-    }),
+    traced: true,
+    handle: async ({ scope, body, bodyBytes, headers }) => {
+      const input = toPublishInput(body, eventPlace(bodyBytes), tracedBy(headers));
+      return { status: 202, text: receiptText(await services.events.publish(scope, input)) };
+    },
   });
 }
 
@@ -102,10 +104,10 @@ function rawForm({ services, limits }: ApiOptions): RawForm {
     description:
       "With `event_type` in the query the body is the payload itself, of the media type in Content-Type, JSON included. " +
       "It is delivered byte for byte with that media type, but inside a structured CloudEvent; no schema is applied to it.",
-    handle: async ({ scope, query, body }) => ({
-      status: 202,
-      text: receiptText(await services.events.publish(scope, toRawPublishInput(query, body))),
-    }),
+    handle: async ({ scope, query, body, headers }) => {
+      const input = toRawPublishInput(query, body, tracedBy(headers));
+      return { status: 202, text: receiptText(await services.events.publish(scope, input)) };
+    },
   });
 }
 
@@ -126,7 +128,9 @@ function batchRoute({ services }: ApiOptions): Route {
     answers: { 202: { description: "A receipt or an error for each event.", schema: batchResultSchema } },
     errors: ["payload_too_large", "rate_limited"],
     audit: { none: "publishing is what the server is for" },
-    handle: async ({ scope, body, bodyBytes }) => {
+    traced: true,
+    handle: async ({ scope, body, bodyBytes, headers }) => {
+      const trace = tracedBy(headers);
       const places = eventPlaces(bodyBytes);
       const refusals = body.events.map((event) => {
         const errors = check(event);
@@ -134,7 +138,8 @@ function batchRoute({ services }: ApiOptions): Route {
       });
       const inputs: PublishInput[] = [];
       for (const [index, place] of places.entries()) {
-        if (refusals[index] === null) inputs.push(toPublishInput(body.events[index] as EventInput, place));
+        if (refusals[index] === null)
+          inputs.push(toPublishInput(body.events[index] as EventInput, place, trace));
       }
       const entries = inputs.length === 0 ? [] : await services.events.publishMany(scope, inputs);
       return { status: 202, text: `{"results":[${mergeResults(refusals, entries).join(",")}]}` };

@@ -137,6 +137,9 @@ const eventProperties = {
   }),
   deliveries: Type.Integer({ minimum: 0, description: "Deliveries made when it was published." }),
   created_at: instant("When it was accepted."),
+  trace_id: nullable(
+    Type.String({ description: "Of the trace that it was published in; null when its publisher sent none." }),
+  ),
 };
 
 const eventSummarySchema = closed(eventProperties, { title: "EventSummary" });

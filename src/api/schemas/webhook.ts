@@ -3,7 +3,7 @@ import { Type } from "./type.ts";
 import { payloadFormats } from "../../core/profile.ts";
 import { rateLimitFields } from "../../core/fields/tenant.ts";
 import { agreementFields, circuitBreakerShown, webhookFields } from "../../core/fields/webhook.ts";
-import { orderingGuarantees, webhookStatuses } from "../../core/webhook.ts";
+import { orderingGuarantees, tracePolicies, webhookStatuses } from "../../core/webhook.ts";
 import {
   listingQuery,
   closed,
@@ -78,6 +78,7 @@ const webhookProperties = {
   ...credentialProperties,
   http2: Type.Boolean(),
   migration_headers: Type.Boolean(),
+  trace_context: oneOf(tracePolicies),
   agreements: shownSchemaOf(agreementFields, { title: "Agreements" }),
   secret: nullable(Type.String({ description: "Masked, except in the answer that created it." })),
   metadata: freeObject(),

@@ -95,6 +95,7 @@ export class SampleMessages {
     const now = change.now ?? Date.now();
     const eventId = change.eventId ?? this.newEventId();
     const compose = prepareComposer(profile.headers, {
+      traces: "off",
       signers: prepareSigners(this.scheme === null ? [] : [this.scheme], {
         id: keyId,
         keys: this.#keys[change.keys ?? "right"],
@@ -139,6 +140,7 @@ export class SampleMessages {
         priority: "normal",
         format,
       },
+      trace: null,
       webhookTenantId: content.tenantId,
       progress: {
         ...{ state: "pending", attemptCount: 0, createdAt: change.now, firstAttemptAt: null },

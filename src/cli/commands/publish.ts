@@ -33,6 +33,8 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
     .addOption(new FieldOption("--source <name>", eventFields.source))
     .option("--timestamp <time>", "when it happened, RFC 3339")
     .option("--metadata <json>", "about the resources in the data")
+    .addOption(new FieldOption("--traceparent <context>", eventFields.traceparent))
+    .addOption(new FieldOption("--tracestate <state>", eventFields.tracestate))
     .addOption(tenantOption());
   clientCommand(command, invocation, publish);
 }
@@ -50,15 +52,27 @@ async function publish(call: ClientCall): Promise<void> {
   };
   const given = await readGiven(call);
   const contentType = options.text("contentType");
+  const headers = traceHeadersOf(options);
   const request: CallOptions =
     contentType === undefined
-      ? { raw: { contentType: "application/json", body: bodyOf(fields, { given, options }) } }
-      : { query: fields, raw: { contentType, body: bytesOf(given, call) } };
+      ? { headers, raw: { contentType: "application/json", body: bodyOf(fields, { given, options }) } }
+      : { headers, query: fields, raw: { contentType, body: bytesOf(given, call) } };
   const receipt = await client.post("/v1/events", request);
   printOne(terminal, receipt);
   if (receipt["duplicate"] === true) terminal.note("this key was used before: no new event was published");
   else if (receipt["deliveries"] === 0)
     terminal.note(`no webhook asks for ${type}; see: posthorn webhooks list`);
+}
+
+function traceHeadersOf(options: ClientCall["options"]): Readonly<Record<string, string>> {
+  const traceparent = options.text("traceparent");
+  const tracestate = options.text("tracestate");
+  if (traceparent === undefined && tracestate !== undefined)
+    throw new UsageError("--tracestate goes with --traceparent");
+  return {
+    ...(traceparent !== undefined && { traceparent }),
+    ...(tracestate !== undefined && { tracestate }),
+  };
 }
 
 /** The data as it was given, with words for where it came from. */

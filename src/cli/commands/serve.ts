@@ -19,7 +19,7 @@ export function addServeCommand(program: Command, invocation: Invocation): void 
     const { startPosthorn } = await import("../../app/posthorn.ts");
     let running: RunningPosthorn;
     try {
-      running = await startPosthorn(settings, { sources });
+      running = await startPosthorn(settings, { sources, tracingFrom: process.env });
     } catch (error) {
       throw startFailure(error);
     }

@@ -2,7 +2,7 @@
 import { urlLengthMax } from "../egress/url-policy.ts";
 import { payloadFormats, signatureSchemeNames } from "../profile.ts";
 import { profiles } from "../profiles/index.ts";
-import { orderingGuarantees, verificationMethods } from "../webhook.ts";
+import { orderingGuarantees, tracePolicies, verificationMethods } from "../webhook.ts";
 import {
   choice,
   decimal,
@@ -119,6 +119,11 @@ export const webhookFields = {
   migrationHeaders: nullable(
     flag({ doc: "Sends the headers of both families while a receiver moves from one to the other." }),
   ),
+  traceContext: nullable(
+    choice(tracePolicies, {
+      doc: "What the receiver hears of the trace that an event was published in. `forward`: `traceparent` where the publisher sent one; `forward_with_state`: `tracestate` as well, for receivers that agreed to it; `always`: a `traceparent` for every event; `off`: nothing.",
+    }),
+  ),
   agreements: nullable(
     object(agreementFields, {
       title: "AgreementsInput",
@@ -164,9 +169,17 @@ export const webhookFields = {
 export type WebhookInput = InputOf<typeof webhookFields>;
 
 const { tenantId, ownerId, url: urlField, events, description, bearerTokenIn } = webhookFields;
-const { http2, migrationHeaders, agreements, ordering, headers: headersField, metadata } = webhookFields;
+const {
+  http2,
+  migrationHeaders,
+  traceContext,
+  agreements,
+  ordering,
+  headers: headersField,
+  metadata,
+} = webhookFields;
 /** Of these a webhook shows what is stored of it; of the others what is in force, or less. */
 export const webhookShownAsStored = {
   ...{ tenantId, ownerId, url: urlField, events, description, bearerTokenIn },
-  ...{ http2, migrationHeaders, agreements, ordering, headers: headersField, metadata },
+  ...{ http2, migrationHeaders, traceContext, agreements, ordering, headers: headersField, metadata },
 } satisfies Fields;

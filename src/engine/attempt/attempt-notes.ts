@@ -35,7 +35,7 @@ function retryAfterNote({ retryAfter, progress, now }: NotedAnswer): RetryAfterN
 }
 
 /** The gates that held the delivery after it was due. The rest of the time it waited for a place, or for its turn. */
-function waitsOf({ delivery, endpoint, lane, startedAt }: Flight): readonly DeliveryWait[] {
+export function waitsOf({ delivery, endpoint, lane, startedAt }: Flight): readonly DeliveryWait[] {
   const { dueAt, createdAt } = delivery.progress;
   const since = Math.max(dueAt, createdAt);
   if (startedAt - since < waitMsMin) return noWaits;

@@ -7,6 +7,7 @@ import type { OutboundRequest, Shortage, Transport, TransportResult } from "../.
 import type { Flight } from "../dispatch/flight.ts";
 import type { Flights } from "./flights.ts";
 import { type Addressee, addresseeOf } from "../message/addressee.ts";
+import { traceFields } from "../tracing/trace-fields.ts";
 import type { Settler } from "./settle.ts";
 import type { Shortages } from "./shortages.ts";
 
@@ -41,7 +42,8 @@ export class Attempts {
     this.#send(flight)
       .then((ending) => this.#settle(flight, ending))
       .catch((error: unknown) => {
-        const fields = { err: String(error), deliveryId: flight.delivery.id };
+        const { delivery } = flight;
+        const fields = { err: String(error), deliveryId: delivery.id, ...traceFields(delivery) };
         this.#options.telemetry.log.error(fields, "an attempt could not be made");
         this.#settle(flight, notSent("the request could not be built"));
       });

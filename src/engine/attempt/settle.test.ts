@@ -24,6 +24,7 @@ function stopped(addressee: "foreign" | "unclear") {
     metrics: { alarmed: (alarm: string) => void alarms.push(alarm) },
   } as unknown as Telemetry;
   const settler = new Settler({
+    spans: null,
     ...{ telemetry, clock: new ManualClock(), random: { uniform: () => 0.5 } },
     commits: {
       settle: ({
@@ -46,6 +47,7 @@ function stopped(addressee: "foreign" | "unclear") {
   const progress = { state: "pending", attemptCount: 0, createdAt: 0, firstAttemptAt: null, dueAt: 0 };
   const flight = {
     delivery: {
+      trace: null,
       ...{ id: "delivery-1", eventId: "event-1", tenantId: "birch", lease: { ref: 1 }, progress },
       ...{ webhookId: "webhook-1", webhookTenantId: "amber" },
     },

@@ -31,6 +31,8 @@ import { paceOf } from "../endpoint/pace.ts";
 import type { OwnerNotes } from "../endpoint/owner-notes.ts";
 import type { EndpointStates } from "../endpoint/endpoint-states.ts";
 import type { WebhookLifecycle } from "../endpoint/webhook-lifecycle.ts";
+import type { EventSpans } from "../tracing/event-spans.ts";
+import { traceFields } from "../tracing/trace-fields.ts";
 
 export interface SettleOptions {
   readonly clock: Clock;
@@ -44,6 +46,8 @@ export interface SettleOptions {
   readonly ownerAlerts: OwnerAlerts;
   /** Notes on endpoints for other processes; null without them. */
   readonly notes: OwnerNotes | null;
+  /** Null where nobody collects traces. */
+  readonly spans: EventSpans | null;
 }
 
 /**
@@ -79,6 +83,7 @@ export class Settler {
     });
     this.#report(flight.delivery, report);
     this.#count(flight, { verdict, result, progress });
+    if (this.#options.spans !== null) this.#options.spans.attempted(flight, { verdict, result, progress });
   }
 
   #judge(flight: Flight, result: TransportResult, now: number): Judgement {
@@ -132,6 +137,7 @@ export class Settler {
       {
         ...{ deliveryId: delivery.id, eventId: delivery.eventId, tenantId: delivery.tenantId },
         ...{ webhookId: delivery.webhookId, webhookTenantId: delivery.webhookTenantId },
+        ...traceFields(delivery),
         ...{ servedWebhookId: endpoint.webhook.id, servedTenantId: endpoint.webhook.tenantId },
       },
       "a delivery was stopped: its event and its webhook do not belong to the same tenant",
@@ -291,13 +297,10 @@ export class Settler {
   #logDeadLetter(delivery: ClaimedDelivery, progress: DeliveryProgress): void {
     this.#options.telemetry.log.warn(
       {
-        deliveryId: delivery.id,
-        eventId: delivery.eventId,
-        eventType: delivery.eventType,
-        webhookId: delivery.webhookId,
-        tenantId: delivery.tenantId,
-        attempts: progress.attemptCount,
-        reason: progress.reason,
+        ...{ deliveryId: delivery.id, eventId: delivery.eventId, eventType: delivery.eventType },
+        ...{ webhookId: delivery.webhookId, tenantId: delivery.tenantId },
+        ...{ attempts: progress.attemptCount, reason: progress.reason },
+        ...traceFields(delivery),
       },
       "delivery dead-lettered",
     );
@@ -311,15 +314,17 @@ export class Settler {
       {
         ...{ deliveryId: delivery.id, webhookId: delivery.webhookId },
         ...{ was: ended.state, reason: ended.reason, is: progress.state },
+        ...traceFields(delivery),
       },
       "a request was answered after its delivery had ended",
     );
   }
 
   #lost(flight: Flight): void {
+    const { delivery } = flight;
     this.#options.dispatcher().lost(flight);
     this.#options.telemetry.log.warn(
-      { deliveryId: flight.delivery.id, webhookId: flight.delivery.webhookId },
+      { deliveryId: delivery.id, webhookId: delivery.webhookId, ...traceFields(delivery) },
       "the lease was lost before the attempt was settled; another worker decides",
     );
   }

@@ -69,6 +69,7 @@ export function buildEndpointConfig(input: EndpointConfigInput): EndpointConfig 
       requestOrigin,
       targetUri: url.origin + path,
       fixedHeaders: credentials.headers(),
+      traces: webhook.traceContext,
     }),
     origin: url.origin,
     host: hostOf(url),

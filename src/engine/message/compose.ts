@@ -1,9 +1,11 @@
 import type { EventContent } from "../../core/payload-formats/content.ts";
 import { renderPayload } from "../../core/payload-formats/index.ts";
 import type { ProfileHeader } from "../../core/profile.ts";
+import type { TracePolicy } from "../../core/webhook.ts";
 import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import { compileHeaders } from "./header-writers.ts";
 import type { MessageContext, MessageDraft } from "./header-writers.ts";
+import { traceHeaders } from "./trace-headers.ts";
 
 /** Headers and body of one attempt, ready for the transport. */
 export interface ComposedMessage {
@@ -27,14 +29,16 @@ export type ComposedDelivery = Omit<
  */
 export function prepareComposer(
   headers: readonly ProfileHeader[],
-  webhook: MessageContext & { readonly fixedHeaders: readonly string[] },
+  webhook: MessageContext & { readonly fixedHeaders: readonly string[]; readonly traces: TracePolicy },
 ): MessageComposer {
   const writers = compileHeaders(headers, webhook);
-  const { fixedHeaders } = webhook;
+  const { fixedHeaders, traces } = webhook;
+  const invents = traces === "always";
   return (delivery, now) => {
     const content = renderPayload(delivery.format, contentOf(delivery));
     const draft: MessageDraft = { delivery, content, now, headers: [], httpSignature: null };
     for (const write of writers) write(draft);
+    if (delivery.trace !== null || invents) draft.headers.push(...traceHeaders(delivery, traces));
     draft.headers.push(...fixedHeaders);
     return { headers: draft.headers, body: content.body };
   };

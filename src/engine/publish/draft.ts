@@ -68,5 +68,6 @@ export function claimed(
     contentType: event.contentType,
     raw: event.raw,
     body: event.body,
+    trace: event.trace,
   };
 }

@@ -9,6 +9,7 @@ import type { FieldError } from "../../core/errors.ts";
 import { eventFieldProblems, eventJsonBounds, parseTimestamp } from "../../core/event-input.ts";
 import { JsonText, minified, readJsonText } from "../../core/json/json-text.ts";
 import { isEventTypeName, isSystemEventType } from "../../core/event-type.ts";
+import { parseTraceContext, type TraceContext } from "../../core/tracing/trace-context.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { FieldProblem, ValidationAllowance } from "../../ports/schema-compiler.ts";
 import type { EventTypeKey } from "../../ports/store/registry.ts";
@@ -47,6 +48,7 @@ export interface AcceptedInput {
   readonly timestamp: number;
   readonly now: number;
   readonly payload: AcceptedPayload;
+  readonly trace: TraceContext | null;
 }
 
 /**
@@ -86,7 +88,8 @@ export class EventGate {
       input.raw === undefined ? this.#json({ tenantId, input, given }, allowance) : this.#raw(input.raw);
     if (payload instanceof PosthornError) return payload;
     const timestamp = input.timestamp === undefined ? now : (parseTimestamp(input.timestamp) ?? now);
-    return { tenantId, input, timestamp, now, payload };
+    const trace = input.traceparent === undefined ? null : traceOf(input);
+    return { tenantId, input, timestamp, now, payload, trace };
   }
 
   #read(input: PublishInput): GivenJson | PosthornError {
@@ -141,6 +144,10 @@ export class EventGate {
   }
 }
 
+function traceOf({ traceparent, tracestate }: PublishInput): TraceContext | null {
+  return parseTraceContext({ traceparent, tracestate });
+}
+
 function tenantOf(scope: Scope, input: PublishInput): string {
   return input.tenantId ?? scope.tenantId ?? "default";
 }
@@ -189,6 +196,8 @@ function fieldProblems(
       timestamp: input.timestamp,
       idempotencyKey: input.idempotencyKey,
       priority: input.priority,
+      traceparent: input.traceparent,
+      tracestate: input.tracestate,
     },
     now,
   );

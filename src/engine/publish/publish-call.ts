@@ -29,6 +29,10 @@ export interface PublishInput {
   /** Instead of `metadata`: its JSON text, which is sent as it is. */
   readonly metadataJson?: string;
   readonly links?: readonly EventLink[];
+  /** Where in the publisher's trace this happens (W3C Trace Context); webhooks get it with every request. */
+  readonly traceparent?: string;
+  /** What vendors keep beside it; sent on to webhooks that agreed to it. */
+  readonly tracestate?: string;
 }
 
 export interface PublishReceipt {

@@ -23,6 +23,7 @@ import { RequestPace } from "../../ports/timing/request-pace.ts";
 import type { Scope } from "../../core/scope.ts";
 import type { PublishEntry, PublishInput, PublishReceipt, SystemEvent } from "./publish-call.ts";
 import type { KnownPublishes } from "../cluster/known-publishes.ts";
+import type { EventSpans } from "../tracing/event-spans.ts";
 import type { Subscriptions } from "../endpoint/subscriptions.ts";
 
 export interface PublisherOptions extends EventGateOptions {
@@ -33,6 +34,8 @@ export interface PublisherOptions extends EventGateOptions {
   readonly leaseMs: number;
   /** What was published by key a while ago; null where only the store knows. */
   readonly knownPublishes: KnownPublishes | null;
+  /** Null where nobody collects traces. */
+  readonly spans: EventSpans | null;
 }
 
 /** Whom an event goes to. Looked up when its transaction is composed: a webhook may go while the event waits. */
@@ -168,6 +171,7 @@ export class Publisher {
         timestamp: now,
         now,
         payload: { kind: "data", dataJson: JSON.stringify(data), metadataJson: null },
+        trace: null,
       },
       { endpoints, origin: only === undefined ? "publish" : "test" },
       (draft) => (deliveryIds = draft.deliveries.map((delivery) => delivery.id)),
@@ -200,6 +204,7 @@ export class Publisher {
         fingerprint: input.idempotencyKey === undefined ? null : fingerprint(accepted),
         priority,
         createdAt: now,
+        trace: accepted.trace,
         ...body,
       },
       deliveries,
@@ -287,6 +292,8 @@ export class Publisher {
     const { dispatcher } = this.#options;
     const accepted = !(result instanceof Error) && result.kind === "accepted" ? result : null;
     this.#options.telemetry.metrics.eventPublished({ duplicate: accepted === null });
+    if (this.#options.spans !== null && accepted !== null)
+      this.#options.spans.published(draft.command.event, draft.deliveries.length);
     for (let index = 0; index < draft.lanes.length; index += 1) {
       const delivery = draft.deliveries[index] as NewDelivery;
       const lane = draft.lanes[index] as Lane;

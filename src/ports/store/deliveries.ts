@@ -9,6 +9,7 @@ import type {
 } from "../../core/delivery.ts";
 import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 import type { PayloadFormatName } from "../../core/profile.ts";
+import type { TraceContext } from "../../core/tracing/trace-context.ts";
 import type { LaneKey } from "../../core/webhook.ts";
 import type { StatisticsBatch } from "./statistics.ts";
 
@@ -102,6 +103,8 @@ export interface NewEvent {
   readonly raw: boolean;
   /** The standard object, or the publisher's bytes. Every payload format is rendered from these. */
   readonly body: Uint8Array;
+  /** Where in its publisher's trace it was published; null without one. */
+  readonly trace: TraceContext | null;
 }
 
 /** A delivery to store, waiting or skipped. Times are Unix milliseconds. */
@@ -270,6 +273,7 @@ export interface ClaimedDelivery {
   readonly raw: boolean;
   /** As in `NewEvent`. Null when retention removed it. */
   readonly body: Uint8Array | null;
+  readonly trace: TraceContext | null;
 }
 
 /** Names of lanes; `next` is the `after` of the next page, null at the end. */

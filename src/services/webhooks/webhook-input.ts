@@ -94,6 +94,7 @@ const storedNames = [
   "bearerTokenIn",
   "http2",
   "migrationHeaders",
+  "traceContext",
   "ordering",
   "headers",
   "metadata",

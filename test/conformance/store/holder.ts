@@ -50,6 +50,7 @@ export class Holder {
       lost: heard("lost"),
     };
     this.#settler = new Settler({
+      spans: null,
       ...{ clock: this.#clock, random, telemetry, commits, nextId: newId, notes: null },
       dispatcher: () => dispatcher,
       states: { changed: silent, circuitMoved: silent },

@@ -15,6 +15,18 @@ export const publishing: StoreTheme = (check) => {
     assert.deepEqual(stored, { ...visible, sequenceNumber: 1, deliveries: 1, position: stored?.position });
   });
 
+  check("keeps where in a trace an event was published, beside events of none", async (store) => {
+    const trace = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331", flags: 0 };
+    const traces = [null, { ...trace, state: null }, null, { ...trace, flags: 3, state: "congo=t61" }];
+    const commands = traces.map((one) => publishCommand({ event: { trace: one } }));
+    await commit(store, { publishes: commands });
+    const kept = commands.map(async ({ event }) => {
+      const stored = await store.history.getEvent({ tenantId: null, id: event.id });
+      return stored?.trace;
+    });
+    assert.deepEqual(await Promise.all(kept), traces);
+  });
+
   check("keeps an empty body apart from a forgotten one", async (store) => {
     const { event } = await publish(store, { event: { body: new Uint8Array(0) } });
     assert.deepEqual(

@@ -56,6 +56,7 @@ function newEvent(fields: Partial<NewEvent> = {}): NewEvent {
     source: null,
     idempotencyKey: null,
     fingerprint: null,
+    trace: null,
     priority: "normal",
     createdAt,
     contentType: "application/json",

@@ -279,6 +279,7 @@ function claimed(
     eventPriority: row.event.event.priority,
     sequenceNumber: row.event.sequenceNumber,
     body: row.event.body,
+    trace: row.event.event.trace,
   };
 }
 

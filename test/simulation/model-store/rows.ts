@@ -160,5 +160,6 @@ export function storedEvent(row: EventRow): StoredEvent {
   return {
     ...{ id, tenantId, eventType, timestamp, source, idempotencyKey, priority, createdAt, contentType, raw },
     ...{ position, sequenceNumber, body, deliveries },
+    trace: row.event.trace,
   };
 }

@@ -1,3 +1,4 @@
+import { packTraceContext, type TraceContext } from "../../../core/tracing/trace-context.ts";
 import type { NewEvent } from "../../../ports/store/deliveries.ts";
 import { booleans, numbers, plainWords, storable, texts } from "./columns.ts";
 import type { Transaction, Value } from "./database.ts";
@@ -23,7 +24,7 @@ interface KeyRow {
 }
 
 /**
- * Writes the events of $1 to $16. All bodies are one binary parameter, cut up by the server: in an array they would travel
+ * Writes the events of $1 to $17. All bodies are one binary parameter, cut up by the server: in an array they would travel
  * as hexadecimal text. `seq` and `sequenceNumber` are made of those of the batch `g`, and of what `from` adds to it.
  */
 export function insertEventsSql(made: {
@@ -32,19 +33,21 @@ export function insertEventsSql(made: {
   readonly from: string;
 }): string {
   return `INSERT INTO posthorn.events (seq, id, sequence_number, occurred_at, created_at, tenant, event_type,
-    content_type, delivery_count, requeue_count, priority, raw, source, idempotency_key, body)
+    content_type, delivery_count, requeue_count, priority, raw, source, idempotency_key, body, trace)
   SELECT ${made.seq}, g.id, ${made.sequenceNumber}, occurred_at, created_at, g.tenant, event_type, content_type,
-    deliveries, 0, priority, raw, source, idempotency_key, substring($15::bytea FROM body_from FOR body_bytes)
+    deliveries, 0, priority, raw, source, idempotency_key, substring($15::bytea FROM body_from FOR body_bytes),
+    decode(trace, 'hex')
   FROM unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[], $6::int[], $7::int[], $8::int[],
-    $9::int[], $10::smallint[], $11::int[], $12::int[], $13::text[], $14::text[], $16::boolean[])
+    $9::int[], $10::smallint[], $11::int[], $12::int[], $13::text[], $14::text[], $16::boolean[],
+    $17::text[])
   AS g (seq, id, sequence_number, occurred_at, created_at, tenant, event_type, content_type, deliveries, priority,
-    body_from, body_bytes, source, idempotency_key, raw) ${made.from}`;
+    body_from, body_bytes, source, idempotency_key, raw, trace) ${made.from}`;
 }
 
 /** Keys of repeated events replace those that ran out. */
 const insertSql = `WITH keyed AS (
     INSERT INTO posthorn.dedup_keys (tenant, key, event, fingerprint, expires_at)
-    SELECT * FROM unnest($17::int[], $18::text[], $19::uuid[], $20::text[], $21::bigint[])
+    SELECT * FROM unnest($18::int[], $19::text[], $20::uuid[], $21::text[], $22::bigint[])
     ON CONFLICT (tenant, key) DO UPDATE SET event = excluded.event, fingerprint = excluded.fingerprint,
       expires_at = excluded.expires_at)
   ${insertEventsSql({ seq: "g.seq", sequenceNumber: "g.sequence_number", from: "" })}`;
@@ -56,6 +59,8 @@ export class EventRows {
   readonly #sources: (string | null)[] = [];
   readonly #keysOfEvents: (string | null)[] = [];
   readonly #raw: boolean[] = [];
+  readonly #traces: (string | null)[] = [];
+  #isTraced = false;
   readonly #bodies: Uint8Array[] = [];
   #firstPosition = 0;
   #bodyBytes = 0;
@@ -92,6 +97,8 @@ export class EventRows {
     this.#sources.push(event.source);
     this.#keysOfEvents.push(event.idempotencyKey);
     this.#raw.push(event.raw);
+    this.#traces.push(event.trace === null ? null : hexOf(event.trace));
+    this.#isTraced ||= event.trace !== null;
     this.#bodies.push(event.body);
     this.#bodyBytes += event.body.byteLength;
   }
@@ -102,7 +109,7 @@ export class EventRows {
     this.#keys.set(`${stored.tenant} ${key}`, { ...stored, key, event: id, fingerprint });
   }
 
-  /** $1 to $16 of `insertEventsSql`. */
+  /** $1 to $17 of `insertEventsSql`. */
   columns(): readonly Value[] {
     const [seqs = [], ...others] = this.#numbers;
     return [
@@ -113,6 +120,7 @@ export class EventRows {
       texts(this.#keysOfEvents),
       Buffer.concat(this.#bodies),
       booleans(this.#raw),
+      this.#isTraced ? plainWords(this.#traces) : noTraces,
     ];
   }
 
@@ -129,3 +137,10 @@ export class EventRows {
     ]);
   }
 }
+
+function hexOf(trace: TraceContext): string {
+  return Buffer.from(packTraceContext(trace)).toString("hex");
+}
+
+/** `unnest` fills up what is shorter than the other columns. */
+const noTraces = "{}";

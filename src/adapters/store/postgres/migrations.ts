@@ -20,6 +20,7 @@ import { lateLease } from "./migrations/0008-late-lease.ts";
 import { statistics } from "./migrations/0009-statistics.ts";
 import { auditLog } from "./migrations/0010-audit-log.ts";
 import { notifications } from "./migrations/0011-notification-queue.ts";
+import { eventTraces } from "./migrations/0012-event-traces.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -37,6 +38,7 @@ export const migrations: readonly PostgresMigration[] = [
   statistics,
   auditLog,
   notifications,
+  eventTraces,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

@@ -15,6 +15,7 @@ import { keysFindEvents } from "./migrations/0005-keys-find-events.ts";
 import { statistics } from "./migrations/0006-statistics.ts";
 import { auditLog } from "./migrations/0007-audit-log.ts";
 import { notifications } from "./migrations/0008-notification-queue.ts";
+import { eventTraces } from "./migrations/0009-event-traces.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -26,6 +27,7 @@ export const migrations: readonly Migration[] = [
   statistics,
   auditLog,
   notifications,
+  eventTraces,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

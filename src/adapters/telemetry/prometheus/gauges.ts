@@ -24,6 +24,8 @@ export interface MetricSources {
   readonly workers?: () => Promise<ReadonlyMap<string, number>>;
   /** Absent where the store is the queue. */
   readonly queue?: () => QueueReading;
+  /** Absent where nobody collects traces. */
+  readonly spans?: () => SpanReading;
   /** Absent where processes share nothing but the store. */
   readonly sharedState?: () => SharedStateReading;
 }
@@ -39,6 +41,11 @@ interface SharedStateReading {
   readonly isAvailable: boolean;
   /** Since the start. */
   readonly callsFailed: number;
+}
+
+interface SpanReading {
+  readonly exported: number;
+  readonly dropped: Readonly<Record<string, number>>;
 }
 
 interface Activity {
@@ -89,6 +96,7 @@ export function gauges(sources: MetricSources): readonly PlainMetric[] {
     ...processMetrics(sources),
     ...(sources.clockOffsetMs === undefined ? [] : [clockMetric(sources.clockOffsetMs)]),
     ...(sources.workers === undefined ? [] : [workersMetric(sources.workers)]),
+    ...(sources.spans === undefined ? [] : spanMetrics(sources.spans)),
     ...(sources.queue === undefined ? [] : queueMetrics(sources.queue)),
     ...(sources.sharedState === undefined ? [] : sharedStateMetrics(sources.sharedState)),
   ];
@@ -214,4 +222,21 @@ function circuitSamples(circuits: ReturnType<MetricSources["circuits"]>): readon
     samples.push({ labels: { webhook_id: webhookId, state }, value: 1 });
   }
   return samples;
+}
+
+function spanMetrics(spans: NonNullable<MetricSources["spans"]>): readonly PlainMetric[] {
+  return [
+    single("posthorn_spans_exported_total", {
+      type: "counter",
+      help: "Spans that the collector took.",
+      read: () => spans().exported,
+    }),
+    {
+      name: "posthorn_spans_dropped_total",
+      help: "Spans that were not exported: too many failed or slow attempts in a second, a full queue, or no collector.",
+      type: "counter",
+      samples: () =>
+        Object.entries(spans().dropped).map(([reason, value]) => ({ labels: { reason }, value })),
+    },
+  ];
 }

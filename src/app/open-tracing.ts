@@ -1,0 +1,38 @@
+import type { OtlpTracer } from "../adapters/telemetry/otlp/otlp-tracer.ts";
+import { samplingOf } from "../core/tracing/sampling.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Logger } from "../ports/telemetry.ts";
+import { version } from "./version.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Tracing as OpenTelemetry's standard settings ask for it; null without an endpoint, and then nothing of OpenTelemetry is
+ * loaded.
+ */
+export async function openTracing(
+  env: Environment,
+  parts: { readonly clock: Clock; readonly log: Logger },
+): Promise<OtlpTracer | null> {
+  if (!isAskedFor(env)) return null;
+  const { OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument } = env;
+  const sampling = samplingOf({ sampler, argument });
+  if (sampling === null) {
+    const fields = { sampler, argument };
+    parts.log.error(
+      fields,
+      "OTEL_TRACES_SAMPLER or OTEL_TRACES_SAMPLER_ARG cannot be read; nothing is traced",
+    );
+    return null;
+  }
+  const { OtlpTracer: Tracer } = await import("../adapters/telemetry/otlp/otlp-tracer.ts");
+  return new Tracer({ ...parts, sampling, serviceVersion: version });
+}
+
+function isAskedFor(env: Environment): boolean {
+  if (env["OTEL_SDK_DISABLED"]?.toLowerCase() === "true" || env["OTEL_TRACES_EXPORTER"] === "none")
+    return false;
+  return [env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"], env["OTEL_EXPORTER_OTLP_ENDPOINT"]].some(
+    (endpoint) => endpoint !== undefined && endpoint !== "",
+  );
+}

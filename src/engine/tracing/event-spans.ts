@@ -1,0 +1,97 @@
+import type { DeliveryProgress } from "../../core/delivery.ts";
+import type { Verdict } from "../../core/outcome.ts";
+import { keptByEvent, type KeptBecause } from "../../core/tracing/sampling.ts";
+import { SlowTimes } from "../../core/tracing/slow-times.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { NewEvent } from "../../ports/store/deliveries.ts";
+import type { Tracer } from "../../ports/telemetry.ts";
+import type { TransportResult } from "../../ports/transport.ts";
+import type { Flight } from "../dispatch/flight.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import { deliverSpan, publishSpan } from "./make-spans.ts";
+
+/** A request that ended, and what it made of its delivery. */
+export interface EndedAttempt {
+  readonly verdict: Verdict;
+  readonly result: TransportResult;
+  readonly progress: DeliveryProgress;
+}
+
+/**
+ * Spans of events, made after the fact: when the outcome is known, and only of what is kept. What is not kept costs a look
+ * at its id, and the count of its time.
+ */
+export class EventSpans {
+  readonly #tracer: Tracer;
+  readonly #clock: Clock;
+  readonly #slow = new WeakMap<Endpoint, SlowTimes>();
+  readonly #publishedFor = new RecentIds();
+  #troubleSecond = 0;
+  #troubleCount = 0;
+
+  constructor(options: { readonly tracer: Tracer; readonly clock: Clock }) {
+    this.#tracer = options.tracer;
+    this.#clock = options.clock;
+  }
+
+  /** An event is committed. */
+  published(event: NewEvent, deliveries: number): void {
+    const kept = keptByEvent(event, this.#tracer.sampling);
+    if (kept === null) return;
+    this.#tracer.ended(publishSpan({ ...event, endedAt: this.#clock.now(), deliveries }, kept));
+  }
+
+  /** An attempt is settled. */
+  attempted(flight: Flight, ended: EndedAttempt): void {
+    const { delivery, endpoint } = flight;
+    const isSlow = this.#isSlow(endpoint, ended);
+    const kept = keptByEvent({ id: delivery.eventId, trace: delivery.trace }, this.#tracer.sampling);
+    const because = kept ?? this.#keptByTrouble({ isSlow, failed: ended.verdict.outcome !== "accepted" });
+    if (because === null) return;
+    // Nobody else has told of the publish: nothing but this attempt makes the event worth keeping.
+    if (kept === null && this.#publishedFor.isNew(delivery.eventId)) {
+      const { createdAt } = delivery.progress;
+      const event = { ...delivery, id: delivery.eventId, createdAt, priority: delivery.eventPriority };
+      this.#tracer.ended(publishSpan({ ...event, endedAt: createdAt, deliveries: null }, because));
+    }
+    this.#tracer.ended(deliverSpan(flight, ended, because));
+  }
+
+  #isSlow(endpoint: Endpoint, { result }: EndedAttempt): boolean {
+    let times = this.#slow.get(endpoint);
+    if (times === undefined) this.#slow.set(endpoint, (times = new SlowTimes()));
+    return times.isSlow(result.durationMs);
+  }
+
+  #keptByTrouble(attempt: { readonly failed: boolean; readonly isSlow: boolean }): KeptBecause | null {
+    if (!this.#tracer.sampling.keepsTrouble || !(attempt.failed || attempt.isSlow)) return null;
+    const second = Math.floor(this.#clock.monotonicMs() / 1_000);
+    if (second !== this.#troubleSecond) [this.#troubleSecond, this.#troubleCount] = [second, 0];
+    this.#troubleCount += 1;
+    if (this.#troubleCount > troublePerSecondMax) {
+      this.#tracer.passedOver();
+      return null;
+    }
+    return attempt.failed ? "failed" : "slow";
+  }
+}
+
+/** Failed and slow attempts that are kept; an outage would otherwise fill the collector. */
+const troublePerSecondMax = 50;
+
+/** The last few hundred. */
+class RecentIds {
+  readonly #ids = new Set<string>();
+
+  isNew(id: string): boolean {
+    if (this.#ids.has(id)) return false;
+    this.#ids.add(id);
+    if (this.#ids.size > recentMax) {
+      const [oldest = ""] = this.#ids;
+      this.#ids.delete(oldest);
+    }
+    return true;
+  }
+}
+
+const recentMax = 512;

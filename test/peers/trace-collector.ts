@@ -1,0 +1,84 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+
+/** A span as a collector reads it. */
+export interface CollectedSpan {
+  readonly name: string;
+  readonly kind: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly resource: Readonly<Record<string, unknown>>;
+  readonly links: readonly {
+    readonly traceId: string;
+    readonly spanId: string;
+    readonly attributes: Record<string, unknown>;
+  }[];
+  readonly isError: boolean;
+}
+
+/** Takes OTLP over HTTP, as JSON, and decodes it by the specification alone. */
+export class TraceCollector {
+  readonly #server = createServer((request, response) => {
+    void text(request).then((body) => {
+      this.paths.push(`${request.method} ${request.url}`);
+      this.headers.push(request.headers);
+      for (const span of spansIn(JSON.parse(body))) this.spans.push(span);
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
+  });
+  readonly spans: CollectedSpan[] = [];
+  readonly paths: string[] = [];
+  readonly headers: Record<string, unknown>[] = [];
+
+  static async start(): Promise<TraceCollector> {
+    const collector = new TraceCollector();
+    await new Promise<void>((resolve) => collector.#server.listen(0, "127.0.0.1", resolve));
+    return collector;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+type Json = Record<string, any>;
+
+function spansIn({ resourceSpans = [] }: Json): CollectedSpan[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans = [] }: Json) =>
+    scopeSpans.flatMap(({ spans = [] }: Json) =>
+      spans.map((span: Json) => ({
+        ...{ name: span["name"], kind: span["kind"], traceId: span["traceId"], spanId: span["spanId"] },
+        parentSpanId: span["parentSpanId"],
+        startMs: Number(BigInt(span["startTimeUnixNano"]) / 1_000n) / 1_000,
+        endMs: Number(BigInt(span["endTimeUnixNano"]) / 1_000n) / 1_000,
+        attributes: attributesOf(span["attributes"]),
+        resource: attributesOf(resource?.attributes),
+        links: (span["links"] ?? []).map(linkOf),
+        isError: span["status"]?.code === 2,
+      })),
+    ),
+  );
+}
+
+function linkOf({ traceId, spanId, attributes }: Json): CollectedSpan["links"][number] {
+  return { traceId, spanId, attributes: attributesOf(attributes) };
+}
+
+function attributesOf(list: readonly Json[] = []): Record<string, unknown> {
+  return Object.fromEntries(
+    list.map(({ key, value }) => {
+      const [kind, raw] = Object.entries(value as Json)[0] ?? [];
+      return [key, kind === "intValue" ? Number(raw) : raw];
+    }),
+  );
+}
