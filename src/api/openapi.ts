@@ -54,7 +54,7 @@ function describeRoute(route: Route, components: Components): JsonObject {
     ...parametersOf(route.query, { where: "query", components }),
     ...parametersOf(rawParameters(route), { where: "query", components }),
     ...(takesIdempotencyKey(route) ? [idempotencyKeyParameter] : []),
-    ...(route.traced === true ? traceParameters : []),
+    ...(route.traced === true ? traceParameters(components) : []),
   ];
   const roles = rolesFor(route.access);
   return {
@@ -88,21 +88,21 @@ const idempotencyKeyParameter = {
 };
 
 /** W3C Trace Context; what cannot be read is passed over. */
-const traceParameters = [
+const traceParameters = (components: Components): readonly JsonObject[] => [
   {
     name: "traceparent",
     in: "header",
     required: false,
     description:
       "Where in your trace you publish (W3C Trace Context). Kept with the event and sent on to its webhooks, with a span id of each request; see `trace_context` of a webhook. One that cannot be read is passed over.",
-    schema: schemaOfField(eventFields.traceparent),
+    schema: hoist(schemaOfField(eventFields.traceparent), components),
   },
   {
     name: "tracestate",
     in: "header",
     required: false,
     description: "Beside `traceparent`; sent on to webhooks whose receivers agreed to it.",
-    schema: schemaOfField(eventFields.tracestate),
+    schema: hoist(schemaOfField(eventFields.tracestate), components),
   },
 ];
 

@@ -16,7 +16,7 @@ export interface CollectedSpan {
   readonly links: readonly {
     readonly traceId: string;
     readonly spanId: string;
-    readonly attributes: Record<string, unknown>;
+    readonly attributes: Readonly<Record<string, unknown>>;
   }[];
   readonly isError: boolean;
 }
@@ -27,7 +27,7 @@ export class TraceCollector {
     void text(request).then((body) => {
       this.paths.push(`${request.method} ${request.url}`);
       this.headers.push(request.headers);
-      for (const span of spansIn(JSON.parse(body))) this.spans.push(span);
+      for (const span of spansIn(JSON.parse(body) as OtlpRequest)) this.spans.push(span);
       response.writeHead(200, { "content-type": "application/json" }).end("{}");
     });
   });
@@ -51,33 +51,67 @@ export class TraceCollector {
   }
 }
 
-type Json = Record<string, any>;
+interface Attribute {
+  readonly key: string;
+  readonly value: Readonly<Record<string, unknown>>;
+}
 
-function spansIn({ resourceSpans = [] }: Json): CollectedSpan[] {
-  return resourceSpans.flatMap(({ resource, scopeSpans = [] }: Json) =>
-    scopeSpans.flatMap(({ spans = [] }: Json) =>
-      spans.map((span: Json) => ({
-        ...{ name: span["name"], kind: span["kind"], traceId: span["traceId"], spanId: span["spanId"] },
-        parentSpanId: span["parentSpanId"],
-        startMs: Number(BigInt(span["startTimeUnixNano"]) / 1_000n) / 1_000,
-        endMs: Number(BigInt(span["endTimeUnixNano"]) / 1_000n) / 1_000,
-        attributes: attributesOf(span["attributes"]),
+interface OtlpSpan {
+  readonly name: string;
+  readonly kind: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes?: readonly Attribute[];
+  readonly links?: readonly OtlpLink[];
+  readonly status?: { readonly code?: number };
+}
+
+interface OtlpLink {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly attributes?: readonly Attribute[];
+}
+
+/** An ExportTraceServiceRequest, as far as we read it. */
+interface OtlpRequest {
+  readonly resourceSpans?: readonly {
+    readonly resource?: { readonly attributes?: readonly Attribute[] };
+    readonly scopeSpans?: readonly { readonly spans?: readonly OtlpSpan[] }[];
+  }[];
+}
+
+function spansIn({ resourceSpans = [] }: OtlpRequest): readonly CollectedSpan[] {
+  return resourceSpans.flatMap(({ resource, scopeSpans = [] }) =>
+    scopeSpans.flatMap(({ spans = [] }) =>
+      spans.map((span) => ({
+        ...{ name: span.name, kind: span.kind, traceId: span.traceId, spanId: span.spanId },
+        parentSpanId: span.parentSpanId,
+        startMs: millisecondsOf(span.startTimeUnixNano),
+        endMs: millisecondsOf(span.endTimeUnixNano),
+        attributes: attributesOf(span.attributes),
         resource: attributesOf(resource?.attributes),
-        links: (span["links"] ?? []).map(linkOf),
-        isError: span["status"]?.code === 2,
+        links: (span.links ?? []).map(linkOf),
+        isError: span.status?.code === 2,
       })),
     ),
   );
 }
 
-function linkOf({ traceId, spanId, attributes }: Json): CollectedSpan["links"][number] {
+function millisecondsOf(nanoseconds: string): number {
+  return Number(BigInt(nanoseconds) / 1_000n) / 1_000;
+}
+
+function linkOf({ traceId, spanId, attributes }: OtlpLink): CollectedSpan["links"][number] {
   return { traceId, spanId, attributes: attributesOf(attributes) };
 }
 
-function attributesOf(list: readonly Json[] = []): Record<string, unknown> {
+function attributesOf(list: readonly Attribute[] = []): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     list.map(({ key, value }) => {
-      const [kind, raw] = Object.entries(value as Json)[0] ?? [];
+      const [kind, raw] = Object.entries(value)[0] ?? [];
       return [key, kind === "intValue" ? Number(raw) : raw];
     }),
   );

@@ -60,8 +60,8 @@ describe("tracing", () => {
   after(async () => {
     await posthorn.close();
     await receiver.close();
-    await collector.close();
     Object.assign(process.env, Object.fromEntries(Object.keys(settings()).map((name) => [name, ""])));
+    await collector.close();
     await rm(folder, { recursive: true });
   });
 
