@@ -4,20 +4,33 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { brotliCompressSync } from "node:zlib";
-import { bundleDashboard } from "./bundle-dashboard.ts";
+import { bundlePages, type Pages } from "./bundle-dashboard.ts";
 import { projectFiles, projectRoot } from "./source-files.ts";
 
 const source = join(projectRoot, "src");
 const target = join(projectRoot, "dist");
 const program = join(target, "cli", "main.js");
-/** Of the dashboard, on its first load. */
-const compressedBytesMax = { ".js": 90 * 1_024, ".css": 12 * 1_024 };
+/** Bytes of each on the first load, compressed; languages that nobody asked for are not loaded. */
+const compressedBytesMax: Readonly<
+  Record<Pages, readonly (readonly [what: string, files: RegExp, max: number])[]>
+> = {
+  ui: [
+    ["JavaScript of the dashboard", /\.js$/, 90 * 1_024],
+    ["CSS of the dashboard", /\.css$/, 12 * 1_024],
+  ],
+  portal: [
+    ["JavaScript of the portal", /^assets\/.*\.js$/, 45 * 1_024],
+    ["CSS of the portal", /\.css$/, 12 * 1_024],
+    ["embed.js", /^embed\.js$/, 4 * 1_024],
+  ],
+};
 const shebang = "#!/usr/bin/env node\n";
 
 rmSync(target, { recursive: true, force: true });
 compile();
 copyAssets();
-await buildDashboard();
+await buildPages("ui");
+await buildPages("portal");
 if (existsSync(program)) makeExecutable();
 process.stderr.write(`built ${relative(projectRoot, target)}\n`);
 
@@ -42,18 +55,16 @@ function copyAssets(): void {
   }
 }
 
-/** Beside the code, where the server looks for it. */
-async function buildDashboard(): Promise<void> {
-  const files = await bundleDashboard();
-  for (const [path, contents] of files) {
-    mkdirSync(join(target, "ui", "assets"), { recursive: true });
-    writeFileSync(join(target, "ui", path), contents);
-  }
-  for (const [kind, bytesMax] of Object.entries(compressedBytesMax)) {
+/** Beside the code, where the server looks for them. */
+async function buildPages(pages: Pages): Promise<void> {
+  const files = await bundlePages(pages);
+  mkdirSync(join(target, pages, "assets"), { recursive: true });
+  for (const [path, contents] of files) writeFileSync(join(target, pages, path), contents);
+  for (const [what, form, bytesMax] of compressedBytesMax[pages]) {
     const bytes = [...files]
-      .filter(([path]) => path.endsWith(kind))
+      .filter(([path]) => form.test(path))
       .reduce((sum, [, contents]) => sum + brotliCompressSync(contents).length, 0);
-    process.stderr.write(`the dashboard has ${bytes} bytes of ${kind} (brotli), at most ${bytesMax}\n`);
+    process.stderr.write(`${what}: ${bytes} bytes (brotli), at most ${bytesMax}\n`);
     if (bytes > bytesMax) process.exit(1);
   }
 }

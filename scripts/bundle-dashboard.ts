@@ -1,50 +1,70 @@
-// Bundles the dashboard: for `npm run build`, and for a server that runs from source.
+// Bundles the dashboard and the portal: for `npm run build`, and for a server that runs from source.
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { build } from "esbuild";
+import { build, type BuildOptions } from "esbuild";
 
 const root = resolve(import.meta.dirname, "..", "dashboard");
 
+/** Pages with one document, below `/ui/` and `/portal/`. */
+const pagesOf = {
+  ui: { folder: "operator", script: "dashboard", styles: join("shared", "styles", "all.css"), embed: false },
+  portal: { folder: "portal", script: "portal", styles: join("portal", "styles", "all.css"), embed: true },
+} as const;
+export type Pages = keyof typeof pagesOf;
+
+const common: BuildOptions = {
+  bundle: true,
+  write: false,
+  minify: true,
+  target: ["chrome120", "firefox121", "safari17.2"],
+  legalComments: "none",
+  define: { "process.env.NODE_ENV": '"production"' },
+  tsconfigRaw: {},
+  logLevel: "silent",
+};
+
 /**
- * Contents by path below `/ui/`: `index.html`, and under `assets/` what it names, with a hash in each name. Rejects with the
- * errors of the bundler.
+ * Contents by path below `/ui/` or `/portal/`: `index.html`, and under `assets/` what it names, with a hash in each name; of
+ * the portal also `embed.js`. Rejects with the errors of the bundler.
  */
-export async function bundleDashboard(): Promise<ReadonlyMap<string, Uint8Array>> {
-  const { outputFiles } = await build({
-    entryPoints: {
-      dashboard: join(root, "operator", "main.tsx"),
-      styles: join(root, "shared", "styles", "all.css"),
-    },
-    bundle: true,
-    write: false,
-    minify: true,
+export async function bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { folder, script, styles, embed } = pagesOf[pages];
+  const { outputFiles = [] } = await build({
+    ...common,
+    entryPoints: { [script]: join(root, folder, "main.tsx"), styles: join(root, styles) },
     format: "esm",
-    target: ["chrome120", "firefox121", "safari17.2"],
+    splitting: true,
     jsx: "automatic",
     jsxImportSource: "preact",
     outdir: "/assets",
     entryNames: "[name]-[hash]",
-    legalComments: "none",
-    define: { "process.env.NODE_ENV": '"production"' },
-    tsconfigRaw: {},
-    logLevel: "silent",
+    chunkNames: "part-[hash]",
   });
   const files = new Map<string, Uint8Array>();
   for (const { path, contents } of outputFiles) files.set(`assets/${path.replace(/^.*[/\\]/, "")}`, contents);
   const icon = readFileSync(join(root, "shared", "icon.svg"));
   files.set(`assets/icon-${createHash("sha256").update(icon).digest("hex").slice(0, 8)}.svg`, icon);
-  files.set("index.html", Buffer.from(documentFor([...files.keys()])));
+  files.set("index.html", Buffer.from(documentFor([...files.keys()], pages)));
+  if (embed) files.set("embed.js", await bundleEmbed());
   return files;
 }
 
-function documentFor(paths: readonly string[]): string {
-  const template = readFileSync(join(root, "operator", "index.html"), "utf8");
-  const kinds = { script: ".js", style: ".css", icon: ".svg" };
+/** One classic script, for pages of others. */
+async function bundleEmbed(): Promise<Uint8Array> {
+  const entryPoints = [join(root, "embed", "embed.ts")];
+  const { outputFiles = [] } = await build({ ...common, entryPoints, format: "iife", outdir: "/" });
+  return outputFiles[0]?.contents ?? new Uint8Array();
+}
+
+function documentFor(paths: readonly string[], pages: Pages): string {
+  const { folder, script } = pagesOf[pages];
+  const template = readFileSync(join(root, folder, "index.html"), "utf8");
+  const kinds = { script: new RegExp(`/${script}-\\w+\\.js$`), style: /\.css$/, icon: /\.svg$/ };
   return Object.entries(kinds).reduce(
-    (text, [name, end]) =>
-      text.replaceAll(`{{${name}}}`, `./${paths.find((path) => path.endsWith(end)) ?? ""}`),
+    (text, [name, form]) =>
+      text.replaceAll(`{{${name}}}`, `./${paths.find((path) => form.test(path)) ?? ""}`),
     template,
   );
 }

@@ -83,7 +83,9 @@ export class Auditing {
   #actor({ principal }: Call, { dashboardSession: session }: FastifyRequest): AuditActor {
     const nobody = { keyId: null, keyName: null, role: null, sessionId: null, reference: null };
     if (principal === null) return { ...nobody, kind: "anonymous" };
-    const { keyId, role } = principal;
+    const { keyId, role, portal } = principal;
+    if (portal !== undefined)
+      return { ...nobody, role, kind: "portal_session", sessionId: keyId, reference: portal.reference };
     return {
       ...nobody,
       ...{ keyId, role, keyName: this.#options.services.apiKeys.nameOf(keyId) },

@@ -1,22 +1,23 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { PosthornError } from "../core/errors.ts";
-import type { ApiKeyService, Principal } from "../services/services.ts";
-import type { ApiKeyRole } from "../ports/store/registry.ts";
+import { portalTokenPrefix } from "../services/portal/portal-sessions.ts";
+import type { ApiKeyService, PortalSessionService, Principal } from "../services/services.ts";
 import { isOwnCall } from "./dashboard/own-calls.ts";
 import { readSessionCookie } from "./dashboard/session-cookie.ts";
 import type { Session, Sessions } from "./dashboard/sessions.ts";
-import type { Access } from "./route.ts";
+import type { Access, Route } from "./route.ts";
 
 /** `publish` only publishes and `read` only reads: a leaked publisher's key shows nobody's events. */
-const rolesOf: Readonly<Record<Exclude<Access, "public">, ReadonlySet<ApiKeyRole>>> = {
+const rolesOf: Readonly<Record<Exclude<Access, "public">, ReadonlySet<Principal["role"]>>> = {
   any: new Set(["admin", "manage", "publish", "read"]),
   read: new Set(["admin", "manage", "read"]),
   publish: new Set(["admin", "manage", "publish"]),
   manage: new Set(["admin", "manage"]),
   admin: new Set(["admin"]),
+  session: new Set(["session"]),
 };
 
-export function rolesFor(access: Access): readonly ApiKeyRole[] {
+export function rolesFor(access: Access): readonly Principal["role"][] {
   return access === "public" ? [] : [...rolesOf[access]];
 }
 
@@ -54,6 +55,25 @@ export function authenticate(
   return { principal: holderOfKey(headers.authorization, apiKeys), session: null };
 }
 
+/** The token of a session of the portal in an `Authorization` header, or null. */
+export function portalToken(headers: IncomingHttpHeaders): string | null {
+  const presented = bearerToken(headers.authorization);
+  return presented?.startsWith(portalTokenPrefix) === true ? presented : null;
+}
+
+/** The customer with this token. Rejects with UnauthenticatedError. */
+export async function authenticateCustomer(
+  token: string,
+  portalSessions: Pick<PortalSessionService, "holderOf">,
+): Promise<Caller> {
+  const principal = await portalSessions.holderOf(token);
+  if (principal !== null) return { principal, session: null };
+  throw new UnauthenticatedError({
+    detail: "The portal session is unknown, over or revoked.",
+    challenge: 'Bearer realm="posthorn", error="invalid_token"',
+  });
+}
+
 export function foreignCall(): PosthornError {
   return new PosthornError(
     "forbidden",
@@ -79,10 +99,20 @@ function holderOfKey(header: string | undefined, apiKeys: ApiKeyService): Princi
   return principal;
 }
 
-/** Throws `forbidden` for a key whose role is not enough. */
-export function authorize({ role }: Principal, access: Exclude<Access, "public">): void {
+/** Throws `forbidden` for a key whose role, and a session whose capabilities are not enough. */
+export function authorize(principal: Principal, route: Pick<Route, "access" | "capability">): void {
+  const { access, capability } = route;
+  const { role, portal } = principal;
+  if (access === "public") return;
+  if (portal !== undefined && access !== "session") {
+    if (capability === "any") return;
+    if (capability === undefined) throw new PosthornError("forbidden", "A portal session cannot do this.");
+    if (portal.capabilities.has(capability)) return;
+    throw new PosthornError("forbidden", `This portal session lacks the capability "${capability}".`);
+  }
   const roles = rolesOf[access];
   if (roles.has(role)) return;
+  if (access === "session") throw new PosthornError("forbidden", "This is for portal sessions.");
   const wanted = [...roles].join(" or ");
   throw new PosthornError("forbidden", `A key with the role "${role}" cannot do this; it takes ${wanted}.`);
 }

@@ -10,7 +10,7 @@ import type { RateBucket } from "../core/rate-limit.ts";
 import type { Principal } from "../services/services.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Metrics } from "../ports/telemetry.ts";
-import type { Access } from "./route.ts";
+import type { Route } from "./route.ts";
 
 /** Per minute; 0 is no limit. A bucket holds the calls of a whole minute, which may come at once. */
 export interface CallRates {
@@ -33,6 +33,8 @@ export interface AnswerFields {
 
 export const unknownKeysPerMinute = 600;
 const wrongLoginsPerMinute = 5;
+/** Many customers may sit behind one address, and a code has 256 bits. */
+const wrongCodesPerMinute = 60;
 /** Addresses are many where somebody wants them to be; those beyond share one bucket. */
 export const addressesMax = 10_000;
 
@@ -41,8 +43,11 @@ export class CallLimits {
   readonly #metrics: Pick<Metrics, "apiCallLimited">;
   readonly #publishing: LimitList;
   readonly #others: LimitList;
+  readonly #customers: LimitList;
+  readonly #customerTests: LimitList;
   readonly #unknownKeys: LimitList;
   readonly #wrongLogins: LimitList;
+  readonly #wrongCodes: LimitList;
 
   constructor({ callRates, clock, metrics }: CallLimitsOptions) {
     this.#clock = clock;
@@ -63,11 +68,25 @@ export class CallLimits {
       { name: "key", perMinute: callRates.keyCallsPerMinute, what: "calls with this API key" },
       { name: "tenant", perMinute: callRates.tenantCallsPerMinute, what: "calls of this tenant" },
     ]);
+    this.#customers = new LimitList([
+      { name: "portal_session", perMinute: 1_200, burst: 60, what: "calls of this portal session" },
+    ]);
+    this.#customerTests = new LimitList([
+      { name: "portal_tests", perMinute: 10, what: "tests of this portal session" },
+    ]);
     this.#unknownKeys = new LimitList([
       {
         name: "unknown_key",
         perMinute: unknownKeysPerMinute,
         what: "keys that are not valid",
+        bucketsMax: addressesMax,
+      },
+    ]);
+    this.#wrongCodes = new LimitList([
+      {
+        name: "wrong_portal_code",
+        perMinute: wrongCodesPerMinute,
+        what: "codes that open no session",
         bucketsMax: addressesMax,
       },
     ]);
@@ -82,8 +101,20 @@ export class CallLimits {
   }
 
   /** Counts a call and tells in its answer what is left. Throws `rate_limited`, and counts nothing, beyond a limit. */
-  count(principal: Principal, call: { readonly access: Access; readonly answer: AnswerFields }): void {
+  count(
+    principal: Principal,
+    call: Pick<Route, "access"> & {
+      readonly capability?: Route["capability"] | null;
+      readonly answer: AnswerFields;
+    },
+  ): void {
     const { keyId, role, tenantId } = principal;
+    if (role === "session") {
+      const own = { ids: [keyId], answer: call.answer };
+      this.#take(this.#customers, { ...own, tellsAlways: true });
+      if (call.capability === "test:send") this.#take(this.#customerTests, { ...own, tellsAlways: false });
+      return;
+    }
     if (role === "admin" || tenantId === null) return;
     const list = call.access === "publish" ? this.#publishing : this.#others;
     this.#take(list, { ids: [keyId, tenantId], answer: call.answer, tellsAlways: true });
@@ -100,6 +131,11 @@ export class CallLimits {
   /** Counts a wrong login to the dashboard, of which an address gets a few; a right one is never refused. */
   countWrongLogin(address: string, answer: AnswerFields): void {
     this.#take(this.#wrongLogins, { ids: [address], answer, tellsAlways: false });
+  }
+
+  /** Counts a code that opens no portal session. */
+  countWrongCode(address: string, answer: AnswerFields): void {
+    this.#take(this.#wrongCodes, { ids: [address], answer, tellsAlways: false });
   }
 
   #take(
@@ -126,6 +162,8 @@ export class CallLimits {
 interface LimitInput {
   readonly name: string;
   readonly perMinute: number;
+  /** How many may come at once; those of a minute when left out. */
+  readonly burst?: number;
   /** For people. */
   readonly what: string;
   /** More than these share one bucket. */
@@ -163,6 +201,7 @@ class Limit {
   readonly name: string;
   readonly perMinute: number;
   readonly what: string;
+  readonly #burst: number;
   /** Which of the ids of a call it counts by. */
   readonly place: number;
   readonly #bucketsMax: number;
@@ -170,7 +209,11 @@ class Limit {
   #crowd: RateBucket | null = null;
   #sweptAt = 0;
 
-  constructor({ name, perMinute, what, bucketsMax = Infinity }: LimitInput, place: number) {
+  constructor(
+    { name, perMinute, burst = perMinute, what, bucketsMax = Infinity }: LimitInput,
+    place: number,
+  ) {
+    this.#burst = burst;
     this.name = name;
     this.perMinute = perMinute;
     this.what = what;
@@ -190,7 +233,7 @@ class Limit {
   }
 
   #createBucket(): RateBucket {
-    return createBucket({ requestsPerMinute: this.perMinute, burst: this.perMinute });
+    return createBucket({ requestsPerMinute: this.perMinute, burst: this.#burst });
   }
 
   #sweep(now: number): void {

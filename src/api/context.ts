@@ -34,6 +34,8 @@ export interface ApiOptions {
   readonly dev: boolean;
   /** Absent and null leave the dashboard out. */
   readonly dashboard?: Dashboard | null;
+  /** Absent and null leave the portal out. */
+  readonly portal?: Portal | null;
   /** Path below which a proxy passes requests on without taking it away, such as `/hooks`; empty for none. */
   readonly basePath?: string;
   /** For tests. */
@@ -48,6 +50,16 @@ export interface Dashboard {
   /** Of the server. */
   readonly version: string;
   /** Its files by path below `/ui/`, with `index.html` among them. Rejects with a reason for people. */
+  readonly files: () => Promise<ReadonlyMap<string, DashboardFile>>;
+}
+
+/** The pages of customers at `/portal`. */
+export interface Portal {
+  /** Where this server is reached from outside; null takes the address of the request. */
+  readonly publicUrl: string | null;
+  /** Pages that may call the API with the token of a session. */
+  readonly origins: readonly string[];
+  /** As those of the dashboard, by path below `/portal/`. */
   readonly files: () => Promise<ReadonlyMap<string, DashboardFile>>;
 }
 

@@ -39,6 +39,12 @@ export function createOpenApi(routes: readonly Route[], { dev }: { readonly dev:
           scheme: "bearer",
           description: "An API key: admin, manage, publish or read.",
         },
+        portalSession: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "The token of a customer's session (`phs_…`); operations name the capability that it needs.",
+        },
       },
       headers: headerComponents,
       schemas: Object.fromEntries([...components].toSorted(([a], [b]) => (a < b ? -1 : 1))),
@@ -62,7 +68,7 @@ function describeRoute(route: Route, components: Components): JsonObject {
     tags: [route.tag],
     summary: route.summary,
     ...(route.description !== undefined && { description: route.description }),
-    ...(roles.length > 0 ? { "x-roles": roles } : { security: [] }),
+    ...securityOf(route, roles),
     ...(parameters.length > 0 && { parameters }),
     ...(route.body !== undefined && {
       requestBody: {
@@ -76,6 +82,19 @@ function describeRoute(route: Route, components: Components): JsonObject {
       },
     }),
     responses: { ...describeAnswers(route, components), ...describeErrors(route) },
+  };
+}
+
+/** A session of the portal stands beside the keys that may, where the route says what it takes. */
+function securityOf({ access, capability }: Route, roles: readonly string[]): JsonObject {
+  if (roles.length === 0) return { security: [] };
+  if (access === "session") return { "x-roles": roles, "security": [{ portalSession: [] }] };
+  if (capability === undefined) return { "x-roles": roles };
+  const needed = capability === "any" ? [] : [capability];
+  return {
+    "x-roles": roles,
+    "x-capability": capability,
+    "security": [{ apiKey: [] }, { portalSession: needed }],
   };
 }
 

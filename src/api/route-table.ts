@@ -16,6 +16,9 @@ import { deliveryRoutes } from "./routes/deliveries.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { operationRoutes } from "./routes/operations.ts";
+import { portalRoutes } from "./routes/portal.ts";
+import { portalSessionRoutes } from "./routes/portal-sessions.ts";
+import { portalSettingsRoutes } from "./routes/portal-settings.ts";
 import { profileRoutes } from "./routes/profiles.ts";
 import { searchRoutes } from "./routes/search.ts";
 import { secretRoutes } from "./routes/secrets.ts";
@@ -49,6 +52,9 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     streamRoute(options, streams),
     ...statisticsRoutes(options),
     ...profileRoutes(options, pager),
+    ...portalSessionRoutes(options, pager),
+    ...portalSettingsRoutes(options),
+    ...portalRoutes(options),
     ...systemRoutes(options),
     ...dashboardRoutes(options),
     systemReportRoute(options),

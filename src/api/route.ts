@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Static, Schema } from "./schemas/type.ts";
 import type { ErrorCode } from "../core/errors.ts";
+import type { PortalCapability } from "../core/portal/capabilities.ts";
 import type { Principal, RawContent, Scope } from "../services/services.ts";
 import type { JsonBounds } from "../core/json/guard.ts";
 
@@ -18,6 +19,8 @@ export interface Route {
   readonly summary: string;
   readonly description?: string;
   readonly access: Access;
+  /** What a session of the portal must be able to do to call it; `any` takes every session, absent takes none. */
+  readonly capability?: PortalCapability | "any";
   /** Parameters that do not match name nothing that exists: 404. */
   readonly params?: Schema;
   readonly query?: Schema;
@@ -89,8 +92,11 @@ export function takesIdempotencyKey({ method, access }: Pick<Route, "method" | "
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** Who may call: `public` needs no key, `any` takes every key, the others are roles; see authentication.ts. */
-export type Access = "public" | "any" | "read" | "publish" | "manage" | "admin";
+/**
+ * Who may call: `public` needs no key, `any` takes every key, `session` is for sessions of the portal alone, the others are
+ * roles; see authentication.ts.
+ */
+export type Access = "public" | "any" | "read" | "publish" | "manage" | "admin" | "session";
 
 export const tags = {
   Events: "Publish events and look at what became of them.",
@@ -106,6 +112,7 @@ export const tags = {
   "API keys": "Who may call this API.",
   "Audit log": "Who changed what, and when.",
   Profiles: "The published delivery semantics.",
+  Portal: "Sessions of your customers, and how the pages at `/portal` look.",
   Dashboard: "Logging in to the dashboard at `/ui`.",
   System: "Health, metrics and documentation without a key; how a process is set up for administrators.",
 } as const;

@@ -1,13 +1,12 @@
 /** The HTTP server: Fastify with the routes of route-table.ts, or with the probes alone. */
 import { maxHeaderSize } from "node:http";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { fastify } from "fastify";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { NotFoundError, PosthornError } from "../core/errors.ts";
 import { Auditing } from "./audit.ts";
-import { authenticate, authorize, UnauthenticatedError } from "./authentication.ts";
-import type { Caller } from "./authentication.ts";
+import { createAuthenticationHook } from "./authentication-hook.ts";
 import { CallLimits } from "./call-limits.ts";
 import type { ApiOptions, ApiTimeouts } from "./context.ts";
 import {
@@ -18,17 +17,16 @@ import {
   renderError,
   send,
 } from "./dispatch.ts";
-import { ownHeader } from "./dashboard/own-calls.ts";
 import { serveDashboard } from "./dashboard/serve-dashboard.ts";
-import { sessionCookie } from "./dashboard/session-cookie.ts";
-import type { Session, Sessions } from "./dashboard/sessions.ts";
+import { answerPreflight, permitOrigin } from "./portal/cross-origin.ts";
+import { servePortal } from "./portal/serve-portal.ts";
 import { IdempotencyClaims } from "./idempotency-claims.ts";
 import { MethodNotAllowedError, renderProblem } from "./problems.ts";
 import { BodyMemory } from "./body-memory.ts";
 import { refuseExpectation, refuseHosts } from "./request-head.ts";
 import { dropBody, readBody } from "./request-body.ts";
 import type { BodyBounds, RequestBody } from "./request-body.ts";
-import type { Access, RawForm, Route } from "./route.ts";
+import type { RawForm, Route } from "./route.ts";
 import { createRoutes } from "./route-table.ts";
 import { systemRoutes } from "./routes/system.ts";
 import { endSlowReaders } from "./slow-readers.ts";
@@ -68,7 +66,11 @@ const pathParameterLengthMax = 512;
 
 export function createApi(options: ApiOptions): Promise<Api> {
   const { dashboard = null } = options;
-  const redirects = dashboard === null ? pageRedirects : { ...pageRedirects, "/": "ui/", "/ui": "ui/" };
+  const redirects = {
+    ...pageRedirects,
+    ...(dashboard !== null && { "/": "ui/", "/ui": "ui/" }),
+    ...((options.portal ?? null) !== null && { "/portal": "portal/" }),
+  };
   const streams = new OpenStreams(options);
   return createFrom(options, { routes: createRoutes(options, streams), redirects, streams });
 }
@@ -97,6 +99,7 @@ async function createFrom(options: ApiOptions, { routes, redirects, streams }: S
     else register(app, route, parts);
   }
   serveDashboard(app, options);
+  servePortal(app, options);
   for (const [path, target] of Object.entries(redirects)) {
     app.get(path, (request, reply) => {
       // Relative to a prefix without its slash, the prefix itself would be lost.
@@ -177,7 +180,12 @@ function createServer(options: ApiOptions, routes: readonly Route[]): FastifyIns
   app.setErrorHandler((error, request, reply) =>
     send(reply, renderError(error, { log, requestId: request.id })),
   );
-  app.setNotFoundHandler((request, reply) => send(reply, renderProblem(unknownPath(request, routes))));
+  const origins = new Set(options.portal?.origins);
+  app.setNotFoundHandler((request, reply) => {
+    const preflight = answerPreflight(request, origins);
+    send(reply, preflight ?? renderProblem(unknownPath(request, routes)));
+  });
+  if (origins.size > 0) app.addHook("onRequest", permitOrigin(origins));
   app.addHook("onRequest", refuseHosts);
   app.addHook("onRequest", refuseEncodedBodies);
   app.server.on("checkExpectation", refuseExpectation);
@@ -207,7 +215,7 @@ function register(app: FastifyInstance, route: Route, parts: RouteParts): void {
     bodyLimit: route.bodyBytesMax ?? bodyBytesMaxDefault,
     exposeHeadRoute: hasHead(route),
     ...(route.raw !== undefined && { config: { rawForm: route.raw } }),
-    ...(access !== "public" && { onRequest: createAuthenticationHook(access, parts) }),
+    ...(access !== "public" && { onRequest: createAuthenticationHook(route, parts) }),
     handler: createHandler(route, parts),
   });
 }
@@ -227,49 +235,6 @@ function registerWithoutBody(app: FastifyInstance, route: Route, parts: RoutePar
     register(child, route, parts);
     done();
   });
-}
-
-/** Before the body is read, so that a caller without a key cannot make the server hold any. */
-function createAuthenticationHook(access: Exclude<Access, "public">, parts: RouteParts) {
-  const { services, callLimits, dashboard } = parts;
-  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
-  return (request: FastifyRequest, { raw: answer }: FastifyReply, done: (error?: Error) => void): void => {
-    let caller: Caller;
-    try {
-      caller = authenticate(request.raw as RequestHead, known);
-    } catch (error) {
-      if (error instanceof UnauthenticatedError) {
-        callLimits.countUnknown(request.socket.remoteAddress ?? "", answer);
-      }
-      throw error;
-    }
-    const { principal, session } = caller;
-    if (session !== null) keepSession(session, { request, answer, sessions: known.sessions });
-    callLimits.count(principal, { access, answer });
-    authorize(principal, access);
-    request.principal = principal;
-    request.dashboardSession = session;
-    done();
-  };
-}
-
-type RequestHead = IncomingMessage & { readonly method: string };
-
-/** What a session reads is kept by nobody, and what a person does keeps the session. */
-function keepSession(
-  session: Session,
-  given: {
-    readonly request: FastifyRequest;
-    readonly answer: ServerResponse;
-    readonly sessions: Sessions | null;
-  },
-): void {
-  const { request, answer, sessions } = given;
-  answer.setHeader("cache-control", "no-store");
-  if (request.headers[ownHeader] === "poll") return;
-  const renewed = sessions?.renewed(session) ?? null;
-  if (renewed === null || sessions === null) return;
-  answer.setHeader("set-cookie", sessionCookie(request.headers, sessions.cookieOf(renewed)));
 }
 
 /** Everything that is not JSON: bytes where a route takes them, 415 elsewhere. */

@@ -1,6 +1,6 @@
 /**
- * The files of the dashboard: of the package, where `npm run build` put them beside the code; running from source they are
- * bundled when somebody opens the dashboard first, which takes a moment and leaves nothing behind.
+ * The files of the dashboard and of the portal: of the package, where `npm run build` put them beside the code; running from source they are
+ * bundled when somebody opens them first, which takes a moment and leaves nothing behind.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -9,16 +9,18 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { DashboardFile } from "../api/server.ts";
 import { messageOf } from "../core/thrown.ts";
 
-const builtFolder = join(import.meta.dirname, "..", "ui");
+const builtFolder = (pages: Pages): string => join(import.meta.dirname, "..", pages);
 const bundler = join(import.meta.dirname, "..", "..", "scripts", "bundle-dashboard.ts");
 
+/** Where their files lie in the package. */
+type Pages = "ui" | "portal";
 type Files = ReadonlyMap<string, DashboardFile>;
 
 /** Reads or bundles them once; what failed is tried again with the next call. Rejects with a reason for people. */
-export function dashboardFiles(): () => Promise<Files> {
+export function filesOfPages(pages: Pages): () => Promise<Files> {
   let loading: Promise<Files> | null = null;
   return () => {
-    loading ??= load().catch((error: unknown) => {
+    loading ??= load(pages).catch((error: unknown) => {
       loading = null;
       throw error;
     });
@@ -26,29 +28,30 @@ export function dashboardFiles(): () => Promise<Files> {
   };
 }
 
-async function load(): Promise<Files> {
-  const texts = existsSync(builtFolder) ? readBuilt() : await bundle();
+async function load(pages: Pages): Promise<Files> {
+  const folder = builtFolder(pages);
+  const texts = existsSync(folder) ? readBuilt(folder) : await bundle(pages);
   return new Map([...texts].map(([path, body]) => [path, fileOf(path, body)]));
 }
 
-function readBuilt(): ReadonlyMap<string, Uint8Array> {
-  const paths = readdirSync(builtFolder, { recursive: true, encoding: "utf8" });
+function readBuilt(folder: string): ReadonlyMap<string, Uint8Array> {
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
   return new Map(
     paths
       .filter((path) => extname(path) in contentTypes)
-      .map((path) => [path.replaceAll("\\", "/"), readFileSync(join(builtFolder, path))]),
+      .map((path) => [path.replaceAll("\\", "/"), readFileSync(join(folder, path))]),
   );
 }
 
-async function bundle(): Promise<ReadonlyMap<string, Uint8Array>> {
+async function bundle(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>> {
   try {
     // Not part of the package, which has the files.
     const module = (await import(pathToFileURL(bundler).href)) as {
-      bundleDashboard(): Promise<ReadonlyMap<string, Uint8Array>>;
+      bundlePages(pages: Pages): Promise<ReadonlyMap<string, Uint8Array>>;
     };
-    return await module.bundleDashboard();
+    return await module.bundlePages(pages);
   } catch (error) {
-    throw new Error(`The dashboard could not be bundled: ${messageOf(error)}`, { cause: error });
+    throw new Error(`The pages could not be bundled: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -11,7 +11,7 @@ import type { Services } from "../services/services.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
-import { dashboardFiles } from "./dashboard-files.ts";
+import { filesOfPages } from "./dashboard-files.ts";
 import type { Keys } from "./keys.ts";
 import { version } from "./version.ts";
 
@@ -51,7 +51,7 @@ export async function openApi(parts: ListenerParts): Promise<ApiListener> {
   const sessions = settings.ui
     ? new Sessions({ secretBox, apiKeys: services.apiKeys, clock: systemClock, random })
     : null;
-  const dashboard = sessions === null ? null : { sessions, version, files: dashboardFiles() };
+  const dashboard = sessions === null ? null : { sessions, version, files: filesOfPages("ui") };
   const server = await createApi({ ...optionsOf(parts), dashboard });
   const listener = await listen(server, settings);
   const loginLink = () => {
@@ -128,6 +128,9 @@ function optionsOf(parts: ListenerParts): ApiOptions {
     dev: settings.dev,
     version,
     basePath: settings.basePath,
+    portal: settings.portal
+      ? { publicUrl: settings.publicUrl, origins: settings.portalOrigins, files: filesOfPages("portal") }
+      : null,
     logRequests: settings.logLevel === "debug",
   };
 }

@@ -210,6 +210,7 @@ function observe(
     activity: () => engine.activity(),
     openSockets: () => transport.openSockets(),
     streamClients: () => services.live.clients,
+    portalSessions: () => services.portalSessions.count(),
     ...(store.ownership === undefined ? {} : { workers: store.ownership.pools.bind(store.ownership) }),
     ...(store.time !== undefined && { clockOffsetMs: () => clock.offsetMs }),
     ...(tracer !== null && { spans: () => tracer.read() }),

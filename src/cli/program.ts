@@ -11,6 +11,7 @@ import { addListenCommand } from "./commands/listen.ts";
 import { addMaintenanceCommands } from "./commands/maintenance.ts";
 import { addOperationCommands } from "./commands/operations.ts";
 import { addPublishCommand } from "./commands/publish.ts";
+import { addPortalSessionCommands } from "./commands/portal-sessions.ts";
 import { addRegistryCommands } from "./commands/registry.ts";
 import { addSearchCommand } from "./commands/search.ts";
 import { addStatisticsCommands } from "./commands/statistics.ts";
@@ -50,6 +51,7 @@ export function createProgram(invocation: Invocation): Command {
   addOperationCommands(program, invocation);
   addAuditCommand(program, invocation);
   addRegistryCommands(program, invocation);
+  addPortalSessionCommands(program, invocation);
   addConfigCommand(program, invocation);
   addMaintenanceCommands(program, invocation);
   return program;

@@ -1,6 +1,7 @@
 import { delivery, security } from "./delivery-options.ts";
 import { option } from "./option.ts";
 import type { Option, OptionGroup } from "./option.ts";
+import { portal } from "./portal-options.ts";
 import { callsPerMinute } from "./setting-kinds.ts";
 import { server } from "./server-options.ts";
 import { retention, storage } from "./storage-options.ts";
@@ -61,6 +62,7 @@ const logging = {
 /** Every setting of the program. */
 export const options = {
   ...server,
+  ...portal,
   ...storage,
   ...security,
   ...api,

@@ -1,4 +1,5 @@
 import { createAddressPolicy, InvalidCidrError } from "../core/egress/address-policy.ts";
+import { isLoopbackHost } from "../core/http/loopback-host.ts";
 import type { ValueKind } from "./option.ts";
 import { integer, listOf, optionalText, text } from "./value-kinds.ts";
 
@@ -40,6 +41,17 @@ export const roleList = listOf<Role>({
 
 /** Any text counts as a key here; whoever uses it judges its form. */
 export const secretList = listOf<string>({ title: "keys", problemOf: () => null });
+
+/** Exact origins: a page on another port or over http is another one. */
+export const portalOrigins = listOf<string>({
+  title: "origins",
+  problemOf: (word) => {
+    const url = URL.parse(word);
+    const isSecure =
+      url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
+    return isSecure && url?.origin === word ? null : "takes origins such as https://app.example.com";
+  },
+});
 
 /** Where others reach this server; without a slash at its end, because paths are added. */
 export const publicUrl: ValueKind<string | null> = {

@@ -1,8 +1,22 @@
+import type { PortalCapability } from "./portal/capabilities.ts";
 /** Whose call it is: `tenantId: null` is an administrator; with a tenant set, rows of others do not exist. */
 export interface Scope {
   readonly tenantId: string | null;
+  /** Of a customer in the portal; absent for holders of keys. */
+  readonly portal?: PortalScope;
   /** Of a call that is written down; absent where nobody asked from outside. */
   readonly audit?: AuditTrail;
+}
+
+/** What a session of the portal may see and do, within its tenant. */
+export interface PortalScope {
+  /** Other webhooks do not exist for it; null is all. */
+  readonly webhookIds: ReadonlySet<string> | null;
+  readonly capabilities: ReadonlySet<PortalCapability>;
+  /** Who uses it, as the host calls them. */
+  readonly reference: string | null;
+  /** Unix milliseconds. */
+  readonly expiresAt: number;
 }
 
 /** The row of the audit log that a call is about to cause. Whoever changes the store writes it along, in one transaction. */
@@ -41,7 +55,7 @@ export interface AuditRecord {
 
 /** `anonymous` holds no key, such as a receiver that permits deliveries. */
 export interface AuditActor {
-  readonly kind: "api_key" | "dashboard_session" | "anonymous";
+  readonly kind: "api_key" | "dashboard_session" | "portal_session" | "anonymous";
   readonly keyId: string | null;
   readonly keyName: string | null;
   readonly role: string | null;

@@ -6,6 +6,7 @@ import type { IdempotencyStore } from "./store/idempotency.ts";
 import type { NotificationQueue } from "./store/notifications.ts";
 import type { OperationStore } from "./store/operations.ts";
 import type { OwnershipStore } from "./store/ownership.ts";
+import type { PortalStore } from "./store/portal.ts";
 import type { RegistryStore } from "./store/registry.ts";
 import type { StatisticsStore } from "./store/statistics.ts";
 import type { UpkeepStore } from "./store/upkeep.ts";
@@ -35,6 +36,7 @@ export interface Store {
   readonly audit: AuditStore;
   /** Absent in a store that only models deliveries. */
   readonly notifications?: NotificationQueue;
+  readonly portal: PortalStore;
   /** Absent where no statistics are kept. */
   readonly statistics?: StatisticsStore;
   readonly upkeep: UpkeepStore;

@@ -22,6 +22,8 @@ import { EventTypes } from "./event-types/event-type-service.ts";
 import { Events } from "./events/event-service.ts";
 import { LiveFeed } from "./live/live-feed.ts";
 import { NotificationDesk } from "./notifications/notification-desk.ts";
+import { PortalLooks } from "./portal/portal-looks.ts";
+import { PortalSessions } from "./portal/portal-sessions.ts";
 import { RegistryReload } from "./registry-reload.ts";
 import { Search } from "./search-service.ts";
 import type { SchemaRegistry } from "./event-types/schema-registry.ts";
@@ -91,8 +93,10 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const verifications = new WebhookVerifications({ access, clock, random, secretBox, means });
   const { adminKeyHash } = options;
   const apiKeys = new ApiKeys({ registry, tenants, access, clock, random, adminKeyHash });
+  const portal = createPortal(options);
   const reload = new RegistryReload({
     ...{ registry, tenants, schemas, apiKeys, tenantKeys, access, clock, random },
+    portal: Object.values(portal),
     changes: [store.changes, options.news].filter((source) => source !== undefined),
     isShared: shared !== null,
     ...(store.watchRestarts !== undefined && {
@@ -100,7 +104,6 @@ export function createServices(options: ServicesOptions): ManagedServices {
     }),
     log: telemetry.log,
   });
-  const { webhooksPerTenantMax } = options.limits;
   const { urlRules } = options;
   return {
     events: new Events({ publisher: options.publisher, access, history, listing, clock }),
@@ -115,7 +118,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
       recovery,
       tenants,
       urlRules,
-      webhooksPerTenantMax,
+      ...options.limits,
     }),
     deliveries: new Deliveries({ access, history, listing, clock, bulk }),
     deadLetters: new DeadLetters({ access, history, operations, bulk }),
@@ -127,6 +130,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     live,
     desk,
     statistics: createStatistics(options),
+    ...portal,
     lifecycle: {
       async start() {
         await apiKeys.load();
@@ -145,6 +149,13 @@ export function createServices(options: ServicesOptions): ManagedServices {
 function createDesk({ store, access, clock }: ServicesOptions): NotificationDesk | null {
   if (store.notifications === undefined) return null;
   return new NotificationDesk({ queue: store.notifications, clock, nextId: () => access.nextId() });
+}
+
+function createPortal({ access, store, tenants, clock, random }: ServicesOptions) {
+  const parts = { store: store.portal, tenants, clock };
+  const portalLooks = new PortalLooks(parts);
+  const portalSessions = new PortalSessions({ ...parts, looks: portalLooks, access, random });
+  return { portalLooks, portalSessions };
 }
 
 function createStatistics({ access, store, clock, statisticsKeptMs }: ServicesOptions): Statistics {

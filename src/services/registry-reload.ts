@@ -21,14 +21,16 @@ export interface RegistryReloadOptions {
   readonly schemas: SchemaRegistry;
   readonly apiKeys: ApiKeys;
   readonly tenantKeys: TenantKeys;
+  /** What they remember of the portal is read again. */
+  readonly portal: readonly { forget(): void }[];
   readonly access: Pick<EngineAccess, "applyTenantLimit">;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Telemetry["log"];
 }
 
-/** Tables of the registry that are kept in memory. */
-const tables = ["tenants", "api_keys", "event_types"] as const;
+/** What is kept in memory. */
+const tables = ["tenants", "api_keys", "event_types", "portal"] as const;
 type Table = (typeof tables)[number];
 
 /**
@@ -81,7 +83,9 @@ export class RegistryReload {
     if (change.kind !== "config") return;
     const { change: what } = change;
     if (what.kind === "tenant_keys") this.#options.tenantKeys.forget(what.tenantIds);
-    const table = tables.find((name) => name === what.kind);
+    // A session that was ended must not be served once more.
+    if (what.kind === "portal") for (const part of this.#options.portal) part.forget();
+    const table = tables.find((name) => name === what.kind && name !== "portal");
     if (table !== undefined) this.#readAgain([table]);
   }
 
@@ -100,6 +104,7 @@ export class RegistryReload {
     const { apiKeys, schemas } = this.#options;
     if (table === "api_keys") await apiKeys.load();
     else if (table === "event_types") schemas.mayHaveChanged();
+    else if (table === "portal") for (const part of this.#options.portal) part.forget();
     else await this.#readTenants();
   }
 

@@ -1,4 +1,4 @@
-import { InvalidRequestError, NotFoundError } from "../core/errors.ts";
+import { InvalidRequestError, NotFoundError, PosthornError } from "../core/errors.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { LiveWebhook } from "../engine/endpoint/live-webhook.ts";
 import type { Scope } from "./services.ts";
@@ -9,13 +9,43 @@ export function isVisible(scope: Scope, owner: { readonly tenantId: string | nul
   return scope.tenantId === null || scope.tenantId === owner.tenantId;
 }
 
+/** Whether a session may see what belongs to this webhook; whose it is, is another question. */
+export function seesWebhook({ portal }: Scope, id: string): boolean {
+  return portal === undefined || portal.webhookIds === null || portal.webhookIds.has(id);
+}
+
+/**
+ * Of the webhooks asked for, with null of all, those that the caller may see; null is all. Throws `not_found` where that is
+ * none.
+ */
+export function seenWebhooks(
+  { portal }: Scope,
+  asked: readonly string[] | null | undefined,
+): readonly string[] | null {
+  const own = portal?.webhookIds ?? null;
+  if (own === null) return asked ?? null;
+  const seen =
+    asked === null || asked === undefined || asked.length === 0
+      ? [...own]
+      : asked.filter((id) => own.has(id));
+  if (seen.length === 0) throw new NotFoundError("the webhook");
+  return seen;
+}
+
+/** Throws `forbidden` for a session that is for some webhooks of its tenant. */
+export function requireWholeTenant({ portal }: Scope): void {
+  if ((portal?.webhookIds ?? null) === null) return;
+  throw new PosthornError("forbidden", "this session is for some webhooks, and makes no others");
+}
+
 /** The webhook, or the same error whether it does not exist or belongs to somebody else. */
 export function requireWebhook(
   access: Pick<EngineAccess, "webhook">,
   query: { readonly scope: Scope; readonly id: string },
 ): LiveWebhook {
   const live = access.webhook(query.id);
-  if (live === undefined || !isVisible(query.scope, live.webhook)) throw new NotFoundError("the webhook");
+  const isSeen = live !== undefined && isVisible(query.scope, live.webhook);
+  if (!isSeen || !seesWebhook(query.scope, query.id)) throw new NotFoundError("the webhook");
   return live;
 }
 

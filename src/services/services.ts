@@ -10,7 +10,6 @@ import type { operationChangeFields } from "../core/fields/bulk.ts";
 import type { ApiKeyInput } from "../core/fields/api-key.ts";
 import type { deliveryFilterFields, deliveryListFields } from "../core/fields/delivery-list.ts";
 import type { eventListFields } from "../core/fields/event-list.ts";
-import type { EventTypeFields } from "../core/fields/event-type.ts";
 import type { InputOf } from "../core/fields/field.ts";
 import type { auditFilters, webhookFilters } from "../core/fields/filters.ts";
 import type { TenantInput } from "../core/fields/tenant.ts";
@@ -34,20 +33,15 @@ import type { AuditEntry, StoredAuditEntry } from "../ports/store/audit.ts";
 import type { DeadLetterQuery, StoredDelivery } from "../ports/store/history.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
-import type {
-  ApiKey,
-  ApiKeyRole,
-  EventType,
-  EventTypeKey,
-  EventTypePage,
-  Tenant,
-} from "../ports/store/registry.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
 import type { RenderedRequest } from "../engine/message/rendered-request.ts";
+import type { ApiKeyService, EventTypeService, TenantService } from "./registry-services.ts";
 import type { Events } from "./events/event-service.ts";
 import type { NotificationDesk } from "./notifications/notification-desk.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { BulkDeliveriesCommand, BulkStarted, DiscardCommand } from "./operations/bulk-views.ts";
+import type { PortalLooks } from "./portal/portal-looks.ts";
+import type { PortalSessions } from "./portal/portal-sessions.ts";
 import type { Search } from "./search-service.ts";
 import type { Statistics } from "./statistics/statistics-service.ts";
 import type {
@@ -74,6 +68,7 @@ export type { RetryInput } from "../core/fields/webhook-retry.ts";
 export type { ClientCertificateInput, OAuth2Input } from "../core/fields/webhook-credentials.ts";
 export type * from "../engine/publish/publish-call.ts";
 export type * from "./operations/bulk-views.ts";
+export type * from "./registry-services.ts";
 export type * from "./webhooks/webhook-views.ts";
 
 export interface Services {
@@ -90,7 +85,17 @@ export interface Services {
   readonly statistics: StatisticsService;
   /** Takes what is to be told to people; null where nothing is kept for them. */
   readonly desk: Pick<NotificationDesk, "enqueue"> | null;
+  readonly portalSessions: PortalSessionService;
+  readonly portalLooks: PortalLookService;
 }
+
+// ---- portal ---------------------------------------------------------------------------------------------------
+
+/** In portal/portal-sessions.ts. */
+export type PortalSessionService = Pick<PortalSessions, keyof PortalSessions>;
+
+/** In portal/portal-looks.ts. */
+export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
 
 // ---- audit log ------------------------------------------------------------------------------------------------
 
@@ -331,69 +336,6 @@ export interface InactiveWebhook {
   readonly status: Exclude<Webhook["status"], "active">;
   /** Dead letters of the selection. */
   readonly count: number;
-}
-
-// ---- registry -------------------------------------------------------------------------------------------------
-
-export interface EventTypeService {
-  /** By tenant and name. A page ends after `limit` rows (50) or about a megabyte; `next` is the `after` of the next. */
-  list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage>;
-  get(scope: Scope, query: EventTypeName): Promise<EventType>;
-  put(
-    scope: Scope,
-    command: EventTypeInput,
-  ): Promise<{ readonly eventType: EventType; readonly created: boolean }>;
-  delete(scope: Scope, query: EventTypeName): Promise<void>;
-}
-
-/** The tenant is the scope's when null. */
-export interface EventTypeName {
-  readonly tenantId: string | null;
-  readonly name: string;
-}
-
-export interface EventTypeListQuery {
-  readonly tenantId: string | null;
-  readonly limit?: number;
-  readonly offset?: number;
-  readonly after?: EventTypeKey | null;
-}
-
-export interface EventTypeInput extends EventTypeFields, EventTypeName {}
-
-export interface TenantService {
-  list(scope: Scope): Promise<readonly Tenant[]>;
-  get(scope: Scope, id: string): Promise<Tenant>;
-  /** Creates or merges. */
-  put(
-    scope: Scope,
-    command: PutTenantCommand,
-  ): Promise<{ readonly tenant: Tenant; readonly created: boolean }>;
-}
-
-export interface PutTenantCommand {
-  readonly id: string;
-  readonly input: TenantInput;
-}
-
-export interface ApiKeyService {
-  /** The key's holder, or null. Constant-time in the key. */
-  authenticate(presentedKey: string): Principal | null;
-  /** How a key is stored and compared; says nothing about the key. */
-  hashOf(key: string): string;
-  /** What the key is called; null when it is gone. */
-  nameOf(keyId: string): string | null;
-  /** The holder of the key with this hash, or null. */
-  holderOf(hash: string): Principal | null;
-  create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;
-  list(scope: Scope): Promise<readonly ApiKey[]>;
-  revoke(scope: Scope, id: string): Promise<void>;
-}
-
-export interface Principal {
-  readonly keyId: string;
-  readonly role: ApiKeyRole;
-  readonly tenantId: string | null;
 }
 
 /** Kept here so that API and CLI name schedules alike. */

@@ -174,6 +174,7 @@ export class CrashStore {
       idempotency: inner().idempotency,
       operations: inner().operations,
       audit: inner().audit,
+      portal: inner().portal,
       facts: () => via("read", () => inner().facts()),
       ping: () => via("read", () => inner().ping()),
       close: () => Promise.resolve(),

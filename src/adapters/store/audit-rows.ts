@@ -9,7 +9,9 @@ const auditRowsAtOnce = 2_000;
 
 /** All that a filter may name somebody by, each between line feeds, which no name has. */
 export function actorText({ actor }: AuditEntry): string {
-  const names = [actor.keyId, actor.keyName, actor.sessionId].filter((name) => name !== null);
+  const names = [actor.keyId, actor.keyName, actor.sessionId, actor.reference].filter(
+    (name) => name !== null,
+  );
   return `\n${names.join("\n")}\n`;
 }
 

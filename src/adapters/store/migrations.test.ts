@@ -16,6 +16,7 @@ const released = {
     "audit-log": "5d6582c27573a071",
     "notifications": "ba205d286866c63a",
     "event-traces": "415adc3c39b13282",
+    "portal": "8d797b1060fb51b1",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -30,6 +31,7 @@ const released = {
     "audit-log": "65101f720447ad68",
     "notifications": "db97d7133050019d",
     "event-traces": "8499344cafb2e485",
+    "portal": "aa219d99a4986c48",
   },
 };
 

@@ -72,7 +72,7 @@ export function deliveryWithAttemptsJson(
   return {
     ...deliveryJson(view),
     lane: { ordering_guarantee: view.delivery.lane.ordering, event_type: view.delivery.lane.eventType },
-    gates: view.gates.map(gateJson),
+    gates: view.gates.map((gate) => gateJson(gate, scope)),
     receiver_state_unknown: attempts.at(-1)?.receiverStateUnknown ?? false,
     waits: [...attempts.flatMap(({ notes }) => notes?.waits ?? []), ...view.waits].map(waitJson),
     attempts: attempts.map((attempt) =>
@@ -85,7 +85,8 @@ function waitJson({ reason, from, until }: DeliveryWait): Record<string, unknown
   return { reason, from: formatInstant(from), until: formatInstant(until) };
 }
 
-function gateJson({ gate, since, until, cause, remedy }: DeliveryGate): Record<string, unknown> {
+function gateJson(given: DeliveryGate, { portal }: Scope): Record<string, unknown> {
+  const { gate, since, until, cause, remedy } = portal === undefined ? given : gateOfCustomer(given);
   return {
     gate,
     since: formatInstantOrNull(since),
@@ -94,6 +95,21 @@ function gateJson({ gate, since, until, cause, remedy }: DeliveryGate): Record<s
     remedy: remedy && { text: remedy.text, method: remedy.method, path: remedy.path, body: remedy.body },
   };
 }
+
+/** Neither workers nor the limits of others are a customer's business, nor how to change them. */
+function gateOfCustomer(gate: DeliveryGate): DeliveryGate {
+  const remedy = /^\/v1\/webhooks\/[^/]+\/(enable|resume|verify|deliveries\/.*)$/.test(
+    gate.remedy?.path ?? "",
+  )
+    ? gate.remedy
+    : null;
+  return { ...gate, remedy, cause: causesOfCustomers[gate.gate] ?? gate.cause };
+}
+
+const causesOfCustomers: Readonly<Record<string, string>> = {
+  capacity: "It waits for its turn.",
+  tenant_rate_limit: "It waits for its turn.",
+};
 
 /** WDS-67 to 80. */
 function attemptJson(attempt: AttemptRecord, { delivery, last, scope }: ShownFor): Record<string, unknown> {
@@ -108,7 +124,8 @@ function attemptJson(attempt: AttemptRecord, { delivery, last, scope }: ShownFor
     failure_category: attempt.category,
     http_status_code: attempt.statusCode,
     response_body_sample: attempt.responseSample,
-    error_message: attempt.errorMessage,
+    // May speak of this machine and its network.
+    error_message: scope.portal === undefined ? attempt.errorMessage : null,
     duration_ms: attempt.durationMs,
     scheduled_at: formatInstant(attempt.scheduledAt),
     executed_at: formatInstant(attempt.executedAt),

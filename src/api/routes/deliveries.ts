@@ -48,6 +48,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     summary: "Find deliveries, over all webhooks",
     description: boundedSearch,
     access: "read",
+    capability: "deliveries:read",
     query: deliveryListQuerySchema,
     answers: { 200: { description: "A page of deliveries.", schema: deliverySearchSchema } },
     errors: ["invalid_cursor"],
@@ -70,6 +71,7 @@ function listOfWebhookRoute({ services }: ApiOptions, pager: Pager): Route {
     summary: "Find deliveries of a webhook",
     description: boundedSearch,
     access: "read",
+    capability: "deliveries:read",
     params: webhookParams,
     query: deliveryQuerySchema,
     answers: { 200: { description: "A page of deliveries.", schema: deliverySearchSchema } },
@@ -98,6 +100,7 @@ function getRoute({ services }: ApiOptions): Route {
     tag: "Deliveries",
     summary: "Get a delivery with its attempts",
     access: "read",
+    capability: "deliveries:read",
     params: closed({ id: idParam("the delivery") }),
     answers: {
       200: { description: "The delivery, oldest attempt first.", schema: deliveryWithAttemptsSchema },
@@ -121,6 +124,7 @@ function requestRoute({ services }: ApiOptions): Route {
       "Made again from what is stored: the body byte for byte, URL and headers by the webhook's configuration, " +
       "signatures and credentials masked. `exact` and `may_differ` say how far it is the one that was sent.",
     access: "read",
+    capability: "payloads:read",
     params: closed({
       id: idParam("the delivery"),
       n: Type.String({ pattern: "^[1-9][0-9]{0,4}$", description: "Number of the attempt, from 1." }),
@@ -143,6 +147,7 @@ function retryRoute({ services }: ApiOptions): Route {
     summary: "Try a delivery again now",
     description: "Makes a new delivery of the same event; one that still waits is superseded by it.",
     access: "manage",
+    capability: "deliveries:retry",
     params: closed({ id: idParam("the webhook"), delivery_id: idParam("the delivery") }),
     body: retryInputSchema,
     bodyOptional: true,

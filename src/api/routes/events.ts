@@ -183,7 +183,8 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
       errors: ["invalid_cursor"],
       handle: async ({ scope, principal, query }) => {
         const filters = inputOf(eventListFields, query);
-        if (filters.dataContains !== undefined && principal !== null) authorize(principal, "manage");
+        if (filters.dataContains !== undefined && principal !== null)
+          authorize(principal, { access: "manage" });
         const listing = { tenantId: scope.tenantId, route: "events", filters };
         const page = pager.searchRequest(query, listing);
         const found = await services.events.list(scope, { ...filters, page });
@@ -197,6 +198,7 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
       tag: "Events",
       summary: "Get an event with its data",
       access: "read",
+      capability: "payloads:read",
       params: eventParams,
       answers: { 200: { description: "The event.", schema: eventSchema } },
       errors: ["not_found"],
@@ -212,6 +214,7 @@ function readRoutes({ services }: ApiOptions, pager: Pager): readonly Route[] {
       tag: "Events",
       summary: "Find deliveries of an event",
       access: "read",
+      capability: "deliveries:read",
       params: eventParams,
       query: deliveryQuerySchema,
       answers: { 200: { description: "A page of deliveries.", schema: deliverySearchSchema } },

@@ -39,15 +39,16 @@ function callerRoute({ version }: ApiOptions): Route {
     tag: "API keys",
     summary: "Whose key this is, and what it may do",
     access: "any",
+    capability: "any",
     answers: { 200: { description: "The holder of the key.", schema: callerSchema } },
     errors: [],
     handle: async ({ principal }) => {
       if (principal === null) throw new Error("a route for keys was called without one");
-      const { keyId, role, tenantId } = principal;
-      const may = capabilities.filter((access) => rolesFor(access).includes(role));
+      const { keyId, role, tenantId, portal } = principal;
+      const may = portal?.capabilities ?? capabilities.filter((access) => rolesFor(access).includes(role));
       return {
         status: 200,
-        body: { key_id: keyId, role, tenant_id: tenantId, capabilities: may, server_version: version },
+        body: { key_id: keyId, role, tenant_id: tenantId, capabilities: [...may], server_version: version },
       };
     },
   });

@@ -18,6 +18,7 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
       tag: "Webhooks",
       summary: "Get the signing secret",
       access: "manage",
+      capability: "secrets:read",
       params: webhookParams,
       answers: {
         200: {
@@ -42,6 +43,7 @@ export function secretRoutes({ services }: ApiOptions): readonly Route[] {
       tag: "Webhooks",
       summary: "Get the public key of the asymmetric signatures",
       access: "read",
+      capability: "endpoints:read",
       params: webhookParams,
       answers: {
         200: { description: "The key that verifies `v1a` and `rfc9421-ed25519`.", schema: publicKeySchema },
@@ -63,6 +65,7 @@ function rotateRoute(services: ApiOptions["services"]): Route {
     tag: "Webhooks",
     summary: "Replace the signing secret",
     access: "manage",
+    capability: "secrets:rotate",
     params: webhookParams,
     body: rotateInputSchema,
     bodyOptional: true,

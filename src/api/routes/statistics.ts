@@ -34,6 +34,7 @@ function deliveriesRoute({ services }: ApiOptions): Route {
     summary: "See attempts and deliveries over time",
     description: exactness,
     access: "read",
+    capability: "deliveries:read",
     query: deliveryStatisticsQuery,
     answers: {
       200: { description: "One series, or one for each of a group.", schema: deliveryStatisticsSchema },

@@ -80,7 +80,7 @@ function lastEventIdOf(headers: Call["headers"]): string | undefined {
 function isStillAllowed(headers: Call["headers"], { services, dashboard }: ApiOptions): boolean {
   const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
   try {
-    authorize(authenticate({ method: "GET", headers }, known).principal, access);
+    authorize(authenticate({ method: "GET", headers }, known).principal, { access });
     return true;
   } catch (error) {
     if (error instanceof PosthornError) return false;

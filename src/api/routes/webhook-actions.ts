@@ -45,6 +45,7 @@ function healthRoute({ services }: ApiOptions): Route {
     tag: "Webhooks",
     summary: "How a webhook's endpoint is doing",
     access: "read",
+    capability: "endpoints:read",
     params: webhookParams,
     answers: { 200: { description: "Circuit, pause, recent attempts and errors.", schema: healthSchema } },
     errors: ["not_found"],
@@ -63,6 +64,7 @@ function backlogRoute({ services }: ApiOptions): Route {
     tag: "Webhooks",
     summary: "What waits of a webhook",
     access: "read",
+    capability: "endpoints:read",
     params: webhookParams,
     answers: {
       200: {
@@ -108,6 +110,7 @@ function testRoute({ services }: ApiOptions): Route {
     summary: "Send a test event",
     description: "The event goes the whole path of an ordinary one, to this webhook alone.",
     access: "manage",
+    capability: "test:send",
     params: webhookParams,
     body: testInputSchema,
     bodyOptional: true,
@@ -148,6 +151,7 @@ function switchRoute(
         "active webhook ends both, a changed URL the latter.",
     }),
     access: "manage",
+    capability: "endpoints:write",
     params: webhookParams,
     body: closed({}),
     bodyOptional: true,
@@ -174,6 +178,7 @@ function pauseRoute({ services }: ApiOptions): Route {
       "Nothing is sent until `until`, or until `resume`. Events published meanwhile are kept and go out after it; " +
       "`disable` skips them instead. Their age counts on: what becomes older than `max_age_ms` is dead-lettered.",
     access: "manage",
+    capability: "endpoints:write",
     params: webhookParams,
     body: pauseInputSchema,
     bodyOptional: true,
@@ -196,6 +201,7 @@ function recoverRoute({ services }: ApiOptions): Route {
     summary: "Deliver again what was lost",
     description: "Brings back what was dead-lettered or skipped since a time. Count first with `dry_run`.",
     access: "manage",
+    capability: "endpoints:recover",
     params: webhookParams,
     body: recoverInputSchema,
     answers: {

@@ -34,6 +34,7 @@ function verifyRoute({ services }: ApiOptions): Route {
     description:
       "Runs the method of `verification` once more and answers what came of it; an explicit refusal ends an earlier permission.",
     access: "manage",
+    capability: "endpoints:write",
     params: webhookParams,
     body: closed({}),
     bodyOptional: true,

@@ -1,6 +1,7 @@
 import { webhookFilters } from "../../core/fields/filters.ts";
 import { webhookFields } from "../../core/fields/webhook.ts";
-import type { WebhookView } from "../../services/services.ts";
+import { InvalidRequestError } from "../../core/errors.ts";
+import type { Scope, WebhookView } from "../../services/services.ts";
 import type { ApiOptions } from "../context.ts";
 import { filtersOf, inputOf } from "../mapping/fields.ts";
 import { webhookStatisticsJson } from "../mapping/statistics.ts";
@@ -40,12 +41,14 @@ function createRoute({ services }: ApiOptions): Route {
     summary: "Create a webhook",
     description: "The signing secret is in this answer only; later it takes GET /v1/webhooks/{id}/secret.",
     access: "manage",
+    capability: "endpoints:write",
     body: webhookCreateSchema,
     answers: { 201: { description: "The webhook, with its secret.", schema: webhookSchema } },
     errors: ["conflict", "secret_in_use", "limit_reached"],
     answerIsSecret: true,
     audit: { action: "webhook.create", target: "webhook" },
     handle: async ({ scope, body }) => {
+      refuseFieldsOfOthers(scope, body);
       const { view, secret } = await services.webhooks.create(scope, inputOf(webhookFields, body));
       const headers = { location: `/v1/webhooks/${view.webhook.id}`, "cache-control": "no-store" };
       return { status: 201, headers, body: webhookJson(view, secret) };
@@ -63,6 +66,7 @@ function listRoute({ services }: ApiOptions, pager: Pager): Route {
     description:
       "Where another process serves a webhook, that it no longer fails is known up to a minute late; the rest at once.",
     access: "read",
+    capability: "endpoints:read",
     query: webhookQuerySchema,
     answers: { 200: { description: "A page of webhooks.", schema: webhookListSchema } },
     errors: ["invalid_cursor"],
@@ -103,6 +107,7 @@ function getRoute({ services }: ApiOptions): Route {
     tag: "Webhooks",
     summary: "Get a webhook",
     access: "read",
+    capability: "endpoints:read",
     params: webhookParams,
     answers: { 200: { description: "The webhook; its secret is masked.", schema: webhookSchema } },
     errors: ["not_found"],
@@ -126,12 +131,14 @@ function updateRoute(
     summary: "Change a webhook",
     description: "Fields that are absent keep their values, with PUT as with PATCH.",
     access: "manage",
+    capability: "endpoints:write",
     params: webhookParams,
     body: webhookUpdateSchema,
     answers: { 200: { description: "The changed webhook.", schema: webhookSchema } },
     errors: ["not_found", "conflict", "limit_reached", "secret_in_use"],
     audit: { action: "webhook.update", target: "webhook", before: webhookBefore(services) },
     handle: async ({ scope, params, body }) => {
+      refuseFieldsOfOthers(scope, body);
       const view = await services.webhooks.update(scope, {
         id: params.id,
         input: inputOf(webhookFields, body),
@@ -151,6 +158,7 @@ function deleteRoute({ services }: ApiOptions): Route {
     description:
       "Its waiting deliveries are cancelled. One whose request is on its way is cancelled too, and becomes a success if that is accepted.",
     access: "manage",
+    capability: "endpoints:delete",
     params: webhookParams,
     answers: { 204: { description: "It is gone." } },
     errors: ["not_found"],
@@ -165,6 +173,27 @@ function deleteRoute({ services }: ApiOptions): Route {
       return { status: 204 };
     },
   });
+}
+
+/** What a customer sets of an endpoint; the rest is between its owner and Posthorn. */
+const fieldsOfCustomers: ReadonlySet<string> = new Set([
+  "url",
+  "events",
+  "description",
+  "active",
+  "headers",
+  "rate_limit",
+  "timeout_ms",
+  "ordering_guarantee",
+  "bearer_token",
+]);
+
+function refuseFieldsOfOthers({ portal }: Scope, body: unknown): void {
+  if (portal === undefined) return;
+  const others = Object.keys(body as object).filter((name) => !fieldsOfCustomers.has(name));
+  if (others.length === 0) return;
+  const problems = others.map((field) => ({ field, message: "cannot be set in the portal" }));
+  throw new InvalidRequestError("The body is not valid.", problems);
 }
 
 /** For the audit log: the webhook as the caller may see it. */

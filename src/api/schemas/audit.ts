@@ -22,15 +22,15 @@ const auditEntrySchema = closed(
     tenant_id: text("Whose it is; null for what belongs to the whole deployment."),
     actor: closed(
       {
-        kind: oneOf(["api_key", "dashboard_session", "anonymous"], {
+        kind: oneOf(["api_key", "dashboard_session", "portal_session", "anonymous"], {
           description: "`anonymous` holds no key, such as a receiver that permits deliveries.",
         }),
         key_id: text(
           "Of the API key, or that which the session was opened with; `admin` is that of the settings.",
         ),
         key_name: text("As it was then."),
-        role: text("Of the key."),
-        session_id: text("Of a session of the dashboard."),
+        role: text("Of the key; `session` in the portal."),
+        session_id: text("Of a session of the dashboard or of the portal."),
         reference: text("On whose behalf a session was opened."),
       },
       { title: "AuditActor" },

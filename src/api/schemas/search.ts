@@ -1,5 +1,6 @@
 import { Type } from "./type.ts";
 import { searchTextField } from "../../core/fields/search.ts";
+import { portalCapabilities } from "../../core/portal/capabilities.ts";
 import { apiKeyRoles } from "../../core/fields/api-key.ts";
 import { closed, id, nullable, oneOf } from "./building-blocks.ts";
 import { schemaOfField } from "./field-schema.ts";
@@ -31,11 +32,13 @@ export const capabilities = ["read", "publish", "manage", "admin"] as const;
 
 export const callerSchema = closed(
   {
-    key_id: Type.String({ description: "Id of the API key; `admin` for the administrator's own." }),
-    role: oneOf(apiKeyRoles),
+    key_id: Type.String({
+      description: "Id of the API key, or of the portal session; `admin` for the administrator's own.",
+    }),
+    role: oneOf([...apiKeyRoles, "session"]),
     tenant_id: nullable(Type.String({ description: "Null for an administrator, who sees all tenants." })),
-    capabilities: Type.Array(oneOf(capabilities), {
-      description: "What routes ask for, as `x-roles` has it.",
+    capabilities: Type.Array(oneOf([...capabilities, ...portalCapabilities]), {
+      description: "What routes ask for, as `x-roles` has it; of a portal session, as `x-capability` has it.",
     }),
     server_version: Type.String(),
   },

@@ -16,7 +16,7 @@ export type Login = Static<typeof loginSchema>;
 
 export const sessionSchema = closed(
   {
-    role: oneOf(apiKeyRoles),
+    role: oneOf([...apiKeyRoles, "session"]),
     tenant_id: nullable(Type.String({ description: "Null sees every tenant." })),
     expires_at: instant("When it ends, whatever is done."),
     idle_until: instant("When it ends unless somebody does something."),

@@ -44,7 +44,8 @@ export function addAuditCommand(program: Command, invocation: Invocation): void 
   });
 }
 
-function actorText({ kind, key_name: name, key_id: id }: Json): string {
+function actorText({ kind, key_name: name, key_id: id, session_id: session, reference }: Json): string {
+  if (kind === "portal_session") return `${cellText(reference ?? session)} (portal)`;
   const who = cellText(name ?? id);
   return kind === "dashboard_session" ? `${who} (dashboard)` : who;
 }

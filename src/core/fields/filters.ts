@@ -49,7 +49,9 @@ export const deadLetterFilters = {
 const auditText = (doc: string) => line({ lengthMin: 1, lengthMax: 255, doc });
 
 export const auditFilters = {
-  actor: auditText("Id or name of an API key, or id of a session of the dashboard."),
+  actor: auditText(
+    "Id or name of an API key, id of a session of the dashboard or of the portal, or the `reference` of the latter.",
+  ),
   action: auditText("Such as `webhook.update`, or its beginning: `webhook`."),
   target: auditText("Id of what was changed; the name of an event type."),
   from: timeOrDate({ doc: "At or after this time." }),

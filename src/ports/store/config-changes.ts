@@ -9,5 +9,7 @@ export type ConfigChange =
   | { readonly kind: "tenants" }
   | { readonly kind: "api_keys" }
   | { readonly kind: "event_types" }
+  /** Sessions of the portal were ended, or its settings changed. */
+  | { readonly kind: "portal" }
   /** Orders wait for the owner (ownership.ts). */
   | { readonly kind: "orders"; readonly webhookIds: readonly string[] };

@@ -1,3 +1,4 @@
+import { NotFoundError } from "../../core/errors.ts";
 import { defaultOf } from "../../core/fields/field.ts";
 import { retryBatchFields } from "../../core/fields/actions.ts";
 import type { DeadLetterQuery, HistoryStore } from "../../ports/store/history.ts";
@@ -20,7 +21,7 @@ import type { BulkActions } from "../operations/bulk-actions.ts";
 import { measureSelection, type Selection } from "../operations/operation-selection.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
-import { tenantFilter } from "../scope.ts";
+import { seesWebhook, tenantFilter } from "../scope.ts";
 
 type DeadLetterSelection = Extract<Selection, { readonly kind: "dead_letters" }>;
 
@@ -109,17 +110,27 @@ export class DeadLetters implements DeadLetterService {
     return this.#options.operations.list({ tenantId: scope.tenantId, page });
   }
 
-  operation(scope: Scope, id: string): Promise<BatchOperation> {
-    return this.#options.operations.get(scope, id);
+  async operation(scope: Scope, id: string): Promise<BatchOperation> {
+    const operation = await this.#options.operations.get(scope, id);
+    if (!isSeen(scope, operation)) throw new NotFoundError("the batch operation");
+    return operation;
   }
 
   change(scope: Scope, command: ChangeOperationCommand): Promise<BatchOperation> {
     return this.#options.operations.change(scope, command);
   }
 
-  cancel(scope: Scope, id: string): Promise<BatchOperation> {
+  async cancel(scope: Scope, id: string): Promise<BatchOperation> {
+    if (scope.portal !== undefined) await this.operation(scope, id);
     return this.#options.operations.cancel(scope, id);
   }
+}
+
+/** A customer sees recoveries of webhooks that they see. */
+function isSeen(scope: Scope, { kind, selection }: BatchOperation): boolean {
+  if (scope.portal === undefined) return true;
+  if (kind !== "recover" || selection.kind !== "deliveries") return false;
+  return selection.webhookId !== null && seesWebhook(scope, selection.webhookId);
 }
 
 function validate(command: RetryBatchCommand): void {

@@ -21,7 +21,7 @@ import type {
 import type { BulkActions } from "../operations/bulk-actions.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
-import { requireWebhook, tenantFilter } from "../scope.ts";
+import { requireWebhook, seenWebhooks, seesWebhook, tenantFilter } from "../scope.ts";
 import { type DeliveryListing, waitingWebhooks } from "./delivery-listing.ts";
 import { newRedelivery, requireAccepted } from "./redelivery.ts";
 
@@ -71,7 +71,8 @@ export class Deliveries implements DeliveryService {
 
   async list(scope: Scope, query: DeliveryListQuery): Promise<DeliveryPage> {
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
-    return this.#options.listing.page(tenantId, query);
+    const webhookIds = seenWebhooks(scope, query.webhookIds);
+    return this.#options.listing.page(tenantId, { ...query, webhookIds });
   }
 
   async listOfWebhook(scope: Scope, query: DeliveriesOfWebhookQuery): Promise<DeliveryPage> {
@@ -124,7 +125,7 @@ export class Deliveries implements DeliveryService {
 
   async #require(scope: Scope, id: string): Promise<StoredDelivery> {
     const delivery = await this.#options.history.getDelivery({ tenantId: scope.tenantId, id });
-    if (delivery === null) throw new NotFoundError("the delivery");
+    if (delivery === null || !seesWebhook(scope, delivery.webhookId)) throw new NotFoundError("the delivery");
     return delivery;
   }
 }

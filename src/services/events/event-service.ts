@@ -25,7 +25,7 @@ import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
 import { newRedelivery, requireAccepted } from "../deliveries/redelivery.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
-import { tenantFilter } from "../scope.ts";
+import { seenWebhooks, tenantFilter } from "../scope.ts";
 import { judgeFilters, searchBounds, searchedPage } from "../searched-pages.ts";
 import type { SearchedPage, SearchPageRequest } from "../searched-place.ts";
 import { eventMatches } from "./event-matches.ts";
@@ -64,8 +64,16 @@ export class Events {
 
   async get(scope: Scope, id: string): Promise<StoredEvent> {
     const event = await this.#options.history.getEvent({ tenantId: scope.tenantId, id });
-    if (event === null) throw new NotFoundError("the event");
+    if (event === null || !(await this.#isSeen(scope, event))) throw new NotFoundError("the event");
     return event;
+  }
+
+  /** A session of some webhooks sees what was sent to one of these. */
+  async #isSeen(scope: Scope, { id, tenantId }: StoredEvent): Promise<boolean> {
+    const webhookIds = seenWebhooks(scope, null);
+    if (webhookIds === null) return true;
+    const page = { limit: 1, offset: 0, after: null };
+    return (await this.#options.listing.page(tenantId, { eventId: id, webhookIds, page })).rows.length > 0;
   }
 
   /** Newest first, without their bodies; a page ends with its budget. */
@@ -98,7 +106,8 @@ export class Events {
     query: DeliveryFiltersWithin & { readonly eventId: string; readonly page: SearchPageRequest },
   ): Promise<DeliveryPage> {
     const { id, tenantId } = await this.get(scope, query.eventId);
-    return this.#options.listing.page(tenantId, { ...query, eventId: id });
+    const webhookIds = seenWebhooks(scope, null);
+    return this.#options.listing.page(tenantId, { ...query, eventId: id, webhookIds });
   }
 
   /** Who got the event, and why the others did not. */

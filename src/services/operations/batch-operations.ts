@@ -135,6 +135,12 @@ export class BatchOperations {
     return { rows: rows.map((row) => this.#newest(row)), next };
   }
 
+  /** Of a tenant: what a process should be at work on. */
+  async unfinished(tenantId: string): Promise<readonly BatchOperation[]> {
+    const all = await this.#options.store.operations.unfinished();
+    return all.filter((operation) => operation.tenantId === tenantId);
+  }
+
   /** What runs here is further than what is stored. */
   #newest(stored: BatchOperation): BatchOperation {
     const running = this.#runs.get(stored.id)?.operation;

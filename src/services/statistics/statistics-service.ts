@@ -18,7 +18,7 @@ import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { StatisticsOf, StatisticsRow, StatisticsStore } from "../../ports/store/statistics.ts";
 import type { Scope } from "../services.ts";
-import { isVisible, tenantFilter } from "../scope.ts";
+import { isVisible, seenWebhooks, tenantFilter } from "../scope.ts";
 import { judgeFilters } from "../searched-pages.ts";
 import { deliveryMeasuresDefault, measured, type Measures } from "./measures.ts";
 import { type GaugePoint, gaugePoints, gaugeStep } from "./gauge-series.ts";
@@ -93,7 +93,8 @@ export class Statistics {
   async deliveries(scope: Scope, query: DeliveryStatisticsQuery): Promise<StatisticsView> {
     judgeFilters(deliveryStatisticsFields, query);
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
-    const { groupBy = null, webhookIds = null } = query;
+    const { groupBy = null } = query;
+    const webhookIds = seenWebhooks(scope, query.webhookIds);
     const measures = wantedOf<DeliveryMeasure>(query.measures, deliveryMeasuresDefault);
     const isOfWebhooks = groupBy === "webhook" || (webhookIds ?? []).length > 0;
     const whose = isOfWebhooks

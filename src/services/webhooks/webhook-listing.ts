@@ -24,12 +24,17 @@ interface Searching extends ListingSources {
   readonly wanted: number;
 }
 
+/** Null does not narrow it. */
+interface NarrowedQuery extends WebhookListQuery {
+  readonly webhookIds: readonly string[] | null;
+}
+
 /**
  * Webhooks of `tenantId`, everybody's when null, from memory. Throws InvalidRequestError for filters that break their
  * description, under the names of the library: the API has judged its own.
  */
 export async function listedWebhooks(
-  query: WebhookListQuery,
+  query: NarrowedQuery,
   { access, clock }: ListingSources,
 ): Promise<ListedWebhooks> {
   judgeFilters(webhookFilters, query);
@@ -38,7 +43,10 @@ export async function listedWebhooks(
   const isBehind = (live: LiveWebhook) => query.after === null || placeOf(live) < query.after;
   const latestFirst = (left: LiveWebhook, right: LiveWebhook) => (placeOf(left) > placeOf(right) ? -1 : 1);
   const wanted = query.offset + query.limit + 1;
-  const candidates = [...access.webhooks()].filter(({ webhook }) => isWanted(webhook, query, clock.now()));
+  const candidates = [...access.webhooks()].filter(
+    ({ webhook }) =>
+      (query.webhookIds?.includes(webhook.id) ?? true) && isWanted(webhook, query, clock.now()),
+  );
   // In the order of their failures only all of them together can be told apart.
   const found = isByFailure
     ? (await inState(candidates, { query, wanted: Infinity, access, clock }))

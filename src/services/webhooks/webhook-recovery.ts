@@ -4,6 +4,7 @@ import { defaultOf } from "../../core/fields/field.ts";
 import { recoverFields } from "../../core/fields/actions.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { Webhook } from "../../core/webhook.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type { RecoverCommand, Scope } from "../services.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
@@ -47,6 +48,7 @@ export class WebhookRecovery {
         `the webhook is ${status}; ${status === "unverified" ? "verify" : "enable"} it first, then recover what it missed`,
       );
     }
+    if (scope.portal !== undefined) await this.#refuseSecond(live.webhook);
     const operation = await this.#operations.create(scope, {
       tenantId,
       kind: "recover",
@@ -57,6 +59,20 @@ export class WebhookRecovery {
       before,
     });
     return { operation, count };
+  }
+
+  /** A customer has one recovery of a webhook under way at a time. */
+  async #refuseSecond({ id, tenantId }: Webhook): Promise<void> {
+    const underWay = await this.#operations.unfinished(tenantId);
+    const isUnderWay = underWay.some(
+      ({ kind, selection }) =>
+        kind === "recover" && selection.kind === "deliveries" && selection.webhookId === id,
+    );
+    if (!isUnderWay) return;
+    throw new PosthornError(
+      "conflict",
+      "a recovery of this webhook is under way; wait for its end, or cancel it",
+    );
   }
 }
 

@@ -29,7 +29,7 @@ import { KeyedQueue } from "../keyed-queue.ts";
 import type { ChangeWebhook, WebhookVerifications } from "./verification/webhook-verifications.ts";
 import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
-import { requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
+import { requireWebhook, requireWholeTenant, resolveTenant, seenWebhooks, tenantFilter } from "../scope.ts";
 import type { TenantDirectory } from "../tenants/tenant-directory.ts";
 import { changeCircuit } from "./webhook-circuit.ts";
 import { noCredentials, type WebhookCredentials } from "./webhook-credentials.ts";
@@ -75,6 +75,7 @@ export class Webhooks implements WebhookService {
     scope: Scope,
     input: WebhookInput,
   ): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
+    requireWholeTenant(scope);
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
     this.#requireRoom(tenantId);
     const draft = await this.#proven(this.#draft(tenantId, input), null);
@@ -114,7 +115,8 @@ export class Webhooks implements WebhookService {
     query: WebhookListQuery,
   ): Promise<{ readonly views: readonly WebhookView[]; readonly next: string | null }> {
     const tenantId = tenantFilter({ scope, tenantId: query.tenantId ?? null });
-    const { found, next } = await listedWebhooks({ ...query, tenantId }, this.#options);
+    const narrowed = { ...query, tenantId, webhookIds: seenWebhooks(scope, null) };
+    const { found, next } = await listedWebhooks(narrowed, this.#options);
     return { views: found.map((live) => this.#view(live)), next };
   }
 

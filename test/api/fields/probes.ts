@@ -109,10 +109,15 @@ function acceptedTexts({ lengthMin, lengthMax, pattern }: TextKind): Values {
   const pair = "\u{1f4ef}".repeat(lengthMax);
   const isForAll = new RegExp(pattern, "u").test(pair);
   return [
-    ["the longest", textFor(pattern, ["a".repeat(lengthMax), "none"])],
-    ["the shortest", textFor(pattern, ["a".repeat(lengthMin), "422"])],
+    ["the longest", textFor(pattern, [...formsOf(lengthMax), "none", "en"])],
+    ["the shortest", textFor(pattern, [...formsOf(lengthMin), "422", "en"])],
     ...(isForAll ? [["the longest in surrogate pairs", pair] as const] : []),
   ];
+}
+
+/** Words, addresses and colours of a length. */
+function formsOf(length: number): readonly string[] {
+  return ["", "https://", "#"].map((start) => start + "a".repeat(Math.max(0, length - start.length)));
 }
 
 /** The first that the pattern allows. Few patterns allow no word, and those name some. */
@@ -194,7 +199,8 @@ function refusedLists(kind: ListKind): Values {
 /** Different ones where there are as many. */
 function itemsOf({ item }: ListKind, count: number): readonly unknown[] {
   return Array.from({ length: count }, (_, index) => {
-    if (item.is === "text") return textFor(item.pattern, [`item${index}`, String(100 + index)]);
+    if (item.is === "text")
+      return textFor(item.pattern, [`item${index}`, String(100 + index), `https://item${index}`]);
     if (item.is === "number") return Math.max(item.min, 1);
     if (item.is === "choice") return item.values[index] ?? item.values[0];
     return acceptedValues(item)[0]?.[1];

@@ -29,6 +29,11 @@ import {
 import { eventTypeFields } from "../../../src/core/fields/event-type.ts";
 import { eventFields } from "../../../src/core/fields/event.ts";
 import type { Fields } from "../../../src/core/fields/field.ts";
+import {
+  portalRevokeFields,
+  portalSessionFields,
+  portalSettingsFields,
+} from "../../../src/core/fields/portal.ts";
 import { tenantFields } from "../../../src/core/fields/tenant.ts";
 import { webhookFields } from "../../../src/core/fields/webhook.ts";
 import type { Profile } from "../../../src/core/profile.ts";
@@ -78,6 +83,39 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       call: (input) => services.tenants.put(admin, { id: "probe", input }),
       always: {},
       specials: {},
+    },
+    {
+      components: ["PortalSessionInput"],
+      fields: portalSessionFields,
+      method: "POST",
+      path: fixed("/v1/portal-sessions"),
+      call: (input) => services.portalSessions.create(admin, input),
+      always: {},
+      specials: {
+        tenantId: { accepted: ["default"] },
+        webhookIds: { accepted: [[webhookId]] },
+        origin: { accepted: ["https://app.example.com", "http://localhost:3000"] },
+        locale: { accepted: ["de", "de-AT"] },
+        ...themeSpecials,
+      },
+    },
+    {
+      components: ["PortalRevoke"],
+      fields: portalRevokeFields,
+      method: "POST",
+      path: fixed("/v1/portal-sessions/revoke"),
+      call: (input) => services.portalSessions.revoke(admin, input as { reference: string }),
+      always: { reference: "somebody" },
+      specials: { tenantId: { accepted: ["default"] } },
+    },
+    {
+      components: ["PortalSettingsInput"],
+      fields: portalSettingsFields,
+      method: "PUT",
+      path: fixed("/v1/portal-settings"),
+      call: (input) => services.portalLooks.put(admin, { tenantId: null, input }),
+      always: {},
+      specials: { origins: { accepted: [[], ["https://app.example.com"]] }, ...themeSpecials },
     },
     {
       components: ["EventTypeInput"],
@@ -208,6 +246,14 @@ async function delivered({ services }: RunningPosthorn, id: string): Promise<str
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
+
+const themeSpecials: Specials = {
+  "theme.accent": { accepted: ["#0b63ce", "#FFFFFF"] },
+  "theme.font": { accepted: ["system", "Inter"] },
+  "theme.docsUrl": { accepted: ["https://example.com/docs"] },
+  "theme.supportUrl": { accepted: ["https://example.com/?a=b"] },
+  "theme.returnUrl": { accepted: ["http://localhost:3000/"] },
+};
 
 /** A pause ends in the future. */
 const soon = Date.now() + 3_600_000;

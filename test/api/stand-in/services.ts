@@ -1,6 +1,9 @@
 /** An engine that keeps everything in maps and delivers nothing: enough for the API to be tested black-box. */
 import { readPause, withPause } from "../../../src/services/webhooks/webhook-pause.ts";
-import { generateKeyPairSync, randomUUID } from "node:crypto";
+import { generateKeyPairSync, randomBytes, randomUUID } from "node:crypto";
+import { PortalLooks } from "../../../src/services/portal/portal-looks.ts";
+import { PortalSessions } from "../../../src/services/portal/portal-sessions.ts";
+import { ModelPortal } from "../../simulation/model-store/portal.ts";
 import { snapshotCircuit } from "../../../src/core/circuit-breaker.ts";
 import { PosthornError } from "../../../src/core/errors.ts";
 import { matches } from "../../../src/core/event-type.ts";
@@ -24,7 +27,18 @@ export function createStandInServices(options: StandInOptions): Services {
     shelf,
     position: 0,
   };
+  const clock = { now: options.now };
+  const store = new ModelPortal();
+  const known = { has: (id: string) => tenants.exists(id) };
+  const portalLooks = new PortalLooks({ store, tenants: known, clock });
+  const portalSessions = new PortalSessions({
+    ...{ store, tenants: known, looks: portalLooks, clock },
+    access: { nextId: () => randomUUID(), webhook: () => undefined, refresh: async () => undefined },
+    random: { bytes: (count) => randomBytes(count) },
+  });
   return {
+    portalSessions,
+    portalLooks,
     events: createEvents(world, { ...options, tenantExists: tenants.exists }),
     webhooks: createWebhooks(world, options),
     deliveries: createDeliveries(world, options),

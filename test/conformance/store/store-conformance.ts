@@ -14,6 +14,7 @@ import { operations } from "./operations.ts";
 import { orderedLanes } from "./ordered-lanes.ts";
 import { ownership } from "./ownership.ts";
 import { workerPools } from "./worker-pools.ts";
+import { portal } from "./portal.ts";
 import { publishing } from "./publishing.ts";
 import { registry } from "./registry.ts";
 import { requeues } from "./requeues.ts";
@@ -49,6 +50,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["operations", operations],
     ["audit log", audit],
     ["notifications", notifications],
+    ["portal", portal],
     ["expiry and cancellation", expiry],
     ["retention", retention],
     ["statistics", statistics],

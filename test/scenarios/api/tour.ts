@@ -179,6 +179,7 @@ async function* tourOfTheRest(
   yield { operationId: "putTenant", reply: await client.call("PUT", "/v1/tenants/tour", { body: tenant }) };
   yield { operationId: "getTenant", reply: await client.get("/v1/tenants/tour") };
   yield { operationId: "listTenants", reply: await client.get("/v1/tenants") };
+  yield* tourOfPortal(client);
   const key = await client.post("/v1/api-keys", {
     name: "tour",
     role: "read",
@@ -202,3 +203,42 @@ async function* tourOfTheRest(
   yield { operationId: "getErrorDocs", reply: await client.get("/docs/errors") };
   yield { operationId: "getIdempotencyDocs", reply: await client.get("/docs/idempotency") };
 }
+
+async function* tourOfPortal(
+  client: Client,
+): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
+  const made = await client.post("/v1/portal-sessions", { tenant_id: "tour", reference: "tourist" });
+  yield { operationId: "createPortalSession", reply: made };
+  yield { operationId: "listPortalSessions", reply: await client.get("/v1/portal-sessions") };
+  const redeemed = await client.withKey(null).post("/portal/session", { code: textOf(made.body["code"]) });
+  yield { operationId: "redeemPortalCode", reply: redeemed };
+  const customer = client.withKey(textOf(redeemed.body["token"]));
+  yield { operationId: "getCaller", reply: await customer.get("/v1/me") };
+  yield { operationId: "leavePortal", reply: await customer.call("DELETE", "/portal/session") };
+  const session = `/v1/portal-sessions/${textOf(made.body["id"])}`;
+  yield { operationId: "endPortalSession", reply: await client.call("DELETE", session) };
+  const whose = { tenant_id: "tour", reference: "tourist" };
+  yield {
+    operationId: "revokePortalSessions",
+    reply: await client.post("/v1/portal-sessions/revoke", whose),
+  };
+  for (const [path, name] of [
+    ["/v1/portal-settings", "Portal"],
+    ["/v1/tenants/tour/portal-settings", "TenantPortal"],
+  ] as const) {
+    const body = { theme: { accent: "#ffcc00" }, origins: ["https://app.example.com"] };
+    yield { operationId: `put${name}Settings`, reply: await client.call("PUT", path, { body }) };
+    const raw = { raw: tinyPng, headers: { "content-type": "image/png" } };
+    const logo = await client.call("PUT", `${path}/logo?scheme=light`, raw);
+    yield { operationId: `put${name}Logo`, reply: logo };
+    yield { operationId: `get${name}Settings`, reply: await client.get(path) };
+    yield { operationId: `remove${name}Logo`, reply: await client.call("DELETE", `${path}/logo`) };
+    await client.call("PUT", path, { body: { theme: null, origins: null } });
+  }
+}
+
+/** One transparent pixel. */
+const tinyPng = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);

@@ -64,6 +64,7 @@ function announced({
     case "tenants":
     case "api_keys":
     case "event_types":
+    case "portal":
       return { kind };
     case "webhooks":
     case "orders":

@@ -1,5 +1,6 @@
 import { tryParseJson } from "../../../core/json/try-parse.ts";
 import type { ConfigChange } from "../../../ports/store/config-changes.ts";
+import type { PortalStore } from "../../../ports/store/portal.ts";
 import type { RegistryStore } from "../../../ports/store/registry.ts";
 import type { WebhookStore } from "../../../ports/store/webhooks.ts";
 import type { Database } from "./database.ts";
@@ -91,5 +92,33 @@ export function announcedRegistry(store: RegistryStore, announcer: ConfigAnnounc
     eventType: (key) => store.eventType(key),
     eventTypePage: (query) => store.eventTypePage(query),
     eventTypeUsage: (tenantId) => store.eventTypeUsage(tenantId),
+  };
+}
+
+/** Sessions that are ended, and settings. A new session is news to nobody: it is read when its token comes. */
+export function announcedPortal(store: PortalStore, announcer: ConfigAnnouncer): PortalStore {
+  const changed = (): Promise<void> => announcer.announce({ kind: "portal" });
+  return {
+    createSession: (session, audit) => store.createSession(session, audit),
+    redeem: (exchange) => store.redeem(exchange),
+    sessionByToken: (tokenHash) => store.sessionByToken(tokenHash),
+    session: (id) => store.session(id),
+    sessions: (query) => store.sessions(query),
+    endSessions: async (selection, audit) => {
+      const ended = await store.endSessions(selection, audit);
+      if (ended.length > 0) await changed();
+      return ended;
+    },
+    countSessions: (query) => store.countSessions(query),
+    settings: (tenantId) => store.settings(tenantId),
+    saveSettings: async (settings, audit) => {
+      await store.saveSettings(settings, audit);
+      await changed();
+    },
+    logo: (place) => store.logo(place),
+    saveLogo: async (place, logo, audit) => {
+      await store.saveLogo(place, logo, audit);
+      await changed();
+    },
   };
 }

@@ -21,6 +21,7 @@ import { statistics } from "./migrations/0009-statistics.ts";
 import { auditLog } from "./migrations/0010-audit-log.ts";
 import { notifications } from "./migrations/0011-notification-queue.ts";
 import { eventTraces } from "./migrations/0012-event-traces.ts";
+import { portal } from "./migrations/0013-portal.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -39,6 +40,7 @@ export const migrations: readonly PostgresMigration[] = [
   auditLog,
   notifications,
   eventTraces,
+  portal,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

@@ -4,7 +4,7 @@ import { type Store, type StoreFacts, StoreUnavailableError, storeTroubles } fro
 import type { MigrationPlan } from "../migrations.ts";
 import type { PendingLaneQueue } from "./announcer.ts";
 import { answerMarginMs } from "./connections.ts";
-import { announcedRegistry, announcedWebhooks, ConfigAnnouncer } from "./config-changes.ts";
+import { announcedPortal, announcedRegistry, announcedWebhooks, ConfigAnnouncer } from "./config-changes.ts";
 import { ControlConnection } from "./control-connection.ts";
 import { Database } from "./database.ts";
 import { PostgresDeliveries } from "./deliveries.ts";
@@ -23,6 +23,7 @@ import { PostgresAudit } from "./audit.ts";
 import { PostgresNotificationQueue } from "./notification-queue.ts";
 import { PostgresOperations } from "./operations.ts";
 import { PostgresOwnership } from "./ownership.ts";
+import { PostgresPortal } from "./portal.ts";
 import { PostgresRegistry } from "./registry.ts";
 import { judgeServer, readServerFacts } from "./server-check.ts";
 import type { ServerBounds } from "./server-greeting.ts";
@@ -241,6 +242,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     operations: new PostgresOperations(database),
     audit: new PostgresAudit(parts),
     notifications: new PostgresNotificationQueue(database),
+    portal: announcedPortal(new PostgresPortal(parts), config),
     statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics), { rowsPerCommitMax: 256 }),
     upkeep: incarnate.follow("upkeep", PostgresUpkeep),
     ownership: incarnate.follow("ownership", PostgresOwnership),

@@ -16,6 +16,7 @@ import { statistics } from "./migrations/0006-statistics.ts";
 import { auditLog } from "./migrations/0007-audit-log.ts";
 import { notifications } from "./migrations/0008-notification-queue.ts";
 import { eventTraces } from "./migrations/0009-event-traces.ts";
+import { portal } from "./migrations/0010-portal.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -28,6 +29,7 @@ export const migrations: readonly Migration[] = [
   auditLog,
   notifications,
   eventTraces,
+  portal,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

@@ -16,6 +16,7 @@ import { migrate, migrations, planMigrations } from "./migrations.ts";
 import { NotificationRows, SqliteNotificationQueue } from "./notification-queue.ts";
 import { SqliteOperations } from "./operations.ts";
 import { type OwnerLock, takeOwnerLock } from "./owner-lock.ts";
+import { SqlitePortal } from "./portal.ts";
 import { SqliteRegistry } from "./registry.ts";
 import { SqliteStatistics } from "./statistics.ts";
 import { loadState } from "./state.ts";
@@ -118,6 +119,7 @@ function assemble(
     operations: new SqliteOperations(connection, auditRows),
     audit: new SqliteAudit(connection, auditRows),
     notifications: new SqliteNotificationQueue(connection, { rows: notificationRows, audit: auditRows }),
+    portal: new SqlitePortal(connection, auditRows),
     statistics,
     upkeep: new SqliteUpkeep(state, deliveries),
     facts: async () => {

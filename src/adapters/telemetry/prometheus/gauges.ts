@@ -18,6 +18,8 @@ export interface MetricSources {
   readonly pool: string;
   readonly openSockets: () => number;
   readonly streamClients: () => number;
+  /** In force, of all tenants. */
+  readonly portalSessions: () => Promise<number>;
   /** Absent where the store has no clock of its own. */
   readonly clockOffsetMs?: () => number;
   /** How many live in each pool. Absent where one process does everything. */
@@ -139,6 +141,11 @@ function processMetrics(sources: MetricSources): readonly PlainMetric[] {
       type: "gauge",
       help: "Clients that hear of what happens, over /v1/stream.",
       read: sources.streamClients,
+    }),
+    single("posthorn_portal_sessions", {
+      type: "gauge",
+      help: "Sessions of customers in the portal that are in force, of the whole deployment.",
+      read: sources.portalSessions,
     }),
   ];
 }

@@ -33,10 +33,14 @@ async function samplesOrNone(samples: PlainMetric["samples"]): Promise<readonly 
 /** A metric with one value and no labels. */
 export function single(
   name: string,
-  metric: { readonly type: "counter" | "gauge"; readonly help: string; readonly read: () => number },
+  metric: {
+    readonly type: "counter" | "gauge";
+    readonly help: string;
+    readonly read: () => number | Promise<number>;
+  },
 ): PlainMetric {
   const { type, help, read } = metric;
-  return { name, help, type, samples: () => [{ labels: {}, value: read() }] };
+  return { name, help, type, samples: async () => [{ labels: {}, value: await read() }] };
 }
 
 export function histogram(

@@ -32,6 +32,7 @@ const idle = {
   activity: () => ({ inFlight: 0, concurrency: 1, uncommitted: 0, statisticsLagMs: 0, webhooks: 0 }),
   openSockets: () => 0,
   streamClients: () => 0,
+  portalSessions: async () => 0,
 };
 
 suite("metrics", () => {
@@ -68,6 +69,7 @@ suite("metrics", () => {
         activity: () => ({ inFlight: 25, concurrency: 100, uncommitted: 0, statisticsLagMs: 0, webhooks: 2 }),
         openSockets: () => 7,
         streamClients: () => 0,
+        portalSessions: async () => 0,
       });
     });
     for (const expected of [

@@ -1,0 +1,1 @@
+customElements.define("posthorn-portal", class extends HTMLElement {});

@@ -1,0 +1,79 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import {
+  authenticate,
+  authenticateCustomer,
+  authorize,
+  type Caller,
+  portalToken,
+  UnauthenticatedError,
+} from "./authentication.ts";
+import type { CallLimits } from "./call-limits.ts";
+import type { ApiOptions } from "./context.ts";
+import { ownHeader } from "./dashboard/own-calls.ts";
+import { sessionCookie } from "./dashboard/session-cookie.ts";
+import type { Session, Sessions } from "./dashboard/sessions.ts";
+import type { Route } from "./route.ts";
+
+/** Before the body is read, so that a caller without a key cannot make the server hold any. */
+export function createAuthenticationHook(
+  route: Route,
+  parts: Pick<ApiOptions, "services" | "dashboard"> & { readonly callLimits: CallLimits },
+) {
+  const { services, callLimits, dashboard } = parts;
+  const { access, capability = null } = route;
+  const known = { apiKeys: services.apiKeys, sessions: dashboard?.sessions ?? null };
+  return (request: FastifyRequest, { raw: answer }: FastifyReply, done: (error?: Error) => void): void => {
+    const refuse = (error: unknown): never => {
+      if (error instanceof UnauthenticatedError) {
+        callLimits.countUnknown(request.socket.remoteAddress ?? "", answer);
+      }
+      throw error;
+    };
+    const admit = ({ principal, session }: Caller): void => {
+      if (session !== null) keepSession(session, { request, answer, sessions: known.sessions });
+      callLimits.count(principal, { access, capability, answer });
+      authorize(principal, route);
+      request.principal = principal;
+      request.dashboardSession = session;
+    };
+    const token = portalToken(request.headers);
+    if (token === null) {
+      let caller: Caller;
+      try {
+        caller = authenticate(request.raw as RequestHead, known);
+      } catch (error) {
+        return refuse(error);
+      }
+      admit(caller);
+      return done();
+    }
+    answer.setHeader("cache-control", "no-store");
+    authenticateCustomer(token, services.portalSessions)
+      .catch(refuse)
+      .then(admit)
+      .then(
+        () => done(),
+        (error: unknown) => done(error as Error),
+      );
+  };
+}
+
+type RequestHead = IncomingMessage & { readonly method: string };
+
+/** What a session reads is kept by nobody, and what a person does keeps the session. */
+function keepSession(
+  session: Session,
+  given: {
+    readonly request: FastifyRequest;
+    readonly answer: ServerResponse;
+    readonly sessions: Sessions | null;
+  },
+): void {
+  const { request, answer, sessions } = given;
+  answer.setHeader("cache-control", "no-store");
+  if (request.headers[ownHeader] === "poll") return;
+  const renewed = sessions?.renewed(session) ?? null;
+  if (renewed === null || sessions === null) return;
+  answer.setHeader("set-cookie", sessionCookie(request.headers, sessions.cookieOf(renewed)));
+}

@@ -1,0 +1,45 @@
+/** Calls of other pages with the token of a portal session; only of origins that the settings list, and never with cookies. */
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { portalToken } from "../authentication.ts";
+import type { Rendered } from "../problems.ts";
+import { portalSessionPath } from "./session-path.ts";
+
+const methods = "GET, POST, PUT, PATCH, DELETE";
+const requestFields = "authorization, content-type, idempotency-key";
+const answerFields = "retry-after, ratelimit, ratelimit-policy, location";
+const preflightSeconds = 600;
+
+/** The answer to a browser that asks whether a page may call; null where the page is not listed. */
+export function answerPreflight(
+  { method, headers }: FastifyRequest,
+  origins: ReadonlySet<string>,
+): Rendered | null {
+  const { origin } = headers;
+  if (method !== "OPTIONS" || origin === undefined || !origins.has(origin)) return null;
+  if (headers["access-control-request-method"] === undefined) return null;
+  return {
+    status: 204,
+    headers: {
+      "access-control-allow-origin": origin,
+      "access-control-allow-methods": methods,
+      "access-control-allow-headers": requestFields,
+      "access-control-max-age": String(preflightSeconds),
+      "vary": "origin",
+    },
+    text: "",
+  };
+}
+
+/** Lets a listed page read the answers to calls with a token, errors included, and the exchange of a code for one. */
+export function permitOrigin(origins: ReadonlySet<string>) {
+  return ({ headers, url }: FastifyRequest, { raw }: FastifyReply, done: () => void): void => {
+    const { origin } = headers;
+    const isOfPortal = portalToken(headers) !== null || url.split("?", 1)[0] === portalSessionPath;
+    if (origin !== undefined && origins.has(origin) && isOfPortal) {
+      raw.setHeader("access-control-allow-origin", origin);
+      raw.setHeader("access-control-expose-headers", answerFields);
+      raw.setHeader("vary", "origin");
+    }
+    done();
+  };
+}

@@ -1,0 +1,2 @@
+/** Exchanges a code for a token, and ends a session. */
+export const portalSessionPath = "/portal/session";

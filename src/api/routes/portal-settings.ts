@@ -1,0 +1,191 @@
+import { InvalidRequestError } from "../../core/errors.ts";
+import { portalSettingsFields, portalThemeFields } from "../../core/fields/portal.ts";
+import { repairedAccent, type Scheme } from "../../core/portal/contrast.ts";
+import { logoBytesMax } from "../../core/portal/logo.ts";
+import type { PortalLookService } from "../../services/services.ts";
+import type { ApiOptions } from "../context.ts";
+import { inputOf, shownJson } from "../mapping/fields.ts";
+import { formatInstant } from "../mapping/instant.ts";
+import { defineRawForm, defineRoute } from "../route.ts";
+import type { Call, Route } from "../route.ts";
+import { closed, tenantId } from "../schemas/building-blocks.ts";
+import {
+  logoQuery,
+  logoQueryOptional,
+  portalSettingsInputSchema,
+  portalSettingsSchema,
+} from "../schemas/portal.ts";
+
+/** The settings of the deployment, and those of a tenant, which come over them. */
+const levels = [
+  {
+    path: "/v1/portal-settings",
+    of: "Portal",
+    whose: "the deployment",
+    access: { read: "admin", write: "admin" },
+    params: closed({}),
+  },
+  {
+    path: "/v1/tenants/{id}/portal-settings",
+    of: "TenantPortal",
+    whose: "a tenant",
+    access: { read: "read", write: "manage" },
+    params: closed({ id: tenantId }),
+  },
+] as const;
+type LevelOfRoutes = (typeof levels)[number];
+
+export function portalSettingsRoutes(options: ApiOptions): readonly Route[] {
+  return levels.flatMap((level) => [
+    getRoute(options, level),
+    putRoute(options, level),
+    putLogoRoute(options, level),
+    removeLogoRoute(options, level),
+  ]);
+}
+
+type Params = { readonly id?: string };
+
+const tenantOf = (params: unknown): string | null => (params as Params).id ?? null;
+
+function getRoute({ services }: ApiOptions, { path, of, whose, access, params }: LevelOfRoutes): Route {
+  return defineRoute({
+    method: "GET",
+    path,
+    operationId: `get${of}Settings`,
+    tag: "Portal",
+    summary: `How the portal looks: ${whose}`,
+    access: access.read,
+    params,
+    answers: { 200: { description: "As they were saved.", schema: portalSettingsSchema } },
+    errors: ["not_found"],
+    handle: async (call) => ({
+      status: 200,
+      body: settingsJson(await services.portalLooks.get(call.scope, tenantOf(call.params))),
+    }),
+  });
+}
+
+function putRoute({ services }: ApiOptions, { path, of, whose, access, params }: LevelOfRoutes): Route {
+  return defineRoute({
+    method: "PUT",
+    path,
+    operationId: `put${of}Settings`,
+    tag: "Portal",
+    summary: `Change how the portal looks: ${whose}`,
+    description:
+      "Fields that are absent keep their values, null goes back to the level above. `accent_light` and `accent_dark` in the " +
+      "answer are what becomes of the accent so that it can be read.",
+    access: access.write,
+    params,
+    body: portalSettingsInputSchema,
+    answers: { 200: { description: "Saved.", schema: portalSettingsSchema } },
+    errors: ["not_found"],
+    audit: {
+      action: "portal_settings.put",
+      target: "portal_settings",
+      before: (call: Call<Params>) => settingsBefore(services.portalLooks, call),
+    },
+    handle: async (call) => {
+      const input = inputOf(portalSettingsFields, call.body);
+      const level = await services.portalLooks.put(call.scope, { tenantId: tenantOf(call.params), input });
+      return { status: 200, body: settingsJson(level) };
+    },
+  });
+}
+
+function putLogoRoute({ services }: ApiOptions, { path, of, whose, access, params }: LevelOfRoutes): Route {
+  const audit = {
+    action: "portal_settings.put_logo",
+    target: "portal_settings",
+    before: (call: Call<Params>) => settingsBefore(services.portalLooks, call),
+  };
+  return defineRoute({
+    method: "PUT",
+    path: `${path}/logo`,
+    operationId: `put${of}Logo`,
+    tag: "Portal",
+    summary: `Set a logo of the portal: ${whose}`,
+    description: `The body is a PNG or WebP picture of at most ${logoBytesMax} bytes.`,
+    access: access.write,
+    params,
+    raw: defineRawForm({
+      parameter: "scheme",
+      query: logoQuery,
+      bodyBytesMax: logoBytesMax,
+      description: "The picture.",
+      handle: async ({ scope, params: named, query, body }) => {
+        const place = { tenantId: tenantOf(named), scheme: query.scheme };
+        await services.portalLooks.putLogo(scope, { place, bytes: body.body });
+        return { status: 204 };
+      },
+    }),
+    answers: { 204: { description: "Saved." } },
+    errors: ["not_found", "payload_too_large"],
+    audit,
+    handle: async () => {
+      throw new InvalidRequestError("The query of the URL is not valid.", [
+        { field: "scheme", message: "is required: light or dark" },
+      ]);
+    },
+  });
+}
+
+function removeLogoRoute(
+  { services }: ApiOptions,
+  { path, of, whose, access, params }: LevelOfRoutes,
+): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: `${path}/logo`,
+    operationId: `remove${of}Logo`,
+    tag: "Portal",
+    summary: `Remove logos of the portal: ${whose}`,
+    access: access.write,
+    params,
+    query: logoQueryOptional,
+    answers: { 204: { description: "Gone." } },
+    errors: ["not_found"],
+    audit: {
+      action: "portal_settings.remove_logo",
+      target: "portal_settings",
+      before: (call: Call<Params>) => settingsBefore(services.portalLooks, call),
+    },
+    handle: async (call) => {
+      const asked = (call.query as { readonly scheme?: "light" | "dark" }).scheme;
+      for (const scheme of asked === undefined ? (["light", "dark"] as const) : [asked])
+        await services.portalLooks.removeLogo(call.scope, { tenantId: tenantOf(call.params), scheme });
+      return { status: 204 };
+    },
+  });
+}
+
+/** The id of what is changed, where the path has none. */
+async function settingsBefore(looks: PortalLookService, { scope, params }: Call<Params>): Promise<object> {
+  const tenant = tenantOf(params);
+  return { tenant_id: tenant, ...settingsJson(await looks.get(scope, tenant)) };
+}
+
+function settingsJson({
+  settings,
+  logos,
+}: Awaited<ReturnType<PortalLookService["get"]>>): Record<string, unknown> {
+  const { tenantId: tenant, theme, origins, capabilities, updatedAt } = settings;
+  return {
+    tenant_id: tenant,
+    theme: theme && shownJson(portalThemeFields, theme as Record<keyof typeof portalThemeFields, unknown>),
+    origins,
+    capabilities,
+    logo_light: logos.light?.mediaType ?? null,
+    logo_dark: logos.dark?.mediaType ?? null,
+    accent_light: accentJson(theme?.accent, "light"),
+    accent_dark: accentJson(theme?.accent, "dark"),
+    updated_at: updatedAt === 0 ? null : formatInstant(updatedAt),
+  };
+}
+
+function accentJson(accent: string | null | undefined, scheme: Scheme): Record<string, unknown> | null {
+  if (accent === null || accent === undefined) return null;
+  const { text, fill, onFill } = repairedAccent(accent, scheme);
+  return { text, fill, on_fill: onFill };
+}

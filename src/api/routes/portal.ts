@@ -1,0 +1,104 @@
+/** What the pages of the portal call beside the API: a code becomes a token, and a session ends. */
+import { portalThemeFields } from "../../core/fields/portal.ts";
+import type { PortalSession } from "../../ports/store/portal.ts";
+import { UnauthenticatedError } from "../authentication.ts";
+import { CallLimits } from "../call-limits.ts";
+import type { ApiOptions } from "../context.ts";
+import { shownJson } from "../mapping/fields.ts";
+import { formatInstant } from "../mapping/instant.ts";
+import { serverAddress } from "../portal/server-address.ts";
+import { portalSessionPath } from "../portal/session-path.ts";
+import { defineRoute } from "../route.ts";
+import type { Call, Route } from "../route.ts";
+import { portalCodeSchema, portalTokenSchema } from "../schemas/portal.ts";
+
+const noStore = { "cache-control": "no-store" };
+/** Of limits that are told in errors alone. */
+const untold = { setHeader: () => {} };
+
+export function portalRoutes(options: ApiOptions): readonly Route[] {
+  return [exchangeRoute(options), endRoute(options)];
+}
+
+function exchangeRoute(options: ApiOptions): Route {
+  const limits = new CallLimits(options);
+  const { services } = options;
+  return defineRoute({
+    method: "POST",
+    path: portalSessionPath,
+    operationId: "redeemPortalCode",
+    tag: "Portal",
+    summary: "Exchange a one-time code for the token of a portal session",
+    description: "A code works once and for a minute. An address gets 60 wrong ones a minute.",
+    access: "public",
+    body: portalCodeSchema,
+    answers: { 200: { description: "The token, and how the portal looks.", schema: portalTokenSchema } },
+    errors: ["unauthenticated", "rate_limited"],
+    audit: { none: "that the session was made is written down, and what is done with it" },
+    handle: async ({ body, headers, connection }) => {
+      const redeemed = await services.portalSessions.redeem(body.code);
+      if (redeemed === null) {
+        limits.countWrongCode(connection.remoteAddress ?? "", untold);
+        throw new UnauthenticatedError({
+          detail:
+            "This code was used already, is older than a minute, or was revoked. Ask for another session.",
+          challenge: 'Bearer realm="posthorn"',
+        });
+      }
+      return { status: 200, headers: noStore, body: await tokenJson(options, redeemed, headers) };
+    },
+  });
+}
+
+async function tokenJson(
+  options: ApiOptions,
+  { session, token }: { readonly session: PortalSession; readonly token: string },
+  headers: Call["headers"],
+): Promise<Record<string, unknown>> {
+  const { services } = options;
+  const { id, tenantId, expiresAt, capabilities, webhookIds, locale } = session;
+  const { portalLooks, tenants } = services;
+  const { theme, cssVersion, logos } = await portalLooks.look(session);
+  const logoPath = (scheme: "light" | "dark") => {
+    const version = logos[scheme]?.version;
+    return version === undefined ? null : `portal/logo?session=${id}&scheme=${scheme}&v=${version}`;
+  };
+  const { name } = await tenants.get({ tenantId }, tenantId);
+  return {
+    token,
+    session_id: id,
+    expires_at: formatInstant(expiresAt),
+    capabilities,
+    webhook_ids: webhookIds,
+    tenant: { id: tenantId, name },
+    locale,
+    theme: shownJson(portalThemeFields, theme),
+    theme_css: `portal/theme.css?session=${id}&v=${cssVersion}`,
+    logo_light: logoPath("light"),
+    logo_dark: logoPath("dark"),
+    embedded_by: await portalLooks.framers(session),
+    public_url: serverAddress(options, headers),
+  };
+}
+
+function endRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: portalSessionPath,
+    operationId: "leavePortal",
+    tag: "Portal",
+    summary: "End the portal session of the token",
+    access: "session",
+    answers: { 204: { description: "It is over." } },
+    errors: [],
+    audit: {
+      action: "portal_session.end",
+      target: "portal_session",
+      before: async ({ principal }: Call) => ({ tenant_id: principal?.tenantId }),
+    },
+    handle: async ({ scope, principal }) => {
+      await services.portalSessions.end(scope, principal?.keyId ?? "");
+      return { status: 204, headers: noStore };
+    },
+  });
+}

@@ -1,0 +1,95 @@
+import type { Command } from "commander";
+import { portalRevokeFields, portalSessionFields } from "../../core/fields/portal.ts";
+import type { Json } from "../api-client.ts";
+import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
+import { UsageError } from "../failures.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
+import type { Invocation } from "../invocation.ts";
+import { shortTime } from "../table.ts";
+import type { Column } from "../table.ts";
+
+const columns: readonly Column<Json>[] = [
+  { title: "ID", value: (row) => row["id"] },
+  { title: "TENANT", value: (row) => row["tenant_id"] },
+  { title: "REFERENCE", value: (row) => row["reference"] },
+  { title: "STATE", value: (row) => stateOf(row) },
+  { title: "CREATED (UTC)", value: (row) => shortTime(row["created_at"]) },
+  { title: "EXPIRES (UTC)", value: (row) => shortTime(row["expires_at"]) },
+];
+
+function stateOf(row: Json): string {
+  if (row["ended_at"] !== null) return "ended";
+  return row["redeemed_at"] === null ? "not opened" : "opened";
+}
+
+export function addPortalSessionCommands(program: Command, invocation: Invocation): void {
+  const sessions = program.command("portal-sessions").description("sessions of your customers in the portal");
+  addCreate(sessions, invocation);
+  const list = addPageOptions(sessions.command("list").description("list sessions, newest first")).addOption(
+    tenantOption(),
+  );
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/portal-sessions",
+      query: { tenant_id: call.options.text("tenant") },
+      columns,
+      none: "no sessions; make one with: posthorn portal-sessions create",
+    }),
+  );
+  addRevoke(sessions, invocation);
+}
+
+function addCreate(sessions: Command, invocation: Invocation): void {
+  const create = sessions
+    .command("create")
+    .description("print a link that opens the portal, once and within a minute")
+    .addOption(tenantOption())
+    .addOption(
+      new FieldOption("--capability <names>", portalSessionFields.capabilities, {
+        says: "what it may do, separated by commas; the reads, endpoints:write, deliveries:retry and test:send when left out",
+      }),
+    )
+    .addOption(new FieldOption("--expires-in <seconds>", portalSessionFields.expiresInSeconds))
+    .addOption(new FieldOption("--reference <text>", portalSessionFields.reference))
+    .addOption(new FieldOption("--webhook <ids>", portalSessionFields.webhookIds))
+    .addOption(new FieldOption("--origin <origin>", portalSessionFields.origin))
+    .addOption(new FieldOption("--locale <language>", portalSessionFields.locale));
+  clientCommand(create, invocation, async ({ client, terminal, options }) => {
+    const body = {
+      tenant_id: options.text("tenant"),
+      capabilities: options.list("capability"),
+      expires_in_seconds: options.number("expiresIn"),
+      reference: options.text("reference"),
+      webhook_ids: options.list("webhook"),
+      origin: options.text("origin"),
+      locale: options.text("locale"),
+    };
+    const made = await client.post("/v1/portal-sessions", { body });
+    if (terminal.json) terminal.object(made);
+    else terminal.data(String(made["url"]));
+    terminal.note("the link works once, within a minute");
+  });
+}
+
+function addRevoke(sessions: Command, invocation: Invocation): void {
+  const revoke = sessions
+    .command("revoke")
+    .description("end a session, or all that have a reference")
+    .argument("[session-id]")
+    .addOption(
+      new FieldOption("--reference <text>", portalRevokeFields.reference, { says: "end all that have it" }),
+    )
+    .addOption(tenantOption());
+  clientCommand(revoke, invocation, async ({ client, terminal, args: [id = ""], options }) => {
+    const reference = options.text("reference");
+    if ((id === "") === (reference === undefined))
+      throw new UsageError("name a session, or give --reference");
+    if (reference !== undefined) {
+      const body = { tenant_id: options.text("tenant"), reference };
+      return printOne(terminal, await client.post("/v1/portal-sessions/revoke", { body }));
+    }
+    await client.call("DELETE", { path: `/v1/portal-sessions/${encodeURIComponent(id)}` });
+    if (terminal.json) terminal.object({ id, ended: true });
+    else terminal.note(`ended ${id}`);
+  });
+}

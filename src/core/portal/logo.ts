@@ -1,0 +1,51 @@
+/** What a picture is, by its content. SVG is none of them: it may hold script and addresses. */
+export const logoBytesMax = 65_536;
+
+const pngStart = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
+/** Small in bytes, a picture may be huge on the screen. */
+const sideMax = 4_096;
+
+export type LogoType = "image/png" | "image/webp";
+
+/** Null for anything but a PNG or WebP of bearable size. */
+export function logoTypeOf(bytes: Uint8Array): LogoType | null {
+  if (bytes.byteLength > logoBytesMax) return null;
+  if (isPng(bytes)) return "image/png";
+  return isWebp(bytes) ? "image/webp" : null;
+}
+
+function isPng(bytes: Uint8Array): boolean {
+  if (bytes.byteLength < 33 || !pngStart.every((byte, at) => bytes[at] === byte)) return false;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return textAt(bytes, 12) === "IHDR" && isBearable(view.getUint32(16)) && isBearable(view.getUint32(20));
+}
+
+function isWebp(bytes: Uint8Array): boolean {
+  if (bytes.byteLength < 30 || textAt(bytes, 0) !== "RIFF" || textAt(bytes, 8) !== "WEBP") return false;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (view.getUint32(4, true) + 8 > bytes.byteLength + 1) return false;
+  switch (textAt(bytes, 12)) {
+    case "VP8X":
+      return isBearable(1 + threeBytes(view, 24)) && isBearable(1 + threeBytes(view, 27));
+    case "VP8L": {
+      const bits = view.getUint32(21, true);
+      return isBearable(1 + (bits & 0x3fff)) && isBearable(1 + ((bits >>> 14) & 0x3fff));
+    }
+    case "VP8 ":
+      return isBearable(view.getUint16(26, true) & 0x3fff) && isBearable(view.getUint16(28, true) & 0x3fff);
+    default:
+      return false;
+  }
+}
+
+function threeBytes(view: DataView, at: number): number {
+  return view.getUint16(at, true) | (view.getUint8(at + 2) << 16);
+}
+
+function isBearable(side: number): boolean {
+  return side >= 1 && side <= sideMax;
+}
+
+function textAt(bytes: Uint8Array, at: number): string {
+  return String.fromCharCode(...bytes.subarray(at, at + 4));
+}

@@ -1,0 +1,194 @@
+import { createHash } from "node:crypto";
+import { InvalidRequestError, NotFoundError, PosthornError } from "../../core/errors.ts";
+import { portalSettingsFields, type PortalSettingsInput } from "../../core/fields/portal.ts";
+import { mergedTheme, type WholeTheme } from "../../core/portal/look.ts";
+import { logoBytesMax, logoTypeOf } from "../../core/portal/logo.ts";
+import { themeCss } from "../../core/portal/theme-css.ts";
+import { changedAt } from "../../core/webhook.ts";
+import type { Clock } from "../../ports/clock.ts";
+import {
+  type LogoPlace,
+  type LogoScheme,
+  logoSchemes,
+  type PortalLogo,
+  type PortalSession,
+  type PortalSettings,
+  type PortalStore,
+} from "../../ports/store/portal.ts";
+import type { Scope } from "../services.ts";
+import { KeyedQueue } from "../keyed-queue.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+
+export interface PortalLooksOptions {
+  readonly store: PortalStore;
+  readonly tenants: Pick<TenantDirectory, "has">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** How the portal looks for one session. */
+export interface PortalLook {
+  readonly theme: WholeTheme;
+  readonly css: string;
+  /** Changes with the style. */
+  readonly cssVersion: string;
+  readonly logos: Readonly<Record<LogoScheme, LogoView | null>>;
+}
+
+export interface LogoView extends PortalLogo {
+  /** Changes with the picture. */
+  readonly version: string;
+}
+
+/** What one level has, the deployment or a tenant. */
+interface Level {
+  readonly settings: PortalSettings;
+  readonly logos: Readonly<Record<LogoScheme, LogoView | null>>;
+}
+
+const rememberedMax = 1_000;
+const rememberedMs = 60_000;
+
+/** Settings of the portal: of the deployment, of tenants over it, of a session over both. */
+export class PortalLooks {
+  readonly #options: PortalLooksOptions;
+  readonly #remembered = new Map<string, { readonly level: Promise<Level>; readonly readAt: number }>();
+  readonly #changes = new KeyedQueue();
+
+  constructor(options: PortalLooksOptions) {
+    this.#options = options;
+  }
+
+  /** Of one level as it was saved. The deployment's, with `tenantId` null, are for administrators. */
+  async get(scope: Scope, tenantId: string | null): Promise<Level> {
+    this.#require(scope, tenantId);
+    return this.#level(tenantId);
+  }
+
+  /** Fields that are absent keep their values. */
+  async put(
+    scope: Scope,
+    command: { readonly tenantId: string | null; readonly input: PortalSettingsInput },
+  ) {
+    const { tenantId, input } = command;
+    this.#require(scope, tenantId);
+    const problems = new ProblemList();
+    const read = readFields(portalSettingsFields, input, { problems });
+    problems.throwIfAny("the settings");
+    await this.#changes.run(tenantId ?? "", async () => {
+      const { store, clock } = this.#options;
+      const before = await this.#stored(tenantId);
+      const settings = { ...before, ...read, updatedAt: changedAt(before, clock.now()) };
+      await store.saveSettings(settings, scope.audit?.take({ id: tenantId ?? "deployment", tenantId }));
+      this.forget();
+    });
+    return this.#level(tenantId);
+  }
+
+  async putLogo(scope: Scope, { place, bytes }: { readonly place: LogoPlace; readonly bytes: Uint8Array }) {
+    this.#require(scope, place.tenantId);
+    const mediaType = logoTypeOf(bytes);
+    if (mediaType === null) {
+      throw new InvalidRequestError(
+        `A logo is a PNG or WebP picture of at most ${logoBytesMax} bytes and 4,096 pixels a side.`,
+        [{ field: "", message: "is no such picture" }],
+      );
+    }
+    await this.#saveLogo(scope, place, { mediaType, bytes });
+  }
+
+  async removeLogo(scope: Scope, place: LogoPlace): Promise<void> {
+    this.#require(scope, place.tenantId);
+    await this.#saveLogo(scope, place, null);
+  }
+
+  async #saveLogo(scope: Scope, place: LogoPlace, logo: PortalLogo | null): Promise<void> {
+    const { tenantId } = place;
+    const audit = scope.audit?.take({ id: tenantId ?? "deployment", tenantId });
+    await this.#options.store.saveLogo(place, logo, audit);
+    this.forget();
+  }
+
+  /** What holds for a tenant: its own where it says something, else the deployment's. */
+  async settings(tenantId: string): Promise<Pick<PortalSettings, "origins" | "capabilities">> {
+    const [deployment, own] = await this.#levels(tenantId);
+    return {
+      origins: own.settings.origins ?? deployment.settings.origins,
+      capabilities: own.settings.capabilities ?? deployment.settings.capabilities,
+    };
+  }
+
+  /** For a session, or with null for whoever has none yet. */
+  async look(session: Pick<PortalSession, "tenantId" | "theme"> | null): Promise<PortalLook> {
+    const levels = session === null ? [await this.#level(null)] : await this.#levels(session.tenantId);
+    const theme = mergedTheme([...levels.map(({ settings }) => settings.theme), session?.theme]);
+    const css = themeCss(theme);
+    const logoOf = (scheme: LogoScheme) =>
+      levels.map(({ logos }) => logos[scheme]).findLast((logo) => logo !== null) ?? null;
+    return {
+      theme,
+      css,
+      cssVersion: versionOf(css),
+      logos: { light: logoOf("light"), dark: logoOf("dark") ?? logoOf("light") },
+    };
+  }
+
+  /** Pages that may show the portal in a frame: that of the session, and those of the settings. */
+  async framers(session: Pick<PortalSession, "tenantId" | "origin"> | null): Promise<readonly string[]> {
+    if (session === null) return (await this.#level(null)).settings.origins ?? [];
+    const { origins } = await this.settings(session.tenantId);
+    return [...new Set([...(session.origin === null ? [] : [session.origin]), ...(origins ?? [])])];
+  }
+
+  /** Another process, or this one, changed something. */
+  forget(): void {
+    this.#remembered.clear();
+  }
+
+  async #levels(tenantId: string): Promise<readonly [deployment: Level, own: Level]> {
+    return [await this.#level(null), await this.#level(tenantId)];
+  }
+
+  #level(tenantId: string | null): Promise<Level> {
+    const { clock } = this.#options;
+    const key = tenantId ?? "";
+    const known = this.#remembered.get(key);
+    if (known !== undefined && Math.abs(clock.now() - known.readAt) < rememberedMs) return known.level;
+    if (this.#remembered.size >= rememberedMax) this.#remembered.clear();
+    const level = this.#read(tenantId);
+    this.#remembered.set(key, { level, readAt: clock.now() });
+    level.catch(() => this.#remembered.delete(key));
+    return level;
+  }
+
+  async #read(tenantId: string | null): Promise<Level> {
+    const { store } = this.#options;
+    const [light, dark] = await Promise.all(
+      logoSchemes.map(async (scheme) => {
+        const logo = await store.logo({ tenantId, scheme });
+        return logo === null ? null : { ...logo, version: versionOf(logo.bytes) };
+      }),
+    );
+    return { settings: await this.#stored(tenantId), logos: { light: light ?? null, dark: dark ?? null } };
+  }
+
+  async #stored(tenantId: string | null): Promise<PortalSettings> {
+    const nothing = { tenantId, theme: null, origins: null, capabilities: null, updatedAt: 0 };
+    return (await this.#options.store.settings(tenantId)) ?? nothing;
+  }
+
+  #require(scope: Scope, tenantId: string | null): void {
+    if (tenantId === null) {
+      if (scope.tenantId !== null)
+        throw new PosthornError("forbidden", "only an administrator sees the settings of the deployment");
+      return;
+    }
+    const isOther = scope.tenantId !== null && scope.tenantId !== tenantId;
+    if (isOther || !this.#options.tenants.has(tenantId)) throw new NotFoundError("the tenant");
+  }
+}
+
+function versionOf(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex").slice(0, 12);
+}

@@ -1,0 +1,77 @@
+/** What is registered: event types, tenants, keys; and who holds a key. */
+import type { ApiKeyInput } from "../core/fields/api-key.ts";
+import type { EventTypeFields } from "../core/fields/event-type.ts";
+import type { TenantInput } from "../core/fields/tenant.ts";
+import type { PortalScope, Scope } from "../core/scope.ts";
+import type {
+  ApiKey,
+  ApiKeyRole,
+  EventType,
+  EventTypeKey,
+  EventTypePage,
+  Tenant,
+} from "../ports/store/registry.ts";
+
+export interface EventTypeService {
+  /** By tenant and name. A page ends after `limit` rows (50) or about a megabyte; `next` is the `after` of the next. */
+  list(scope: Scope, query: EventTypeListQuery): Promise<EventTypePage>;
+  get(scope: Scope, query: EventTypeName): Promise<EventType>;
+  put(
+    scope: Scope,
+    command: EventTypeInput,
+  ): Promise<{ readonly eventType: EventType; readonly created: boolean }>;
+  delete(scope: Scope, query: EventTypeName): Promise<void>;
+}
+
+/** The tenant is the scope's when null. */
+export interface EventTypeName {
+  readonly tenantId: string | null;
+  readonly name: string;
+}
+
+export interface EventTypeListQuery {
+  readonly tenantId: string | null;
+  readonly limit?: number;
+  readonly offset?: number;
+  readonly after?: EventTypeKey | null;
+}
+
+export interface EventTypeInput extends EventTypeFields, EventTypeName {}
+
+export interface TenantService {
+  list(scope: Scope): Promise<readonly Tenant[]>;
+  get(scope: Scope, id: string): Promise<Tenant>;
+  /** Creates or merges. */
+  put(
+    scope: Scope,
+    command: PutTenantCommand,
+  ): Promise<{ readonly tenant: Tenant; readonly created: boolean }>;
+}
+
+export interface PutTenantCommand {
+  readonly id: string;
+  readonly input: TenantInput;
+}
+
+export interface ApiKeyService {
+  /** The key's holder, or null. Constant-time in the key. */
+  authenticate(presentedKey: string): Principal | null;
+  /** How a key is stored and compared; says nothing about the key. */
+  hashOf(key: string): string;
+  /** What the key is called; null when it is gone. */
+  nameOf(keyId: string): string | null;
+  /** The holder of the key with this hash, or null. */
+  holderOf(hash: string): Principal | null;
+  create(scope: Scope, input: ApiKeyInput): Promise<{ readonly apiKey: ApiKey; readonly key: string }>;
+  list(scope: Scope): Promise<readonly ApiKey[]>;
+  revoke(scope: Scope, id: string): Promise<void>;
+}
+
+/** Who calls: the holder of a key, or with `portal` and the role `session` a customer. */
+export interface Principal {
+  /** Id of the key, or of the session. */
+  readonly keyId: string;
+  readonly role: ApiKeyRole | "session";
+  readonly tenantId: string | null;
+  readonly portal?: PortalScope;
+}

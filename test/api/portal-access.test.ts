@@ -1,0 +1,318 @@
+/** What a session of the portal may call: every route, with and without its capability, with ids of others. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { startPosthorn } from "../../src/app/posthorn.ts";
+import type { RunningPosthorn } from "../../src/app/posthorn.ts";
+import { resolveValues } from "../../src/config/resolve.ts";
+import { portalCapabilities, type PortalCapability } from "../../src/core/portal/capabilities.ts";
+import { agreeable } from "../scenarios/api/agreeable-transport.ts";
+import { assertProblem, createClient, itemsOf, textOf, type Client } from "../scenarios/api/client.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly capability: PortalCapability | "any" | null;
+  readonly isPublic: boolean;
+}
+
+/** What belongs to one webhook. */
+interface Things {
+  readonly webhook: string;
+  readonly event: string;
+  readonly delivery: string;
+  readonly operation: string;
+}
+
+const origin = "https://app.example.com";
+
+suite("what a session of the portal may call", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-portal-"));
+  let running: RunningPosthorn;
+  let admin: Client;
+  let operations: readonly Operation[];
+  let own: Things;
+  let sibling: Things;
+  let foreign: Things;
+
+  before(async () => {
+    const resolution = resolveValues({ dataDir, port: 0, logLevel: "error", portalOrigins: [origin] });
+    assert.equal(resolution.kind, "resolved");
+    const names = { texts: () => Promise.resolve({ kind: "absent" } as const), close: () => undefined };
+    running = await startPosthorn(resolution.settings, { transport: agreeable, names });
+    admin = createClient({ baseUrl: running.url ?? "", key: running.adminKey });
+    for (const id of ["acme", "beta"]) await admin.call("PUT", `/v1/tenants/${id}`, { body: {} });
+    await admin.call("PUT", "/v1/event-types/own.made?tenant_id=acme", { body: { description: "x" } });
+    own = await thingsOf("acme", "own.made");
+    sibling = await thingsOf("acme", "sibling.made");
+    foreign = await thingsOf("beta", "foreign.made");
+    operations = operationsOf((await admin.get("/openapi.json")).body);
+  });
+  after(async () => {
+    await running.stop();
+    rmSync(dataDir, { recursive: true });
+  });
+
+  async function thingsOf(tenant: string, type: string): Promise<Things> {
+    const webhook = await admin.post("/v1/webhooks", {
+      ...{ url: `https://example.com/${type}`, events: [type], tenant_id: tenant },
+    });
+    const id = textOf(webhook.body["id"]);
+    const event = await admin.post("/v1/events", { event_type: type, data: { n: 1 }, tenant_id: tenant });
+    const deliveries = await admin.get(`/v1/webhooks/${id}/deliveries`);
+    const recovery = await admin.post(`/v1/webhooks/${id}/recover`, { since: "2026-01-01" });
+    return {
+      webhook: id,
+      event: textOf(event.body["id"]),
+      delivery: textOf(itemsOf(deliveries.body["data"])[0]?.["id"]),
+      operation: textOf(recovery.body["batch_operation_id"]),
+    };
+  }
+
+  async function enter(body: object): Promise<Client> {
+    const made = await admin.post("/v1/portal-sessions", { tenant_id: "acme", ...body });
+    assert.equal(made.status, 201, made.text);
+    const opened = await admin.withKey(null).post("/portal/session", { code: textOf(made.body["code"]) });
+    assert.equal(opened.status, 200, opened.text);
+    return admin.withKey(textOf(opened.body["token"]));
+  }
+
+  const addressOf = (path: string, things: Things): string => {
+    const [, , kind = ""] = path.split("/");
+    const ids: Readonly<Record<string, string>> = {
+      webhooks: things.webhook,
+      events: things.event,
+      deliveries: things.delivery,
+    };
+    const id = ids[kind] ?? things.operation;
+    return path
+      .replace("{delivery_id}", things.delivery)
+      .replace("{n}", "1")
+      .replace("{name}", path.includes("profiles") ? "standard" : "own.made")
+      .replace("{id}", id);
+  };
+  const call = (client: Client, { method, path }: Operation, things: Things) =>
+    client.call(method, addressOf(path, things), method === "GET" || method === "DELETE" ? {} : { body: {} });
+  const ofSessions = () => operations.filter(({ capability }) => capability !== null);
+
+  test("a route asks a session for its capability, and a session without it gets 403", async () => {
+    const clients = new Map<string, readonly [having: Client, lacking: Client]>();
+    for (const capability of portalCapabilities) {
+      const others = portalCapabilities.filter((one) => one !== capability);
+      clients.set(capability, [
+        await enter({ capabilities: [capability] }),
+        await enter({ capabilities: others }),
+      ]);
+    }
+    const none = await enter({ capabilities: [] });
+    const seen = new Set<string>();
+    const last = (one: Operation) => (one.method === "DELETE" ? 1 : 0);
+    for (const operation of ofSessions().toSorted((a, b) => last(a) - last(b))) {
+      const { method, path, capability } = operation;
+      if (capability === null) continue;
+      seen.add(capability);
+      if (capability === "any") {
+        assert.equal((await call(none, operation, own)).status, 200, path);
+        continue;
+      }
+      const [having, lacking] = clients.get(capability) as readonly [Client, Client];
+      const refused = await call(lacking, operation, sibling);
+      assertProblem(refused, { status: 403, code: "forbidden" });
+      assert.match(refused.text, new RegExp(capability), `${method} ${path} says what is lacking`);
+      assertProblem(await call(none, operation, sibling), { status: 403, code: "forbidden" });
+      if (method === "DELETE") continue;
+      const allowed = await call(having, operation, sibling);
+      assert.ok(
+        ![401, 403, 404].includes(allowed.status),
+        `${method} ${path}: ${allowed.status} ${allowed.text}`,
+      );
+    }
+    for (const expected of [
+      ...["endpoints:read", "endpoints:write", "endpoints:delete", "endpoints:recover"],
+      ...[
+        "secrets:read",
+        "secrets:rotate",
+        "deliveries:read",
+        "deliveries:retry",
+        "payloads:read",
+        "test:send",
+      ],
+    ])
+      assert.ok(seen.has(expected), `no route takes ${expected}`);
+  });
+
+  test("routes that name no capability take no session, whatever it may do", async () => {
+    const all = await enter({ capabilities: portalCapabilities });
+    for (const operation of operations.filter(
+      ({ capability, isPublic }) => capability === null && !isPublic,
+    )) {
+      const reply = await call(all, operation, own);
+      assertProblem(reply, { status: 403, code: "forbidden" });
+    }
+  });
+
+  test("ids of other tenants, and of webhooks that a session is not for, do not exist", async () => {
+    const all = await enter({ capabilities: portalCapabilities });
+    const limited = await enter({ capabilities: portalCapabilities, webhook_ids: [own.webhook] });
+    for (const operation of ofSessions().filter(({ path }) => path.includes("{id}"))) {
+      for (const [client, things] of [
+        [all, foreign],
+        [limited, foreign],
+        [limited, sibling],
+      ] as const) {
+        if (operation.path.endsWith("/test")) await new Promise((resolve) => setImmediate(resolve));
+        const reply = await call(client, operation, things);
+        // One without any change is refused before it is looked for.
+        const isEmpty = operation.path.endsWith("/recover");
+        assert.ok(
+          reply.status === 404 || (isEmpty && reply.status === 400),
+          `${operation.method} ${operation.path}: ${reply.status}`,
+        );
+      }
+    }
+  });
+
+  test("listings of a session show its webhooks alone", async () => {
+    const limited = await enter({ capabilities: portalCapabilities, webhook_ids: [own.webhook] });
+    const idsOf = async (path: string, name: string) =>
+      itemsOf((await limited.get(path)).body["data"]).map((row) => row[name]);
+    assert.deepEqual(await idsOf("/v1/webhooks", "id"), [own.webhook]);
+    assert.ok((await idsOf("/v1/deliveries", "webhook_id")).every((id) => id === (own.webhook as never)));
+    assertProblem(await limited.get(`/v1/deliveries?webhook_id=${sibling.webhook}`), {
+      status: 404,
+      code: "not_found",
+    });
+    assertProblem(await limited.get(`/v1/stats/deliveries?webhook_id=${sibling.webhook}`), {
+      status: 404,
+      code: "not_found",
+    });
+    const stats = await limited.get("/v1/stats/deliveries?group_by=webhook");
+    const keys = itemsOf(stats.body["series"]).map(({ key }) => key);
+    assert.ok(
+      keys.every((key) => key === null || key === (own.webhook as never)),
+      JSON.stringify(keys),
+    );
+    const created = await limited.post("/v1/webhooks", { url: "https://example.com/", events: ["*"] });
+    assertProblem(created, { status: 403, code: "forbidden" });
+  });
+
+  test("a customer sets what is theirs, and is told what is not", async () => {
+    const customer = await enter({ capabilities: portalCapabilities });
+    const made = await customer.post("/v1/webhooks", { url: "https://example.com/new", events: ["*"] });
+    assert.equal(made.status, 201, made.text);
+    assert.match(textOf(made.body["secret"]), /^whsec_/, "the secret is shown once");
+    assert.equal(made.body["tenant_id"], "acme");
+    const path = `/v1/webhooks/${textOf(made.body["id"])}`;
+    for (const body of [
+      { metadata: {} },
+      { owner_id: "x" },
+      { tenant_id: "beta" },
+      { circuit_breaker_config: {} },
+    ])
+      assertProblem(await customer.call("PATCH", path, { body }), { status: 400, code: "invalid_request" });
+    assert.equal((await customer.call("PATCH", path, { body: { description: "x" } })).status, 200);
+    const detail = await customer.get(`/v1/deliveries/${own.delivery}`);
+    for (const attempt of itemsOf(detail.body["attempts"])) assert.equal(attempt["error_message"], null);
+  });
+
+  test("a code works once, a revoked session is refused with its next call, and the log names who it was", async () => {
+    const made = await admin.post("/v1/portal-sessions", { tenant_id: "acme", reference: "user-1" });
+    const code = textOf(made.body["code"]);
+    assert.match(
+      textOf(made.body["url"]),
+      new RegExp(`/portal/\\?session=${textOf(made.body["id"])}#c=${code}$`),
+    );
+    const nobody = admin.withKey(null);
+    const opened = await nobody.post("/portal/session", { code });
+    const again = await nobody.post("/portal/session", { code });
+    assertProblem(again, { status: 401, code: "unauthenticated" });
+    const customer = admin.withKey(textOf(opened.body["token"]));
+    assert.match(textOf(opened.body["token"]), /^phs_/);
+    const me = await customer.get("/v1/me");
+    assert.equal(me.body["role"], "session");
+    assert.ok(!itemsOf(me.body["capabilities"]).includes("secrets:read" as never));
+    assert.equal(
+      (await customer.call("PATCH", `/v1/webhooks/${own.webhook}`, { body: { description: "y" } })).status,
+      200,
+    );
+    const log = await admin.get(`/v1/audit-log?actor=user-1`);
+    const [entry] = itemsOf(log.body["data"]);
+    assert.deepEqual(
+      [entry?.["action"], entry?.["actor"]?.["kind"], entry?.["actor"]?.["reference"]],
+      ["webhook.update", "portal_session", "user-1"],
+    );
+    const revoked = await admin.post("/v1/portal-sessions/revoke", {
+      tenant_id: "acme",
+      reference: "user-1",
+    });
+    assert.equal(revoked.body["revoked"], 1 as never);
+    assertProblem(await customer.get("/v1/webhooks"), { status: 401, code: "unauthenticated" });
+    const listed = await admin.get("/v1/portal-sessions?tenant_id=acme");
+    const row = itemsOf(listed.body["data"]).find(({ id }) => id === made.body["id"]);
+    assert.ok(row?.["ended_at"] !== null && !listed.text.includes(code));
+  });
+
+  test("keys of a tenant make sessions of their own tenant alone", async () => {
+    const key = await admin.post("/v1/api-keys", { name: "m", role: "manage", tenant_id: "beta" });
+    const beta = admin.withKey(textOf(key.body["key"]));
+    assert.equal((await beta.post("/v1/portal-sessions", {})).body["tenant_id"], "beta");
+    for (const body of [{ tenant_id: "acme" }, { webhook_ids: [own.webhook] }])
+      assertProblem(await beta.post("/v1/portal-sessions", body), { status: 400, code: "invalid_request" });
+    const made = await admin.post("/v1/portal-sessions", { tenant_id: "acme", reference: "r" });
+    const path = `/v1/portal-sessions/${textOf(made.body["id"])}`;
+    assertProblem(await beta.call("DELETE", path), { status: 404, code: "not_found" });
+    assert.equal(
+      (await beta.post("/v1/portal-sessions/revoke", { reference: "r" })).body["revoked"],
+      0 as never,
+    );
+    assertProblem(await beta.get("/v1/portal-settings"), { status: 403, code: "forbidden" });
+    assertProblem(await beta.get("/v1/tenants/acme/portal-settings"), { status: 404, code: "not_found" });
+  });
+
+  test("a session has a rate, and a few tests a minute", async () => {
+    const customer = await enter({ capabilities: portalCapabilities });
+    const tests = [];
+    for (let index = 0; index < 11; index += 1)
+      tests.push(await customer.post(`/v1/webhooks/${own.webhook}/test`));
+    assert.deepEqual(
+      tests.map(({ status }) => status),
+      [...Array.from({ length: 10 }, () => 202), 429],
+    );
+    const calls = await Promise.all(Array.from({ length: 90 }, () => customer.get("/v1/me")));
+    const refused = calls.find(({ status }) => status === 429);
+    assert.ok(refused !== undefined && refused.headers.get("retry-after") !== null);
+  });
+
+  test("listed pages may call with a token and others may not", async () => {
+    const preflight = { origin, "access-control-request-method": "POST" };
+    const asked = await admin.withKey(null).call("OPTIONS", "/v1/webhooks", { headers: preflight });
+    assert.equal(asked.status, 204);
+    assert.equal(asked.headers.get("access-control-allow-origin"), origin);
+    const other = { ...preflight, origin: "https://evil.example" };
+    const refused = await admin.withKey(null).call("OPTIONS", "/v1/webhooks", { headers: other });
+    assert.deepEqual([refused.status, refused.headers.get("access-control-allow-origin")], [405, null]);
+    const customer = await enter({});
+    const read = await customer.get("/v1/webhooks", { headers: { origin } });
+    assert.equal(read.headers.get("access-control-allow-origin"), origin);
+    assert.equal(read.headers.get("access-control-allow-credentials"), null);
+    const byKey = await admin.get("/v1/webhooks", { headers: { origin } });
+    assert.equal(byKey.headers.get("access-control-allow-origin"), null, "keys are for servers");
+  });
+});
+
+function operationsOf(document: Json): readonly Operation[] {
+  const paths = document["paths"] as Readonly<Record<string, Readonly<Record<string, Json>>>>;
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      capability: (operation["x-capability"] as PortalCapability | undefined) ?? null,
+      isPublic:
+        (operation["security"] as readonly unknown[] | undefined)?.length === 0 || path === "/portal/session",
+    })),
+  );
+}
