@@ -3,6 +3,15 @@
  * the inbox are entries of their own, so that nobody loads what is not used.
  */
 export type { OverloadRules, RateLimit } from "./admission.ts";
+export {
+  verificationTypes,
+  verifierFromConfiguration,
+  withSecrets,
+} from "./configured/configured-verifier.ts";
+export type { ConfiguredVerifier } from "./configured/configured-verifier.ts";
+export type { ChallengeAnswer } from "./configured/challenges.ts";
+export type { ConfigurationField, ConfigurationProblem } from "./configured/fields.ts";
+export type { Received, SourceVerifier } from "./configured/source-verifier.ts";
 export type { ReceiverCrypto } from "./crypto/crypto.ts";
 export { createWebCrypto } from "./crypto/crypto-web.ts";
 export type {
@@ -33,12 +42,23 @@ export type {
 } from "./path.ts";
 export { bindProviders, discordPing, providerTable, slackChallenge } from "./providers/index.ts";
 export type {
+  AdyenOptions,
+  BitbucketOptions,
+  ClerkOptions,
   DiscordOptions,
+  DocusignOptions,
   GithubOptions,
+  GitlabOptions,
+  HubspotOptions,
+  IntercomOptions,
   LinearOptions,
+  MailgunOptions,
+  MetaOptions,
+  OpenaiOptions,
   PaddleOptions,
   ProviderDescription,
   Providers,
+  ResendOptions,
   SendgridOptions,
   ShopifyOptions,
   SlackOptions,
@@ -46,8 +66,15 @@ export type {
   StripeOptions,
   SvixOptions,
   TwilioOptions,
+  TypeformOptions,
+  XOptions,
+  ZendeskOptions,
   ZoomOptions,
 } from "./providers/index.ts";
+export { presetTable } from "./presets/preset-table.ts";
+export type { PresetDescription } from "./presets/preset-table.ts";
+export { firstValue, valueReader } from "./presets/value-source.ts";
+export type { ValueSource } from "./presets/value-source.ts";
 export { receivedHeaders } from "./message/received-headers.ts";
 export type { ReceiverAnswer, StatusOverrides } from "./receiver-answer.ts";
 export { ReceiverError, receiverErrors } from "./receiver-error.ts";
@@ -57,8 +84,11 @@ export { createReceiver } from "./receiver.ts";
 export type { Receiver } from "./receiver.ts";
 export { allOf } from "./schemes/all-of.ts";
 export { anyOf } from "./schemes/any-of.ts";
+export type { ApiKeyOptions } from "./schemes/api-key.ts";
+export type { BasicOptions } from "./schemes/basic.ts";
 export type { BearerOptions } from "./schemes/bearer.ts";
 export type { ByProducer } from "./schemes/by-producer.ts";
+export type { HmacOptions } from "./schemes/hmac.ts";
 export type { HttpSignatureKey } from "./schemes/http-signature-keys.ts";
 export type { HttpSignaturesOptions } from "./schemes/http-signatures.ts";
 export type { StandardWebhooksOptions } from "./schemes/standard-webhooks.ts";
@@ -66,4 +96,13 @@ export type { XWebhookOptions } from "./schemes/x-webhook.ts";
 export { reportIncident } from "./security-incident.ts";
 export type { IncidentReport, SecurityIncident } from "./security-incident.ts";
 export type { VerifiedMessage } from "./message/verified-message.ts";
-export { bearer, httpSignatures, providers, standardWebhooks, xWebhook } from "./verifiers.ts";
+export {
+  apiKey,
+  basic,
+  bearer,
+  hmac,
+  httpSignatures,
+  providers,
+  standardWebhooks,
+  xWebhook,
+} from "./verifiers.ts";

@@ -7,7 +7,10 @@ import { defaultCrypto } from "./crypto/default-crypto.ts";
 import type { MessageVerifier } from "./message/message.ts";
 import { bindProviders } from "./providers/index.ts";
 import type { Providers } from "./providers/index.ts";
+import { type ApiKeyOptions, prepareApiKeyVerifier } from "./schemes/api-key.ts";
+import { type BasicOptions, prepareBasicVerifier } from "./schemes/basic.ts";
 import { type BearerOptions, prepareBearerVerifier } from "./schemes/bearer.ts";
+import { type HmacOptions, prepareHmacVerifier } from "./schemes/hmac.ts";
 import { type HttpSignaturesOptions, prepareHttpSignaturesVerifier } from "./schemes/http-signatures.ts";
 import {
   prepareStandardWebhooksVerifier,
@@ -39,6 +42,21 @@ export function httpSignatures(
 /** A bearer token in `Authorization` (RFC 6750). It proves who called, not that the message is unaltered. */
 export function bearer(options: BearerOptions, crypto: ReceiverCrypto = defaultCrypto): MessageVerifier {
   return prepareBearerVerifier(crypto, options);
+}
+
+/** HMAC in a header, of a sender that has no function of its own among `providers`. */
+export function hmac(options: HmacOptions, crypto: ReceiverCrypto = defaultCrypto): MessageVerifier {
+  return prepareHmacVerifier(crypto, options);
+}
+
+/** Name and password (RFC 7617). They prove who called, not that the message is unaltered. */
+export function basic(options: BasicOptions, crypto: ReceiverCrypto = defaultCrypto): MessageVerifier {
+  return prepareBasicVerifier(crypto, options);
+}
+
+/** A key in a header or in the query. It proves who called, not that the message is unaltered. */
+export function apiKey(options: ApiKeyOptions, crypto: ReceiverCrypto = defaultCrypto): MessageVerifier {
+  return prepareApiKeyVerifier(crypto, options);
 }
 
 /** Verifiers for well-known senders, such as `providers.stripe({ secrets })`. Bundlers leave them out where unused. */

@@ -48,6 +48,7 @@ function programs(port: number): ReadonlyMap<string, string> {
 
 const servers = ["node-http.js", "express.js", "fastify.js"];
 const modules = [
+  "any-hmac.js",
   "fetch.js",
   "hono.js",
   "rotation.js",
@@ -97,6 +98,7 @@ suite("the guide to the receiver kit", () => {
       import { verifier } from "./rotation.js";
       import { database, receiver as transactional } from "./transaction.js";
       import { inbox, receiver as patient } from "./inbox.js";
+      import { verifier as anyHmac } from "./any-hmac.js";
       import "./github.js";
       import "./addresses.js";
       import { fetchHandler } from "@posthorn/receiver/fetch";
@@ -111,6 +113,8 @@ suite("the guide to the receiver kit", () => {
         { nowSeconds: Number(third.headers["webhook-timestamp"]) },
       );
       assert.equal(producer, "shop");
+      const unsigned = { method: "POST", url: "/", headers: new Headers(), body: new Uint8Array() };
+      assert.equal((await anyHmac.verify(unsigned, { nowSeconds: 0 })).cause, "missing_header");
       const once = fetchHandler(transactional);
       assert.equal((await once(request(fourth))).status, 204);
       assert.equal((await once(request(fourth))).status, 204);
@@ -167,7 +171,8 @@ suite("the guide to the receiver kit", () => {
       signed: content,
       ...more
     } of providerTable) {
-      const signature = `${algorithm}; ${headers.map((header) => `\`${header}\``).join(", ")}`;
+      const fields = headers.map((header) => `\`${header}\``).join(", ");
+      const signature = [algorithm, fields].filter((part) => part !== "").join("; ");
       const cells = [`[${title}](${documentation})`, `\`${name}\``, signature, `\`${content}\``];
       const line = [...cells, more.key, more.replayProtection, more.messageId].join(" | ");
       assert.ok(page.includes(`\n| ${line} |\n`), `docs/receiver.md needs the line\n| ${line} |`);

@@ -42,8 +42,9 @@ export function withoutToken(url: string): string {
   return query.size === 0 ? pathOf(url) : `${pathOf(url)}?${query.toString()}`;
 }
 
-function queryOf(url: string): URLSearchParams {
-  return new URLSearchParams(/\?([^#]*)/.exec(url)?.[1] ?? "");
+/** The parameters of the query; none when there is no query. */
+export function queryOf(url: string): URLSearchParams {
+  return new URLSearchParams(/^[^?#]*\?([^#]*)/.exec(url)?.[1] ?? "");
 }
 
 function withoutAuthority(url: string): string {

@@ -55,7 +55,7 @@ export function createClaimVerifier(crypto: ReceiverCrypto, scheme: ClaimScheme)
 
 export function hmacProof(
   crypto: ReceiverCrypto,
-  { hash, keys }: { readonly hash: "sha1" | "sha256"; readonly keys: readonly Uint8Array[] },
+  { hash, keys }: { readonly hash: "sha1" | "sha256" | "sha512"; readonly keys: readonly Uint8Array[] },
 ): Proof {
   return ({ contents, signatures }) => {
     const macs = contents.flatMap((data) => keys.map((key) => crypto.hmac({ hash, key, data })));

@@ -2,6 +2,9 @@
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
 import type { MessageVerifier } from "../message/message.ts";
 import { zoomUrlValidation } from "./address-checks.ts";
+import { type AdyenOptions, createAdyenVerifier } from "./adyen.ts";
+import { createGitlabVerifier, type GitlabOptions } from "./gitlab.ts";
+import { createMailgunVerifier, type MailgunOptions } from "./mailgun.ts";
 import type {
   PublicKeyOptions,
   PublicUrlOptions,
@@ -17,15 +20,27 @@ import type { TwilioOptions } from "./twilio.ts";
 export { discordPing, slackChallenge } from "./address-checks.ts";
 export { providerTable } from "./provider-table.ts";
 export type { ProviderDescription } from "./provider-table.ts";
-export type { TwilioOptions };
+export type { AdyenOptions, GitlabOptions, MailgunOptions, TwilioOptions };
 
+export interface BitbucketOptions extends SecretOptions, UnsignedIdOptions {}
+/** Secrets are `whsec_` and base64, as the dashboard shows them. */
+export interface ClerkOptions extends SecretOptions, ToleranceOptions {}
 /** Public keys are 64 hexadecimal digits, as in the developer portal. */
 export interface DiscordOptions extends PublicKeyOptions, ToleranceOptions {}
+export type DocusignOptions = SecretOptions;
 export interface GithubOptions extends SecretOptions, UnsignedIdOptions {}
+/** `publicUrl` is the target URL, letter by letter as it stands in the app's settings. */
+export interface HubspotOptions extends SecretOptions, PublicUrlOptions, ToleranceOptions {}
+export type IntercomOptions = SecretOptions;
 /** Linear's documentation suggests 60 seconds; the default here is 300, as for every provider. */
 export interface LinearOptions extends SecretOptions, ToleranceOptions, UnsignedIdOptions {}
+export type MetaOptions = SecretOptions;
+/** Secrets are `whsec_` and base64, as the dashboard shows them. */
+export interface OpenaiOptions extends SecretOptions, ToleranceOptions {}
 /** Paddle's own SDK tolerates 5 seconds; the default here is 300, as for every provider. */
 export interface PaddleOptions extends SecretOptions, ToleranceOptions {}
+/** Secrets are `whsec_` and base64, as the dashboard shows them. */
+export interface ResendOptions extends SecretOptions, ToleranceOptions {}
 /** Public keys are base64 (SPKI), as the settings page shows them. */
 export interface SendgridOptions extends PublicKeyOptions, ToleranceOptions {}
 export interface ShopifyOptions extends SecretOptions, UnsignedIdOptions {}
@@ -35,6 +50,9 @@ export interface SquareOptions extends SecretOptions, PublicUrlOptions {}
 export interface StripeOptions extends SecretOptions, ToleranceOptions {}
 /** Secrets are `whsec_` and base64, or the base64 alone, as Svix's libraries take them. */
 export interface SvixOptions extends SecretOptions, ToleranceOptions {}
+export type TypeformOptions = SecretOptions;
+export type XOptions = SecretOptions;
+export interface ZendeskOptions extends SecretOptions, ToleranceOptions, UnsignedIdOptions {}
 export interface ZoomOptions extends SecretOptions, ToleranceOptions {}
 
 /** One function for each provider; all throw ReceiverError `misconfigured` for options that cannot work. */
@@ -47,10 +65,21 @@ export function bindProviders(crypto: ReceiverCrypto) {
     (options: Options): MessageVerifier =>
       createSchemeVerifier(crypto, schemeOf(name), options);
   return {
+    adyen: (options: AdyenOptions): MessageVerifier => createAdyenVerifier(crypto, options),
+    bitbucket: verifier<BitbucketOptions>("bitbucket"),
+    clerk: verifier<ClerkOptions>("clerk"),
     discord: verifier<DiscordOptions>("discord"),
+    docusign: verifier<DocusignOptions>("docusign"),
     github: verifier<GithubOptions>("github"),
+    gitlab: (options: GitlabOptions): MessageVerifier => createGitlabVerifier(crypto, options),
+    hubspot: verifier<HubspotOptions>("hubspot"),
+    intercom: verifier<IntercomOptions>("intercom"),
     linear: verifier<LinearOptions>("linear"),
+    mailgun: (options: MailgunOptions): MessageVerifier => createMailgunVerifier(crypto, options),
+    meta: verifier<MetaOptions>("meta"),
+    openai: verifier<OpenaiOptions>("openai"),
     paddle: verifier<PaddleOptions>("paddle"),
+    resend: verifier<ResendOptions>("resend"),
     sendgrid: verifier<SendgridOptions>("sendgrid"),
     shopify: verifier<ShopifyOptions>("shopify"),
     slack: verifier<SlackOptions>("slack"),
@@ -58,6 +87,9 @@ export function bindProviders(crypto: ReceiverCrypto) {
     stripe: verifier<StripeOptions>("stripe"),
     svix: verifier<SvixOptions>("svix"),
     twilio: (options: TwilioOptions): MessageVerifier => createTwilioVerifier(crypto, options),
+    typeform: verifier<TypeformOptions>("typeform"),
+    x: verifier<XOptions>("x"),
+    zendesk: verifier<ZendeskOptions>("zendesk"),
     zoom: verifier<ZoomOptions>("zoom"),
     /** The JSON with which an address is proved to Zoom, or null; for the body of a verified message. */
     zoomUrlValidation: (input: { readonly secret: string; readonly body: Uint8Array }) =>

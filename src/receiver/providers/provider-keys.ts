@@ -1,4 +1,5 @@
 /** Keys that are not the text itself. All throw ReceiverError `misconfigured`, and never with a part of the key. */
+import { decodeBase64 } from "../../core/base64.ts";
 import { base64Bytes, hexBytes } from "./bytes.ts";
 import { misconfigured } from "./options.ts";
 
@@ -28,6 +29,20 @@ export function sendgridKey(text: string): Uint8Array {
 export function svixKey(text: string): Uint8Array {
   const encoded = text.startsWith(svixPrefix) ? text.slice(svixPrefix.length) : text;
   const key = base64Bytes(encoded, { lengthMax: svixKeyBytesMax });
-  if (key === null) throw misconfigured("a Svix secret is whsec_ and padded base64");
+  if (key === null) throw misconfigured("the secret is whsec_ and padded base64");
+  return key;
+}
+
+/** Any number of bytes in hexadecimal. */
+export function hexKey(text: string): Uint8Array {
+  const key = text.length % 2 === 0 ? hexBytes(text, { length: text.length / 2 }) : null;
+  if (key === null) throw misconfigured("the key is not hexadecimal digits, two for each byte");
+  return key;
+}
+
+/** Any number of bytes in padded base64. */
+export function base64Key(text: string): Uint8Array {
+  const key = decodeBase64(text);
+  if (key === null) throw misconfigured("the key is not padded base64");
   return key;
 }

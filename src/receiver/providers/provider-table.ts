@@ -1,6 +1,7 @@
 /**
- * What each provider signs, and where it is documented. Eleven differ in data alone and are verified by what stands here
- * (scheme-verifier.ts); Twilio, which signs the parameters of forms, has a verifier of its own (twilio.ts).
+ * What each provider signs, and where it is documented. Most differ in data alone and are verified by what stands here
+ * (scheme-verifier.ts); Twilio, which signs the parameters of forms, and Adyen and Mailgun, which sign fields inside the
+ * body, have verifiers of their own.
  */
 import { discordKey, sendgridKey, svixKey } from "./provider-keys.ts";
 import { isTimed, type ProviderScheme } from "./scheme-verifier.ts";
@@ -34,8 +35,39 @@ export interface Provider extends ProviderScheme, Documented {
 
 const sharedSecret = { option: "secrets", keyOf: utf8 } as const;
 
+/** Svix signs for many; the headers differ in their first word. */
+function svixScheme<Word extends string>(word: Word) {
+  return {
+    algorithm: "HMAC-SHA256",
+    headers: { id: `${word}-id`, timestamp: `${word}-timestamp`, signature: `${word}-signature` },
+    signature: { encoding: "base64", bytes: 32, separator: " ", prefix: "v1," },
+    signed: "{id}.{timestamp}.{body}",
+    keys: { option: "secrets", keyOf: svixKey },
+    signedId: "header",
+    messageId: `\`${word}-id\``,
+  } as const;
+}
+
 /** In the order of the alphabet. */
 const schemes = {
+  bitbucket: {
+    title: "Bitbucket",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "X-Hub-Signature" },
+    signature: { encoding: "hex", bytes: 32, prefix: "sha256=" },
+    signed: "{body}",
+    keys: sharedSecret,
+    key: "the secret of the webhook",
+    unsignedIdHeader: "X-Request-UUID",
+    messageId: "none signed (`X-Request-UUID`)",
+    documentation: "https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/",
+  },
+  clerk: {
+    title: "Clerk",
+    ...svixScheme("svix"),
+    key: "the signing secret of the endpoint, with its whsec_",
+    documentation: "https://clerk.com/docs/webhooks/sync-data",
+  },
   discord: {
     title: "Discord",
     algorithm: "Ed25519",
@@ -49,6 +81,19 @@ const schemes = {
     messageId: "`id` of an interaction",
     documentation: "https://discord.com/developers/docs/interactions/overview",
   },
+  docusign: {
+    title: "DocuSign Connect",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "X-DocuSign-Signature-1" },
+    // One for each active key of the account.
+    moreSignatureHeaders: [2, 3, 4, 5, 6, 7, 8].map((number) => `X-DocuSign-Signature-${number}`),
+    signature: { encoding: "base64", bytes: 32 },
+    signed: "{body}",
+    keys: sharedSecret,
+    key: "a Connect key of the account",
+    messageId: "none",
+    documentation: "https://developers.docusign.com/platform/webhooks/connect/hmac/",
+  },
   github: {
     title: "GitHub",
     algorithm: "HMAC-SHA256",
@@ -61,6 +106,37 @@ const schemes = {
     unsignedIdHeader: "X-GitHub-Delivery",
     messageId: "none signed (`X-GitHub-Delivery`)",
     documentation: "https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries",
+  },
+  gitlab: {
+    title: "GitLab",
+    ...svixScheme("webhook"),
+    key: "the signing token (whsec_…), or the secret token that comes in `X-Gitlab-Token`",
+    documentation: "https://docs.gitlab.com/user/project/integrations/webhooks/",
+  },
+  hubspot: {
+    title: "HubSpot",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "X-HubSpot-Signature-v3", timestamp: "X-HubSpot-Request-Timestamp" },
+    timestampForm: "milliseconds",
+    signature: { encoding: "base64", bytes: 32 },
+    signed: "{method}{notification URL}{body}{timestamp}",
+    keys: sharedSecret,
+    key: "the client secret of the app; publicUrl",
+    messageId: "none (each event in the body has its own)",
+    documentation:
+      "https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation",
+  },
+  intercom: {
+    title: "Intercom",
+    algorithm: "HMAC-SHA1",
+    headers: { signature: "X-Hub-Signature" },
+    signature: { encoding: "hex", bytes: 20, prefix: "sha1=" },
+    signed: "{body}",
+    keys: sharedSecret,
+    key: "the client secret of the app",
+    signedId: { field: "id" },
+    messageId: "`id` of the notification",
+    documentation: "https://developers.intercom.com/docs/webhooks/setting-up-webhooks",
   },
   linear: {
     title: "Linear",
@@ -76,6 +152,23 @@ const schemes = {
     messageId: "none signed (`Linear-Delivery`)",
     documentation: "https://linear.app/developers/webhooks",
   },
+  meta: {
+    title: "Meta (Facebook, Instagram, WhatsApp)",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "X-Hub-Signature-256" },
+    signature: { encoding: "hex", bytes: 32, prefix: "sha256=" },
+    signed: "{body}",
+    keys: sharedSecret,
+    key: "the app secret",
+    messageId: "none",
+    documentation: "https://developers.facebook.com/docs/graph-api/webhooks/getting-started",
+  },
+  openai: {
+    title: "OpenAI",
+    ...svixScheme("webhook"),
+    key: "the signing secret of the endpoint, with its whsec_",
+    documentation: "https://platform.openai.com/docs/guides/webhooks",
+  },
   paddle: {
     title: "Paddle",
     algorithm: "HMAC-SHA256",
@@ -88,6 +181,12 @@ const schemes = {
     signedId: { field: "event_id" },
     messageId: "`event_id`",
     documentation: "https://developer.paddle.com/webhooks/signature-verification",
+  },
+  resend: {
+    title: "Resend",
+    ...svixScheme("svix"),
+    key: "the signing secret of the webhook, with its whsec_",
+    documentation: "https://resend.com/docs/dashboard/webhooks/verify-webhooks-requests",
   },
   sendgrid: {
     title: "SendGrid",
@@ -157,15 +256,48 @@ const schemes = {
   },
   svix: {
     title: "Svix",
-    algorithm: "HMAC-SHA256",
-    headers: { id: "svix-id", timestamp: "svix-timestamp", signature: "svix-signature" },
-    signature: { encoding: "base64", bytes: 32, separator: " ", prefix: "v1," },
-    signed: "{id}.{timestamp}.{body}",
-    keys: { option: "secrets", keyOf: svixKey },
+    ...svixScheme("svix"),
     key: "the signing secret of the endpoint, with its whsec_",
-    signedId: "header",
-    messageId: "`svix-id`",
     documentation: "https://docs.svix.com/receiving/verifying-payloads/how-manual",
+  },
+  typeform: {
+    title: "Typeform",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "Typeform-Signature" },
+    signature: { encoding: "base64", bytes: 32, prefix: "sha256=" },
+    signed: "{body}",
+    keys: sharedSecret,
+    key: "the secret of the webhook",
+    signedId: { field: "event_id" },
+    messageId: "`event_id`",
+    documentation: "https://www.typeform.com/developers/webhooks/secure-your-webhooks/",
+  },
+  x: {
+    title: "X (Twitter)",
+    algorithm: "HMAC-SHA256",
+    headers: { signature: "x-twitter-webhooks-signature" },
+    signature: { encoding: "base64", bytes: 32, prefix: "sha256=" },
+    signed: "{body}",
+    keys: sharedSecret,
+    key: "the consumer secret (API secret key) of the app",
+    messageId: "none",
+    documentation: "https://docs.x.com/x-api/webhooks/quickstart",
+  },
+  zendesk: {
+    title: "Zendesk",
+    algorithm: "HMAC-SHA256",
+    headers: {
+      signature: "X-Zendesk-Webhook-Signature",
+      timestamp: "X-Zendesk-Webhook-Signature-Timestamp",
+    },
+    timestampForm: "iso8601",
+    signature: { encoding: "base64", bytes: 32 },
+    signed: "{timestamp}{body}",
+    keys: sharedSecret,
+    key: "the signing secret of the webhook",
+    unsignedIdHeader: "X-Zendesk-Webhook-Invocation-Id",
+    messageId: "none signed (`X-Zendesk-Webhook-Invocation-Id`)",
+    documentation: "https://developer.zendesk.com/documentation/webhooks/verifying/",
   },
   zoom: {
     title: "Zoom",
@@ -181,6 +313,8 @@ const schemes = {
 } as const satisfies Readonly<Record<string, ProviderScheme & Documented>>;
 
 export type SchemeName = keyof typeof schemes;
+
+export const schemeNames: readonly string[] = Object.keys(schemes);
 
 export function schemeOf(name: SchemeName): Provider {
   return { name, ...schemes[name] };
@@ -198,9 +332,37 @@ const twilio: ProviderDescription = {
   documentation: "https://www.twilio.com/docs/usage/webhooks/webhooks-security",
 };
 
+const adyen: ProviderDescription = {
+  name: "adyen",
+  title: "Adyen",
+  headers: [],
+  signed:
+    "{pspReference}:{originalReference}:{merchantAccountCode}:{merchantReference}:{value}:{currency}:{eventCode}:{success}",
+  algorithm: "HMAC-SHA256, base64, in `additionalData.hmacSignature` of the body",
+  key: "secrets: the HMAC key of the webhook, hexadecimal",
+  replayProtection: "none: no time is signed",
+  messageId: "`{pspReference}:{eventCode}:{success}`",
+  documentation:
+    "https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures/",
+};
+
+const mailgun: ProviderDescription = {
+  name: "mailgun",
+  title: "Mailgun",
+  headers: [],
+  signed: "{timestamp}{token} of the body; the event data are not signed",
+  algorithm: "HMAC-SHA256, hex, in `signature` of the body",
+  key: "secrets: the HTTP webhook signing key",
+  replayProtection: "the signed time, 300 s",
+  messageId: "`signature.token`",
+  documentation: "https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks",
+};
+
 /** Every provider, in the order of the alphabet. */
 export const providerTable: readonly ProviderDescription[] = [
-  ...(Object.keys(schemes) as SchemeName[]).map((name) => describe(schemeOf(name))),
+  ...schemeNames.map((name) => describe(schemeOf(name as SchemeName))),
+  adyen,
+  mailgun,
   twilio,
 ].toSorted((left, right) => (left.name < right.name ? -1 : 1));
 

@@ -37,16 +37,38 @@ export function entriesIn(
     .map((entry) => entry.slice(list.prefix.length));
 }
 
-/** Whole Unix seconds as providers write them, and not too far from now. */
+/** How providers write a signed time. */
+export type TimestampForm = "seconds" | "milliseconds" | "iso8601";
+
+const unixTime = /^(?:0|[1-9]\d{0,14})$/;
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
+
+/** A time as providers write it, not too far from now. Answers whole Unix seconds. */
 export function timestampOf(
   text: string,
   clock: { readonly nowSeconds: number; readonly toleranceSeconds: number },
+  form: TimestampForm = "seconds",
 ): number | Rejected {
-  if (!/^(?:0|[1-9]\d{0,14})$/.test(text)) {
-    return rejected("bad_timestamp", "the signed time is not whole Unix seconds");
-  }
-  const timestampSeconds = Number(text);
+  const timestampSeconds = secondsIn(text, form);
+  if (timestampSeconds === null)
+    return rejected("bad_timestamp", `the signed time is not ${formNames[form]}`);
   return ageProblem(timestampSeconds, clock) ?? timestampSeconds;
+}
+
+const formNames: Readonly<Record<TimestampForm, string>> = {
+  seconds: "whole Unix seconds",
+  milliseconds: "whole Unix milliseconds",
+  iso8601: "a time such as 2026-01-31T23:59:59Z",
+};
+
+function secondsIn(text: string, form: TimestampForm): number | null {
+  if (form === "iso8601") return isoTime.test(text) ? wholeSeconds(Date.parse(text)) : null;
+  if (!unixTime.test(text)) return null;
+  return form === "seconds" ? Number(text) : wholeSeconds(Number(text));
+}
+
+function wholeSeconds(milliseconds: number): number | null {
+  return Number.isNaN(milliseconds) ? null : Math.floor(milliseconds / 1_000);
 }
 
 /** Null when the time is within the tolerance. */

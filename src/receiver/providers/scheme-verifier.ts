@@ -15,18 +15,23 @@ import {
   rejected,
   timestampOf,
 } from "./reading.ts";
-import type { Rejected } from "./reading.ts";
+import type { Rejected, TimestampForm } from "./reading.ts";
+
+const hmacHashes = { "HMAC-SHA1": "sha1", "HMAC-SHA256": "sha256", "HMAC-SHA512": "sha512" } as const;
 
 /** What a provider signs, with what, and where it writes it. */
 export interface ProviderScheme {
-  readonly algorithm: "HMAC-SHA256" | "Ed25519" | "ECDSA P-256 with SHA-256";
+  readonly algorithm: keyof typeof hmacHashes | "Ed25519" | "ECDSA P-256 with SHA-256";
   /** Read in this order; all have to be there. */
   readonly headers: {
     readonly id?: string;
     readonly signature: string;
-    /** Unix seconds. */
     readonly timestamp?: string;
   };
+  /** Further headers with signatures, for a provider that numbers them. None has to be there. */
+  readonly moreSignatureHeaders?: readonly string[];
+  /** How the header `timestamp` is written; default Unix seconds. */
+  readonly timestampForm?: TimestampForm;
   readonly signature: {
     readonly encoding: "hex" | "base64" | "DER in base64";
     /** At most, where it is base64. */
@@ -38,8 +43,8 @@ export interface ProviderScheme {
     /** Stands before the time, which is another entry of the same header. */
     readonly timestampPrefix?: string;
   };
-  /** As the provider's documentation writes it; ends with the body. */
-  readonly signed: `${string}{body}`;
+  /** As the provider's documentation writes it, with `{…}` for what is inserted. */
+  readonly signed: `${string}{body}${string}`;
   /** The option, and how one of its texts becomes a key. */
   readonly keys: { readonly option: "secrets" | "publicKeys"; readonly keyOf: (text: string) => Uint8Array };
   /** A field of the signed body with the signed time in Unix milliseconds. */
@@ -91,7 +96,7 @@ export function isTimed({ headers, signature, timestampField }: ProviderScheme):
   return [headers.timestamp, signature.timestampPrefix, timestampField].some((place) => place !== undefined);
 }
 
-function signsAddress({ signed }: ProviderScheme): boolean {
+export function signsAddress({ signed }: ProviderScheme): boolean {
   return signed.includes("{notification URL}");
 }
 
@@ -99,8 +104,10 @@ function proofOf(
   crypto: ReceiverCrypto,
   { scheme, keys }: { readonly scheme: ProviderScheme; readonly keys: readonly Uint8Array[] },
 ): Proof {
-  if (scheme.algorithm === "HMAC-SHA256") return hmacProof(crypto, { hash: "sha256", keys });
-  const isEd25519 = scheme.algorithm === "Ed25519";
+  const { algorithm } = scheme;
+  const isEd25519 = algorithm === "Ed25519";
+  if (!isEd25519 && algorithm !== "ECDSA P-256 with SHA-256")
+    return hmacProof(crypto, { hash: hmacHashes[algorithm], keys });
   return publicKeyProof(
     (claim) => (isEd25519 ? crypto.verifyEd25519(claim) : crypto.verifyEcdsaP256(claim)),
     keys,
@@ -125,12 +132,16 @@ function claimOf(message: ReceivedMessage, reader: Clocked): Claim | Rejected {
     return rejected("bad_message_id", `${scheme.headers.id} has a period or other illegal characters`);
   const time = values.timestamp ?? timeIn(header, scheme);
   if (isRejected(time)) return time;
-  const timestampSeconds = time === null ? null : timestampOf(time, reader);
+  const timestampSeconds = time === null ? null : timestampOf(time, reader, scheme.timestampForm);
   if (isRejected(timestampSeconds)) return timestampSeconds;
-  const signatures = signaturesIn(header, scheme);
+  const signatures = signaturesIn([header, ...moreHeaders(message, scheme)], scheme);
   if (isRejected(signatures)) return signatures;
-  const start = startOf(scheme.signed, { id, time: time ?? "", address: reader.publicUrl });
-  return { contents: [[utf8(start), message.body]], signatures, timestampSeconds };
+  const inserted = { id, time: time ?? "", address: reader.publicUrl, method: message.method };
+  return { contents: [contentOf(scheme.signed, inserted, message.body)], signatures, timestampSeconds };
+}
+
+function moreHeaders({ headers }: ReceivedMessage, scheme: ProviderScheme): readonly string[] {
+  return (scheme.moreSignatureHeaders ?? []).flatMap((name) => headers.get(name)?.trim() ?? []);
 }
 
 /** The time beside the signatures; null where the header has none. */
@@ -143,14 +154,14 @@ function timeIn(header: string, { headers, signature }: ProviderScheme): string 
 }
 
 function signaturesIn(
-  header: string,
+  values: readonly string[],
   { headers, signature }: ProviderScheme,
 ): readonly Uint8Array[] | Rejected {
   const { prefix = "", separator, encoding, bytes } = signature;
   const entries =
     separator === undefined
-      ? [header].filter((entry) => entry.startsWith(prefix)).map((entry) => entry.slice(prefix.length))
-      : entriesIn(header, { separator, prefix });
+      ? values.filter((entry) => entry.startsWith(prefix)).map((entry) => entry.slice(prefix.length))
+      : values.flatMap((value) => entriesIn(value, { separator, prefix }));
   const signatures = entries.flatMap(
     (text) =>
       (encoding === "hex" ? hexBytes(text, { length: bytes }) : base64Bytes(text, { lengthMax: bytes })) ??
@@ -164,13 +175,26 @@ function signaturesIn(
   );
 }
 
-/** What is signed before the body. */
-function startOf(
+interface Inserted {
+  readonly id: string;
+  readonly time: string;
+  readonly address: string;
+  readonly method: string;
+}
+
+/** What must have been signed, in pieces: the body as it came, everything around it as text. */
+function contentOf(
   signed: ProviderScheme["signed"],
-  inserted: { readonly id: string; readonly time: string; readonly address: string },
-): string {
-  return signed.slice(0, -"{body}".length).replaceAll(/\{([^}]*)\}/g, (_, name: string) => {
-    if (name === "id") return inserted.id;
+  inserted: Inserted,
+  body: Uint8Array,
+): readonly Uint8Array[] {
+  const [start = "", ...ends] = signed.split("{body}").map((text) => textWith(text, inserted));
+  return [utf8(start), ...ends.flatMap((end) => (end === "" ? [body] : [body, utf8(end)]))];
+}
+
+function textWith(text: string, inserted: Inserted): string {
+  return text.replaceAll(/\{([^}]*)\}/g, (_, name: string) => {
+    if (name === "id" || name === "method") return inserted[name];
     return name === "notification URL" ? inserted.address : inserted.time;
   });
 }

@@ -27,7 +27,7 @@ export const svixSecrets = [
   `whsec_${Buffer.alloc(24, 1).toString("base64")}`,
   `whsec_${Buffer.alloc(32, 2).toString("base64")}`,
 ] as const;
-const publicUrl = "https://hooks.example.com/in?tenant=1";
+export const publicUrl = "https://hooks.example.com/in?tenant=1";
 const path = "/in?tenant=1";
 
 /** Two Ed25519 and two P-256 pairs, always the same. */

@@ -23,7 +23,11 @@ export function allOf(verifiers: readonly MessageVerifier[]): MessageVerifier {
   };
 }
 
-function combined(left: Extract<Verification, { kind: "verified" }>, right: Verification): Verification {
+/** What both accepted is one message. */
+export function combined(
+  left: Extract<Verification, { kind: "verified" }>,
+  right: Verification,
+): Verification {
   if (right.kind === "rejected") return right;
   const replayId = left.replayId ?? right.replayId;
   return {

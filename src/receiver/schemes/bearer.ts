@@ -1,10 +1,12 @@
 /** Bearer tokens (RFC 6750; EDS-11.3-2, CEW-3.1-1, CEW-3.2-1): they say who sent, not that nothing was altered. */
 import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import { queryOf } from "../message/message-url.ts";
 import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
 import { utf8 } from "../providers/bytes.ts";
 import { misconfigured } from "../providers/options.ts";
 import { isRejected, type Rejected, rejected } from "../providers/reading.ts";
 import { type ByProducer, readByProducer } from "./by-producer.ts";
+import { producerOf } from "./known-token.ts";
 
 /** A token is 1 to 1,024 visible ASCII characters. */
 export interface BearerOptions {
@@ -25,12 +27,7 @@ export function prepareBearerVerifier(crypto: ReceiverCrypto, options: BearerOpt
     verify(message) {
       const token = tokenOf(message, options);
       if (isRejected(token)) return token;
-      const given = utf8(token);
-      let producer: string | null = null;
-      // All are compared, so that the time does not tell which one came close.
-      for (const { producer: name, value } of known) {
-        if (crypto.equal(given, value)) producer ??= name;
-      }
+      const producer = producerOf(crypto, { known, given: utf8(token) });
       if (producer === null) return rejected("bad_token", "the bearer token is not known");
       const verified = { kind: "verified", scheme: "bearer", producer, messageId: null } as const;
       return { ...verified, timestampSeconds: null, isKeyAuthentic: true };
@@ -45,7 +42,7 @@ function tokenBytes(text: string): Uint8Array {
 
 function tokenOf(message: ReceivedMessage, options: BearerOptions): string | Rejected {
   const inHeader = message.headers.get("authorization")?.trim() ?? "";
-  const inQuery = new URLSearchParams(/^[^?#]*\?([^#]*)/.exec(message.url)?.[1] ?? "").getAll("access_token");
+  const inQuery = queryOf(message.url).getAll("access_token");
   if (inHeader.length > tokenLengthMax) return rejected("malformed_header", "Authorization is too long");
   if (inHeader !== "") {
     // RFC 6750, 2: one message, one way; two tokens would leave open which one counts.

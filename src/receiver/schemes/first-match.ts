@@ -41,21 +41,33 @@ export function firstVerified<Item>(
   items: readonly Item[],
   check: (item: Item) => ReturnType<MessageVerifier["verify"]>,
 ): MaybePromise<Verification> {
+  return firstAccepted<Item, Verification>(items, check);
+}
+
+/** The same for any answer that may be a rejection. */
+export function firstAccepted<Item, Answer extends { readonly kind: string }>(
+  items: readonly Item[],
+  check: (item: Item) => MaybePromise<Answer | Rejected>,
+): MaybePromise<Answer | Rejected> {
   const rest = items[Symbol.iterator]();
   let best: Rejected | null = null;
-  const settle = (answer: Verification): Verification | null => {
-    if (answer.kind === "verified") return answer;
+  const settle = (answer: Answer | Rejected): Answer | null => {
+    if (!isRejection(answer)) return answer;
     if (best === null || progress[answer.cause] > progress[best.cause]) best = answer;
     return null;
   };
-  const next = (): MaybePromise<Verification> => {
+  const next = (): MaybePromise<Answer | Rejected> => {
     for (let step = rest.next(); step.done !== true; step = rest.next()) {
       const answer = check(step.value);
       if (answer instanceof Promise) return answer.then((later) => settle(later) ?? next());
-      const verified = settle(answer);
-      if (verified !== null) return verified;
+      const accepted = settle(answer);
+      if (accepted !== null) return accepted;
     }
     return best ?? { kind: "rejected", cause: "missing_header", detail: "there is no signature" };
   };
   return next();
+}
+
+function isRejection(answer: { readonly kind: string }): answer is Rejected {
+  return answer.kind === "rejected";
 }

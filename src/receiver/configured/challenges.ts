@@ -1,0 +1,105 @@
+/** Answers what a provider asks before it uses an address. Nothing of it is an event, so nothing of it is stored. */
+import { encodeBase64 } from "../../core/base64.ts";
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
+import { queryOf } from "../message/message-url.ts";
+import type { ReceivedMessage } from "../message/message.ts";
+import type { ChallengeName } from "../presets/preset.ts";
+import { discordPing, slackChallenge, zoomUrlValidation } from "../providers/address-checks.ts";
+import { utf8 } from "../providers/bytes.ts";
+import { rejected, type Rejected } from "../providers/reading.ts";
+
+export interface ChallengeAnswer {
+  readonly status: 200 | 204;
+  /** Null where there is no body. */
+  readonly contentType: string | null;
+  readonly body: string;
+}
+
+export interface ChallengeKeys {
+  /** The first is the one that the provider uses now. */
+  readonly secrets: readonly string[];
+  /** What Meta has to show; empty where it has not been set. */
+  readonly verifyToken: string;
+}
+
+/** Nothing that a browser could take for a page. */
+const metaChallenge = /^[\w.~+/=-]{1,512}$/;
+/**
+ * The answer is a signature under the key that also signs messages, and anybody may ask for it. No token that is answered
+ * can be the body of a message, because a body begins with a brace.
+ */
+const crcToken = /^[\w.~+/=-]{1,256}$/;
+
+/** Whether the provider asks by GET, and therefore before anything is proved. */
+export function isAskedByGet(name: ChallengeName): boolean {
+  return name === "meta" || name === "x";
+}
+
+/** For requests by GET: they are challenges, or they are nothing. */
+export function answerGet(
+  crypto: ReceiverCrypto,
+  {
+    name,
+    message,
+    keys,
+  }: { readonly name: ChallengeName; readonly message: ReceivedMessage; readonly keys: ChallengeKeys },
+): MaybePromise<ChallengeAnswer | Rejected> {
+  const query = queryOf(message.url);
+  return name === "meta" ? answerMeta(crypto, { query, keys }) : answerX(crypto, { query, keys });
+}
+
+function answerMeta(
+  crypto: ReceiverCrypto,
+  { query, keys }: { readonly query: URLSearchParams; readonly keys: ChallengeKeys },
+): ChallengeAnswer | Rejected {
+  const challenge = query.get("hub.challenge") ?? "";
+  if (query.get("hub.mode") !== "subscribe" || !metaChallenge.test(challenge))
+    return rejected("missing_header", "the request by GET is no hub.challenge");
+  const isKnown =
+    keys.verifyToken !== "" &&
+    crypto.equal(utf8(query.get("hub.verify_token") ?? ""), utf8(keys.verifyToken));
+  if (!isKnown) return rejected("bad_token", "hub.verify_token is not the one of this source");
+  return { status: 200, contentType: "text/plain; charset=utf-8", body: challenge };
+}
+
+function answerX(
+  crypto: ReceiverCrypto,
+  { query, keys }: { readonly query: URLSearchParams; readonly keys: ChallengeKeys },
+): MaybePromise<ChallengeAnswer | Rejected> {
+  const token = query.get("crc_token") ?? "";
+  const [secret] = keys.secrets;
+  if (secret === undefined || !crcToken.test(token))
+    return rejected("missing_header", "the request by GET is no crc_token");
+  return andThen(crypto.hmac({ hash: "sha256", key: utf8(secret), data: [utf8(token)] }), (mac) =>
+    json(JSON.stringify({ response_token: `sha256=${encodeBase64(mac)}` })),
+  );
+}
+
+/** For messages that are verified; null when the message is none that asks. */
+export function answerPost(
+  crypto: ReceiverCrypto,
+  {
+    name,
+    message,
+    keys,
+  }: { readonly name: ChallengeName; readonly message: ReceivedMessage; readonly keys: ChallengeKeys },
+): MaybePromise<ChallengeAnswer | null> {
+  const { body } = message;
+  if (name === "slack") {
+    const text = slackChallenge(body);
+    return text === null ? null : { status: 200, contentType: "text/plain; charset=utf-8", body: text };
+  }
+  if (name === "discord") {
+    const ping = discordPing(body);
+    if (ping === null) return null;
+    return ping.status === 204 ? { status: 204, contentType: null, body: "" } : json(ping.json);
+  }
+  if (name !== "zoom") return null;
+  const validation = zoomUrlValidation(crypto, { secret: keys.secrets[0] ?? "", body });
+  return andThen(validation, (text) => (text === null ? null : json(text)));
+}
+
+function json(body: string): ChallengeAnswer {
+  return { status: 200, contentType: "application/json", body };
+}

@@ -1,0 +1,72 @@
+import { andThen, type MaybePromise } from "../crypto/maybe-promise.ts";
+import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
+import { allOf, combined } from "../schemes/all-of.ts";
+import { anyOf } from "../schemes/any-of.ts";
+import { firstAccepted } from "../schemes/first-match.ts";
+import type { Received, SourceVerifier } from "./source-verifier.ts";
+
+/** Key and event type are those of the verifier that accepts. */
+export function anyOfSources(sources: readonly SourceVerifier[]): SourceVerifier {
+  return {
+    ...common("any_of", sources, anyOf),
+    isUnverified: sources.some(({ isUnverified }) => isUnverified),
+    // Which of them accepts is not known beforehand.
+    vouchesFor: (place) => sources.every((source) => source.vouchesFor(place)),
+    receive: (message, now) => firstAccepted(sources, (source) => source.receive(message, now)),
+  };
+}
+
+/** Key and event type are the first that are found. A check of the address by GET is answered by the first that knows it. */
+export function allOfSources(sources: readonly SourceVerifier[]): SourceVerifier {
+  return {
+    ...common("all_of", sources, allOf),
+    isUnverified: sources.every(({ isUnverified }) => isUnverified),
+    vouchesFor: (place) => sources.some((source) => source.vouchesFor(place)),
+    receive: (message, now) =>
+      message.method === "GET"
+        ? firstAccepted(sources, (source) => source.receive(message, now))
+        : receiveByAll(sources, message, now),
+  };
+}
+
+function receiveByAll(
+  [first, ...others]: readonly SourceVerifier[],
+  message: ReceivedMessage,
+  now: { readonly nowSeconds: number },
+): MaybePromise<Received> {
+  if (first === undefined) return { kind: "rejected", cause: "unknown_key", detail: "there is no verifier" };
+  return others.reduce<MaybePromise<Received>>(
+    (before, source) =>
+      andThen(before, (left) =>
+        left.kind === "rejected" ? left : andThen(source.receive(message, now), (right) => both(left, right)),
+      ),
+    first.receive(message, now),
+  );
+}
+
+/** A challenge counts when the others accept the message that asks it. */
+function both(left: Exclude<Received, { readonly kind: "rejected" }>, right: Received): Received {
+  if (right.kind === "rejected" || left.kind === "challenge") return right.kind === "rejected" ? right : left;
+  if (right.kind === "challenge") return right;
+  const verification = combined(left.verification, right.verification);
+  if (verification.kind === "rejected") return verification;
+  return {
+    kind: "verified",
+    verification,
+    key: left.key ?? right.key,
+    eventType: left.eventType ?? right.eventType,
+  };
+}
+
+function common(
+  type: string,
+  sources: readonly SourceVerifier[],
+  compose: (verifiers: readonly MessageVerifier[]) => MessageVerifier,
+): Pick<SourceVerifier, "type" | "methods" | "forwardHeaders" | "verifier"> {
+  return {
+    type,
+    methods: sources.some(({ methods }) => methods.includes("GET")) ? ["GET", "POST"] : ["POST"],
+    forwardHeaders: [...new Set(sources.flatMap(({ forwardHeaders }) => forwardHeaders))],
+    verifier: compose(sources.map(({ verifier }) => verifier)),
+  };
+}

@@ -1,0 +1,197 @@
+/**
+ * A verifier out of a stored configuration: the one entry for whoever keeps endpoints as data, such as Posthorn's gateway.
+ *
+ * ```json
+ * { "type": "github", "secrets": ["…"] }
+ * { "type": "square", "secrets": ["…"], "public_url": "https://in.example.com/in/abc" }
+ * { "type": "hmac", "header": "X-Signature", "prefix": "sha256=", "hash": "sha256", "encoding": "hex", "secrets": ["…"] }
+ * { "type": "any_of", "verifiers": [{ "type": "github", "secrets": ["…"] }, { "type": "bearer", "secrets": ["…"] }] }
+ * { "type": "none" }
+ * ```
+ *
+ * `type` is a provider's name, a scheme (`standard_webhooks`, `x_webhook`, `http_signatures`, `hmac`, `basic`, `api_key`,
+ * `bearer`), a composition (`any_of`, `all_of`) or `none`, which has to be written out. `verificationTypes` lists all with
+ * their fields. What is unknown or cannot work is a problem with its place, and never a verifier.
+ */
+import { closestName } from "../../core/closest-name.ts";
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import { defaultCrypto } from "../crypto/default-crypto.ts";
+import { objectOf } from "../providers/unproven-body.ts";
+import { ReceiverError } from "../receiver-error.ts";
+import { allOfSources, anyOfSources } from "./compositions.ts";
+import {
+  type Configuration,
+  configurationBounds,
+  type ConfigurationProblem,
+  fieldProblems,
+  type Fields,
+} from "./fields.ts";
+import { type ProviderKind, providerKinds } from "./provider-kinds.ts";
+import { singleSource, type SourceVerifier } from "./source-verifier.ts";
+import { type VerifierKind, verifierKinds } from "./verifier-kinds.ts";
+
+export type ConfiguredVerifier =
+  | { readonly kind: "ok"; readonly source: SourceVerifier }
+  | { readonly kind: "invalid"; readonly problems: readonly ConfigurationProblem[] };
+
+const compositions: Readonly<Record<string, { readonly title: string; readonly fields: Fields }>> = {
+  any_of: {
+    title: "Any of several",
+    fields: { verifiers: verifiers("One of them has to accept a message.") },
+  },
+  all_of: {
+    title: "All of several",
+    fields: { verifiers: verifiers("All of them have to accept a message.") },
+  },
+};
+
+function verifiers(description: string): Fields[string] {
+  return { kind: "verifiers", isRequired: true, isSecret: false, description };
+}
+
+const kinds: Readonly<Record<string, VerifierKind | ProviderKind>> = { ...verifierKinds, ...providerKinds };
+
+/** Every value of `type`, with its fields: for forms, documentation and schemas. */
+export const verificationTypes: readonly {
+  readonly type: string;
+  readonly title: string;
+  readonly fields: Fields;
+}[] = Object.entries({ ...kinds, ...compositions }).map(([type, { title, fields }]) => ({
+  type,
+  title,
+  fields,
+}));
+
+/** Never throws: what cannot work is among the problems. */
+export function verifierFromConfiguration(
+  configuration: unknown,
+  crypto: ReceiverCrypto = defaultCrypto,
+): ConfiguredVerifier {
+  const problems: ConfigurationProblem[] = [];
+  const source = build(configuration, {
+    crypto,
+    at: "",
+    depth: 1,
+    problems,
+    counted: { verifiers: 0 },
+  });
+  return source === null || problems.length > 0 ? { kind: "invalid", problems } : { kind: "ok", source };
+}
+
+/**
+ * The same configuration with every secret replaced by what `replace` makes of it: masked for a listing, or sealed. Public
+ * keys, names and addresses stay. What is no configuration is returned as it is.
+ */
+export function withSecrets(configuration: unknown, replace: (secret: string) => string): unknown {
+  const given = objectOf(configuration);
+  if (given === null) return configuration;
+  const fields = fieldsOf(given["type"]);
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => {
+      if (name === "verifiers" && Array.isArray(value))
+        return [name, value.map((each: unknown) => withSecrets(each, replace))];
+      // A field that is not known may well hold a secret under a misspelt name.
+      const isShown = name === "type" || fields[name]?.isSecret === false;
+      return [name, isShown ? value : replaced(value, replace)];
+    }),
+  );
+}
+
+function replaced(value: unknown, replace: (secret: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((each: unknown) => replaced(each, replace));
+  return typeof value === "string" ? replace(value) : null;
+}
+
+function fieldsOf(type: unknown): Fields {
+  if (typeof type !== "string") return {};
+  const known: Readonly<Record<string, { readonly fields: Fields }>> = { ...kinds, ...compositions };
+  return Object.hasOwn(known, type) ? (known[type]?.fields ?? {}) : {};
+}
+
+interface Building {
+  readonly crypto: ReceiverCrypto;
+  /** JSON pointer of the part that is read. */
+  readonly at: string;
+  readonly depth: number;
+  readonly problems: ConfigurationProblem[];
+  /** How many verifiers there are so far: each may have to be tried for a message of an attacker. */
+  readonly counted: { verifiers: number };
+}
+
+function build(value: unknown, building: Building): SourceVerifier | null {
+  const { at, problems, depth } = building;
+  const given = objectOf(value);
+  if (given === null)
+    return fault(problems, { pointer: at, detail: "verification is an object with a type" });
+  const { type } = given;
+  if (typeof type !== "string")
+    return fault(problems, {
+      pointer: `${at}/type`,
+      detail: "type is missing: it names how messages are verified",
+    });
+  if (depth > configurationBounds.depthMax)
+    return fault(problems, {
+      pointer: at,
+      detail: `verifiers lie at most ${configurationBounds.depthMax} deep`,
+    });
+  if (Object.hasOwn(compositions, type)) return buildComposition(type, given, building);
+  const kind = Object.hasOwn(kinds, type) ? kinds[type] : undefined;
+  if (kind === undefined) return fault(problems, { pointer: `${at}/type`, detail: unknownType(type) });
+  building.counted.verifiers++;
+  if (building.counted.verifiers > configurationBounds.allVerifiersMax)
+    return fault(problems, {
+      pointer: at,
+      detail: `there are at most ${configurationBounds.allVerifiersMax} verifiers in all`,
+    });
+  const faulty = fieldProblems(given, { fields: kind.fields, at });
+  problems.push(...faulty);
+  return faulty.length > 0 ? null : buildOne(type, given, { ...building, kind });
+}
+
+function buildOne(
+  type: string,
+  given: Configuration,
+  { crypto, at, problems, kind }: Building & { readonly kind: VerifierKind | ProviderKind },
+): SourceVerifier | null {
+  try {
+    const verifier = kind.build(crypto, given);
+    const preset = "preset" in kind ? kind.preset : null;
+    return singleSource(crypto, { type, given, verifier, preset, covers: kind.covers(given) });
+  } catch (error) {
+    if (!(error instanceof ReceiverError)) throw error;
+    const detail = error.message.replaceAll(/\b[a-z]+(?:[A-Z][a-z]+)+\b/g, inSnakeCase);
+    const field = detail.match(/\w+/g)?.find((word) => Object.hasOwn(kind.fields, word));
+    const keys = "public_keys" in kind.fields ? "public_keys" : "secrets";
+    return fault(problems, { pointer: `${at}/${field ?? keys}`, detail });
+  }
+}
+
+function buildComposition(type: string, given: Configuration, building: Building): SourceVerifier | null {
+  const { at, problems, depth } = building;
+  const faulty = fieldProblems(given, { fields: compositions[type]?.fields ?? {}, at });
+  problems.push(...faulty);
+  if (faulty.length > 0) return null;
+  const parts = (given["verifiers"] as readonly unknown[]).map((each, index) =>
+    build(each, { ...building, at: `${at}/verifiers/${index}`, depth: depth + 1 }),
+  );
+  const sources = parts.filter((part) => part !== null);
+  if (sources.length < parts.length) return null;
+  return type === "any_of" ? anyOfSources(sources) : allOfSources(sources);
+}
+
+function fault(problems: ConfigurationProblem[], problem: ConfigurationProblem): null {
+  problems.push(problem);
+  return null;
+}
+
+function unknownType(type: string): string {
+  const known = [...Object.keys(kinds), ...Object.keys(compositions)];
+  const meant = closestName(type, known);
+  return `there is no verification of the type ${type.slice(0, 64)}; ${
+    meant === null ? `the types are ${known.toSorted().join(", ")}` : `${meant} may be meant`
+  }`;
+}
+
+function inSnakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

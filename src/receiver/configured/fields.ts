@@ -1,0 +1,119 @@
+/** The fields of a stored configuration: what each may be, and what is wrong with one that is not. */
+import { closestName } from "../../core/closest-name.ts";
+
+/** One fault, with the place (JSON pointer) and a sentence. It never holds a part of a secret. */
+export interface ConfigurationProblem {
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+export interface ConfigurationField {
+  readonly kind: "text" | "texts" | "number" | "choice" | "verifiers";
+  readonly isRequired: boolean;
+  /** Must be sealed where it is stored, and masked where it is shown. */
+  readonly isSecret: boolean;
+  /** For `choice`. */
+  readonly choices?: readonly string[];
+  readonly description: string;
+}
+
+export type Fields = Readonly<Record<string, ConfigurationField>>;
+export type Configuration = Readonly<Record<string, unknown>>;
+
+export const configurationBounds = {
+  textLengthMax: 2_048,
+  textsMax: 16,
+  toleranceSecondsMax: 86_400,
+  verifiersMax: 8,
+  allVerifiersMax: 16,
+  depthMax: 3,
+} as const;
+
+/** Every fault of the fields; empty when the values may be used. */
+export function fieldProblems(
+  configuration: Configuration,
+  { fields, at }: { readonly fields: Fields; readonly at: string },
+): readonly ConfigurationProblem[] {
+  const unknown = Object.keys(configuration)
+    .filter((name) => name !== "type" && configuration[name] !== undefined && !Object.hasOwn(fields, name))
+    .map((name) => ({ pointer: `${at}/${escaped(name)}`, detail: unknownField(name, fields) }));
+  const faulty = Object.entries(fields).flatMap(([name, field]) => {
+    const value = configuration[name];
+    if (value === undefined)
+      return field.isRequired
+        ? [{ pointer: `${at}/${name}`, detail: `${name} is missing: ${field.description}` }]
+        : [];
+    return valueProblems(value, { name, field, pointer: `${at}/${name}` });
+  });
+  return [...unknown, ...faulty];
+}
+
+function unknownField(name: string, fields: Fields): string {
+  const meant = closestName(name, Object.keys(fields));
+  const names = Object.keys(fields).join(", ");
+  const known = names === "" ? "this type has no fields" : `there are ${names}`;
+  return `${name.slice(0, 64)} is no field here; ${meant === null ? known : `${meant} may be meant`}`;
+}
+
+function valueProblems(
+  value: unknown,
+  {
+    name,
+    field,
+    pointer,
+  }: { readonly name: string; readonly field: ConfigurationField; readonly pointer: string },
+): readonly ConfigurationProblem[] {
+  const { toleranceSecondsMax, verifiersMax } = configurationBounds;
+  const unless = (isFine: boolean, rule: string) =>
+    isFine ? [] : [{ pointer, detail: `${name} is ${rule}` }];
+  switch (field.kind) {
+    case "text":
+      return unless(isText(value), textRule);
+    case "texts":
+      return textsProblems(value, { name, pointer });
+    case "number":
+      return unless(
+        typeof value === "number" && value >= 0 && value <= toleranceSecondsMax,
+        `a number from 0 to ${toleranceSecondsMax}`,
+      );
+    case "choice": {
+      const { choices = [] } = field;
+      return unless(typeof value === "string" && choices.includes(value), `one of ${choices.join(", ")}`);
+    }
+    case "verifiers":
+      return unless(
+        Array.isArray(value) && value.length > 0 && value.length <= verifiersMax,
+        `a list of 1 to ${verifiersMax} verifiers`,
+      );
+    default:
+      return field.kind satisfies never;
+  }
+}
+
+function textsProblems(
+  value: unknown,
+  { name, pointer }: { readonly name: string; readonly pointer: string },
+): readonly ConfigurationProblem[] {
+  const { textsMax } = configurationBounds;
+  if (!Array.isArray(value)) return isText(value) ? [] : [{ pointer, detail: `${name} is ${textRule}` }];
+  if (value.length === 0 || value.length > textsMax)
+    return [{ pointer, detail: `${name} is 1 to ${textsMax} texts` }];
+  return value.flatMap((text: unknown, index) =>
+    isText(text) ? [] : [{ pointer: `${pointer}/${index}`, detail: `${name}: each is ${textRule}` }],
+  );
+}
+
+const textRule = `a text of 1 to ${configurationBounds.textLengthMax} characters, without line breaks`;
+
+function isText(value: unknown): value is string {
+  return (
+    typeof value === "string" &&
+    value !== "" &&
+    value.length <= configurationBounds.textLengthMax &&
+    !/\p{Cc}/u.test(value)
+  );
+}
+
+function escaped(name: string): string {
+  return name.slice(0, 64).replaceAll("~", "~0").replaceAll("/", "~1");
+}

@@ -1,0 +1,67 @@
+/** Where a value of a message is: what a preset, or the configuration of an endpoint, says as data. */
+import { queryOf } from "../message/message-url.ts";
+import type { ReceivedMessage } from "../message/message.ts";
+import { textOf } from "../providers/bytes.ts";
+
+export type ValueSource =
+  | { readonly header: string }
+  /** A JSON pointer (RFC 6901) into the body, such as `/data/id`. */
+  | { readonly pointer: string }
+  | { readonly query: string }
+  /** The same for every message. */
+  | { readonly fixed: string };
+
+const lengthMax = 255;
+
+/** Reads values of one message; the body is parsed once at most, so give it authentic bytes. */
+export function valueReader(message: ReceivedMessage): (source: ValueSource) => string | null {
+  let body: { readonly value: unknown } | null = null;
+  return (source) => {
+    if ("fixed" in source) return source.fixed;
+    if ("header" in source) return usable(message.headers.get(source.header)?.trim());
+    if ("query" in source) return usable(queryOf(message.url).get(source.query));
+    body ??= { value: parsed(message.body) };
+    return usable(memberAt(body.value, source.pointer));
+  };
+}
+
+/** What is found first. */
+export function firstValue(
+  read: (source: ValueSource) => string | null,
+  sources: readonly ValueSource[],
+): { readonly value: string; readonly source: ValueSource } | null {
+  for (const source of sources) {
+    const value = read(source);
+    if (value !== null) return { value, source };
+  }
+  return null;
+}
+
+/** The member that a JSON pointer leads to; undefined when there is none. */
+export function memberAt(value: unknown, pointer: string): unknown {
+  if (pointer === "") return value;
+  if (!pointer.startsWith("/")) return undefined;
+  return pointer
+    .slice(1)
+    .split("/")
+    .map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .reduce<unknown>((parent, token) => {
+      if (typeof parent !== "object" || parent === null || !Object.hasOwn(parent, token)) return undefined;
+      return (parent as Readonly<Record<string, unknown>>)[token];
+    }, value);
+}
+
+function parsed(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(textOf(body));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Texts and whole numbers of 1 to 255 characters without control characters; null for everything else. */
+function usable(value: unknown): string | null {
+  const text = typeof value === "number" && Number.isSafeInteger(value) ? String(value) : value;
+  if (typeof text !== "string" || text === "" || text.length > lengthMax) return null;
+  return /\p{Cc}/u.test(text) ? null : text;
+}

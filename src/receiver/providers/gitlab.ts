@@ -1,0 +1,27 @@
+/**
+ * GitLab: a signing token (`whsec_…`) signs as Standard Webhooks do; a secret token is sent as it is in `X-Gitlab-Token` and
+ * proves the sender, not the bytes. Both may be given while one replaces the other.
+ */
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { MessageVerifier } from "../message/message.ts";
+import { anyOf } from "../schemes/any-of.ts";
+import { prepareApiKeyVerifier } from "../schemes/api-key.ts";
+import { keyTexts, type SecretOptions, type ToleranceOptions } from "./options.ts";
+import { schemeOf } from "./provider-table.ts";
+import { createSchemeVerifier } from "./scheme-verifier.ts";
+
+/** `secrets` are signing tokens, which begin with `whsec_`, and secret tokens. */
+export interface GitlabOptions extends SecretOptions, ToleranceOptions {}
+
+export function createGitlabVerifier(crypto: ReceiverCrypto, options: GitlabOptions): MessageVerifier {
+  const texts = keyTexts(options.secrets, "secrets");
+  const signing = texts.filter((text) => text.startsWith("whsec_"));
+  const secret = texts.filter((text) => !text.startsWith("whsec_"));
+  const { producer = "gitlab" } = options;
+  const signed =
+    signing.length > 0 && createSchemeVerifier(crypto, schemeOf("gitlab"), { ...options, secrets: signing });
+  const shown =
+    secret.length > 0 &&
+    prepareApiKeyVerifier(crypto, { header: "X-Gitlab-Token", keys: { [producer]: secret } }, "gitlab");
+  return anyOf([signed, shown].filter((verifier) => verifier !== false));
+}

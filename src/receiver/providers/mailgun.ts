@@ -1,0 +1,50 @@
+/**
+ * Mailgun: the body has a member `signature` with `timestamp`, `token` and the HMAC-SHA256 in hexadecimal over the two, run
+ * together. Nothing else is signed: the event data are as trustworthy as the way they came. A token is used once, so it is
+ * the message id. For an event of a subaccount there is a `parent-signature` beside it, under the key of the main account.
+ */
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { MessageVerifier, ReceivedMessage } from "../message/message.ts";
+import { hexBytes, utf8 } from "./bytes.ts";
+import { type Claim, createClaimVerifier, hmacProof } from "./claim-verifier.ts";
+import { secretBytes, type SecretOptions, toleranceOf, type ToleranceOptions } from "./options.ts";
+import { fieldOf, isRejected, messageIdFrom, rejected, type Rejected, timestampOf } from "./reading.ts";
+import { type JsonObject, objectOf, unprovenBody } from "./unproven-body.ts";
+
+/** `secrets` are HTTP webhook signing keys. */
+export interface MailgunOptions extends SecretOptions, ToleranceOptions {}
+
+const signatureBytes = 32;
+
+export function createMailgunVerifier(crypto: ReceiverCrypto, options: MailgunOptions): MessageVerifier {
+  const toleranceSeconds = toleranceOf(options);
+  return createClaimVerifier(crypto, {
+    name: "mailgun",
+    producer: options.producer ?? "mailgun",
+    proof: hmacProof(crypto, { hash: "sha256", keys: secretBytes(options.secrets) }),
+    claimOf: (message, { nowSeconds }) => claimOf(message, { nowSeconds, toleranceSeconds }),
+    isMessageIdUnsigned: false,
+    messageIdOf: ({ body }) => messageIdFrom(objectOf(fieldOf(body, "signature"))?.["token"]),
+  });
+}
+
+function claimOf(
+  message: ReceivedMessage,
+  clock: { readonly nowSeconds: number; readonly toleranceSeconds: number },
+): Claim | Rejected {
+  const body = unprovenBody(message);
+  if (isRejected(body)) return body;
+  const fields: JsonObject = objectOf(body["signature"]) ?? {};
+  const { timestamp, token } = fields;
+  const time = typeof timestamp === "number" ? String(timestamp) : timestamp;
+  if (typeof time !== "string" || typeof token !== "string" || messageIdFrom(token) === null)
+    return rejected("body_altered", "the body has no signature with timestamp and token");
+  const timestampSeconds = timestampOf(time, clock);
+  if (isRejected(timestampSeconds)) return timestampSeconds;
+  const signatures = [fields["signature"], fields["parent-signature"]].flatMap((text) =>
+    typeof text === "string" ? (hexBytes(text, { length: signatureBytes }) ?? []) : [],
+  );
+  if (signatures.length === 0)
+    return rejected("body_altered", `the signature is not ${2 * signatureBytes} hexadecimal digits`);
+  return { contents: [[utf8(time + token)]], signatures, timestampSeconds };
+}

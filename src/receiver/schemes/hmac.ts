@@ -1,0 +1,101 @@
+/** Any scheme that signs with HMAC and says so in a header: what providers without a verifier of their own do. */
+import type { ReceiverCrypto } from "../crypto/crypto.ts";
+import type { MessageVerifier } from "../message/message.ts";
+import { utf8 } from "../providers/bytes.ts";
+import { keyTexts, misconfigured, type SecretOptions, type ToleranceOptions } from "../providers/options.ts";
+import { base64Key, hexKey } from "../providers/provider-keys.ts";
+import type { TimestampForm } from "../providers/reading.ts";
+import { createSchemeVerifier, type ProviderScheme } from "../providers/scheme-verifier.ts";
+import { headerName } from "./api-key.ts";
+
+export interface HmacOptions extends SecretOptions, ToleranceOptions {
+  /** The header with the signature. */
+  readonly header: string;
+  /** Stands before the signature, such as `sha256=`. */
+  readonly prefix?: string | undefined;
+  /** Between the entries of a header that has several, such as `,` in `t=1,v1=ab`. */
+  readonly separator?: string | undefined;
+  readonly hash?: "sha1" | "sha256" | "sha512" | undefined;
+  readonly encoding?: "hex" | "base64" | undefined;
+  /**
+   * What is signed, default `{body}`. Inserted are `{body}`, `{timestamp}`, `{id}`, `{method}` and `{url}`; the last is
+   * `publicUrl`.
+   */
+  readonly signed?: string | undefined;
+  /** The header with the signed time. */
+  readonly timestampHeader?: string | undefined;
+  /** Stands before the signed time where it is an entry of `header`, such as `t=`. */
+  readonly timestampPrefix?: string | undefined;
+  readonly timestampForm?: TimestampForm | undefined;
+  /** The header with a signed message id. Without `{id}` in `signed` it is not taken. */
+  readonly idHeader?: string | undefined;
+  /** What the secrets are: the key itself as text (default), or its bytes in hexadecimal or base64. */
+  readonly keyEncoding?: "text" | "hex" | "base64" | undefined;
+  /** The address as the sender knows it, for `{url}`. */
+  readonly publicUrl?: string | undefined;
+}
+
+const signatureBytes = { sha1: 20, sha256: 32, sha512: 64 } as const;
+const algorithms = { sha1: "HMAC-SHA1", sha256: "HMAC-SHA256", sha512: "HMAC-SHA512" } as const;
+const placeholders = ["body", "timestamp", "id", "method", "url"];
+
+/** Throws ReceiverError `misconfigured` for options that cannot work, or that would leave the body unsigned. */
+export function prepareHmacVerifier(crypto: ReceiverCrypto, options: HmacOptions): MessageVerifier {
+  const { producer = "default", secrets, toleranceSeconds, publicUrl } = options;
+  const scheme = { name: "hmac", ...schemeOf(options) };
+  return createSchemeVerifier(crypto, scheme, {
+    producer,
+    secrets: keyTexts(secrets, "secrets"),
+    ...(toleranceSeconds !== undefined && { toleranceSeconds }),
+    ...(publicUrl !== undefined && { publicUrl }),
+  });
+}
+
+function schemeOf(options: HmacOptions): ProviderScheme {
+  const { header, hash = "sha256", encoding = "hex", keyEncoding = "text" } = options;
+  const { prefix, separator, timestampHeader, timestampPrefix, timestampForm, idHeader } = options;
+  for (const name of [header, timestampHeader, idHeader])
+    if (name !== undefined && !headerName.test(name)) throw misconfigured(`${name} is no name of a header`);
+  if (timestampHeader !== undefined && timestampPrefix !== undefined)
+    throw misconfigured("the time is in a header of its own or in the one with the signature, not in both");
+  if (timestampPrefix !== undefined && separator === undefined)
+    throw misconfigured("timestampPrefix needs the separator between the entries of the header");
+  const signed = signedTemplate(options);
+  return {
+    algorithm: algorithms[hash],
+    headers: {
+      ...(idHeader !== undefined && { id: idHeader }),
+      signature: header,
+      ...(timestampHeader !== undefined && { timestamp: timestampHeader }),
+    },
+    signature: {
+      encoding,
+      bytes: signatureBytes[hash],
+      ...(prefix !== undefined && { prefix }),
+      ...(separator !== undefined && { separator, prefix: prefix ?? "" }),
+      ...(timestampPrefix !== undefined && { timestampPrefix }),
+    },
+    signed,
+    ...(timestampForm !== undefined && { timestampForm }),
+    keys: { option: "secrets", keyOf: keyReaders[keyEncoding] },
+    ...(idHeader !== undefined && { signedId: "header" }),
+  };
+}
+
+/** A place that is read has to be signed, and what is signed has to be read: anything else only looks safe. */
+function signedTemplate(options: HmacOptions): ProviderScheme["signed"] {
+  const { signed = "{body}", timestampHeader, timestampPrefix, idHeader } = options;
+  const names = [...signed.matchAll(/\{([^}]*)\}/g)].map(([, name = ""]) => name);
+  for (const name of names)
+    if (!placeholders.includes(name))
+      throw misconfigured(`signed: {${name}} is none of {${placeholders.join("}, {")}}`);
+  if (!names.includes("body")) throw misconfigured("signed has to contain {body}");
+  const isTimed = timestampHeader !== undefined || timestampPrefix !== undefined;
+  if (isTimed !== names.includes("timestamp"))
+    throw misconfigured("signed has {timestamp} exactly where timestampHeader or timestampPrefix is given");
+  if ((idHeader !== undefined) !== names.includes("id"))
+    throw misconfigured("signed has {id} exactly where idHeader is given");
+  return signed.replaceAll("{url}", "{notification URL}") as ProviderScheme["signed"];
+}
+
+const keyReaders = { text: utf8, hex: hexKey, base64: base64Key } as const;
