@@ -13,6 +13,7 @@ import { auditLogRoute } from "./routes/audit-log.ts";
 import { dashboardRoutes } from "./routes/dashboard.ts";
 import { deadLetterRoutes } from "./routes/dead-letters.ts";
 import { deliveryRoutes } from "./routes/deliveries.ts";
+import { deliveryProblemRoutes } from "./routes/delivery-problems.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { operationRoutes } from "./routes/operations.ts";
@@ -43,6 +44,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...deliveryRoutes(options, pager),
     ...deadLetterRoutes(options, pager),
     ...operationRoutes(options, pager),
+    ...deliveryProblemRoutes(options, pager),
     ...eventTypeRoutes(options, pager),
     ...webhookDocsRoutes(options),
     ...tenantRoutes(options, pager),

@@ -106,6 +106,7 @@ export const tags = {
   Live: "What happens, while it happens.",
   Statistics: "What was delivered and published, over time.",
   "Dead letters": "Deliveries that were given up, and how to bring them back.",
+  Problems: "What is wrong with webhooks, and what to do about it.",
   Operations: "Actions on many deliveries, and how far they are.",
   "Event types": "The catalogue of event types and the schemas of their data.",
   Tenants: "Whose webhooks and events these are.",

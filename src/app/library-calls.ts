@@ -23,6 +23,7 @@ import {
   retryDeliveriesFields,
 } from "../core/fields/bulk.ts";
 import { deliveryFilterFields, deliveryListFields } from "../core/fields/delivery-list.ts";
+import { problemChangeFields, problemFilters } from "../core/fields/delivery-problem.ts";
 import { eventListFields } from "../core/fields/event-list.ts";
 import { webhookFilters } from "../core/fields/filters.ts";
 import { webhookFields } from "../core/fields/webhook.ts";
@@ -31,11 +32,13 @@ import type {
   ApiKeyService,
   BulkDeliveriesCommand,
   ChangeOperationCommand,
+  ChangeProblem,
   CircuitCommand,
   DiscardCommand,
   DeadLetterService,
   DeliveryFiltersWithin,
   DeliveryListQuery,
+  DeliveryProblemView,
   DeliveryService,
   DeliveryView,
   EventListQuery,
@@ -46,6 +49,8 @@ import type {
   EventTypeName,
   EventTypeService,
   ListedDelivery,
+  ProblemListQuery,
+  ProblemService,
   RecoverCommand,
   ReplayCommand,
   ReportIncidentCommand,
@@ -92,6 +97,7 @@ export type LibraryWebhooks = Replaced<WebhookService, WebhookCalls>;
 export type LibraryDeliveries = Replaced<DeliveryService, DeliveryCalls>;
 export type LibraryDeadLetters = Replaced<DeadLetterService, DeadLetterCalls>;
 export type LibraryEventTypes = Replaced<EventTypeService, EventTypeCalls>;
+export type LibraryProblems = Replaced<ProblemService, ProblemCalls>;
 export type LibraryApiKeys = Replaced<Omit<ApiKeyService, "authenticate">, ApiKeyCalls>;
 
 interface EventCalls {
@@ -130,6 +136,12 @@ interface DeadLetterCalls {
   retryBatch(command?: RetryBatchCommand): ReturnType<DeadLetterService["retryBatch"]>;
   discardBatch(command: DiscardCommand): ReturnType<DeadLetterService["discardBatch"]>;
   change(command: ChangeOperationCommand): ReturnType<DeadLetterService["change"]>;
+}
+
+interface ProblemCalls {
+  /** What changed last comes first. */
+  list(query?: Filters<ProblemListQuery>): Promise<FoundList<DeliveryProblemView>>;
+  change(command: ChangeProblem): ReturnType<ProblemService["change"]>;
 }
 
 interface EventTypeCalls {
@@ -218,6 +230,17 @@ export function libraryDeadLetters({ deadLetters }: Services, scope: Scope): Lib
     change: (command) =>
       deadLetters.change(scope, withKnownNames(command, { id: needed, ...operationChangeFields })),
   } satisfies DeadLetterCalls);
+}
+
+export function libraryProblems({ problems }: Services, scope: Scope): LibraryProblems {
+  return withCalls<LibraryProblems>(problems, scope, {
+    list: (query) => {
+      const { filters, page } = searchOf(query, allNull(problemFilters));
+      return problems.list(scope, { ...filters, page }).then(foundOf);
+    },
+    change: (command) =>
+      problems.change(scope, withKnownNames(command, { id: needed, ...problemChangeFields })),
+  } satisfies ProblemCalls);
 }
 
 export function libraryEventTypes({ eventTypes }: Services, scope: Scope): LibraryEventTypes {

@@ -26,6 +26,7 @@ import {
   libraryDeadLetters,
   libraryDeliveries,
   libraryEvents,
+  libraryProblems,
   libraryEventTypes,
   libraryWebhooks,
   withCalls,
@@ -33,6 +34,7 @@ import {
 import type {
   LibraryApiKeys,
   LibraryDeadLetters,
+  LibraryProblems,
   LibraryDeliveries,
   LibraryEvents,
   LibraryEventTypes,
@@ -77,6 +79,7 @@ export interface Posthorn {
   readonly webhooks: LibraryWebhooks;
   readonly deliveries: LibraryDeliveries;
   readonly deadLetters: LibraryDeadLetters;
+  readonly problems: LibraryProblems;
   readonly eventTypes: LibraryEventTypes;
   readonly tenants: Scoped<TenantService>;
   readonly apiKeys: LibraryApiKeys;
@@ -126,6 +129,7 @@ export async function openPosthorn(options: OpenOptions = {}): Promise<Posthorn>
     webhooks: libraryWebhooks(services, scope),
     deliveries: libraryDeliveries(services, scope),
     deadLetters: libraryDeadLetters(services, scope),
+    problems: libraryProblems(services, scope),
     eventTypes: libraryEventTypes(services, scope),
     tenants: withCalls<Scoped<TenantService>>(services.tenants, scope, {}),
     apiKeys: libraryApiKeys(services, scope),

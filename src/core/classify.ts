@@ -60,7 +60,7 @@ export function judge(
 }
 
 /** The rule that decides a status: the exact one, else that of its class, else the fallback. */
-function statusRule(table: ClassificationTable, status: number): StatusRule {
+export function statusRule(table: ClassificationTable, status: number): StatusRule {
   return table.statuses[status] ?? table.classes[Math.floor(status / 100)] ?? table.fallback;
 }
 

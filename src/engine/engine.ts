@@ -8,6 +8,7 @@ import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import { OwnerAlerts } from "./attempt/owner-alerts.ts";
 import { CommitGroup } from "./publish/commit-group.ts";
+import { CommitRiders } from "./publish/commit-riders.ts";
 import { type CommitStatistics, createStatistics } from "./publish/commit-statistics.ts";
 import { OAuth2Tokens } from "./credentials/oauth2-tokens.ts";
 import { Attempts } from "./attempt/attempts.ts";
@@ -27,6 +28,8 @@ import { type DeliveryView, explain } from "./endpoint/explain.ts";
 import { Flights } from "./attempt/flights.ts";
 import { createOwnership } from "./cluster/create-ownership.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
+import { ProblemUpkeep } from "./problems/problem-upkeep.ts";
+import { type ProblemListener, ProblemWatch } from "./problems/problem-watch.ts";
 import { Publisher } from "./publish/publish.ts";
 import { BacklogReader, loadWebhooks } from "./dispatch/recovery.ts";
 import { Settler } from "./attempt/settle.ts";
@@ -48,6 +51,7 @@ export class Engine implements EngineAccess {
   readonly #shared: SharedParts;
   readonly #directory: Directory;
   readonly #statistics: CommitStatistics | null;
+  readonly #problems: ProblemWatch | null;
   readonly #commits: CommitGroup;
   readonly #dispatcher: Dispatcher;
   readonly publisher: Publisher;
@@ -84,6 +88,7 @@ export class Engine implements EngineAccess {
       touch: () => this.#commits.touch(),
     });
     this.#statistics = createStatistics(options, () => this.#commits.touch());
+    this.#problems = this.#makeProblemWatch();
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
@@ -130,13 +135,20 @@ export class Engine implements EngineAccess {
     });
   }
 
+  #makeProblemWatch(): ProblemWatch | null {
+    const { problems } = this.#options.store;
+    if (problems === undefined || this.#statistics === null) return null;
+    return new ProblemWatch({ ...this.#common(), store: problems });
+  }
+
   #makeCommitGroup(): CommitGroup {
     const { store, limits } = this.#options;
     return new CommitGroup({
       ...this.#common(),
       store: store.deliveries,
       changedStates: () => this.#states.take(),
-      statistics: this.#statistics,
+      riders:
+        this.#statistics && new CommitRiders({ statistics: this.#statistics, problems: this.#problems }),
       recovered: () => this.#dispatcher.schedulePump(),
       windowMs: limits.commitWindowMs,
       rowsMax: limits.commitRowsMax,
@@ -214,6 +226,7 @@ export class Engine implements EngineAccess {
       store: store.upkeep,
       statistics: store.statistics ?? null,
       statisticsKeptMs: statisticsKeptMs ?? statisticsKeptMsDefault,
+      problems: store.problems === undefined ? null : new ProblemUpkeep(store.problems, this.#problems),
       webhooks: store.webhooks,
       directory: this.#directory,
       dispatcher: this.#dispatcher,
@@ -250,6 +263,7 @@ export class Engine implements EngineAccess {
   async start(): Promise<void> {
     await loadWebhooks(this.#options.store.webhooks, this.#directory);
     const { delivers, schedules } = this.#options;
+    if (delivers) await this.#problems?.load();
     if (delivers) this.#dispatcher.start();
     if (delivers || schedules) this.#upkeep.start();
     await this.#ownership.start();
@@ -352,6 +366,11 @@ export class Engine implements EngineAccess {
 
   refresh(webhookIds: readonly string[]): Promise<void> {
     return this.#ownership.refresh(webhookIds);
+  }
+
+  /** Calls back after a problem opened or was resolved, in the process that wrote it. Returns what ends that. */
+  watchProblems(listener: ProblemListener): () => void {
+    return this.#problems?.watch(listener) ?? (() => undefined);
   }
 
   /** One round of upkeep at once, for tests and commands. */

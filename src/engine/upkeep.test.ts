@@ -49,7 +49,7 @@ async function round(
     states: { write() {} },
     ownership: { isLeader: async () => true },
     retention: { payloadMs: 1, historyMs: 1 },
-    ...{ statistics, statisticsKeptMs: statisticsKeptMsDefault },
+    ...{ statistics, statisticsKeptMs: statisticsKeptMsDefault, problems: null },
     ageMsDefault: 1,
     schedules: true,
   });

@@ -10,6 +10,7 @@ import type { EndpointStates } from "./endpoint/endpoint-states.ts";
 import type { WebhookLifecycle } from "./endpoint/webhook-lifecycle.ts";
 import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
+import type { ProblemUpkeep } from "./problems/problem-upkeep.ts";
 
 export interface RetentionOptions {
   /** Bodies are removed after this (TS16-119): 30 days. */
@@ -25,6 +26,8 @@ export interface UpkeepOptions {
   /** Null where no statistics are kept. */
   readonly statistics: Pick<StatisticsStore, "recover" | "rollUp" | "forget"> | null;
   readonly statisticsKeptMs: Readonly<Record<StatisticsStep, number>>;
+  /** Null where nothing is kept of problems. */
+  readonly problems: ProblemUpkeep | null;
   readonly webhooks: Pick<WebhookStore, "deletedWithWork">;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
@@ -72,6 +75,8 @@ export class Upkeep {
   async round(): Promise<void> {
     const { store, clock, directory } = this.#options;
     this.#options.states.write();
+    const { problems } = this.#options;
+    await problems?.reload();
     if (!this.#options.schedules || !(await this.#isLeader())) return;
     this.#checkSuspensions();
     const ageMsByWebhook = horizons(directory);
@@ -96,6 +101,9 @@ export class Upkeep {
     );
     await this.#repeat("keys", (limit) => store.forgetKeys({ now: clock.now(), limit }));
     await this.#keepStatistics();
+    if (problems === null) return;
+    await this.#repeat("problems resolved", (limit) => problems.resolveQuiet({ now: clock.now(), limit }));
+    await this.#repeat("problems", (limit) => problems.forget({ now: clock.now(), limit }));
   }
 
   /** What a process left that died, before it is added up; hours and days; and what is too old. */

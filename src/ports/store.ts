@@ -1,6 +1,7 @@
 import type { StoreChanges } from "./store/changes.ts";
 import type { AuditStore } from "./store/audit.ts";
 import type { DeliveryStore } from "./store/deliveries.ts";
+import type { DeliveryProblemStore } from "./store/delivery-problems.ts";
 import type { HistoryStore } from "./store/history.ts";
 import type { IdempotencyStore } from "./store/idempotency.ts";
 import type { NotificationQueue } from "./store/notifications.ts";
@@ -39,6 +40,8 @@ export interface Store {
   readonly portal: PortalStore;
   /** Absent where no statistics are kept. */
   readonly statistics?: StatisticsStore;
+  /** Absent where nothing is kept of problems. */
+  readonly problems?: DeliveryProblemStore;
   readonly upkeep: UpkeepStore;
   /** Hints of work that other processes stored; absent where one process owns the store, or nothing can be heard. */
   readonly changes?: StoreChanges;

@@ -1,14 +1,20 @@
+import type { InputOf } from "../core/fields/field.ts";
 import { auditFilters } from "../core/fields/filters.ts";
+import type { Scope } from "../core/scope.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { AuditEntry, AuditStore, StoredAuditEntry } from "../ports/store/audit.ts";
 import { SearchBudget } from "../ports/timing/search-budget.ts";
 import { tenantFilter } from "./scope.ts";
-import type { SearchedPage } from "./searched-place.ts";
+import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import { judgeFilters, searchBounds, searchedPage } from "./searched-pages.ts";
-import type { AuditListQuery, AuditService, Scope } from "./services.ts";
+
+/** Null is as good as left out. */
+type AuditListQuery = {
+  readonly [Name in keyof InputOf<typeof auditFilters>]: InputOf<typeof auditFilters>[Name] | null;
+} & { readonly page: SearchPageRequest };
 
 /** Who changed what. There is nothing here that changes a row. */
-export class AuditLog implements AuditService {
+export class AuditLog {
   readonly #store: AuditStore;
   readonly #clock: Pick<Clock, "monotonicMs">;
 
@@ -17,10 +23,12 @@ export class AuditLog implements AuditService {
     this.#clock = options.clock;
   }
 
+  /** What no service has written along with its change. */
   append(entry: AuditEntry): Promise<void> {
     return this.#store.append(entry);
   }
 
+  /** Newest first: of all for administrators, of its own for a tenant. */
   async list(scope: Scope, query: AuditListQuery): Promise<SearchedPage<StoredAuditEntry>> {
     judgeFilters(auditFilters, query);
     const { actor = null, action = null, target = null, from = null, to = null } = query;

@@ -19,6 +19,7 @@ import { DeadLetters } from "./deliveries/dead-letter-service.ts";
 import { DeliveryListing } from "./deliveries/delivery-listing.ts";
 import { Deliveries } from "./deliveries/delivery-service.ts";
 import { EventTypes } from "./event-types/event-type-service.ts";
+import { DeliveryProblems } from "./delivery-problems/delivery-problem-service.ts";
 import { Events } from "./events/event-service.ts";
 import { LiveFeed } from "./live/live-feed.ts";
 import { NotificationDesk } from "./notifications/notification-desk.ts";
@@ -131,6 +132,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     desk,
     statistics: createStatistics(options),
     ...portal,
+    problems: new DeliveryProblems({ store: store.problems ?? null, access, clock }),
     lifecycle: {
       async start() {
         await apiKeys.load();

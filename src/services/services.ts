@@ -11,7 +11,7 @@ import type { ApiKeyInput } from "../core/fields/api-key.ts";
 import type { deliveryFilterFields, deliveryListFields } from "../core/fields/delivery-list.ts";
 import type { eventListFields } from "../core/fields/event-list.ts";
 import type { InputOf } from "../core/fields/field.ts";
-import type { auditFilters, webhookFilters } from "../core/fields/filters.ts";
+import type { webhookFilters } from "../core/fields/filters.ts";
 import type { TenantInput } from "../core/fields/tenant.ts";
 import type { WebhookInput } from "../core/fields/webhook.ts";
 import type {
@@ -29,13 +29,14 @@ import type { RetrySchedule } from "../core/profile.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
-import type { AuditEntry, StoredAuditEntry } from "../ports/store/audit.ts";
 import type { DeadLetterQuery, StoredDelivery } from "../ports/store/history.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
 import type { DeliveryView } from "../engine/endpoint/explain.ts";
+import type { DeliveryProblems } from "./delivery-problems/delivery-problem-service.ts";
 import type { RenderedRequest } from "../engine/message/rendered-request.ts";
 import type { ApiKeyService, EventTypeService, TenantService } from "./registry-services.ts";
+import type { AuditLog } from "./audit-service.ts";
 import type { Events } from "./events/event-service.ts";
 import type { NotificationDesk } from "./notifications/notification-desk.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
@@ -67,6 +68,7 @@ export type { VerificationInput } from "../core/fields/webhook.ts";
 export type { RetryInput } from "../core/fields/webhook-retry.ts";
 export type { ClientCertificateInput, OAuth2Input } from "../core/fields/webhook-credentials.ts";
 export type * from "../engine/publish/publish-call.ts";
+export type * from "./delivery-problems/delivery-problem-service.ts";
 export type * from "./operations/bulk-views.ts";
 export type * from "./registry-services.ts";
 export type * from "./webhooks/webhook-views.ts";
@@ -87,6 +89,7 @@ export interface Services {
   readonly desk: Pick<NotificationDesk, "enqueue"> | null;
   readonly portalSessions: PortalSessionService;
   readonly portalLooks: PortalLookService;
+  readonly problems: ProblemService;
 }
 
 // ---- portal ---------------------------------------------------------------------------------------------------
@@ -99,17 +102,8 @@ export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
 
 // ---- audit log ------------------------------------------------------------------------------------------------
 
-export interface AuditService {
-  /** What no service has written along with its change. */
-  append(entry: AuditEntry): Promise<void>;
-  /** Newest first: of all for administrators, of its own for a tenant. */
-  list(scope: Scope, query: AuditListQuery): Promise<SearchedPage<StoredAuditEntry>>;
-}
-
-/** Null is as good as left out. */
-export type AuditListQuery = {
-  readonly [Name in keyof InputOf<typeof auditFilters>]: InputOf<typeof auditFilters>[Name] | null;
-} & { readonly page: SearchPageRequest };
+/** In audit-service.ts. */
+export type AuditService = Pick<AuditLog, keyof AuditLog>;
 
 // ---- live -----------------------------------------------------------------------------------------------------
 
@@ -118,6 +112,8 @@ export type LiveService = Pick<LiveFeed, "watch" | "clients">;
 
 /** What is counted of deliveries and events, over time. */
 export type StatisticsService = Pick<Statistics, keyof Statistics>;
+
+export type ProblemService = Pick<DeliveryProblems, keyof DeliveryProblems>;
 
 // ---- search ---------------------------------------------------------------------------------------------------
 

@@ -49,6 +49,8 @@ async function makeOwnersThings(): Promise<void> {
   });
   ids["delivery"] = textOf(dead[0]?.["id"]);
   ids["event"] = textOf(dead[0]?.["event_id"]);
+  const { body } = await owner.get("/v1/problems");
+  ids["problem"] = textOf(itemsOf(body["data"])[0]?.["id"]);
   const schema = { type: "object", required: ["n"] };
   assert.equal((await owner.call("PUT", "/v1/event-types/owner.paid", { body: { schema } })).status, 201);
   const started = await owner.post("/v1/dlq/retry-batch", { rate_limit: { requests_per_second: 0.1 } });
@@ -88,6 +90,8 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["DELETE", "/v1/operations/{operation}"],
   ["PATCH", "/v1/operations/{operation}", { status: "paused" }],
   ["PATCH", "/v1/dlq/batch-operations/{operation}", { status: "cancelled" }],
+  ["GET", "/v1/problems/{problem}"],
+  ["PATCH", "/v1/problems/{problem}", { muted: true, note: "mine" }],
   ["DELETE", "/v1/api-keys/{key}"],
   ["GET", "/v1/event-types/owner.paid"],
   ["DELETE", "/v1/event-types/owner.paid"],
@@ -201,6 +205,23 @@ test("a listing of webhooks shows the owner's to nobody else, however it is narr
   const none = await owner.get("/v1/webhooks?failing=false");
   assert.deepEqual([none.status, none.body["data"]], [200, []]);
   assertProblem(await owner.get("/v1/webhooks?circuit=ajar"), { status: 400, code: "invalid_request" });
+});
+
+test("problems of another tenant are in no list", async () => {
+  for (const query of ["", `webhook_id=${ids["webhook"]}`, "state=open&state=muted"]) {
+    const own = await owner.get(`/v1/problems?${query}`);
+    assert.equal(itemsOf(own.body["data"])[0]?.["id"], ids["problem"], own.text);
+    for (const role of ["manage", "read"])
+      assert.deepEqual((await attackerOf(role).get(`/v1/problems?${query}`)).body["data"], [], query);
+    assert.equal((await attackerOf("publish").get(`/v1/problems?${query}`)).status, 403);
+  }
+  assertProblem(await attackerOf("read").get("/v1/problems?tenant_id=owner"), {
+    status: 400,
+    code: "invalid_request",
+  });
+  const note = { body: { note: "x" } };
+  const reader = admin.withKey(await admin.keyFor("read", "owner"));
+  assert.equal((await reader.call("PATCH", `/v1/problems/${ids["problem"]}`, note)).status, 403);
 });
 
 test("a search by anything of another tenant finds nothing, and a key knows whose it is", async () => {

@@ -17,6 +17,7 @@ const released = {
     "notifications": "ba205d286866c63a",
     "event-traces": "415adc3c39b13282",
     "portal": "8d797b1060fb51b1",
+    "delivery-problems": "ba8b2b45a51f425b",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -32,6 +33,7 @@ const released = {
     "notifications": "db97d7133050019d",
     "event-traces": "8499344cafb2e485",
     "portal": "aa219d99a4986c48",
+    "delivery-problems": "b75b80c83305e9ab",
   },
 };
 

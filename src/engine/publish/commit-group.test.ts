@@ -65,7 +65,7 @@ function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): 
     random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
     telemetry,
     changedStates,
-    statistics: null,
+    riders: null,
     recovered: () => void (recovered += 1),
     windowMs: 10,
     rowsMax: 100,

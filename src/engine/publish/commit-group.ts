@@ -15,7 +15,7 @@ import type {
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
-import type { CommitStatistics } from "./commit-statistics.ts";
+import type { CommitRiders } from "./commit-riders.ts";
 import { type PendingSettlement, WaitingSettlements } from "./waiting-settlements.ts";
 import { composed, type Group, singles } from "./write-group.ts";
 import { rowsOf, WaitingWrites } from "./waiting-writes.ts";
@@ -48,7 +48,7 @@ export interface CommitGroupOptions {
   /** Called when a batch is composed: states of webhooks that changed since they were written. */
   readonly changedStates: () => readonly WebhookRuntimeState[];
   /** Null where nothing is counted. */
-  readonly statistics: CommitStatistics | null;
+  readonly riders: CommitRiders | null;
   /** The store writes again after it could not. */
   readonly recovered: () => void;
   readonly windowMs: number;
@@ -156,10 +156,10 @@ export class CommitGroup {
   /** Resolves once nothing waits, or once the store failed again while draining. */
   async drain(): Promise<void> {
     const failuresBefore = this.#failures;
-    const { statistics } = this.#options;
-    statistics?.end();
+    const { riders } = this.#options;
+    riders?.end();
     const hasWork = (): boolean =>
-      this.backlog > 0 || this.#writing || this.#waiting || (statistics?.unwrittenSince ?? null) !== null;
+      this.backlog > 0 || this.#writing || this.#waiting || (riders?.unwrittenSince ?? null) !== null;
     while (hasWork() && this.#failures <= failuresBefore + 1) {
       await this.#nextWrite();
     }
@@ -237,19 +237,16 @@ export class CommitGroup {
   }
 
   /** Writes a group, with what is counted of it. */
-  async #commit(
-    { batch, settlements }: Group,
-    rows: { readonly carriesRows: boolean },
-  ): Promise<CommitResult> {
-    const { store, statistics } = this.#options;
-    if (statistics === null) return store.commit(batch);
-    const counted = statistics.compose({ publishes: batch.publishes, settlements }, rows);
+  async #commit(group: Group, rows: { readonly carriesRows: boolean }): Promise<CommitResult> {
+    const { store, riders } = this.#options;
+    if (riders === null) return store.commit(group.batch);
+    const riding = riders.compose(group, rows);
     try {
-      const result = await store.commit({ ...batch, statistics: counted });
-      statistics.committed(counted, result);
+      const result = await store.commit({ ...group.batch, ...riding });
+      riders.committed(riding, { group, result });
       return result;
     } catch (error) {
-      statistics.failed(counted);
+      riders.failed(riding);
       throw error;
     }
   }

@@ -11,6 +11,8 @@ import type { OperationalEvent } from "../../core/notifications/operational-even
 import type { PayloadFormatName } from "../../core/profile.ts";
 import type { TraceContext } from "../../core/tracing/trace-context.ts";
 import type { LaneKey } from "../../core/webhook.ts";
+import type { ProblemMove } from "../../core/delivery-problems/delivery-problem.ts";
+import type { ProblemBatch } from "./delivery-problems.ts";
 import type { StatisticsBatch } from "./statistics.ts";
 
 /**
@@ -59,6 +61,8 @@ export interface CommitBatch {
   readonly operationalEvents?: readonly OperationalEvent[];
   /** What is counted of it, and buckets that are due; absent where nothing is counted. */
   readonly statistics?: StatisticsBatch;
+  /** What it says of problems; absent where nothing failed or recovered. */
+  readonly problems?: ProblemBatch;
 }
 
 /** What became of each command of a batch. */
@@ -67,6 +71,8 @@ export interface CommitResult {
   readonly publishes: readonly PublishResult[];
   readonly requeues: readonly RequeueResult[];
   readonly settled: readonly SettlementResult[];
+  /** Problems that opened or were resolved by it; absent where none did. */
+  readonly problemMoves?: readonly ProblemMove[];
 }
 
 /**

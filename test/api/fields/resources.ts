@@ -6,6 +6,7 @@ import {
   libraryDeliveries,
   libraryEvents,
   libraryEventTypes,
+  libraryProblems,
   libraryWebhooks,
 } from "../../../src/app/library-calls.ts";
 import type { RunningPosthorn } from "../../../src/app/posthorn.ts";
@@ -26,6 +27,7 @@ import {
   discardFields,
   retryDeliveriesFields,
 } from "../../../src/core/fields/bulk.ts";
+import { problemChangeFields } from "../../../src/core/fields/delivery-problem.ts";
 import { eventTypeFields } from "../../../src/core/fields/event-type.ts";
 import { eventFields } from "../../../src/core/fields/event.ts";
 import type { Fields } from "../../../src/core/fields/field.ts";
@@ -39,6 +41,7 @@ import { webhookFields } from "../../../src/core/fields/webhook.ts";
 import type { Profile } from "../../../src/core/profile.ts";
 import { profiles } from "../../../src/core/profiles/index.ts";
 import { validPair } from "../../peers/certificates.ts";
+import { refusingPath } from "../../scenarios/api/agreeable-transport.ts";
 import type { Specials } from "./probes.ts";
 
 export interface Resource {
@@ -217,6 +220,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       specials: {},
     },
     ...bulkResources(running),
+    await problemResource(running),
     {
       components: ["RecoverInput"],
       fields: recoverFields,
@@ -236,6 +240,41 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       specials: {},
     },
   ];
+}
+
+async function problemResource(running: RunningPosthorn): Promise<Resource> {
+  const admin = { tenantId: null };
+  const { services } = running;
+  const problems = libraryProblems(services, admin);
+  const refused = { url: `https://example.com${refusingPath}`, events: ["probe.refused"] };
+  await libraryWebhooks(services, admin).create(refused);
+  await services.events.publish(admin, { eventType: "probe.refused", data: {} });
+  const id = await firstProblem(running);
+  return {
+    components: ["DeliveryProblemChange"],
+    fields: problemChangeFields,
+    method: "PATCH",
+    path: () => Promise.resolve(`/v1/problems/${id}`),
+    call: (input) =>
+      problems.change({
+        id,
+        ...input,
+        ...("mutedUntil" in input && input.mutedUntil === soonText && { mutedUntil: soon }),
+      }),
+    always: {},
+    specials: {
+      mutedUntil: { accepted: [soonText], beside: () => ({ muted: true }) },
+      muteReason: { beside: () => ({ muted: true }) },
+    },
+  };
+}
+
+async function firstProblem({ services }: RunningPosthorn): Promise<string> {
+  for (;;) {
+    const { rows } = await libraryProblems(services, { tenantId: null }).list();
+    if (rows[0] !== undefined) return rows[0].problem.id;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 /** What succeeded can be retried again and again. */

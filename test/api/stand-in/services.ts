@@ -5,10 +5,11 @@ import { PortalLooks } from "../../../src/services/portal/portal-looks.ts";
 import { PortalSessions } from "../../../src/services/portal/portal-sessions.ts";
 import { ModelPortal } from "../../simulation/model-store/portal.ts";
 import { snapshotCircuit } from "../../../src/core/circuit-breaker.ts";
-import { PosthornError } from "../../../src/core/errors.ts";
+import { newProblem } from "../../../src/core/delivery-problems/delivery-problem.ts";
+import { NotFoundError, PosthornError } from "../../../src/core/errors.ts";
 import { matches } from "../../../src/core/event-type.ts";
 import type { StoredAuditEntry } from "../../../src/ports/store/audit.ts";
-import type { Scope, Services } from "../../../src/services/services.ts";
+import type { DeliveryProblemView, Scope, Services } from "../../../src/services/services.ts";
 import { createDeadLetters, createDeliveries } from "./deliveries.ts";
 import { createEvents } from "./events.ts";
 import { createApiKeys, createEventTypes, createTenants } from "./registry.ts";
@@ -56,6 +57,7 @@ export function createStandInServices(options: StandInOptions): Services {
       gauges: async () => ({ stepSeconds: 60, from: options.now(), to: options.now(), points: [] }),
       ofWebhooks: async () => new Map(),
     },
+    problems: createProblems(options.now),
     search: {
       find: async (scope, text) => {
         const event = world.events.get(text);
@@ -64,6 +66,34 @@ export function createStandInServices(options: StandInOptions): Services {
         return [{ type: "event", id, tenantId, title: eventType, matched: "id" }];
       },
     },
+  };
+}
+
+/** One, of whatever webhook is asked for. */
+function createProblems(now: () => number): Services["problems"] {
+  const id = "0198c3f2-7a4e-8c11-9d3e-5b0a6f1e2d3c";
+  const kind = {
+    category: "client_error",
+    statusCode: 422,
+    errorCode: null,
+    answer: "no such order",
+  } as const;
+  const view = (webhookId: string): DeliveryProblemView => {
+    const of = { id, webhookId, tenantId: "default", kind };
+    const problem = newProblem(of, { at: now(), outcome: "terminal" });
+    return { problem, state: "open", mute: null, title: "x", remedy: "x" };
+  };
+  const find = async (scope: Scope, asked: string) => {
+    if (asked !== id || scope.tenantId !== null) throw new NotFoundError("the problem");
+    return view(randomUUID());
+  };
+  return {
+    list: async (scope, { webhookIds }) => {
+      const rows = scope.tenantId === null ? [view(webhookIds?.[0] ?? randomUUID())] : [];
+      return { rows, next: null, searchedTo: null, isComplete: true };
+    },
+    get: find,
+    change: (scope, command) => find(scope, command.id),
   };
 }
 

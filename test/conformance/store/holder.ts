@@ -40,7 +40,7 @@ export class Holder {
     const random = { uniform: () => 0.5, bytes: (count: number) => new Uint8Array(count) };
     const commits = new CommitGroup({
       ...{ store: store.deliveries, clock: this.#clock, random, telemetry, windowMs: 0, rowsMax: 100 },
-      ...{ changedStates: () => [], statistics: null, recovered: silent },
+      ...{ changedStates: () => [], riders: null, recovered: silent },
     });
     const heard = (word: string) => () => void (this.#heard = word);
     const dispatcher = {

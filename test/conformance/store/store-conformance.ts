@@ -12,6 +12,7 @@ import { model } from "./model.ts";
 import { notifications } from "./notification-queue.ts";
 import { operations } from "./operations.ts";
 import { orderedLanes } from "./ordered-lanes.ts";
+import { deliveryProblems } from "./delivery-problems.ts";
 import { ownership } from "./ownership.ts";
 import { workerPools } from "./worker-pools.ts";
 import { portal } from "./portal.ts";
@@ -54,6 +55,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["expiry and cancellation", expiry],
     ["retention", retention],
     ["statistics", statistics],
+    ["problems", deliveryProblems],
     ["durability", durability],
     ["model", model],
     ["several processes", sharing, "shared"],

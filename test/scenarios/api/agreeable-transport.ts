@@ -1,11 +1,11 @@
 import { noResponseFields } from "../../../src/ports/transport.ts";
 import type { Transport } from "../../../src/ports/transport.ts";
 
-/** A network on which every receiver says yes. */
+/** A network on which every receiver says yes, but for the paths that say otherwise. */
 export const agreeable: Transport = {
-  send: async () => ({
-    observation: { kind: "response", status: 200, complete: true },
-    responseSample: null,
+  send: async ({ path }) => ({
+    observation: { kind: "response", status: path === refusingPath ? 422 : 200, complete: true },
+    responseSample: path === refusingPath ? Buffer.from("order 4711 is not known") : null,
     fields: noResponseFields,
     errorMessage: null,
     durationMs: 1,
@@ -13,3 +13,5 @@ export const agreeable: Transport = {
   openSockets: () => 0,
   close: async () => {},
 };
+
+export const refusingPath = "/refuses";

@@ -27,6 +27,8 @@ const posts = [
   "/ui/login-codes",
 ];
 
+const patches = [`/v1/problems/${id}`, `/v1/operations/${id}`];
+
 const runs = 25;
 
 /** Bodies that get past the first checks: known names with any values. */
@@ -58,6 +60,9 @@ const nearlyValid = fc.record(
         { requiredKeys: [] },
       ),
     ),
+    muted: fc.oneof(fc.boolean(), fc.string()),
+    muted_until: fc.oneof(fc.constantFrom("2026-01-31", "9999-01-01", null), fc.string()),
+    note: fc.oneof(fc.constant(null), fc.string()),
     ids: fc.array(fc.oneof(fc.uuid(), fc.string())),
     dry_run: fc.boolean(),
     rate_limit: fc.record({ requests_per_second: fc.double() }, { requiredKeys: [] }),
@@ -76,11 +81,12 @@ const bodies = fc.oneof(
 );
 
 export function fuzzSuite(client: () => Client): void {
-  for (const path of posts) {
-    test(`POST ${path} with anything`, async () => {
+  const changes = [...posts.map((path) => ["POST", path]), ...patches.map((path) => ["PATCH", path])];
+  for (const [method = "", path = ""] of changes) {
+    test(`${method} ${path} with anything`, async () => {
       await fc.assert(
         fc.asyncProperty(bodies, async (raw) => {
-          const reply = await client().post(path, undefined, { raw });
+          const reply = await client().call(method, path, { raw });
           assert.ok(reply.status < 500, `${reply.status} ${reply.text}`);
           if (reply.status >= 400) assert.equal(typeof reply.body["code"], "string");
         }),

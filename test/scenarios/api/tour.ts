@@ -1,3 +1,5 @@
+import { eventually } from "../eventually.ts";
+import { refusingPath } from "./agreeable-transport.ts";
 import { itemsOf, textOf } from "./client.ts";
 import type { Client, Json, Reply } from "./client.ts";
 
@@ -95,6 +97,7 @@ export async function* tour(
   yield* tourOfVerification(client, webhook);
   const recovery = await client.post(`${webhook}/recover`, { since: "2026-01-01" });
   yield { operationId: "recoverWebhook", reply: recovery };
+  yield* tourOfProblems(client, type);
   yield* tourOfSessions(client);
   yield* tourOfTheRest(client, { recovery: recovery.body, type });
   yield { operationId: "deleteWebhook", reply: await client.call("DELETE", webhook) };
@@ -113,6 +116,26 @@ async function* tourOfVerification(
   const incident = { kind: "bad_signature", detail: "x", message_id: null, occurred_at: "2026-01-31" };
   yield { operationId: "reportIncident", reply: await client.post(`${webhook}/incidents`, incident) };
   await client.call("PATCH", webhook, { body: { verification: null } });
+}
+
+/** A receiver that refuses everything. */
+async function* tourOfProblems(
+  client: Client,
+  type: string,
+): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
+  const refused = { url: `https://example.com${refusingPath}`, events: [`${type}.refused`] };
+  const { body } = await client.post("/v1/webhooks", refused);
+  await client.post("/v1/events", { event_type: `${type}.refused`, data: {} });
+  const list = `/v1/problems?webhook_id=${textOf(body["id"])}`;
+  const reply = await eventually("a problem of what was refused", {
+    ask: () => client.get(list),
+    holds: ({ body: { data } }) => itemsOf(data).length > 0,
+  });
+  yield { operationId: "listProblems", reply };
+  const problem = `/v1/problems/${textOf(itemsOf(reply.body["data"])[0]?.["id"])}`;
+  yield { operationId: "getProblem", reply: await client.get(problem) };
+  const muted = { muted: true, muted_until: new Date(Date.now() + 60_000).toISOString(), note: "x" };
+  yield { operationId: "changeProblem", reply: await client.call("PATCH", problem, { body: muted }) };
 }
 
 async function* tourOfSessions(

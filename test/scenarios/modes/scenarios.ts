@@ -16,6 +16,7 @@ import { live } from "./live.ts";
 import { explaining } from "./explaining.ts";
 import { limits } from "./limits.ts";
 import { ordering } from "./ordering.ts";
+import { problems } from "./problems.ts";
 import { publishing } from "./publishing.ts";
 import { records } from "./records.ts";
 import { redelivery } from "./redelivery.ts";
@@ -43,6 +44,7 @@ const themes: Readonly<Record<string, Scenarios>> = {
   tenants,
   live,
   explaining,
+  problems,
 };
 
 /** Enough that waiting costs little; so few that two cores answer in good time. */

@@ -1,3 +1,4 @@
+import type { ProblemMove } from "../../../core/delivery-problems/delivery-problem.ts";
 import type {
   ClaimRequest,
   ClaimResult,
@@ -23,9 +24,16 @@ import { LostLeases } from "./lost-leases.ts";
 import { areNew } from "./new-events.ts";
 import { writeOperationalEvents } from "./notification-queue.ts";
 import { drawNumbers, relativeNumbers } from "./positions.ts";
+import { writeProblems } from "./problem-writes.ts";
 import { PublishBatch } from "./publish.ts";
 import { RequeueBatch } from "./requeue.ts";
-import { takesRows, type SettleBatch, writeSettlements, writeWebhookStates } from "./settle.ts";
+import {
+  takesRows,
+  type SettleBatch,
+  type SettleResult,
+  writeSettlements,
+  writeWebhookStates,
+} from "./settle.ts";
 import type { StoreState } from "./state.ts";
 import { type Counting, stringsOfStatistics, writeStatistics } from "./statistics-sql.ts";
 
@@ -58,7 +66,7 @@ export class PostgresDeliveries implements DeliveryStore {
     const { publishes, requeues, webhookStates, operationalEvents = [] } = batch;
     await this.#ensureStrings(batch);
     const others = [publishes, requeues, webhookStates, operationalEvents];
-    const onlySettles = others.every(({ length }) => length === 0);
+    const onlySettles = others.every(({ length }) => length === 0) && batch.problems === undefined;
     const leased = { rows: null as DeliveryRows | null };
     try {
       const { result, lanes } = onlySettles
@@ -168,6 +176,7 @@ export class PostgresDeliveries implements DeliveryStore {
    *   4. `queue` and `deliveries` of the settlements, then `counters`, the higher shards
    *   5. `webhook_states`, by webhook
    *   6. `operational_events`, by key
+   *   7. where something failed: `webhooks`, then `delivery_problems`, each by id
    *
    * New rows are nobody else's. Settlements are sorted by position, in which they are usually locked; should two meet in a
    * circle all the same, the server ends one after a second and database.ts tries it again.
@@ -189,7 +198,7 @@ export class PostgresDeliveries implements DeliveryStore {
     if (!isPlain && batch.publishes.length + batch.requeues.length > 0) await deliveries.insert(transaction);
     const counting = this.#countingOf(batch.statistics);
     const settling = this.#settleBatch(batch.settlements, counting);
-    const { settled, freeLanes } = await writeSettlements(transaction, settling);
+    const { settled, freeLanes, writtenBefore } = await writeSettlements(transaction, settling);
     if (counting !== null) {
       const facts = factsOf({ ...counting.statistics, settled: [] }, { publishes, settled: [] });
       if (facts.length > 0 || !takesRows(settling))
@@ -197,12 +206,24 @@ export class PostgresDeliveries implements DeliveryStore {
     }
     await writeWebhookStates(transaction, batch.webhookStates);
     await writeOperationalEvents(transaction, batch.operationalEvents);
+    const problemMoves = await this.#writeProblems(transaction, batch, { settled, writtenBefore });
     const proof = publishing.firstEvent ?? deliveries.first;
     if (proof !== null) transaction.provenBy(storedSql[proof.table], [proof.seq, proof.id]);
     return {
-      result: { publishes, requeues, settled },
+      result: { publishes, requeues, settled, ...(problemMoves.length > 0 && { problemMoves }) },
       lanes: [...deliveries.lanesWithFree, ...freeLanes],
     };
+  }
+
+  /** What an earlier commit had written has changed them too. */
+  async #writeProblems(
+    transaction: Transaction,
+    { problems }: CommitBatch,
+    { settled, writtenBefore }: Pick<SettleResult, "settled" | "writtenBefore">,
+  ): Promise<readonly ProblemMove[]> {
+    if (problems === undefined) return [];
+    const failures = problems.failures.map((fact, at) => (writtenBefore.has(at) ? null : fact));
+    return writeProblems(transaction, { batch: { ...problems, failures }, settled });
   }
 
   #settleBatch(settlements: readonly Settlement[], counting: Counting | null): SettleBatch {

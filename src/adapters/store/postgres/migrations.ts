@@ -22,6 +22,7 @@ import { auditLog } from "./migrations/0010-audit-log.ts";
 import { notifications } from "./migrations/0011-notification-queue.ts";
 import { eventTraces } from "./migrations/0012-event-traces.ts";
 import { portal } from "./migrations/0013-portal.ts";
+import { deliveryProblems } from "./migrations/0014-delivery-problems.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -41,6 +42,7 @@ export const migrations: readonly PostgresMigration[] = [
   notifications,
   eventTraces,
   portal,
+  deliveryProblems,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

@@ -24,6 +24,7 @@ import { PostgresNotificationQueue } from "./notification-queue.ts";
 import { PostgresOperations } from "./operations.ts";
 import { PostgresOwnership } from "./ownership.ts";
 import { PostgresPortal } from "./portal.ts";
+import { PostgresDeliveryProblems } from "./problems.ts";
 import { PostgresRegistry } from "./registry.ts";
 import { judgeServer, readServerFacts } from "./server-check.ts";
 import type { ServerBounds } from "./server-greeting.ts";
@@ -244,6 +245,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     notifications: new PostgresNotificationQueue(database),
     portal: announcedPortal(new PostgresPortal(parts), config),
     statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics), { rowsPerCommitMax: 256 }),
+    problems: new PostgresDeliveryProblems(parts.aside),
     upkeep: incarnate.follow("upkeep", PostgresUpkeep),
     ownership: incarnate.follow("ownership", PostgresOwnership),
     digestKey: digestKeyRow(database, parseAddress(options.url).at),

@@ -157,6 +157,8 @@ const lost: SettlementResult = { kind: "lost" };
 export interface SettleResult {
   readonly settled: readonly SettlementResult[];
   readonly freeLanes: readonly number[];
+  /** Places of what an earlier commit had written, whose answer was lost. */
+  readonly writtenBefore: ReadonlySet<number>;
 }
 
 export interface SettleBatch {
@@ -171,7 +173,7 @@ export interface SettleBatch {
 export async function writeSettlements(runner: Runner, batch: SettleBatch): Promise<SettleResult> {
   const settled: SettlementResult[] = batch.settlements.map(() => lost);
   const given = firstOfEachLease(batch.settlements);
-  if (given.length === 0) return { settled, freeLanes: [] };
+  if (given.length === 0) return { settled, freeLanes: [], writtenBefore: new Set() };
   const { counting } = batch;
   const sql = given.length <= fewMax ? settleFewSql : settleManySql;
   const rows = await runner.rows<[at: number, lane: number | null]>(
@@ -187,13 +189,15 @@ export async function writeSettlements(runner: Runner, batch: SettleBatch): Prom
   for (const [at] of rows) settled[at] = written;
   const refused = (): readonly Placed[] => given.filter(({ at }) => settled[at] === lost);
   const doubtful = refused().filter(({ settlement }) => batch.isInDoubt(settlement));
-  for (const at of await writtenBefore(runner, doubtful)) settled[at] = written;
+  const before = new Set(await writtenBefore(runner, doubtful));
+  for (const at of before) settled[at] = written;
   const late = refused().filter((each) => each.late === true);
   for (const at of await writeLate(runner, { given: late, counting })) settled[at] = written;
   const others = refused().filter((each) => each.late !== true);
   for (const [at, progress] of await endedMeanwhile(runner, others))
     settled[at] = { kind: "ended", progress };
-  return { settled, freeLanes: rows.flatMap(([, lane]) => (lane === null ? [] : [lane])) };
+  const freeLanes = rows.flatMap(([, lane]) => (lane === null ? [] : [lane]));
+  return { settled, freeLanes, writtenBefore: before };
 }
 
 /** Whether `writeSettlements` writes the buckets of the batch: only together with a settlement that may have its lease. */

@@ -58,6 +58,7 @@ export class PostgresWebhooks implements WebhookStore {
       ]);
       await transaction.rows("DELETE FROM posthorn.webhook_states WHERE webhook = $1", [query.id]);
       await writeBeside(transaction, beside);
+      await transaction.rows("DELETE FROM posthorn.delivery_problems WHERE webhook = $1", [query.id]);
     });
   }
 

@@ -14,6 +14,7 @@ import type {
 import { Claimer } from "./claim.ts";
 import { waitingMax } from "../codes.ts";
 import { HandEndings } from "./hand-endings.ts";
+import type { ProblemWriter } from "./problem-writer.ts";
 import { DeliveryWriter, PublishWriter } from "./publish.ts";
 import { queuePositionSql } from "./queue-position-sql.ts";
 import { RequeueWriter } from "./requeue.ts";
@@ -35,13 +36,18 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #endings: HandEndings;
   readonly #statistics: StatisticsWriter;
   readonly #notifications: NotificationRows;
+  readonly #problems: ProblemWriter;
   readonly #claimer: Claimer;
   readonly #enterLane: StatementSync;
   readonly #recover: readonly StatementSync[];
 
   constructor(
     state: StoreState,
-    shared: { readonly statistics: StatisticsWriter; readonly notifications: NotificationRows },
+    writers: {
+      readonly statistics: StatisticsWriter;
+      readonly problems: ProblemWriter;
+      readonly notifications: NotificationRows;
+    },
   ) {
     const deliveries = new DeliveryWriter(state);
     const { connection } = state;
@@ -50,8 +56,9 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#requeues = new RequeueWriter(state, deliveries);
     this.#settlements = new SettleWriter(state);
     this.#endings = new HandEndings(state);
-    this.#statistics = shared.statistics;
-    this.#notifications = shared.notifications;
+    this.#statistics = writers.statistics;
+    this.#problems = writers.problems;
+    this.#notifications = writers.notifications;
     this.#claimer = new Claimer(state);
     this.#enterLane = connection.prepare(
       `UPDATE deliveries SET rank = ${queuePositionSql("?")} WHERE seq = ? RETURNING rank`,
@@ -71,9 +78,10 @@ export class SqliteDeliveries implements DeliveryStore {
       const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
       for (const webhook of batch.webhookStates) this.#settlements.writeWebhookState(webhook);
       this.#notifications.writeEvents(batch.operationalEvents);
-      const result = { publishes, requeues, settled };
+      const problemMoves = batch.problems === undefined ? [] : this.#problems.write(batch.problems, settled);
+      const result = { publishes, requeues, settled, ...(problemMoves.length > 0 && { problemMoves }) };
       if (batch.statistics !== undefined) this.#statistics.write(batch.statistics, result);
-      // SQLite writes nothing for a transaction that changed nothing, and so would not notification that it cannot.
+      // SQLite writes nothing for a transaction that changed nothing, and so would not notice that it cannot.
       if (isEmpty(batch)) this.#state.counters.touch();
       return result;
     });

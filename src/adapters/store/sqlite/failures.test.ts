@@ -28,6 +28,7 @@ import { migrate } from "./migrations.ts";
 import { databaseFile } from "./open.ts";
 import { loadState } from "./state.ts";
 import { NotificationRows } from "./notification-queue.ts";
+import { ProblemWriter } from "./problem-writer.ts";
 import { StatisticsWriter } from "./statistics-writer.ts";
 
 /** The parts of a store that these tests use, with the connection beneath it to break things with. */
@@ -45,6 +46,7 @@ async function openBreakable(t: TestContext): Promise<BreakableStore> {
   const state = loadState(connection);
   const deliveries = new SqliteDeliveries(state, {
     statistics: new StatisticsWriter(state),
+    problems: new ProblemWriter(connection),
     notifications: new NotificationRows(connection),
   });
   t.after(async () => {

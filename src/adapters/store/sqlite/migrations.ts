@@ -17,6 +17,7 @@ import { auditLog } from "./migrations/0007-audit-log.ts";
 import { notifications } from "./migrations/0008-notification-queue.ts";
 import { eventTraces } from "./migrations/0009-event-traces.ts";
 import { portal } from "./migrations/0010-portal.ts";
+import { deliveryProblems } from "./migrations/0011-delivery-problems.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -30,6 +31,7 @@ export const migrations: readonly Migration[] = [
   notifications,
   eventTraces,
   portal,
+  deliveryProblems,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

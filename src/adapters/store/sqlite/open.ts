@@ -17,6 +17,7 @@ import { NotificationRows, SqliteNotificationQueue } from "./notification-queue.
 import { SqliteOperations } from "./operations.ts";
 import { type OwnerLock, takeOwnerLock } from "./owner-lock.ts";
 import { SqlitePortal } from "./portal.ts";
+import { SqliteDeliveryProblems } from "./problems.ts";
 import { SqliteRegistry } from "./registry.ts";
 import { SqliteStatistics } from "./statistics.ts";
 import { loadState } from "./state.ts";
@@ -100,10 +101,9 @@ function assemble(
   const auditRows = new AuditRows(connection);
   const notificationRows = new NotificationRows(connection);
   const statistics = new SqliteStatistics(state);
-  const deliveries = new SqliteDeliveries(state, {
-    statistics: statistics.writer,
-    notifications: notificationRows,
-  });
+  const problems = new SqliteDeliveryProblems(connection, auditRows);
+  const rows = { problems: problems.writer, notifications: notificationRows };
+  const deliveries = new SqliteDeliveries(state, { ...rows, statistics: statistics.writer });
   deliveries.recover();
   statistics.recoverAll();
   const probe = connection.prepare("SELECT 1");
@@ -113,7 +113,7 @@ function assemble(
   return {
     deliveries,
     history: new SqliteHistory(state),
-    webhooks: new SqliteWebhooks(state, { audit: auditRows, notifications: notificationRows }),
+    webhooks: new SqliteWebhooks(state, { ...rows, audit: auditRows }),
     registry: new SqliteRegistry(connection, auditRows),
     idempotency: new SqliteIdempotency(connection),
     operations: new SqliteOperations(connection, auditRows),
@@ -121,6 +121,7 @@ function assemble(
     notifications: new SqliteNotificationQueue(connection, { rows: notificationRows, audit: auditRows }),
     portal: new SqlitePortal(connection, auditRows),
     statistics,
+    problems,
     upkeep: new SqliteUpkeep(state, deliveries),
     facts: async () => {
       const [schemaVersion, sizeBytes] = connection.read(() => facts.get()) as unknown as [number, number];

@@ -10,6 +10,7 @@ import type {
 } from "../../../ports/store/webhooks.ts";
 import { secretOwners, toSecret, toStoredWebhook } from "../webhook-rows.ts";
 import type { SecretOwner, SecretRow, WebhookRow } from "../webhook-rows.ts";
+import type { ProblemWriter } from "./problem-writer.ts";
 import type { StoreState } from "./state.ts";
 
 const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit,
@@ -20,6 +21,7 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #state: StoreState;
   readonly #audit: AuditRows;
   readonly #notifications: NotificationRows;
+  readonly #problems: ProblemWriter;
   readonly #save: StatementSync;
   readonly #markDeleted: StatementSync;
   readonly #forgetState: StatementSync;
@@ -35,10 +37,15 @@ export class SqliteWebhooks implements WebhookStore {
 
   constructor(
     state: StoreState,
-    { audit, notifications }: { readonly audit: AuditRows; readonly notifications: NotificationRows },
+    rows: {
+      readonly audit: AuditRows;
+      readonly problems: ProblemWriter;
+      readonly notifications: NotificationRows;
+    },
   ) {
-    this.#audit = audit;
-    this.#notifications = notifications;
+    this.#audit = rows.audit;
+    this.#problems = rows.problems;
+    this.#notifications = rows.notifications;
     const { connection } = state;
     this.#state = state;
     this.#save = connection.prepare(
@@ -84,6 +91,7 @@ export class SqliteWebhooks implements WebhookStore {
       this.#markDeleted.run(query.deletedAt, query.id);
       this.#deleteSecrets.run(secretOwners.webhook, query.id);
       this.#forgetState.run(query.id);
+      this.#problems.removeOf(query.id);
     });
   }
 

@@ -1,0 +1,226 @@
+import {
+  type DeliveryProblem,
+  newProblem,
+  opensWithinMs,
+  type ProblemMove,
+  problemMove,
+  type ProblemState,
+  problemStates,
+  recovering,
+  resolved,
+  type StoredProblemState,
+  withFailure,
+} from "../../core/delivery-problems/delivery-problem.ts";
+import {
+  otherKind,
+  problemIdOf,
+  problemKind,
+  problemKindsMax,
+} from "../../core/delivery-problems/problem-kind.ts";
+import type {
+  ChangeProblemCommand,
+  ProblemBatch,
+  ProblemFact,
+  StoredProblem,
+} from "../../ports/store/delivery-problems.ts";
+import type { SearchPage } from "../../ports/store/search.ts";
+import { categoryCodes, decodeOrNull } from "./codes.ts";
+
+/** Part of the stored form. */
+export const problemStateCodes: Readonly<Record<StoredProblemState, number>> = {
+  noticed: 0,
+  open: 1,
+  recovering: 2,
+  resolved: 3,
+};
+const { noticed, open, recovering: recoveringCode, resolved: resolvedCode } = problemStateCodes;
+
+export const unresolvedSql = `state IN (${open}, ${recoveringCode})`;
+
+/** A row as both stores select it. */
+export type ProblemRow = [position: number, document: string];
+
+export function toProblem([position, document]: ProblemRow): StoredProblem {
+  return { ...(JSON.parse(document) as DeliveryProblem), position };
+}
+
+/** What a row has beside its document, for statements: without position, in the order of the columns. */
+export function problemColumns(
+  problem: DeliveryProblem,
+): readonly [
+  id: string,
+  webhook: string,
+  tenant: string,
+  state: number,
+  mutedUntil: number | null,
+  lastSeen: number,
+] {
+  const { id, webhookId, tenantId, state, mute } = problem;
+  const lastSeen = problem.recent.at(-1)?.at ?? problem.resolvedAt ?? problem.lastSeenAt;
+  const mutedUntil = mute === null ? null : (mute.until ?? forever);
+  return [id, webhookId, tenantId, problemStateCodes[state], mutedUntil, lastSeen];
+}
+
+export function problemDocument(problem: DeliveryProblem & { readonly position?: number }): string {
+  const { position: _, ...document } = problem;
+  return JSON.stringify(document);
+}
+
+/** Whether a row is shown in one of these states; `now` is the name of a parameter. */
+export function problemStateSql(states: readonly ProblemState[] | null, now: string): string {
+  const isMuted = `coalesce(muted_until, 0) > ${now}`;
+  const conditions: Readonly<Record<ProblemState, string>> = {
+    open: `state = ${open} AND NOT ${isMuted}`,
+    recovering: `state = ${recoveringCode} AND NOT ${isMuted}`,
+    resolved: `state = ${resolvedCode}`,
+    muted: `${unresolvedSql} AND ${isMuted}`,
+  };
+  const asked = problemStates.filter((state) => states === null || states.includes(state));
+  return asked.length === 0 ? "1 = 0" : `(${asked.map((state) => `(${conditions[state]})`).join(" OR ")})`;
+}
+
+/** Rows that one turn of a search looks at. */
+export const problemRowsAtOnce = 2_000;
+
+/** `last` is the lowest position that was looked at; null when none is left. */
+export function problemPage(
+  found: readonly ProblemRow[],
+  { limit, last }: { readonly limit: number; readonly last: number | null },
+): SearchPage<StoredProblem> {
+  const rows = found.slice(0, limit).map(toProblem);
+  const isFull = found.length > limit;
+  const position = isFull ? (rows.at(-1)?.position ?? null) : last;
+  const next = position === null ? null : { position, dueAt: null };
+  return { rows, next, searchedTo: null, isCutShort: false };
+}
+
+export function changedProblem(problem: StoredProblem, { mute, note }: ChangeProblemCommand): StoredProblem {
+  return { ...problem, ...(mute !== undefined && { mute }), ...(note !== undefined && { note }) };
+}
+
+/** What an earlier attempt of a delivery says of itself, as both stores select it. */
+export type EarlierRow = [
+  ref: number,
+  category: number | null,
+  statusCode: number | null,
+  responseSample: string | null,
+  errorMessage: string | null,
+];
+
+/** Facts that have an attempt before them. */
+export function repeatable(facts: readonly ProblemFact[]): readonly ProblemFact[] {
+  return facts.filter(({ attemptNumber }) => attemptNumber > 1);
+}
+
+/** Ids of the problems that a fact may belong to. */
+export function candidateIds({ webhookId, kind }: ProblemFact): readonly [own: string, other: string] {
+  return [problemIdOf(webhookId, kind), problemIdOf(webhookId, otherKind)];
+}
+
+/** What a webhook has already, for a kind that is new. */
+export interface RoomRow {
+  readonly id: string;
+  readonly state: number;
+  readonly lastSeen: number;
+}
+
+/** What is in the store when a batch is applied. */
+export interface KnownProblems {
+  readonly rows: readonly StoredProblem[];
+  /** Those that are not deleted. */
+  readonly webhooks: ReadonlySet<string>;
+  /** All rows of webhooks of which a kind is new, what changed longest ago first. */
+  readonly room: ReadonlyMap<string, readonly RoomRow[]>;
+  /** The attempts before, by the position of the delivery. */
+  readonly earlier: ReadonlyMap<number, EarlierRow>;
+}
+
+/** What has to be written. */
+export interface ProblemChanges {
+  readonly saved: readonly DeliveryProblem[];
+  readonly removedIds: readonly string[];
+  readonly moves: readonly ProblemMove[];
+}
+
+/** Applies a batch to what is stored: first what recovered, then what failed. */
+export function appliedProblems(
+  batch: Pick<ProblemBatch, "recovering" | "resolved" | "at">,
+  { facts, known }: { readonly facts: readonly ProblemFact[]; readonly known: KnownProblems },
+): ProblemChanges {
+  const before = new Map<string, DeliveryProblem>(known.rows.map((row) => [row.id, row]));
+  const after = new Map<string, DeliveryProblem>();
+  for (const row of known.rows) {
+    const next = afterMarks(row, batch);
+    if (next !== row) after.set(row.id, next);
+  }
+  const rooms = new Rooms(known.room, batch.at);
+  for (const fact of facts) {
+    if (!known.webhooks.has(fact.webhookId)) continue;
+    const [ownId, otherId] = candidateIds(fact);
+    const isKnown = (id: string): boolean => after.has(id) || (before.has(id) && !rooms.removed.has(id));
+    const id = isKnown(ownId) || rooms.take(fact.webhookId) ? ownId : otherId;
+    const kind = id === ownId ? fact.kind : otherKind;
+    const { webhookId, tenantId } = fact;
+    const problem = after.get(id) ?? before.get(id) ?? newProblem({ id, webhookId, tenantId, kind }, fact);
+    const isRepeated = id === ownId && repeats(fact, known.earlier.get(fact.lease.ref));
+    after.set(id, withFailure(problem, { ...fact, isRepeated }));
+  }
+  const moves = [...after.values()].flatMap((problem) => {
+    const was = before.get(problem.id) ?? { ...problem, state: "noticed" };
+    return problemMove(was, problem) ?? [];
+  });
+  return { saved: [...after.values()].toSorted(byId), removedIds: [...rooms.removed], moves };
+}
+
+function afterMarks(
+  row: StoredProblem,
+  batch: Pick<ProblemBatch, "recovering" | "resolved" | "at">,
+): DeliveryProblem {
+  if (batch.resolved.includes(row.webhookId)) return resolved(row, batch.at);
+  return batch.recovering.includes(row.webhookId) ? recovering(row) : row;
+}
+
+/** Who has room for another kind. */
+class Rooms {
+  readonly removed = new Set<string>();
+  readonly #left = new Map<string, { free: number; readonly spare: RoomRow[] }>();
+
+  constructor(rows: ReadonlyMap<string, readonly RoomRow[]>, now: number) {
+    const isSpare = ({ state, lastSeen }: RoomRow): boolean =>
+      state === resolvedCode || (state === noticed && now - lastSeen > opensWithinMs);
+    for (const [webhookId, all] of rows) {
+      const otherId = problemIdOf(webhookId, otherKind);
+      const own = all.filter(({ id }) => id !== otherId);
+      this.#left.set(webhookId, { free: problemKindsMax - own.length, spare: own.filter(isSpare) });
+    }
+  }
+
+  /** Whether a new kind has a place. What failed just now is known, and is not asked for. */
+  take(webhookId: string): boolean {
+    const left = this.#left.get(webhookId);
+    if (left === undefined) return false;
+    if (left.free <= 0) {
+      const gone = left.spare.shift();
+      if (gone === undefined) return false;
+      this.removed.add(gone.id);
+      return true;
+    }
+    left.free -= 1;
+    return true;
+  }
+}
+
+function repeats({ kind }: ProblemFact, row: EarlierRow | undefined): boolean {
+  if (row === undefined) return false;
+  const [, category, statusCode, responseSample, errorMessage] = row;
+  const failure = { statusCode, responseSample, errorMessage };
+  const earlier = problemKind({ category: decodeOrNull(categoryCodes, category), ...failure });
+  return JSON.stringify(earlier) === JSON.stringify(kind);
+}
+
+function byId(left: DeliveryProblem, right: DeliveryProblem): number {
+  return left.id < right.id ? -1 : 1;
+}
+
+/** The largest time. */
+const forever = Number.MAX_SAFE_INTEGER;

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CommitResult } from "../../ports/store/deliveries.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { ManualClock } from "../manual-clock.fixture.ts";
+import type { PendingSettlement } from "../publish/waiting-settlements.ts";
+import { ProblemWatch } from "./problem-watch.ts";
+
+function settlementOf(outcome: "accepted" | "transient" | "terminal", webhookId = "w"): PendingSettlement {
+  const isAccepted = outcome === "accepted";
+  const attempt = { outcome, number: 1, category: isAccepted ? null : "timeout", statusCode: null };
+  return {
+    settlement: {
+      lease: { ref: 1, deliveryId: "d", leaseToken: 1 },
+      progress: { state: outcome === "terminal" ? "exhausted" : "failed" },
+      attempt: { ...attempt, responseSample: null, errorMessage: null },
+      settledAt: 7,
+    },
+    delivery: { webhookId, tenantId: "a", body: null },
+  } as unknown as PendingSettlement;
+}
+
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+
+function newWatch(troubled: readonly string[] = []): ProblemWatch {
+  return new ProblemWatch({
+    store: { troubledWebhooks: async ({ after }) => (after === null ? troubled : []) },
+    clock: new ManualClock(),
+    telemetry: { log } as unknown as Telemetry,
+  });
+}
+
+function written(count: number, more: Partial<CommitResult> = {}): CommitResult {
+  const settled = Array.from({ length: count }, () => ({ kind: "written" as const }));
+  return { publishes: [], requeues: [], settled, ...more };
+}
+
+/** What a commit of these said. */
+function commit(watch: ProblemWatch, settlements: readonly PendingSettlement[]) {
+  const batch = watch.compose(settlements);
+  watch.committed(settlements, written(settlements.length));
+  return batch;
+}
+
+const accepted = (count: number) => Array.from({ length: count }, () => settlementOf("accepted"));
+
+test("where nothing failed commits say nothing of problems", () => {
+  const watch = newWatch();
+  assert.equal(commit(watch, accepted(50)), undefined);
+  assert.equal(commit(watch, accepted(50)), undefined);
+});
+
+test("a failure is told with its commit; the first acceptance after it, and the twentieth in a row, with the next", () => {
+  const watch = newWatch();
+  const failed = commit(watch, [settlementOf("accepted"), settlementOf("terminal")]);
+  assert.deepEqual(
+    failed?.failures.map((fact) => fact?.isDeadLetter),
+    [undefined, true],
+  );
+  assert.equal(commit(watch, accepted(1)), undefined);
+  assert.deepEqual(commit(watch, accepted(18))?.recovering, ["w"]);
+  assert.equal(commit(watch, accepted(1)), undefined);
+  assert.deepEqual(commit(watch, [])?.resolved, ["w"]);
+  assert.equal(commit(watch, accepted(30)), undefined);
+});
+
+test("a failure in between begins again from nought, and a settlement that was lost counts for nothing", () => {
+  const watch = newWatch();
+  commit(watch, [settlementOf("transient")]);
+  commit(watch, accepted(19));
+  assert.deepEqual(commit(watch, [settlementOf("transient")])?.recovering, ["w"]);
+  const lost = accepted(19);
+  watch.compose(lost);
+  watch.committed(lost, { ...written(0), settled: lost.map(() => ({ kind: "lost" as const })) });
+  commit(watch, accepted(19));
+  assert.deepEqual(commit(watch, [])?.resolved, []);
+});
+
+test("what a failed commit said of recoveries is said again", () => {
+  const watch = newWatch();
+  commit(watch, [settlementOf("transient")]);
+  commit(watch, accepted(1));
+  const tried = watch.compose([]);
+  assert.deepEqual(tried?.recovering, ["w"]);
+  watch.failed(tried);
+  assert.deepEqual(watch.compose([])?.recovering, ["w"]);
+});
+
+test("webhooks in trouble from before are known after a start", async () => {
+  const watch = newWatch(["w"]);
+  await watch.load();
+  commit(watch, accepted(1));
+  assert.deepEqual(commit(watch, [])?.recovering, ["w"]);
+});
+
+test("who watches hears of each move once, until it no longer wants to", () => {
+  const watch = newWatch();
+  const heard: string[] = [];
+  const stop = watch.watch(({ kind }) => heard.push(kind));
+  const problem = { id: "p", webhookId: "w", tenantId: "a", kind: {} };
+  const problemMoves = [{ kind: "opened", problem }] as unknown as CommitResult["problemMoves"] & {};
+  watch.committed([], written(0, { problemMoves }));
+  stop();
+  watch.tell(problemMoves);
+  assert.deepEqual(heard, ["opened"]);
+});

@@ -1,0 +1,137 @@
+import { type ProblemMove, resolvesWith } from "../../core/delivery-problems/delivery-problem.ts";
+import { problemKind } from "../../core/delivery-problems/problem-kind.ts";
+import type { CommitResult } from "../../ports/store/deliveries.ts";
+import type { DeliveryProblemStore, ProblemBatch, ProblemFact } from "../../ports/store/delivery-problems.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import type { PendingSettlement } from "../publish/waiting-settlements.ts";
+
+export interface ProblemWatchOptions {
+  readonly store: Pick<DeliveryProblemStore, "troubledWebhooks">;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/** Hears of problems that opened and of those that were resolved, once each, after that is stored. Must not throw. */
+export type ProblemListener = (move: ProblemMove) => void;
+
+/**
+ * Tells the store with each commit what failed, and which troubled webhooks accept again. Of what is accepted it counts no
+ * more than that of troubled webhooks: where nothing fails it costs a comparison.
+ *
+ * How many were accepted in a row is known to this process alone. One that takes over begins at nought, so that a problem is
+ * resolved some attempts later.
+ */
+export class ProblemWatch {
+  readonly #options: ProblemWatchOptions;
+  /** Accepted in a row, by webhook of which something failed. */
+  readonly #troubled = new Map<string, number>();
+  readonly #listeners = new Set<ProblemListener>();
+  #recovering = new Set<string>();
+  #resolved = new Set<string>();
+
+  constructor(options: ProblemWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Learns of webhooks that were in trouble before this process knew of them. */
+  async load(): Promise<void> {
+    for (let after: string | null = null; ; ) {
+      const found: readonly string[] = await this.#options.store.troubledWebhooks({ after, limit: pageMax });
+      for (const id of found) if (!this.#troubled.has(id)) this.#troubled.set(id, 0);
+      after = found.at(-1) ?? null;
+      if (found.length < pageMax) return;
+    }
+  }
+
+  /** Calls back after a problem opened or was resolved. Returns a function that ends the subscription. */
+  watch(listener: ProblemListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** What the next commit says; undefined when it has nothing to say. */
+  compose(settlements: readonly PendingSettlement[]): ProblemBatch | undefined {
+    const failures = settlements.map(failureOf);
+    const hasMarks = this.#recovering.size + this.#resolved.size > 0;
+    if (!hasMarks && failures.every((fact) => fact === null)) return undefined;
+    const batch = {
+      failures,
+      recovering: [...this.#recovering],
+      resolved: [...this.#resolved],
+      at: this.#options.clock.now(),
+    };
+    this.#recovering = new Set();
+    this.#resolved = new Set();
+    return batch;
+  }
+
+  committed(settlements: readonly PendingSettlement[], { settled, problemMoves }: CommitResult): void {
+    for (const [index, pending] of settlements.entries()) {
+      const outcome = pending.settlement.attempt?.outcome;
+      if (outcome === undefined || settled[index]?.kind !== "written") continue;
+      const { webhookId } = pending.delivery;
+      if (outcome !== "accepted") this.#failed(webhookId);
+      else if (this.#troubled.size > 0) this.#accepted(webhookId);
+    }
+    this.tell(problemMoves ?? []);
+  }
+
+  /** The batch was not written, or nobody knows: what it said of recoveries is said again. */
+  failed(batch: ProblemBatch | undefined): void {
+    for (const id of batch?.recovering ?? []) this.#recovering.add(id);
+    for (const id of batch?.resolved ?? []) this.#resolved.add(id);
+  }
+
+  /** Tells whoever watches. Upkeep resolves some too. */
+  tell(moves: readonly ProblemMove[]): void {
+    for (const move of moves) {
+      const { id, webhookId, tenantId, kind } = move.problem;
+      const what = {
+        problemId: id,
+        webhookId,
+        tenantId,
+        category: kind.category,
+        statusCode: kind.statusCode,
+      };
+      this.#options.telemetry.log.info(
+        what,
+        `a problem ${move.kind === "opened" ? "opened" : "was resolved"}`,
+      );
+      for (const listener of this.#listeners) listener(move);
+    }
+  }
+
+  #failed(webhookId: string): void {
+    this.#troubled.set(webhookId, 0);
+    this.#recovering.delete(webhookId);
+    this.#resolved.delete(webhookId);
+  }
+
+  #accepted(webhookId: string): void {
+    const before = this.#troubled.get(webhookId);
+    if (before === undefined) return;
+    const inARow = before + 1;
+    this.#troubled.set(webhookId, inARow);
+    if (inARow === 1) this.#recovering.add(webhookId);
+    if (inARow < resolvesWith) return;
+    this.#troubled.delete(webhookId);
+    this.#resolved.add(webhookId);
+  }
+}
+
+function failureOf({ settlement, delivery }: PendingSettlement): ProblemFact | null {
+  const { attempt, progress, lease, settledAt } = settlement;
+  if (attempt === null || attempt.outcome === "accepted") return null;
+  const kind = problemKind(attempt);
+  if (kind === null) return null;
+  const { webhookId, tenantId } = delivery;
+  return {
+    ...{ webhookId, tenantId, kind, lease, attemptNumber: attempt.number },
+    ...{ at: settledAt, deliveryId: lease.deliveryId, outcome: attempt.outcome },
+    isDeadLetter: progress.state === "exhausted",
+  };
+}
+
+/** Webhooks in trouble that are read at once. */
+const pageMax = 1_000;

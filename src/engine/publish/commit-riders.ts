@@ -1,0 +1,45 @@
+import type { CommitBatch, CommitResult } from "../../ports/store/deliveries.ts";
+import type { ProblemWatch } from "../problems/problem-watch.ts";
+import type { CommitStatistics } from "./commit-statistics.ts";
+import type { Group } from "./write-group.ts";
+
+/** What one commit takes along. */
+export type Riding = Pick<CommitBatch, "statistics" | "problems">;
+
+/** What rides in commits that are made anyway: what is counted of them, and what they say of problems. */
+export class CommitRiders {
+  readonly #statistics: CommitStatistics;
+  readonly #problems: ProblemWatch | null;
+
+  constructor(riders: { readonly statistics: CommitStatistics; readonly problems: ProblemWatch | null }) {
+    this.#statistics = riders.statistics;
+    this.#problems = riders.problems;
+  }
+
+  /** The oldest thing that no commit has taken, Unix milliseconds; null when there is none. */
+  get unwrittenSince(): number | null {
+    return this.#statistics.unwrittenSince;
+  }
+
+  compose({ batch, settlements }: Group, rows: { readonly carriesRows: boolean }): Riding {
+    const statistics = this.#statistics.compose({ publishes: batch.publishes, settlements }, rows);
+    const problems = this.#problems?.compose(settlements);
+    return problems === undefined ? { statistics } : { statistics, problems };
+  }
+
+  committed(riding: Riding, done: { readonly group: Group; readonly result: CommitResult }): void {
+    const { group, result } = done;
+    if (riding.statistics !== undefined) this.#statistics.committed(riding.statistics, result);
+    this.#problems?.committed(group.settlements, result);
+  }
+
+  failed({ statistics, problems }: Riding): void {
+    if (statistics !== undefined) this.#statistics.failed(statistics);
+    this.#problems?.failed(problems);
+  }
+
+  /** From now on every commit takes what there is. */
+  end(): void {
+    this.#statistics.end();
+  }
+}
