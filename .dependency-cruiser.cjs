@@ -13,6 +13,8 @@ const MAY_IMPORT = {
   services: ["engine", "ports", "core"],
   adapters: ["ports", "core"],
   receiver: ["core"],
+  // What applications install: no more of ours than what computes.
+  client: ["core"],
   api: ["services", "ports", "core"],
   gateway: ["receiver", "services", "core"],
   check: ["receiver", "engine", "ports", "core"],
@@ -20,7 +22,7 @@ const MAY_IMPORT = {
   config: ["core"],
   // The composition root: the only place that names a concrete adapter.
   app: ["adapters", "api", "gateway", "receiver", "services", "engine", "config", "ports", "core"],
-  cli: ["app", "check", "config", "pages", "receiver", "core"],
+  cli: ["app", "check", "client", "config", "pages", "receiver", "core"],
 };
 
 const direction = Object.entries(MAY_IMPORT).map(([part, others]) => ({
@@ -115,7 +117,7 @@ module.exports = {
       from: { path: "^src/adapters/(store|queue|shared-state)/[^/]+$", pathNot: TESTS },
       to: { path: "^src/adapters/$1/[^/]+/" },
     },
-    ...["core", "ports", "engine", "services", "receiver"].map(withoutPackages),
+    ...["core", "ports", "engine", "services", "receiver", "client"].map(withoutPackages),
     {
       name: "core-does-no-io",
       comment: "core may use the built-in modules that only compute",
@@ -128,10 +130,10 @@ module.exports = {
       },
     },
     {
-      name: "receiver-runs-anywhere",
-      comment: "the kit runs where Node's modules are not, so it imports none of them but their types",
+      name: "receiver-and-client-run-anywhere",
+      comment: "they run where Node's modules are not, so they import none of them but their types",
       severity: "error",
-      from: { path: "^src/receiver/", pathNot: TESTS },
+      from: { path: "^src/(receiver|client)/", pathNot: TESTS },
       to: { dependencyTypes: ["core"], dependencyTypesNot: ["type-only", "type-import"] },
     },
     onlyIn("sqlite", "adapters/store/sqlite", "^(node:)?sqlite$"),
@@ -156,7 +158,10 @@ module.exports = {
       comment: "every import leads to a file",
       severity: "error",
       // The consumer of the packed kit runs in a project of its own.
-      from: { path: "^(src|test|bench|scripts|dashboard)/", pathNot: "^test/receiver/consumer[.]mjs$" },
+      from: {
+        path: "^(src|test|bench|scripts|dashboard)/",
+        pathNot: "^test/(receiver|client)/consumer[.]mjs$",
+      },
       to: { couldNotResolve: true },
     },
     {
@@ -178,6 +183,7 @@ module.exports = {
           "^src/cli/main[.]ts$",
           "^src/app/library[.]ts$",
           "^src/receiver/(index|frameworks/[^/]+)[.]ts$",
+          "^src/client/index[.]ts$",
         ],
       },
       to: {},

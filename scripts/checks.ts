@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Check, CheckResult } from "./check.ts";
 import { checkImports } from "./check-imports.ts";
+import { checkClientTypes } from "./client-types/written-types.ts";
 import { checkConformance } from "./conformance/check.ts";
 import { checkMutations } from "./mutations/all.ts";
 import { ProcessorProbe } from "./processor-seconds.ts";
@@ -26,6 +27,11 @@ export const checks: readonly Check[] = [
     run: () => typeCheck("tsconfig.receiver.json"),
   },
   {
+    name: "types-client",
+    title: "type check of @posthorn/client (language of Node 20)",
+    run: () => typeCheck("tsconfig.client.json"),
+  },
+  {
     name: "types-dashboard",
     title: "type check of the dashboard (a browser)",
     run: () => typeCheck("dashboard/tsconfig.json"),
@@ -45,6 +51,11 @@ export const checks: readonly Check[] = [
   ...tidyRules.map(({ name, title, run }) => ({ name: `tidy-${name}`, title: `tidy: ${title}`, run })),
   { name: "requirements", title: "conformance page", run: checkConformance },
   { name: "mutations", title: "mutations can be made", run: checkMutations },
+  {
+    name: "client-types",
+    title: "types of the client (npm run client-types repairs them)",
+    run: checkClientTypes,
+  },
   { name: "lock", title: "lock file", run: checkLockFile },
 ];
 

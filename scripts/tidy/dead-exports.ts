@@ -8,11 +8,12 @@ import type { CheckResult } from "../check.ts";
 import { locate, type SourceFile, sourceFiles, walk } from "../source-files.ts";
 import { allowedDeadExports, withoutAllowed } from "./allowed.ts";
 
-/** What others use from outside: the library, the program, the receiver kit, and files that are run by hand. */
+/** What others use from outside: the library, the program, the receiver kit, the client, and files that are run by hand. */
 const entries = [
   /^src\/app\/(library|package-entry)\.ts$/,
   /^src\/cli\/main\.ts$/,
   /^src\/receiver\/(index|frameworks\/[^/]+)\.ts$/,
+  /^src\/client\/(index|outbox\/(index|[a-z]+-store))\.ts$/,
   /^(bench|test\/simulation)\/run\.ts$/,
   // By the server that runs from source, over its path.
   /^scripts\/bundle-dashboard\.ts$/,

@@ -1,3 +1,5 @@
+import { Caller } from "../client/caller.ts";
+import { ApiError, UnansweredError, UnexpectedAnswerError } from "../client/client-error.ts";
 import { codeOf, messageOf } from "../core/thrown.ts";
 import { CommandFailure, RefusedError } from "./failures.ts";
 
@@ -15,29 +17,34 @@ export interface CallOptions {
 
 const timeoutMs = 60_000;
 
+/** A person waits and may try again; what is busy for a moment is asked again. */
+const retry = {
+  attemptsMax: 3,
+  retryAfterMsMax: 10_000,
+  mayRetry: (error: unknown) => error instanceof ApiError,
+};
+
 /**
- * The HTTP API for commands: one method, and every refusal becomes a failure with words for people. The key goes to a
- * server only after it has said, asked without the key, that it is a Posthorn.
+ * The client for commands: every refusal becomes a failure with words for people. The key goes to a server only after it
+ * has said, asked without the key, that it is a Posthorn.
  */
 export class ApiClient {
-  readonly #base: string;
-  readonly #key: string;
+  readonly #caller: Caller;
   #recognised: Promise<void> | null = null;
 
-  constructor(server: { readonly url: string; readonly key: string }) {
-    this.#base = server.url.endsWith("/") ? server.url : `${server.url}/`;
-    this.#key = server.key;
+  constructor({ url, key }: { readonly url: string; readonly key: string }) {
+    this.#caller = new Caller({ url, key, timeoutMs, retry }, { readJson: readKeepingNumbers });
   }
 
   /** What another command needs to reach the same server; nothing when it is where commands look by themselves. */
   get urlFlag(): string {
-    const url = this.#base.replace(/\/$/, "");
+    const url = this.addressOf("").replace(/\/$/, "");
     return url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
   }
 
   /** Of something on the same server. */
   addressOf(path: string): string {
-    return new URL(path.replace(/^\//, ""), this.#base).href;
+    return this.#caller.addressOf(path).href;
   }
 
   get(path: string, options: CallOptions = {}): Promise<Json> {
@@ -49,28 +56,24 @@ export class ApiClient {
   }
 
   async call(method: string, options: CallOptions & { readonly path: string }): Promise<Json> {
-    const url = new URL(this.addressOf(options.path));
-    for (const [name, value] of Object.entries(options.query ?? {})) {
-      for (const one of Array.isArray(value) ? value : [value]) {
-        if (one !== undefined) url.searchParams.append(name, String(one));
-      }
-    }
     this.#recognised ??= this.#recognise();
     await this.#recognised;
-    const response = await this.#send(url, { method, ...options });
-    const text = await response.text();
-    if (isRedirect(response)) throw redirected(url, response);
-    if (!response.ok) throw refusal({ status: response.status, text });
-    if (text !== "") return parse(text, url);
-    if (response.status === 204) return {};
-    throw new CommandFailure(`${url.origin} answered ${response.status} without any content`, [notPosthorn]);
+    const { origin } = this.#caller.addressOf(options.path);
+    try {
+      const answer = (await this.#caller.call(method, options)) ?? {};
+      if (typeof answer === "object") return { ...answer };
+    } catch (error) {
+      throw inWords(error, this.#caller.addressOf(options.path));
+    }
+    throw new CommandFailure(`${origin} did not answer with a JSON object`, [notPosthorn]);
   }
 
   async #recognise(): Promise<void> {
-    const url = new URL("v1", this.#base);
-    const response = await fetchFrom(url, {});
+    const url = this.#caller.addressOf("v1");
+    const response = await fetchFrom(url);
     const text = await response.text();
-    if (isRedirect(response)) throw redirected(url, response);
+    if (response.status >= 300 && response.status < 400)
+      throw redirected(url, response.headers.get("location"));
     if (!saysPosthorn(text)) {
       throw new CommandFailure(`${url.origin} is not a Posthorn server`, [
         `GET ${url.href} answered ${response.status} and did not say that it is one; the API key was not sent.`,
@@ -78,26 +81,23 @@ export class ApiClient {
       ]);
     }
   }
+}
 
-  #send(url: URL, { method, body, raw, headers }: CallOptions & { readonly method: string }) {
-    const sent = raw?.body ?? (body === undefined ? undefined : JSON.stringify(body));
-    return fetchFrom(url, {
-      method,
-      headers: {
-        authorization: `Bearer ${this.#key}`,
-        ...(sent !== undefined && { "content-type": raw?.contentType ?? "application/json" }),
-        ...headers,
-      },
-      ...(sent !== undefined && { body: sent }),
-    });
-  }
+/** What a failed call means for people; errors of another kind stay what they are. */
+function inWords(error: unknown, url: URL): unknown {
+  if (error instanceof ApiError) return refusal(error);
+  if (error instanceof UnansweredError) return unreachable(url, error);
+  if (!(error instanceof UnexpectedAnswerError)) return error;
+  if (error.location !== null || (error.status >= 300 && error.status < 400))
+    return redirected(url, error.location);
+  return new CommandFailure(error.message, [notPosthorn]);
 }
 
 const notPosthorn = "Is it a Posthorn server, or something in front of one?";
 
-async function fetchFrom(url: URL, request: RequestInit): Promise<Response> {
+async function fetchFrom(url: URL): Promise<Response> {
   try {
-    return await fetch(url, { ...request, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
+    return await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
   } catch (error) {
     throw unreachable(url, error);
   }
@@ -109,22 +109,11 @@ function saysPosthorn(text: string): boolean {
   return answer?.["service"] === "posthorn" || isProblem(answer);
 }
 
-function isRedirect({ status }: Response): boolean {
-  return status >= 300 && status < 400;
-}
-
-function redirected(url: URL, response: Response): CommandFailure {
-  const target = URL.parse(response.headers.get("location") ?? "", url);
+function redirected(url: URL, location: string | null): CommandFailure {
+  const target = URL.parse(location ?? "", url);
   return new CommandFailure(`${url.origin} redirects to ${target?.origin ?? "another address"}`, [
     "An API key is not taken along. Say where Posthorn is with --url or POSTHORN_URL.",
   ]);
-}
-
-function parse(text: string, url: URL): Json {
-  const answer = readJson(text);
-  if (answer === null)
-    throw new CommandFailure(`${url.origin} did not answer with a JSON object`, [notPosthorn]);
-  return answer;
 }
 
 /** What OpenSSL makes of an answer in plain text. */
@@ -158,33 +147,37 @@ function unreachable(url: URL, error: unknown): CommandFailure {
       `Perhaps it speaks TLS only: --url ${url.origin.replace("http:", "https:")}`,
     ]);
   }
-  if (error instanceof Error && error.name === "TimeoutError") {
+  if (isTimeout(error)) {
     return new CommandFailure(`${url.origin} did not answer within ${timeoutMs / 1_000} s`);
   }
   const told = cause instanceof Error ? cause : error;
   return new CommandFailure(`cannot reach ${url.origin}: ${messageOf(told)}`);
 }
 
-function refusal(answer: { readonly status: number; readonly text: string }): CommandFailure {
-  const problem = readJson(answer.text);
-  if (problem === null || !isProblem(problem))
-    return new CommandFailure(`the server answered ${answer.status} and no explanation`);
-  const { title, detail, errors } = problem;
-  const code = String(problem["code"]);
-  const fields = Array.isArray(errors) ? (errors as { field: string; message: string }[]) : [];
-  const hints = fields.map(({ field, message }) => `  ${field === "" ? "the request" : field} ${message}`);
+function isTimeout(error: unknown): boolean {
+  return error instanceof UnansweredError
+    ? error.reason === "timeout"
+    : error instanceof Error && error.name === "TimeoutError";
+}
+
+function refusal({ message, status, code, errors }: ApiError): CommandFailure {
+  const hints = errors.map(({ field, message: what }) => `  ${field === "" ? "the request" : field} ${what}`);
   if (code === "unauthenticated")
     hints.push("Set POSTHORN_KEY or --key; the admin key lies in the server's data folder.");
-  return new RefusedError(`${String(detail ?? title)} (${answer.status} ${code})`, { code, hints });
+  return new RefusedError(`${message} (${status} ${code})`, { code, hints });
 }
 
 function isProblem(answer: Json | null): boolean {
   return typeof answer?.["code"] === "string" && typeof answer["title"] === "string";
 }
 
+function readKeepingNumbers(text: string): unknown {
+  return JSON.parse(text, keepNumber);
+}
+
 function readJson(text: string): Json | null {
   try {
-    const value: unknown = JSON.parse(text, keepNumber);
+    const value = readKeepingNumbers(text);
     return typeof value === "object" && value !== null ? { ...value } : null;
   } catch {
     return null;

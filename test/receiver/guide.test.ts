@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { rejectionCauses } from "../../src/receiver/message/message.ts";
 import { providerTable } from "../../src/receiver/providers/index.ts";
-import { codeBlocks, InstalledPackage, root } from "./built-package.ts";
+import { codeBlocks, InstalledPackage, root } from "../packages/built-package.ts";
 
 const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
 const key = Buffer.alloc(32, 3);
@@ -62,7 +62,7 @@ suite("the guide to the receiver kit", () => {
   let installed: InstalledPackage;
   let port: number;
   before(async () => {
-    installed = new InstalledPackage();
+    installed = new InstalledPackage("receiver");
     port = await freePort();
     for (const name of ["express", "fastify", "hono"]) installed.link(name);
     for (const [name, code] of programs(port)) installed.write(name, code);

@@ -4,6 +4,8 @@ import pg from "pg";
 /** A pool whose connections see an empty schema of their own and nothing else. */
 export interface OwnSchema {
   readonly pool: pg.Pool;
+  /** For another program that is to see the same. */
+  readonly url: string;
   drop(): Promise<void>;
 }
 
@@ -16,8 +18,11 @@ export async function openOwnSchema(): Promise<OwnSchema> {
   const options = `-c search_path=${schema} -c lock_timeout=3000`;
   const pool = new pg.Pool({ connectionString, options, max: 5 });
   await pool.query(`CREATE SCHEMA ${schema}`);
+  const url = new URL(connectionString);
+  url.searchParams.set("options", options);
   return {
     pool,
+    url: url.href,
     drop: async () => {
       await pool.query(`DROP SCHEMA ${schema} CASCADE`);
       await pool.end();

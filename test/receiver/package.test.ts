@@ -1,37 +1,32 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { receiverErrors } from "../../src/receiver/receiver-error.ts";
 import { node20For } from "../services/node20.ts";
-import { InstalledPackage, root } from "./built-package.ts";
+import { InstalledPackage, root } from "../packages/built-package.ts";
+import {
+  assertHoldsNothingElse,
+  assertImportsNeighboursOnly,
+  assertStandsAlone,
+  assertTypesAreComplete,
+  entryFiles,
+} from "../packages/package-checks.ts";
 
 suite("the package @posthorn/receiver", () => {
   let installed: InstalledPackage;
   before(() => {
-    installed = new InstalledPackage();
+    installed = new InstalledPackage("receiver");
   });
   after(() => installed[Symbol.dispose]());
 
   test("has no dependencies, the version of posthorn, a licence and a page", () => {
-    const { manifest } = installed;
-    for (const kind of ["dependencies", "peerDependencies", "optionalDependencies", "devDependencies"])
-      assert.deepEqual(Object.keys(manifest[kind] ?? {}), [], kind);
-    const whole = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
-    assert.equal(manifest.version, whole.version);
-    assert.equal(
-      readFileSync(join(installed.path, "LICENSE"), "utf8"),
-      readFileSync(join(root, "LICENSE"), "utf8"),
-    );
-    assert.ok(existsSync(join(installed.path, "README.md")));
-    assert.deepEqual(readdirSync(join(installed.project, "node_modules", "@posthorn")), ["receiver"]);
+    assertStandsAlone(installed);
   });
 
   test("every entry leads to code and types, and every framework, store and inbox has an entry", () => {
-    const entries = Object.values(installed.manifest.exports).filter((entry) => typeof entry !== "string");
-    const targets = entries.flatMap((entry) => [entry.types, entry.default]);
-    for (const target of targets) assert.ok(existsSync(join(installed.path, target)), target);
+    const targets = entryFiles(installed);
     const parts = installed
       .files()
       .filter((path) => /receiver\/(frameworks|stores)\/[^/]+\.js$|inbox\/(inbox|\w+-store)\.js$/.test(path))
@@ -40,27 +35,11 @@ suite("the package @posthorn/receiver", () => {
   });
 
   test("holds no tests, and nothing of Posthorn but what it imports", () => {
-    const attackers = installed
-      .files()
-      .filter(
-        (path) => !/^(dist\/(receiver|core)\/.+\.(js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(path),
-      );
-    assert.deepEqual(attackers, []);
-    assert.deepEqual(
-      installed.files().filter((path) => /\.(test|fixture)\./.test(path)),
-      [],
-    );
+    assertHoldsNothingElse(installed);
   });
 
   test("no module imports anything but its neighbours", () => {
-    for (const path of installed.files().filter((name) => name.endsWith(".js"))) {
-      const code = readFileSync(join(installed.path, path), "utf8");
-      const imports = [...code.matchAll(/(?:from|import)\s*\(?\s*["']([^"']+)["']/g)].map(
-        ([, name = ""]) => name,
-      );
-      const foreign = imports.filter((name) => !name.startsWith("."));
-      assert.deepEqual(foreign, [], path);
-    }
+    assertImportsNeighboursOnly(installed);
   });
 
   test("every code of an error has the section of the page to which its problem details link", () => {
@@ -91,37 +70,7 @@ suite("the package @posthorn/receiver", () => {
   });
 
   test("its types are complete: in a strict project with Node's types, and in one with the browser's alone", () => {
-    installed.link("@types");
-    const entries = Object.keys(installed.manifest.exports).filter((entry) => entry !== "./package.json");
-    const imports = entries.map(
-      (entry, index) => `import * as e${index} from "@posthorn/receiver${entry.slice(1)}";`,
-    );
-    installed.write(
-      "all.ts",
-      [...imports, `console.log(${entries.map((_, index) => `e${index}`).join(", ")});`].join("\n"),
-    );
-    installed.write("use.ts", typedUse);
-    const strict = { strict: true, noEmit: true, module: "nodenext", skipLibCheck: false, target: "es2023" };
-    const files = ["all.ts", "use.ts"];
-    for (const [name, options] of [
-      ["node", { ...strict, lib: ["es2023"], types: ["node"] }],
-      [
-        "browser",
-        {
-          ...strict,
-          lib: ["es2023", "dom", "dom.iterable", "dom.asynciterable", "esnext.disposable"],
-          types: [],
-        },
-      ],
-    ] as const) {
-      installed.write(`tsconfig.${name}.json`, JSON.stringify({ compilerOptions: options, files }));
-      const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-      try {
-        execFileSync(process.execPath, [compiler, "-p", `tsconfig.${name}.json`], { cwd: installed.project });
-      } catch (error) {
-        assert.fail(`${name}:\n${String((error as { stdout?: Buffer }).stdout)}`);
-      }
-    }
+    assertTypesAreComplete(installed, typedUse);
   });
 });
 

@@ -1,7 +1,7 @@
-// Builds the npm package @posthorn/receiver:
+// Builds an npm package of the folder packages:
 //
-//   node scripts/build-receiver.ts               into packages/receiver, where `npm pack` runs this first
-//   node scripts/build-receiver.ts --out FOLDER  a complete package elsewhere, for tests
+//   node scripts/build-package.ts receiver               into packages/receiver, where `npm pack` runs this first
+//   node scripts/build-package.ts receiver --out FOLDER  a complete package elsewhere, for tests
 
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync } from "node:fs";
@@ -9,8 +9,9 @@ import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { projectRoot } from "./source-files.ts";
 
-const home = join(projectRoot, "packages", "receiver");
-const { values } = parseArgs({ options: { out: { type: "string" } } });
+const { values, positionals } = parseArgs({ options: { out: { type: "string" } }, allowPositionals: true });
+const [name = ""] = positionals;
+const home = join(projectRoot, "packages", name);
 const target = values.out === undefined ? home : resolve(values.out);
 
 requireSameVersion();
@@ -19,14 +20,14 @@ mkdirSync(target, { recursive: true });
 compile();
 cpSync(join(projectRoot, "LICENSE"), join(target, "LICENSE"));
 if (target !== home) {
-  for (const name of ["package.json", "README.md"]) cpSync(join(home, name), join(target, name));
+  for (const file of ["package.json", "README.md"]) cpSync(join(home, file), join(target, file));
 }
 process.stderr.write(`built ${relative(projectRoot, target)}\n`);
 
-/** The two packages of the repository are released together. */
+/** The packages of the repository are released together. */
 function requireSameVersion(): void {
-  const [kit, whole] = [home, projectRoot].map((folder) => versionIn(folder));
-  if (kit !== whole) stop(`@posthorn/receiver is ${kit}, posthorn is ${whole}; they have one version`);
+  const [part, whole] = [home, projectRoot].map((folder) => versionIn(folder));
+  if (part !== whole) stop(`@posthorn/${name} is ${part}, posthorn is ${whole}; they have one version`);
 }
 
 function versionIn(folder: string): string {
@@ -36,7 +37,7 @@ function versionIn(folder: string): string {
 
 function compile(): void {
   const compiler = join(projectRoot, "node_modules", "typescript", "bin", "tsc");
-  const args = ["--project", "tsconfig.receiver.json", "--outDir", join(target, "dist")];
+  const args = ["--project", `tsconfig.${name}.json`, "--outDir", join(target, "dist")];
   try {
     execFileSync(process.execPath, [compiler, ...args], { cwd: projectRoot, stdio: ["ignore", 2, 2] });
   } catch {

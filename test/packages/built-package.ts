@@ -24,22 +24,25 @@ export interface Manifest {
 }
 
 export class InstalledPackage implements Disposable {
-  readonly #place = mkdtempSync(join(tmpdir(), "posthorn-receiver-"));
+  readonly #place = mkdtempSync(join(tmpdir(), "posthorn-package-"));
   /** The project that uses the package. */
   readonly project = join(this.#place, "project");
-  readonly path = join(this.project, "node_modules", "@posthorn", "receiver");
+  readonly path: string;
+  readonly name: "client" | "receiver";
 
-  constructor() {
+  constructor(name: "client" | "receiver") {
+    this.name = name;
+    this.path = join(this.project, "node_modules", "@posthorn", name);
     const stage = join(this.#place, "stage");
     // What an npm around the tests says of itself would change what the npm here does.
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
     const env = { ...Object.fromEntries(inherited), npm_config_update_notifier: "false" };
-    execFileSync(process.execPath, [join(root, "scripts", "build-receiver.ts"), "--out", stage], {
+    execFileSync(process.execPath, [join(root, "scripts", "build-package.ts"), name, "--out", stage], {
       stdio: ["ignore", "ignore", "pipe"],
     });
     // The manifest's own build step is the one that has just run.
     npm(["pack", "--ignore-scripts", "--pack-destination", this.#place], { cwd: stage, env });
-    const archive = readdirSync(this.#place).find((name) => name.endsWith(".tgz")) ?? "";
+    const archive = readdirSync(this.#place).find((file) => file.endsWith(".tgz")) ?? "";
     mkdirSync(this.project);
     writeFileSync(join(this.project, "package.json"), JSON.stringify({ private: true, type: "module" }));
     npm(["install", "--offline", "--no-audit", "--no-fund", join(this.#place, archive)], {

@@ -1,0 +1,260 @@
+import { serializeKey } from "../core/http/idempotency-key.ts";
+import { parseRetryAfter } from "../core/http/retry-after.ts";
+import { messageOf } from "../core/thrown.ts";
+import type { Problem } from "./api-types.ts";
+import {
+  ApiError,
+  type FailedCall,
+  PosthornClientError,
+  UnansweredError,
+  UnexpectedAnswerError,
+} from "./client-error.ts";
+import { randomKey } from "./random-key.ts";
+import { retryDefaults, retryDelayMs, type RetryOptions, type RetryRules } from "./retry.ts";
+import { systemTime, type Time } from "./time.ts";
+
+export interface ConnectionOptions {
+  /** Of the server, without `/v1`: `https://hooks.example.com`, or with the path below which a proxy has it. */
+  readonly url: string;
+  /** An API key, or what finds one: it is asked before each request. */
+  readonly key: string | (() => string | Promise<string>);
+  /** For one request; default 30,000. */
+  readonly timeoutMs?: number;
+  /** False makes one request for each call. */
+  readonly retry?: RetryOptions | false;
+  /** Instead of the platform's. */
+  readonly fetch?: typeof fetch;
+}
+
+/** What a call may have beside its content. */
+export interface CallOptions {
+  /** Ends the call, waits between requests included. */
+  readonly signal?: AbortSignal;
+  /** For one request. */
+  readonly timeoutMs?: number;
+  /**
+   * Of a POST; one is made for each call unless given. Give your own where the same call may be made by another run of the
+   * program: within 24 hours it takes effect once.
+   */
+  readonly idempotencyKey?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+type QueryValue = string | number | boolean | readonly (string | number)[] | null | undefined;
+
+export interface CallContent {
+  readonly query?: object | undefined;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Instead of `body`: bytes that are sent as they are. */
+  readonly raw?: { readonly contentType: string; readonly body: Uint8Array<ArrayBuffer> | string };
+}
+
+/** What tests and the command line of Posthorn put in place of the platform's. */
+export interface CallerParts {
+  readonly time: Time;
+  readonly random: () => number;
+  readonly readJson: (text: string) => unknown;
+}
+
+const platform: CallerParts = { time: systemTime, random: Math.random, readJson: JSON.parse };
+const timeoutMsDefault = 30_000;
+
+/** Makes calls: the key, repeats that take effect once, and errors with a type. */
+export class Caller {
+  readonly #base: string;
+  readonly #options: ConnectionOptions;
+  readonly #rules: RetryRules;
+  readonly #parts: CallerParts;
+  readonly #fetch: typeof fetch;
+
+  constructor(options: ConnectionOptions, parts: Partial<CallerParts> = {}) {
+    this.#base = baseOf(options.url);
+    this.#options = options;
+    this.#rules =
+      options.retry === false ? { ...retryDefaults, attemptsMax: 1 } : { ...retryDefaults, ...options.retry };
+    this.#parts = { ...platform, ...parts };
+    // Some platforms refuse their own function as a method of something else.
+    this.#fetch = options.fetch ?? ((input, init) => fetch(input, init));
+  }
+
+  get time(): Time {
+    return this.#parts.time;
+  }
+
+  /** Of something on the same server. */
+  addressOf(path: string, query: object = {}): URL {
+    const url = new URL(path.replace(/^\//, ""), this.#base);
+    for (const [name, value] of Object.entries(query) as [string, QueryValue][]) {
+      for (const one of Array.isArray(value) ? (value as readonly (string | number)[]) : [value]) {
+        if (one !== undefined && one !== null) url.searchParams.append(name, String(one));
+      }
+    }
+    return url;
+  }
+
+  /** The answer as JSON; undefined where it has no content. */
+  async call<Answer>(
+    method: string,
+    request: CallContent & CallOptions & { readonly path: string },
+  ): Promise<Answer> {
+    const key = method === "POST" ? (request.idempotencyKey ?? randomKey()) : null;
+    // Checked before anything is sent; the quotes are part of the header (IDK-2).
+    const keyHeader = key === null ? {} : { "idempotency-key": serializeKey(key) };
+    let wasUnanswered = false;
+    for (let attempts = 1; ; attempts += 1) {
+      const failed = { method, path: request.path, attempts, idempotencyKey: key };
+      try {
+        return (await this.#once(
+          { ...request, headers: { ...request.headers, ...keyHeader } },
+          failed,
+        )) as Answer;
+      } catch (error) {
+        if (!(error instanceof PosthornClientError)) throw error;
+        // It was there, and the answer that it is gone was lost.
+        if (wasUnanswered && method === "DELETE" && error instanceof ApiError && error.status === 404)
+          return undefined as Answer;
+        wasUnanswered ||= error instanceof UnansweredError;
+        const delayMs = retryDelayMs(error, { rules: this.#rules, attempts, random: this.#parts.random() });
+        if (delayMs === null) throw error;
+        await this.#parts.time.sleep(delayMs, request.signal);
+      }
+    }
+  }
+
+  /** One request; the answer as it comes, for content that does not end. */
+  async open(
+    request: CallContent & CallOptions & { readonly path: string },
+    failed: FailedCall = { method: "GET", path: request.path, attempts: 1, idempotencyKey: null },
+  ): Promise<Response> {
+    request.signal?.throwIfAborted();
+    const url = this.addressOf(request.path, request.query);
+    const { key } = this.#options;
+    const authorization = `Bearer ${typeof key === "string" ? key : await key()}`;
+    const content =
+      request.raw?.body ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
+    const response = await this.#fetch(url, {
+      method: failed.method,
+      redirect: "manual",
+      headers: {
+        accept: "application/json, application/problem+json",
+        ...(content !== undefined && { "content-type": request.raw?.contentType ?? "application/json" }),
+        ...request.headers,
+        authorization,
+      },
+      ...(content !== undefined && { body: content }),
+      ...(request.signal !== undefined && { signal: request.signal }),
+    }).catch((error: unknown) => {
+      throw unanswered(error, { failed, request, url });
+    });
+    if (response.ok) return response;
+    throw this.#refusal(response, await textOf(response, { failed, request, url }), failed);
+  }
+
+  async #once(
+    request: CallContent & CallOptions & { readonly path: string },
+    failed: FailedCall,
+  ): Promise<unknown> {
+    const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs ?? timeoutMsDefault;
+    const deadline = this.#parts.time.deadline(timeoutMs);
+    const signal = request.signal === undefined ? deadline : AbortSignal.any([request.signal, deadline]);
+    const bounded = { ...request, signal };
+    try {
+      const response = await this.open(bounded, failed);
+      const url = this.addressOf(request.path);
+      const text = await textOf(response, { failed, request: bounded, url });
+      return this.#read(text, { response, failed });
+    } catch (error) {
+      // The caller's own reason is the caller's error.
+      if (request.signal?.aborted === true) throw request.signal.reason;
+      if (!deadline.aborted) throw error;
+      const { origin } = this.addressOf(request.path);
+      throw new UnansweredError(`${origin} did not answer within ${timeoutMs / 1_000} s`, failed, {
+        reason: "timeout",
+        cause: error,
+      });
+    }
+  }
+
+  #read(
+    text: string,
+    { response, failed }: { readonly response: Response; readonly failed: FailedCall },
+  ): unknown {
+    if (text === "") {
+      if (response.status === 204) return undefined;
+      throw this.#unexpected(`answered ${response.status} without any content`, response, failed);
+    }
+    try {
+      return this.#parts.readJson(text);
+    } catch {
+      throw this.#unexpected("did not answer with JSON", response, failed);
+    }
+  }
+
+  #refusal(response: Response, text: string, failed: FailedCall): PosthornClientError {
+    const { status, type } = response;
+    if (type === "opaqueredirect" || (status >= 300 && status < 400))
+      return this.#unexpected(
+        "redirects, which is never followed: a key belongs to one server",
+        response,
+        failed,
+      );
+    const problem = problemOf(text, this.#parts.readJson);
+    if (problem === null) return this.#unexpected(`answered ${status} and no explanation`, response, failed);
+    return new ApiError(problem, failed, { retryAfterMs: this.#retryAfterMs(response) });
+  }
+
+  #unexpected(what: string, response: Response, failed: FailedCall): UnexpectedAnswerError {
+    return new UnexpectedAnswerError(`${this.addressOf(failed.path).origin} ${what}`, failed, {
+      status: response.status,
+      location: response.headers.get("location"),
+      retryAfterMs: this.#retryAfterMs(response),
+    });
+  }
+
+  #retryAfterMs(response: Response): number | null {
+    const field = response.headers.get("retry-after") ?? undefined;
+    const retryAfter = parseRetryAfter(field, this.#parts.time.now());
+    return retryAfter.kind === "delay" ? retryAfter.delayMs : null;
+  }
+}
+
+function baseOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !["http:", "https:"].includes(url.protocol))
+    throw new TypeError(`"${text}" is not the URL of a server; write it like https://hooks.example.com`);
+  if (/\/v1\/?$/.test(url.pathname)) throw new TypeError(`the URL of a server has no /v1: "${text}"`);
+  return url.href.endsWith("/") ? url.href : `${url.href}/`;
+}
+
+interface Sent {
+  readonly failed: FailedCall;
+  readonly request: CallOptions;
+  readonly url: URL;
+}
+
+async function textOf(response: Response, sent: Sent): Promise<string> {
+  try {
+    return await response.text();
+  } catch (error) {
+    throw unanswered(error, sent);
+  }
+}
+
+function unanswered(error: unknown, { failed, request, url }: Sent): unknown {
+  if (request.signal?.aborted === true) return request.signal.reason;
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return new UnansweredError(`cannot reach ${url.origin}: ${messageOf(cause)}`, failed, {
+    reason: "unreachable",
+    cause,
+  });
+}
+
+function problemOf(text: string, readJson: CallerParts["readJson"]): Problem | null {
+  try {
+    const value = readJson(text) as Partial<Problem> | null;
+    return typeof value?.code === "string" && typeof value.title === "string" ? (value as Problem) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,51 @@
+import type { ApiCalls } from "./api-types.ts";
+import { Caller, type CallContent, type CallOptions, type ConnectionOptions } from "./caller.ts";
+import { deadLettersOf, deliveriesOf, eventsOf, operationsOf } from "./delivery-calls.ts";
+import { type AnyEvents, publishingOf } from "./publishing.ts";
+import { portalSessionsOf } from "./portal-sessions.ts";
+import { eventTypesOf, tenantsOf, webhooksOf } from "./registry-calls.ts";
+import { readStream, type StreamOptions } from "./stream.ts";
+
+export type Client<Events extends object = AnyEvents> = ReturnType<typeof createClient<Events>>;
+
+/**
+ * A server as an object. `Events` says which event types there are and what their data is:
+ *
+ * ```ts
+ * const posthorn = createClient<Events>({ url: "https://hooks.example.com", key: process.env.POSTHORN_KEY });
+ * await posthorn.publish({ event_type: "order.completed", data: { order_id: "4711" } });
+ * ```
+ *
+ * Names are those of the HTTP API. Every POST has an `Idempotency-Key`, which its repeats keep.
+ */
+export function createClient<Events extends object = AnyEvents>(options: ConnectionOptions) {
+  return clientOf<Events>(new Caller(options));
+}
+
+function clientOf<Events extends object>(caller: Caller) {
+  return {
+    ...publishingOf<Events>(caller),
+    events: eventsOf(caller),
+    webhooks: webhooksOf(caller),
+    deliveries: deliveriesOf(caller),
+    deadLetters: deadLettersOf(caller),
+    operations: operationsOf(caller),
+    eventTypes: eventTypesOf(caller),
+    tenants: tenantsOf(caller),
+    portalSessions: portalSessionsOf(caller),
+
+    /** Who the key is. */
+    me: (callOptions?: CallOptions): Promise<ApiCalls["getCaller"]["answer"]> =>
+      caller.call("GET", { ...callOptions, path: "/v1/me" }),
+
+    /** What happens, while it happens: `for await (const event of client.stream({ topics: ["deliveries"] }))`. */
+    stream: (asked: StreamOptions) => readStream(caller, asked),
+
+    /** Any other route, with the same key, repeats and errors. */
+    call: <Answer>(
+      method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
+      path: string,
+      request?: CallContent & CallOptions,
+    ): Promise<Answer> => caller.call(method, { ...request, path }),
+  };
+}

@@ -1,0 +1,89 @@
+import type { BatchOperation, DeliveryHandle, RenderedRequest, RetryInput } from "./api-types.ts";
+import type { Caller, CallOptions } from "./caller.ts";
+import { callsOf, pathTo } from "./calls.ts";
+
+/** What was published. */
+export function eventsOf(caller: Caller) {
+  const { list, listOf, one, sendTo } = callsOf(caller);
+  return {
+    /** Newest first. */
+    list: list<"listEvents">("/v1/events"),
+    get: one<"getEvent">("GET /v1/events/{id}"),
+    deliveries: listOf<"listEventDeliveries">("/v1/events/{id}/deliveries"),
+    /** Which webhooks got it, and why the others did not. */
+    matches: listOf<"listEventMatches">("/v1/events/{id}/matches"),
+    /** Delivers it again, with the same id. */
+    replay: sendTo<"replayEvent">("POST /v1/events/{id}/replay"),
+  };
+}
+
+/** What became of events, one for each webhook that got it. */
+export function deliveriesOf(caller: Caller) {
+  const { list, listOf, one, send } = callsOf(caller);
+  return {
+    list: list<"listDeliveries">("/v1/deliveries"),
+    listOfWebhook: listOf<"listWebhookDeliveries">("/v1/webhooks/{id}/deliveries"),
+    /** With every attempt, what it waits for and until when. */
+    get: one<"getDelivery">("GET /v1/deliveries/{id}"),
+
+    /** Tries it again now, as a new delivery. */
+    retry: (
+      { webhook_id: webhookId, id }: { readonly webhook_id: string; readonly id: string },
+      body: RetryInput = {},
+      options?: CallOptions,
+    ): Promise<DeliveryHandle> => {
+      const path = pathTo("/v1/webhooks/{id}/deliveries/{delivery_id}/retry", webhookId, id);
+      return caller.call("POST", { ...options, path, body });
+    },
+    retryBatch: send<"retryDeliveries">("POST /v1/deliveries/retry-batch"),
+    cancelBatch: send<"cancelDeliveries">("POST /v1/deliveries/cancel-batch"),
+
+    /** The request of an attempt, made again from what is stored. */
+    request: (
+      { id, attempt }: { readonly id: string; readonly attempt: number },
+      options?: CallOptions,
+    ): Promise<RenderedRequest> =>
+      caller.call("GET", {
+        ...options,
+        path: pathTo("/v1/deliveries/{id}/attempts/{n}/request", id, attempt),
+      }),
+  };
+}
+
+/** Deliveries that were given up. */
+export function deadLettersOf(caller: Caller) {
+  const { list, send } = callsOf(caller);
+  return {
+    list: list<"listDeadLetters">("/v1/dlq"),
+    retryBatch: send<"retryDeadLetters">("POST /v1/dlq/retry-batch"),
+    discardBatch: send<"discardDeadLetters">("POST /v1/dlq/discard-batch"),
+  };
+}
+
+const pollMsDefault = 1_000;
+const ended: ReadonlySet<string> = new Set(["completed", "cancelled", "failed"]);
+
+/** Actions on many deliveries, which go on after the call that started them. */
+export function operationsOf(caller: Caller) {
+  const { list, one, sendTo } = callsOf(caller);
+  const get = one<"getOperation">("GET /v1/operations/{id}");
+  return {
+    list: list<"listOperations">("/v1/operations"),
+    get,
+    /** Another rate, a pause, or going on. */
+    update: sendTo<"changeOperation">("PATCH /v1/operations/{id}"),
+    cancel: one<"cancelOperation">("DELETE /v1/operations/{id}"),
+
+    /** Resolves when it has ended, with how. */
+    wait: async (
+      id: string,
+      { pollMs = pollMsDefault, ...options }: CallOptions & { readonly pollMs?: number } = {},
+    ): Promise<BatchOperation> => {
+      for (;;) {
+        const operation = await get(id, options);
+        if (ended.has(operation.status)) return operation;
+        await caller.time.sleep(pollMs, options.signal);
+      }
+    },
+  };
+}

@@ -1,0 +1,14 @@
+/**
+ * The package `@posthorn/client`: Posthorn's HTTP API for applications, wherever there are the Fetch API and WebCrypto.
+ * The outbox and its stores are entries of their own.
+ */
+export type * from "./api-types.ts";
+export type { CallContent, CallOptions, ConnectionOptions } from "./caller.ts";
+export type { Client } from "./client.ts";
+export { createClient } from "./client.ts";
+export type { ErrorCode, FailedCall } from "./client-error.ts";
+export { ApiError, PosthornClientError, UnansweredError, UnexpectedAnswerError } from "./client-error.ts";
+export type { Page, Pages } from "./pages.ts";
+export type { AnyEvents, BatchResult, EventOf, RawEvent } from "./publishing.ts";
+export type { RetryOptions } from "./retry.ts";
+export type { StreamedEvent, StreamOptions } from "./stream.ts";

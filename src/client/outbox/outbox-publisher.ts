@@ -1,0 +1,217 @@
+import { backoffMs } from "../../core/backoff.ts";
+import { messageOf } from "../../core/thrown.ts";
+import type { EventBatchResult, EventSearch } from "../api-types.ts";
+import type { Client } from "../client.ts";
+import { ApiError } from "../client-error.ts";
+import { randomKey } from "../random-key.ts";
+import type { Time } from "../time.ts";
+import type { OutboxEntry, OutboxStore, ParkedEntry } from "./outbox-store.ts";
+
+export interface PublisherOptions {
+  readonly client: Pick<Client<never>, "call">;
+  readonly store: Omit<OutboxStore, "put">;
+  readonly time: Time;
+  readonly onParked?: (entry: ParkedEntry) => void;
+}
+
+/** What one look brought. */
+export interface Round {
+  readonly claimed: number;
+  readonly published: number;
+  readonly error: unknown;
+}
+
+const entriesMax = 100;
+/** The server takes 16 MiB in one call; text may grow a little on its way. */
+const batchCharactersMax = 4 * 1_024 * 1_024;
+/** How long others wait when a process dies in the middle of a batch. */
+const leaseMs = 60_000;
+/** For all calls of a batch, so that the lease outlives them. */
+const batchMsMax = 40_000;
+const releaseBounds = { delayMsMin: 1_000, delayMsMax: 30_000 };
+/** The server knows a key for 24 hours. What was tried before that may be there already. */
+const keyLifeMs = 23 * 3_600_000;
+
+/** Of one event in a batch: what may go well another time. Everything else is wrong with the event itself. */
+const passingCodes: ReadonlySet<string> = new Set([
+  "event_in_progress",
+  "rate_limited",
+  "unavailable",
+  "internal_error",
+  "limit_reached",
+]);
+
+/** Publishes claimed events in batches, in their order. */
+export class OutboxPublisher {
+  readonly #options: PublisherOptions;
+  #charactersMax = batchCharactersMax;
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+  }
+
+  /** Never rejects. */
+  async publishSome(signal?: AbortSignal): Promise<Round> {
+    const { store, time } = this.#options;
+    const token = randomKey();
+    const now = time.now();
+    let claimed: readonly OutboxEntry[] = [];
+    try {
+      claimed = await store.claim({ token, now, leaseUntil: now + leaseMs, limit: entriesMax });
+      const deadline = time.deadline(batchMsMax);
+      const ends = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+      const published = await this.#publishAll(claimed, { token, signal: ends });
+      return { claimed: claimed.length, published, error: null };
+    } catch (error) {
+      return { claimed: claimed.length, published: 0, error };
+    }
+  }
+
+  async #publishAll(entries: readonly OutboxEntry[], of: Claim): Promise<number> {
+    let published = 0;
+    for (let rest = entries; rest.length > 0; ) {
+      const batch = beginning(rest, this.#charactersMax);
+      try {
+        published += await this.#publishBatch(batch, of);
+      } catch (error) {
+        if (!this.#mayBeSmaller(error, batch)) {
+          await this.#release(rest, of, error);
+          throw error;
+        }
+        continue;
+      }
+      rest = rest.slice(batch.length);
+    }
+    return published;
+  }
+
+  /** A batch that is too large is tried again in parts; a single event goes into the answer of its own. */
+  #mayBeSmaller(error: unknown, batch: readonly OutboxEntry[]): boolean {
+    if (!(error instanceof ApiError) || error.code !== "payload_too_large" || batch.length === 1)
+      return false;
+    this.#charactersMax = Math.floor(lengthOf(batch) / 2);
+    return true;
+  }
+
+  async #publishBatch(batch: readonly OutboxEntry[], of: Claim): Promise<number> {
+    const { client, store } = this.#options;
+    const { token, signal } = of;
+    const known = await this.#knownAlready(batch, signal);
+    const unknown = batch.filter(({ id }) => !known.has(id));
+    const results = unknown.length === 0 ? [] : await this.#send(unknown, { client, signal });
+    const done: string[] = [...known];
+    const waiting: OutboxEntry[] = [];
+    for (const [index, entry] of unknown.entries()) {
+      const result = results[index];
+      if (result === undefined || ("error" in result && passingCodes.has(result.error.code)))
+        waiting.push(entry);
+      else if ("error" in result) await this.#park(entry, { token, error: problemText(result.error) });
+      else done.push(entry.id);
+    }
+    await this.#surely(() => store.done({ token, ids: done }));
+    if (waiting.length > 0) await this.#release(waiting, of, null);
+    return done.length;
+  }
+
+  async #send(
+    batch: readonly OutboxEntry[],
+    { client, signal }: { readonly client: Pick<Client<never>, "call">; readonly signal: AbortSignal },
+  ): Promise<EventBatchResult["results"]> {
+    const body = `{"events":[${batch.map(({ event }) => event).join(",")}]}`;
+    try {
+      const answer = await client.call<EventBatchResult>("POST", "/v1/events/batch", {
+        raw: { contentType: "application/json", body },
+        signal,
+      });
+      return answer.results;
+    } catch (error) {
+      // Refused as a whole although it is alone: it is the event.
+      if (error instanceof ApiError && batch.length === 1 && error.status === 413)
+        return [{ error: error.problem }];
+      throw error;
+    }
+  }
+
+  /** Of those that were tried so long ago that their keys may be forgotten, which the server has. */
+  async #knownAlready(batch: readonly OutboxEntry[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const { client, time } = this.#options;
+    const known = new Set<string>();
+    for (const { id, attempts, firstClaimedAt } of batch) {
+      if (attempts === 1 || time.now() - firstClaimedAt < keyLifeMs) continue;
+      const query = { idempotency_key: id, limit: 1 };
+      try {
+        const { data } = await client.call<EventSearch>("GET", "/v1/events", { query, signal });
+        if (data.length > 0) known.add(id);
+      } catch (error) {
+        // A key that may only publish cannot look. Twice is better than never.
+        if (!(error instanceof ApiError) || error.status !== 403) throw error;
+      }
+    }
+    return known;
+  }
+
+  async #park(
+    entry: OutboxEntry,
+    { token, error }: { readonly token: string; readonly error: string },
+  ): Promise<void> {
+    const { store, time, onParked } = this.#options;
+    const { id, event } = entry;
+    const parkedAt = time.now();
+    await this.#surely(() => store.park({ token, id, parkedAt, error }));
+    onParked?.({ id, event, error, parkedAt });
+  }
+
+  async #release(entries: readonly OutboxEntry[], { token }: Claim, cause: unknown): Promise<void> {
+    const { store, time } = this.#options;
+    const asked = cause instanceof ApiError ? (cause.retryAfterSeconds ?? 0) * 1_000 : 0;
+    const attempts = Math.max(...entries.map((entry) => entry.attempts));
+    const delayMs = Math.max(asked, backoffMs(releaseBounds, { pauses: attempts - 1 }));
+    const ids = entries.map(({ id }) => id);
+    await this.#surely(() => store.release({ token, ids, dueAt: time.now() + delayMs }));
+  }
+
+  /** The database may be locked for a moment by the application. If it stays so, the lease ends by itself. */
+  async #surely(work: () => Promise<void>): Promise<void> {
+    for (let pauses = 0; ; pauses += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (pauses >= surePauses)
+          throw new Error(`the outbox cannot be written: ${messageOf(error)}`, { cause: error });
+        await this.#options.time.sleep(backoffMs({ delayMsMin: 10, delayMsMax: 1_000 }, { pauses }));
+      }
+    }
+  }
+}
+
+const surePauses = 12;
+
+interface Claim {
+  readonly token: string;
+  readonly signal: AbortSignal;
+}
+
+function lengthOf(entries: readonly OutboxEntry[]): number {
+  return entries.reduce((sum, { event }) => sum + event.length, 0);
+}
+
+/** As many as fit, and one at least. */
+function beginning(entries: readonly OutboxEntry[], charactersMax: number): readonly OutboxEntry[] {
+  let characters = 0;
+  const end = entries.findIndex(
+    ({ event }, index) => (characters += event.length) > charactersMax && index > 0,
+  );
+  return end === -1 ? entries : entries.slice(0, end);
+}
+
+function problemText({
+  code,
+  detail,
+  errors = [],
+}: {
+  readonly code: string;
+  readonly detail: string;
+  readonly errors?: readonly { readonly field: string; readonly message: string }[];
+}): string {
+  return [`${code}: ${detail}`, ...errors.map(({ field, message }) => `${field} ${message}`)].join("; ");
+}

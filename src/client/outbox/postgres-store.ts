@@ -1,0 +1,91 @@
+import type { PostgresQueryable } from "../../core/application-database.ts";
+import {
+  checkedTable,
+  entriesOf,
+  outboxTable,
+  type OutboxRow,
+  parkedOf,
+  type ParkedRow,
+} from "./outbox-rows.ts";
+import type { OutboxStore } from "./outbox-store.ts";
+
+export type { PostgresQueryable } from "../../core/application-database.ts";
+
+export interface PostgresOutboxOptions {
+  /** With or without a schema; default `posthorn_outbox`. */
+  readonly table?: string;
+}
+
+/**
+ * Keeps events in a table of the application's database, which {@link createPostgresOutboxTable} makes. `pool` is what
+ * the outbox works with; the client of a transaction goes into `add`.
+ */
+export function createPostgresOutboxStore(
+  pool: PostgresQueryable,
+  options: PostgresOutboxOptions = {},
+): OutboxStore<PostgresQueryable, Promise<void>> {
+  const sql = statements(checkedTable(options.table ?? outboxTable, { schemaAllowed: true }));
+  const run = async (text: string, ...values: unknown[]): Promise<number> =>
+    (await pool.query(text, values)).rowCount ?? 0;
+
+  return {
+    put: async ({ id, event }, transaction = pool) => {
+      await transaction.query(sql.put, [id, event]);
+    },
+    claim: async ({ token, now, leaseUntil, limit }) => {
+      const { rows } = await pool.query(sql.claim, [token, leaseUntil, now, limit]);
+      return entriesOf(rows as OutboxRow[]);
+    },
+    done: async ({ token, ids }) => void (await run(sql.done, token, ids)),
+    release: async ({ token, ids, dueAt }) => void (await run(sql.release, token, ids, dueAt)),
+    park: async ({ token, id, parkedAt, error }) => void (await run(sql.park, token, id, parkedAt, error)),
+    counts: async () => {
+      const [row] = (await pool.query(sql.counts)).rows as { waiting: string; parked: string }[];
+      return { waiting: Number(row?.waiting), parked: Number(row?.parked) };
+    },
+    listParked: async ({ limit }) =>
+      ((await pool.query(sql.listParked, [limit])).rows as ParkedRow[]).map(parkedOf),
+    requeue: async ({ id, event }) => (await run(sql.requeue, id, event)) > 0,
+    discard: async ({ id }) => (await run(sql.discard, id)) > 0,
+  };
+}
+
+function statements(table: string) {
+  const among = "token = $1 AND id = ANY ($2::text[])";
+  return {
+    put: `INSERT INTO ${table} (id, event) VALUES ($1, $2)`,
+    // Two claims at a time want the same rows, the oldest; the second one finds that they are due no more.
+    claim: `UPDATE ${table} SET token = $1, due_at = $2, attempts = attempts + 1,
+        first_claimed_at = coalesce(first_claimed_at, $3)
+      WHERE parked_at IS NULL AND due_at <= $3
+        AND NOT EXISTS (SELECT 1 FROM ${table} WHERE parked_at IS NULL AND due_at > $3)
+        AND position IN (SELECT position FROM ${table} WHERE parked_at IS NULL AND due_at <= $3
+          ORDER BY position LIMIT $4)
+      RETURNING position, id, event, attempts, first_claimed_at`,
+    done: `DELETE FROM ${table} WHERE ${among}`,
+    release: `UPDATE ${table} SET due_at = $3, token = NULL WHERE ${among}`,
+    park: `UPDATE ${table} SET parked_at = $3, error = $4, token = NULL WHERE token = $1 AND id = $2`,
+    counts: `SELECT count(*) FILTER (WHERE parked_at IS NULL) AS waiting, count(parked_at) AS parked FROM ${table}`,
+    listParked: `SELECT id, event, error, parked_at FROM ${table} WHERE parked_at IS NOT NULL ORDER BY position LIMIT $1`,
+    requeue: `UPDATE ${table} SET parked_at = NULL, error = NULL, due_at = 0, event = coalesce($2, event)
+      WHERE id = $1 AND parked_at IS NOT NULL`,
+    discard: `DELETE FROM ${table} WHERE id = $1 AND parked_at IS NOT NULL`,
+  };
+}
+
+/** Creates the table when it is missing. For a migration of the application, or for its start. */
+export async function createPostgresOutboxTable(
+  queryable: PostgresQueryable,
+  options: PostgresOutboxOptions = {},
+): Promise<void> {
+  const table = checkedTable(options.table ?? outboxTable, { schemaAllowed: true });
+  // One call without values is one transaction; the lock keeps processes that start together from racing.
+  await queryable.query(`
+    SELECT pg_advisory_xact_lock(hashtextextended('posthorn-client-tables', 0));
+    CREATE TABLE IF NOT EXISTS ${table} (
+      position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL,
+      attempts INTEGER NOT NULL DEFAULT 0, first_claimed_at BIGINT, token TEXT, due_at BIGINT NOT NULL DEFAULT 0,
+      parked_at BIGINT, error TEXT
+    );
+    CREATE INDEX IF NOT EXISTS ${table.replace(".", "_")}_due ON ${table} (due_at) WHERE parked_at IS NULL`);
+}

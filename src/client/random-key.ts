@@ -1,0 +1,6 @@
+/** A key that nobody has used (IDK-5). Browsers make UUIDs on pages that came over TLS only. */
+export function randomKey(): string {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,54 @@
+import type { Caller } from "./caller.ts";
+import { callsOf } from "./calls.ts";
+
+/** Subscriptions: where events go, and how. */
+export function webhooksOf(caller: Caller) {
+  const { list, one, send, sendTo } = callsOf(caller);
+  return {
+    list: list<"listWebhooks">("/v1/webhooks"),
+    get: one<"getWebhook">("GET /v1/webhooks/{id}"),
+    /** Its answer holds the secret, which is shown this once. */
+    create: send<"createWebhook">("POST /v1/webhooks"),
+    /** Changes what is given and leaves the rest. */
+    update: sendTo<"patchWebhook">("PATCH /v1/webhooks/{id}"),
+    delete: one<"deleteWebhook">("DELETE /v1/webhooks/{id}"),
+    /** Sends a test event through the whole path. */
+    test: sendTo<"testWebhook">("POST /v1/webhooks/{id}/test"),
+    enable: one<"enableWebhook">("POST /v1/webhooks/{id}/enable"),
+    disable: one<"disableWebhook">("POST /v1/webhooks/{id}/disable"),
+    /** Holds events back; they are kept and go out later. */
+    pause: sendTo<"pauseWebhook">("POST /v1/webhooks/{id}/pause"),
+    resume: one<"resumeWebhook">("POST /v1/webhooks/{id}/resume"),
+    health: one<"getWebhookHealth">("GET /v1/webhooks/{id}/health"),
+    backlog: one<"getWebhookBacklog">("GET /v1/webhooks/{id}/backlog"),
+    changeCircuit: sendTo<"changeCircuit">("PATCH /v1/webhooks/{id}/circuit-breaker"),
+    secret: one<"getWebhookSecret">("GET /v1/webhooks/{id}/secret"),
+    publicKey: one<"getWebhookPublicKey">("GET /v1/webhooks/{id}/public-key"),
+    rotateSecret: sendTo<"rotateWebhookSecret">("POST /v1/webhooks/{id}/secret/rotate"),
+    verify: one<"verifyWebhook">("POST /v1/webhooks/{id}/verify"),
+    /** Delivers what it missed, as an operation. */
+    recover: sendTo<"recoverWebhook">("POST /v1/webhooks/{id}/recover"),
+  };
+}
+
+/** The catalogue of event types and the schemas of their data. */
+export function eventTypesOf(caller: Caller) {
+  const { list, one, sendTo } = callsOf(caller);
+  const path = "/v1/event-types/{name}";
+  return {
+    list: list<"listEventTypes">("/v1/event-types"),
+    get: one<"getEventType">(`GET ${path}`),
+    put: sendTo<"putEventType">(`PUT ${path}`),
+    delete: one<"deleteEventType">(`DELETE ${path}`),
+  };
+}
+
+/** Whose webhooks and events these are, for administrators. */
+export function tenantsOf(caller: Caller) {
+  const { list, one, sendTo } = callsOf(caller);
+  return {
+    list: list<"listTenants">("/v1/tenants"),
+    get: one<"getTenant">("GET /v1/tenants/{id}"),
+    put: sendTo<"putTenant">("PUT /v1/tenants/{id}"),
+  };
+}

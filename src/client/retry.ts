@@ -1,0 +1,64 @@
+import { backoffMs } from "../core/backoff.ts";
+import {
+  ApiError,
+  type PosthornClientError,
+  UnansweredError,
+  UnexpectedAnswerError,
+} from "./client-error.ts";
+
+export interface RetryOptions {
+  /** Requests for one call, the first one included; default 4. */
+  readonly attemptsMax?: number;
+  /** Wait before the second request, doubled each time, of which a random half is taken off; default 250. */
+  readonly delayMsMin?: number;
+  /** Default 8,000. */
+  readonly delayMsMax?: number;
+  /** A `Retry-After` beyond this ends the call with its error instead; default 60,000. */
+  readonly retryAfterMsMax?: number;
+  /** Has the last word where a repeat would make sense. */
+  readonly mayRetry?: (error: PosthornClientError) => boolean;
+}
+
+export type RetryRules = Required<RetryOptions>;
+
+export const retryDefaults: RetryRules = {
+  attemptsMax: 4,
+  delayMsMin: 250,
+  delayMsMax: 8_000,
+  retryAfterMsMax: 60_000,
+  mayRetry: () => true,
+};
+
+/** Another call with this key is on its way, perhaps our own of which the answer was lost: its answer comes. */
+const passingConflicts = new Set(["idempotency_key_in_progress", "event_in_progress"]);
+
+const passingStatuses = new Set([408, 429, 500, 502, 503, 504]);
+
+/**
+ * How long to wait before the same request is made again with the same key; null when that would change nothing. What is
+ * wrong with the request has to be mended first (IDK-25).
+ */
+export function retryDelayMs(
+  error: PosthornClientError,
+  {
+    rules,
+    attempts,
+    random,
+  }: { readonly rules: RetryRules; readonly attempts: number; readonly random: number },
+): number | null {
+  if (attempts >= rules.attemptsMax || !passes(error) || !rules.mayRetry(error)) return null;
+  const ownMs = backoffMs(rules, { pauses: attempts - 1, random });
+  const askedMs = (retryAfterSeconds(error) ?? 0) * 1_000;
+  return askedMs > rules.retryAfterMsMax ? null : Math.max(ownMs, askedMs);
+}
+
+function passes(error: PosthornClientError): boolean {
+  if (error instanceof UnansweredError) return true;
+  if (error instanceof ApiError)
+    return passingStatuses.has(error.status) || (error.status === 409 && passingConflicts.has(error.code));
+  return error instanceof UnexpectedAnswerError && passingStatuses.has(error.status);
+}
+
+function retryAfterSeconds(error: PosthornClientError): number | null {
+  return error instanceof ApiError || error instanceof UnexpectedAnswerError ? error.retryAfterSeconds : null;
+}

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import type { OutboxStore } from "../../../src/client/outbox/outbox-store.ts";
+
+/** An implementation under test. */
+export interface OutboxSubject<Transaction, Put extends void | Promise<void>> {
+  readonly name: string;
+  open(): Promise<OpenOutboxStore<Transaction, Put>>;
+}
+
+export interface OpenOutboxStore<
+  Transaction = never,
+  Put extends void | Promise<void> = void | Promise<void>,
+> {
+  readonly store: OutboxStore<Transaction, Put>;
+  /** The same entries through another connection, as another process has it. */
+  readonly elsewhere: OutboxStore<Transaction, Put>;
+  /** Runs work in a transaction of the application, and ends it so. */
+  transaction(work: (transaction: Transaction) => Put, end: "commit" | "rollback"): Promise<void>;
+  cleanup(): Promise<void>;
+}
+
+const event = `{"event_type":"a.b","data":{"text":"'; \u00e4 \u{1F600} \\u0000"}}`;
+const claim = { token: "t1", now: 1_000, leaseUntil: 5_000, limit: 10 };
+
+type Promised = (promise: string, run: (open: OpenOutboxStore) => Promise<void>) => void;
+
+async function put(store: OutboxStore<never>, ...ids: readonly string[]): Promise<void> {
+  for (const id of ids) await store.put({ id, event });
+}
+
+const idsOf = (entries: readonly { readonly id: string }[]) => entries.map(({ id }) => id);
+
+/** The promises of the port, one test each. */
+export function outboxConformance<Transaction, Put extends void | Promise<void>>(
+  subject: OutboxSubject<Transaction, Put>,
+): void {
+  suite(`outbox conformance: ${subject.name}`, () => {
+    const check: Promised = (promise, run) => {
+      test(promise, async (t) => {
+        const open = await subject.open();
+        t.after(() => open.cleanup());
+        await run(open as unknown as OpenOutboxStore);
+      });
+    };
+    transactions(check);
+    claiming(check);
+    settling(check);
+    parking(check);
+  });
+}
+
+function transactions(check: Promised): void {
+  check("an event is there with the commit of its transaction, and not before", async (open) => {
+    const { store, elsewhere } = open;
+    await open.transaction((transaction) => store.put({ id: "a", event }, transaction), "commit");
+    await open.transaction((transaction) => store.put({ id: "b", event }, transaction), "rollback");
+    assert.deepEqual(await elsewhere.claim(claim), [{ id: "a", event, attempts: 1, firstClaimedAt: 1_000 }]);
+  });
+
+  check("one key is one event", async ({ store }) => {
+    await put(store, "a");
+    await assert.rejects(async () => store.put({ id: "a", event: "{}" }));
+    assert.deepEqual(await store.counts(), { waiting: 1, parked: 0 });
+  });
+}
+
+function claiming(check: Promised): void {
+  check("the oldest come first, so many as were asked for", async ({ store }) => {
+    await put(store, "c", "a", "b", "d");
+    assert.deepEqual(idsOf(await store.claim({ ...claim, limit: 3 })), ["c", "a", "b"]);
+  });
+
+  check(
+    "while one has claimed nobody else gets anything, so that order is kept",
+    async ({ store, elsewhere }) => {
+      await put(store, "a", "b");
+      assert.deepEqual(idsOf(await store.claim({ ...claim, limit: 1 })), ["a"]);
+      assert.deepEqual(await elsewhere.claim({ ...claim, token: "t2" }), []);
+      await store.done({ token: "t1", ids: ["a"] });
+      assert.deepEqual(idsOf(await elsewhere.claim({ ...claim, token: "t2" })), ["b"]);
+    },
+  );
+
+  check("of claims at the same time one gets the entries", async ({ store, elsewhere }) => {
+    await put(store, "a", "b");
+    const claims = ["t1", "t2", "t3", "t4"].map((token, index) =>
+      (index % 2 === 0 ? store : elsewhere).claim({ ...claim, token }),
+    );
+    const counts = (await Promise.all(claims)).map(({ length }) => length);
+    assert.deepEqual(
+      counts.toSorted((a, b) => a - b),
+      [0, 0, 0, 2],
+    );
+  });
+
+  check(
+    "a claim that nobody ended is over at its time, and tells when the first one was",
+    async ({ store }) => {
+      await put(store, "a");
+      await store.claim(claim);
+      assert.deepEqual(await store.claim({ ...claim, token: "t2", now: 4_999 }), []);
+      const again = await store.claim({ ...claim, token: "t2", now: 5_000, leaseUntil: 9_000 });
+      assert.deepEqual(again, [{ id: "a", event, attempts: 2, firstClaimedAt: 1_000 }]);
+    },
+  );
+}
+
+function settling(check: Promised): void {
+  check("what is done is gone", async ({ store }) => {
+    await put(store, "a", "b");
+    await store.claim(claim);
+    await store.done({ token: "t1", ids: ["a", "b"] });
+    assert.deepEqual(await store.counts(), { waiting: 0, parked: 0 });
+  });
+
+  check("what is released waits for its time, and all that came later with it", async ({ store }) => {
+    await put(store, "a", "b");
+    await store.claim({ ...claim, limit: 1 });
+    await store.release({ token: "t1", ids: ["a"], dueAt: 2_000 });
+    assert.deepEqual(await store.claim({ ...claim, token: "t2", now: 1_999 }), []);
+    const due = await store.claim({ ...claim, token: "t2", now: 2_000 });
+    assert.deepEqual(idsOf(due), ["a", "b"]);
+  });
+
+  check("whoever lost its claim changes nothing", async ({ store, elsewhere }) => {
+    await put(store, "a");
+    await store.claim(claim);
+    await elsewhere.claim({ ...claim, token: "t2", now: 5_000, leaseUntil: 9_000 });
+    await store.done({ token: "t1", ids: ["a"] });
+    await store.release({ token: "t1", ids: ["a"], dueAt: 0 });
+    await store.park({ token: "t1", id: "a", parkedAt: 1, error: "late" });
+    assert.deepEqual(await store.claim({ ...claim, token: "t3", now: 8_999 }), []);
+    assert.deepEqual(await store.counts(), { waiting: 1, parked: 0 });
+  });
+}
+
+function parking(check: Promised): void {
+  check("a parked event holds nothing up, and comes back corrected", async ({ store }) => {
+    await put(store, "a", "b");
+    await store.claim(claim);
+    await store.park({ token: "t1", id: "a", parkedAt: 1_500, error: "invalid_request: no" });
+    await store.done({ token: "t1", ids: ["b"] });
+    assert.deepEqual(await store.listParked({ limit: 5 }), [
+      { id: "a", event, error: "invalid_request: no", parkedAt: 1_500 },
+    ]);
+    assert.deepEqual(await store.claim({ ...claim, token: "t2" }), []);
+    assert.equal(await store.requeue({ id: "a", event: "{}" }), true);
+    assert.equal(await store.requeue({ id: "a", event: null }), false);
+    assert.deepEqual(await store.claim({ ...claim, token: "t2" }), [
+      { id: "a", event: "{}", attempts: 2, firstClaimedAt: 1_000 },
+    ]);
+  });
+
+  check("a parked event can be discarded, one that waits cannot", async ({ store }) => {
+    await put(store, "a");
+    assert.equal(await store.discard({ id: "a" }), false);
+    await store.claim(claim);
+    await store.park({ token: "t1", id: "a", parkedAt: 1, error: "x" });
+    assert.equal(await store.discard({ id: "a" }), true);
+    assert.deepEqual(await store.counts(), { waiting: 0, parked: 0 });
+  });
+}
