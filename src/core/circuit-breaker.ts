@@ -54,7 +54,7 @@ export interface ProbeLease {
   readonly expiresAt: number;
 }
 
-/** A change of phase, to be told to metrics (WDS-146 to 148). Nobody tells the owner of it yet. */
+/** A change of phase, to be told to metrics, and to the owner (WDS-146 to 148). */
 export interface CircuitTransition {
   readonly from: CircuitState;
   readonly to: CircuitState;

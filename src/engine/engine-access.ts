@@ -13,6 +13,7 @@ import type { StoredSecret } from "../ports/store/webhooks.ts";
 import type { DeliveryView } from "./endpoint/explain.ts";
 import type { LiveWebhook } from "./endpoint/live-webhook.ts";
 import type { RenderedFrom, RenderedRequest } from "./message/rendered-request.ts";
+import type { OperationalRelay } from "./publish/operational-relay.ts";
 import type { SystemEvent } from "./publish/publish-call.ts";
 
 /**
@@ -39,6 +40,10 @@ export interface EngineAccess {
   publishSystemEvent(
     event: SystemEvent,
   ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }>;
+  /** Publishes operational events. */
+  readonly relay: Pick<OperationalRelay, "stored" | "compose">;
+  /** Whether this process leads in what one process does at a time. */
+  leads(leadership: { readonly name: string; readonly forMs: number }): Promise<boolean>;
   /** Through the grouped commits; new deliveries start at once. */
   requeue(command: RequeueCommand): Promise<RequeueResult>;
   /** Cancels what waits, or discards dead letters; answers in their order. Lanes whose head ended go on at once. */

@@ -7,6 +7,8 @@ import type { EndResult, RequeueCommand, RequeueResult } from "../ports/store/de
 import type { StoredDelivery } from "../ports/store/history.ts";
 import type { StoredSecret } from "../ports/store/webhooks.ts";
 import { OwnerAlerts } from "./attempt/owner-alerts.ts";
+import { createRelay, type OperationalRelay } from "./publish/operational-relay.ts";
+import { WaitingStates } from "./publish/waiting-states.ts";
 import { CommitGroup } from "./publish/commit-group.ts";
 import { CommitRiders } from "./publish/commit-riders.ts";
 import { type CommitStatistics, createStatistics } from "./publish/commit-statistics.ts";
@@ -29,7 +31,7 @@ import { Flights } from "./attempt/flights.ts";
 import { createOwnership } from "./cluster/create-ownership.ts";
 import type { Ownership } from "./endpoint/ownership.ts";
 import { ProblemUpkeep } from "./problems/problem-upkeep.ts";
-import { type ProblemListener, ProblemWatch } from "./problems/problem-watch.ts";
+import { createProblemWatch, type ProblemListener, type ProblemWatch } from "./problems/problem-watch.ts";
 import { Publisher } from "./publish/publish.ts";
 import { BacklogReader, loadWebhooks } from "./dispatch/recovery.ts";
 import { Settler } from "./attempt/settle.ts";
@@ -64,6 +66,7 @@ export class Engine implements EngineAccess {
   readonly #shortages: Shortages;
   readonly #ownerAlerts: OwnerAlerts;
   readonly #spans: EventSpans | null;
+  readonly relay: OperationalRelay;
   readonly #changes: EndpointChanges;
   readonly #deliveries: DeliveryChanges;
   readonly nextId: () => string;
@@ -82,17 +85,22 @@ export class Engine implements EngineAccess {
       woke: (tenantQueue) => this.#dispatcher.considerTenantQueue(tenantQueue),
     });
     this.#directory = this.#makeDirectory();
+    this.relay = createRelay(options, {
+      ...{ ...this.#common(), directory: this.#directory, touch: () => this.#commits.touch() },
+      ...{ publisher: () => this.publisher, ownership: () => this.#ownership },
+    });
     this.#states = new EndpointStates({
       ...this.#common(),
+      operationalEvents: this.relay.events,
       directory: this.#directory,
       touch: () => this.#commits.touch(),
     });
     this.#statistics = createStatistics(options, () => this.#commits.touch());
-    this.#problems = this.#makeProblemWatch();
+    this.#problems = createProblemWatch(options, { ...this.#common(), counts: this.#statistics });
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
-    this.#ownerAlerts = new OwnerAlerts({ ...this.#common(), announce: (event) => this.#announce(event) });
+    this.#ownerAlerts = new OwnerAlerts({ ...this.#common(), operationalEvents: this.relay.events });
     this.#lifecycle = this.#makeLifecycle();
     this.#dispatcher = this.#makeDispatcher(this.#makeSettler());
     this.publisher = this.#makePublisher();
@@ -119,12 +127,10 @@ export class Engine implements EngineAccess {
   }
 
   #makeDirectory(): Directory {
+    const { secretBox, userAgent, requestOrigin } = this.#options;
     return new Directory({
       ...this.#common(),
-      secretBox: this.#options.secretBox,
-      wakeups: this.#wakeups,
-      userAgent: this.#options.userAgent,
-      requestOrigin: this.#options.requestOrigin,
+      ...{ secretBox, userAgent, requestOrigin, wakeups: this.#wakeups },
       accessTokens: (credentials) => new OAuth2Tokens({ ...this.#options, credentials }),
       wakes: {
         endpointWoke: (endpoint) => this.#dispatcher.considerEndpoint(endpoint),
@@ -135,18 +141,12 @@ export class Engine implements EngineAccess {
     });
   }
 
-  #makeProblemWatch(): ProblemWatch | null {
-    const { problems } = this.#options.store;
-    if (problems === undefined || this.#statistics === null) return null;
-    return new ProblemWatch({ ...this.#common(), store: problems });
-  }
-
   #makeCommitGroup(): CommitGroup {
     const { store, limits } = this.#options;
     return new CommitGroup({
       ...this.#common(),
       store: store.deliveries,
-      changedStates: () => this.#states.take(),
+      waitingStates: new WaitingStates(() => this.#states.take(), this.relay.events),
       riders:
         this.#statistics && new CommitRiders({ statistics: this.#statistics, problems: this.#problems }),
       recovered: () => this.#dispatcher.schedulePump(),
@@ -160,24 +160,17 @@ export class Engine implements EngineAccess {
       ...this.#common(),
       store: this.#options.store.webhooks,
       apply: (webhook) => this.#applyStatus(webhook),
-      announce: (event) => this.#announce(event),
+      told: () => this.relay.stored(),
       urlRules: this.#options.urlRules,
     });
-  }
-
-  async #announce(event: Omit<SystemEvent, "onlyWebhookId">): Promise<void> {
-    await this.publishSystemEvent({ ...event, onlyWebhookId: null });
   }
 
   #makeSettler(): Settler {
     return new Settler({
       ...this.#common(),
-      commits: this.#commits,
+      ...{ commits: this.#commits, states: this.#states, lifecycle: this.#lifecycle },
+      ...{ nextId: this.nextId, ownerAlerts: this.#ownerAlerts },
       dispatcher: () => this.#dispatcher,
-      nextId: this.nextId,
-      states: this.#states,
-      lifecycle: this.#lifecycle,
-      ownerAlerts: this.#ownerAlerts,
       spans: this.#spans,
     });
   }
@@ -266,6 +259,7 @@ export class Engine implements EngineAccess {
     if (delivers) await this.#problems?.load();
     if (delivers) this.#dispatcher.start();
     if (delivers || schedules) this.#upkeep.start();
+    this.relay.start();
     await this.#ownership.start();
     // With several processes an endpoint brings its lanes along when it is taken.
     if (delivers && this.#ownership.owned() === null) this.#backlog.start();
@@ -284,6 +278,7 @@ export class Engine implements EngineAccess {
     await this.#dispatcher.stop(this.#directory.all());
     this.#ownership.retire();
     await this.#upkeep.stop();
+    await this.relay.stop();
     await this.#backlog.stop();
     await this.#flights.wait(graceMs);
     await this.#dispatcher.letGo(this.#flights.abandon());
@@ -332,6 +327,10 @@ export class Engine implements EngineAccess {
   publishSystemEvent(event: SystemEvent): ReturnType<EngineAccess["publishSystemEvent"]> {
     const only = event.onlyWebhookId === null ? undefined : this.#directory.get(event.onlyWebhookId);
     return this.publisher.publishSystem(event, only);
+  }
+
+  leads(leadership: Parameters<Ownership["isLeader"]>[0]): Promise<boolean> {
+    return this.#ownership.isLeader(leadership);
   }
 
   requeue(command: RequeueCommand): Promise<RequeueResult> {

@@ -115,7 +115,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
       secrets,
       credentials,
       verifications,
-      incidents: new WebhookIncidents({ access, clock, log: telemetry.log }),
+      incidents: new WebhookIncidents({ access, store, clock, log: telemetry.log }),
       recovery,
       tenants,
       urlRules,

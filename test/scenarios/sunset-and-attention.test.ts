@@ -50,7 +50,11 @@ test("EDS-9.2.3-16 `standard` does not read the header", async () => {
 
 test("EDS-9.2.3-14 a 451 is kept, and operator and owner hear of it", async () => {
   const webhook = await scene.addWebhook();
-  await scene.addWebhook({ url: scene.receiver.url("/told"), events: ["posthorn.*"], profile: "ts-16a" });
+  await scene.addWebhook({
+    url: scene.receiver.url("/told"),
+    events: ["posthorn.webhook.attention"],
+    profile: "ts-16a",
+  });
   scene.react({ status: 451 });
   const eventId = await scene.publish();
   assert.equal(await endOf(eventId), "exhausted permanent_client_error_451 1");
@@ -70,7 +74,11 @@ test("EDS-9.2.3-14 a 451 is kept, and operator and owner hear of it", async () =
 
 test("TS16-93 TS16-98 the owner hears of a 404 and of a redirect, with the place it named, once for many", async () => {
   await scene.addWebhook({ profile: "ts-16a" });
-  await scene.addWebhook({ url: scene.receiver.url("/told"), events: ["posthorn.*"], profile: "ts-16a" });
+  await scene.addWebhook({
+    url: scene.receiver.url("/told"),
+    events: ["posthorn.webhook.attention"],
+    profile: "ts-16a",
+  });
   scene.react(
     { status: 404 },
     { status: 404 },

@@ -40,13 +40,13 @@ test("EDS-9.2.3-8 CEW-2.2-8 410 suspends at once, a subscriber of posthorn.* is 
   assert.equal(webhook["active"], false);
   assert.equal(webhook["status_reason"], "gone");
 
-  // Told of the answer that needs attention and of its consequence, in either order.
-  await receiver.waitUntil(() => requestsTo(scene, "/told").length === 2);
+  // Told of the webhook, of the answer that needs attention and of its consequences, in any order.
+  await receiver.waitUntil(() => requestsTo(scene, "/told").length === 4);
   const told = requestsTo(scene, "/told").map(({ text }) => JSON.parse(text) as Json);
   for (const event of told) assert.equal(event["data"]?.["webhook_id"], id);
   assert.deepEqual(
     new Set(told.map((event): unknown => event["type"])),
-    new Set(["posthorn.webhook.attention", "posthorn.webhook.suspended"]),
+    new Set(["created", "attention", "exhausted", "suspended"].map((name) => `posthorn.webhook.${name}`)),
   );
 
   const missed = await scene.publish({ event_type: "order.second" });

@@ -2,6 +2,12 @@ import { Type } from "../schemas/type.ts";
 import { RequestPace } from "../../ports/timing/request-pace.ts";
 import type { EventTypeService, Scope } from "../../services/services.ts";
 import type { EventType, EventTypeKey, EventTypePage } from "../../ports/store/registry.ts";
+import {
+  operationalEventCatalogue,
+  operationalEventExample,
+  operationalEventSchema,
+} from "../../core/notifications/operational-event-catalogue.ts";
+import { operationalEventTypes } from "../../core/notifications/operational-event.ts";
 import { pageLimitMax } from "../../core/fields/page.ts";
 import type { ApiOptions } from "../context.ts";
 import { jsonInTurns } from "../json-in-turns.ts";
@@ -43,6 +49,12 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
   const { create, ...described } = document;
   const [standard] = profiles;
   const query = closed({
+    operational_events: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: "Also describe the events in which Posthorn tells of itself.",
+      }),
+    ),
     tenant_id: Type.Optional(tenantId),
     profile: Type.Optional(
       oneOf(
@@ -66,7 +78,8 @@ function documentRoute({ services, profiles, clock }: ApiOptions, document: Docu
       if (profile === undefined) throw new Error("the query was validated against the profiles");
       const tenant = tenantOf(scope, asked.tenant_id);
       const pace = new RequestPace(clock);
-      const eventTypes = catalogueOf(services.eventTypes, { scope, tenant, pace });
+      const registered = catalogueOf(services.eventTypes, { scope, tenant, pace });
+      const eventTypes = asked.operational_events === true ? withOperational(registered) : registered;
       const catalogue = await createMessageCatalogue(profile, { tenantId: tenant, eventTypes });
       return { status: 200, text: await jsonInTurns(create(catalogue), pace) };
     },
@@ -87,6 +100,17 @@ async function* catalogueOf(
     }
     if (page.next === null) return;
     after = page.next;
+  }
+}
+
+async function* withOperational(registered: AsyncIterable<EventType>): AsyncIterable<EventType> {
+  yield* registered;
+  for (const name of operationalEventTypes) {
+    const { description } = operationalEventCatalogue[name];
+    const schema = operationalEventSchema(name);
+    const examples = [operationalEventExample(name)];
+    const described = { name, description, schema, examples, deprecated: false };
+    yield { ...described, tenantId: "", createdAt: 0, updatedAt: 0 };
   }
 }
 

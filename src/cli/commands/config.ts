@@ -9,6 +9,7 @@ interface Flags {
   readonly commands?: true;
   readonly profiles?: true;
   readonly checks?: true;
+  readonly operationalEvents?: true;
   readonly json?: true;
 }
 
@@ -20,6 +21,7 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
     .option("--commands", "print docs/cli.md instead")
     .option("--profiles", "print docs/profiles.md instead")
     .option("--checks", "print docs/check.md instead")
+    .option("--operational-events", "print docs/operational-events.md instead")
     .option("--json", "print JSON, one setting a line");
   command.action(async () => {
     const flags = command.opts<Flags>();
@@ -46,10 +48,13 @@ export function addConfigCommand(program: Command, invocation: Invocation): void
 }
 
 /** The generated page of the docs that was asked for. Nobody else needs what draws them, so it is loaded here. */
-async function pageOf({ docs, commands, profiles, checks }: Flags, program: Command): Promise<string | null> {
+async function pageOf(flags: Flags, program: Command): Promise<string | null> {
+  const { docs, commands, profiles, checks, operationalEvents } = flags;
   if (docs === true) return configurationPage();
   if (commands === true) return (await import("../../pages/reference.ts")).commandReference(program);
   if (profiles === true) return (await import("../../pages/profiles-page/page.ts")).profilesPage();
   if (checks === true) return (await import("../../pages/check-page.ts")).checkPage();
+  if (operationalEvents === true)
+    return (await import("../../pages/operational-events-page.ts")).operationalEventsPage();
   return null;
 }

@@ -1,20 +1,23 @@
-/** Types of the events in which Posthorn tells of itself. Each is described in operational-event-catalogue.ts. */
-const operationalEventTypes = [
+import { matches } from "../event-type.ts";
+import type { Webhook } from "../webhook.ts";
+
+/** Types of the events in which Posthorn tells of itself; described in operational-event-catalogue.ts. */
+export const operationalEventTypes = [
   "posthorn.webhook.created",
   "posthorn.webhook.updated",
   "posthorn.webhook.deleted",
-  "posthorn.webhook.failing",
-  "posthorn.webhook.recovered",
+  "posthorn.webhook.enabled",
   "posthorn.webhook.suspended",
   "posthorn.webhook.disabled",
-  "posthorn.webhook.enabled",
+  "posthorn.webhook.failing",
+  "posthorn.webhook.recovered",
   "posthorn.webhook.circuit_opened",
   "posthorn.webhook.circuit_closed",
+  "posthorn.webhook.exhausted",
+  "posthorn.webhook.attention",
   "posthorn.webhook.paused",
   "posthorn.webhook.resumed",
-  "posthorn.webhook.exhausted",
   "posthorn.webhook.secret_rotated",
-  "posthorn.webhook.attention",
   "posthorn.webhook.moved",
   "posthorn.webhook.incident_reported",
   "posthorn.tenant.limit_reached",
@@ -32,4 +35,69 @@ export interface OperationalEvent {
   readonly at: number;
   /** As published, in the names of the API. */
   readonly data: Readonly<Record<string, unknown>>;
+  /** The tenant's own webhooks have it already. */
+  readonly onlyForOperator?: true;
+}
+
+/** Whose webhooks hear of every tenant; its webhooks carry messages to chat channels, too. Administrators make it. */
+export const operatorTenantId = "posthorn-operator";
+
+/** An event about a webhook; `of` tells it from others of its type. */
+export function webhookEvent(
+  webhook: Pick<Webhook, "id" | "tenantId" | "url">,
+  told: {
+    readonly type: OperationalEventType;
+    readonly of: number | string;
+    readonly at: number;
+    readonly data?: Readonly<Record<string, unknown>>;
+  },
+): OperationalEvent {
+  const { id, tenantId } = webhook;
+  const { type, at } = told;
+  return {
+    ...{ key: `${type}:${id}:${told.of}`, type, tenantId, webhookId: id, at },
+    data: {
+      ...{ webhook_id: id, tenant_id: tenantId, url: shownUrl(webhook.url) },
+      ...told.data,
+      occurred_at: instant(at),
+    },
+  };
+}
+
+/** Names the hour, for what is told once in it. */
+export function hourOf(at: number): string {
+  return new Date(at).toISOString().slice(0, "2026-01-01T00".length);
+}
+
+/** As the API writes it. */
+export function instant(at: number): string {
+  return new Date(at).toISOString();
+}
+
+/** Without what may be secret in it. */
+export function shownUrl(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
+}
+
+/** Each request of an endpoint may cause one of these. */
+const frequent: ReadonlySet<OperationalEventType> = new Set([
+  "posthorn.webhook.circuit_opened",
+  "posthorn.webhook.circuit_closed",
+  "posthorn.webhook.exhausted",
+  "posthorn.webhook.attention",
+]);
+
+/**
+ * Whether a webhook that asked for the type hears of an event. None hears of itself: it would be told of the failure of
+ * that very message. Of two of the same tenant that both hear of each other, neither hears of what each request may cause,
+ * so that two broken ones do not feed each other.
+ */
+export function mayHear(
+  listener: Webhook,
+  { event, about }: { readonly event: OperationalEvent; readonly about: Webhook | null },
+): boolean {
+  if (listener.id === event.webhookId) return false;
+  if (!frequent.has(event.type) || about === null || about.tenantId !== listener.tenantId) return true;
+  return !operationalEventTypes.some((type) => about.events.some((pattern) => matches({ pattern, type })));
 }

@@ -1,13 +1,16 @@
+import type { DeliveryProgress } from "../../core/delivery.ts";
 import type { Attention } from "../../core/outcome.ts";
+import { hourOf, instant, webhookEvent } from "../../core/notifications/operational-event.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { ClaimedDelivery } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
-import type { SystemEvent } from "../publish/publish-call.ts";
+import type { OperationalEvents } from "../publish/operational-events.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 
 export interface OwnerAlertsOptions {
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  readonly announce: (event: Omit<SystemEvent, "onlyWebhookId">) => Promise<void>;
+  readonly operationalEvents: OperationalEvents;
 }
 
 /** An attempt that somebody must hear of. */
@@ -53,15 +56,35 @@ export class OwnerAlerts {
     );
     if (attention === "warn") return;
     const data = {
-      ...{ webhook_id: webhookId, level: attention, reason, status_code: statusCode },
-      paused_until: pausedUntil === null ? null : new Date(pausedUntil).toISOString(),
-      ...{ delivery_id: deliveryId, location, occurred_at: new Date(now).toISOString() },
+      ...{ level: attention, reason, status_code: statusCode },
+      paused_until: pausedUntil === null ? null : instant(pausedUntil),
+      ...{ delivery_id: deliveryId, location },
     };
-    this.#options
-      .announce({ tenantId, eventType: "posthorn.webhook.attention", data })
-      .catch((error: unknown) => {
-        telemetry.log.error({ err: String(error), webhookId }, "the owner could not be told");
-      });
+    const of = `${reason}:${hourOf(now)}`;
+    this.#options.operationalEvents.tell(
+      webhookEvent(endpoint.webhook, { type: "posthorn.webhook.attention", of, at: now, data }),
+    );
+  }
+
+  /** A dead letter; of those of an hour the first is told. */
+  exhausted(
+    { webhook }: Endpoint,
+    { delivery, progress }: { readonly delivery: ClaimedDelivery; readonly progress: DeliveryProgress },
+  ): void {
+    // A tenant must not hear of another one's delivery.
+    if (delivery.tenantId !== webhook.tenantId) return;
+    const now = this.#options.clock.now();
+    const of = hourOf(now);
+    const name = `${webhook.id} exhausted ${of}`;
+    if (this.#reportedAt.has(name)) return;
+    this.#remember(name, now);
+    const data = {
+      ...{ delivery_id: delivery.id, event_id: delivery.eventId, event_type: delivery.eventType },
+      ...{ attempts: progress.attemptCount, reason: progress.reason },
+    };
+    this.#options.operationalEvents.tell(
+      webhookEvent(webhook, { type: "posthorn.webhook.exhausted", of, at: now, data }),
+    );
   }
 
   #remember(name: string, now: number): void {

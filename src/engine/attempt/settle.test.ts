@@ -38,6 +38,7 @@ function stopped(addressee: "foreign" | "unclear") {
         done({ kind: "written" });
       },
     },
+    ownerAlerts: { exhausted: nothing },
     dispatcher: () => ({
       answered: () => void dispatched.push("answered"),
       settled: () => void dispatched.push("settled"),

@@ -252,6 +252,8 @@ export class Settler {
 
   #report(delivery: ClaimedDelivery, report: Report): void {
     const { progress } = report;
+    if (progress.state === "exhausted")
+      this.#options.ownerAlerts.exhausted(report.endpoint, { delivery, progress });
     this.#options.commits.settle({
       settlement: settlementOf(delivery, report),
       delivery,

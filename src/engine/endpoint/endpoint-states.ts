@@ -1,7 +1,9 @@
 import type { CircuitTransition } from "../../core/circuit-breaker.ts";
 import { healthReenabled } from "../../core/endpoint-health.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
+import { instant, webhookEvent } from "../../core/notifications/operational-event.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import type { OperationalEvents } from "../publish/operational-events.ts";
 import type { Directory } from "./directory.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { OwnerNotes } from "./owner-notes.ts";
@@ -11,6 +13,7 @@ export interface EndpointStatesOptions {
   readonly directory: Directory;
   /** Notes on endpoints for other processes; null without them. */
   readonly notes: OwnerNotes | null;
+  readonly operationalEvents: OperationalEvents;
   /** There are states to write, though nothing else may come. */
   readonly touch: () => void;
 }
@@ -47,7 +50,23 @@ export class EndpointStates {
     const { id: webhookId, tenantId } = endpoint.webhook;
     metrics.circuitMoved({ webhookId, from: move.from, to: move.to });
     log.warn({ webhookId, tenantId, from: move.from, to: move.to }, "circuit breaker moved");
+    this.#tell(endpoint, move);
     this.changed(endpoint);
+  }
+
+  /** Once when it opens, and once when it is closed again: the probes in between are no news (WDS-146, 148). */
+  #tell(endpoint: Endpoint, { from, to }: CircuitTransition): void {
+    const isOpening = from === "closed" && to === "open";
+    if (!isOpening && to !== "closed") return;
+    const { circuit, webhook } = endpoint;
+    const { errorThresholdPercentage, windowSizeMs } = endpoint.policy.circuitBreaker;
+    const rule = { error_threshold_percentage: errorThresholdPercentage, window_size_ms: windowSizeMs };
+    const data = isOpening
+      ? { next_probe_at: instant(circuit.halfOpenAt), forced: circuit.forcedOpenUntil > 0, ...rule }
+      : {};
+    const type = isOpening ? "posthorn.webhook.circuit_opened" : "posthorn.webhook.circuit_closed";
+    const at = circuit.transitionAt;
+    this.#options.operationalEvents.tell(webhookEvent(webhook, { type, of: at, at, data }));
   }
 
   /** Somebody does not want to wait as long as the receiver asked, or the receiver is another one. */

@@ -1,6 +1,7 @@
 import { judgeUrl, type UrlRules } from "../../core/egress/url-policy.ts";
 import type { HealthDecision } from "../../core/endpoint-health.ts";
-import { changedAt, type Webhook, type WebhookStatus } from "../../core/webhook.ts";
+import { instant, webhookEvent } from "../../core/notifications/operational-event.ts";
+import { changedAt, type Webhook } from "../../core/webhook.ts";
 import { revised } from "../../core/webhook-revision.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
@@ -14,11 +15,8 @@ export interface LifecycleOptions {
   readonly telemetry: Telemetry;
   readonly urlRules: UrlRules;
   readonly apply: (webhook: Webhook) => void;
-  readonly announce: (event: {
-    readonly tenantId: string;
-    readonly eventType: string;
-    readonly data: Readonly<Record<string, unknown>>;
-  }) => Promise<void>;
+  /** What was told along with a change is stored. */
+  readonly told: () => void;
 }
 
 /** A 308 that a request to `from` was answered with; `location` as it was received, relative to `from`. */
@@ -86,8 +84,10 @@ export class WebhookLifecycle {
     this.#options.apply(webhook);
     this.#track(
       this.#storeAndTell(webhook, {
-        eventType: "posthorn.webhook.moved",
-        data: { webhook_id: id, from: before.url, to: judgement.url },
+        type: "posthorn.webhook.moved",
+        of: webhook.revision,
+        at: updatedAt,
+        data: { from: before.url, to: judgement.url },
       }),
     );
   }
@@ -107,7 +107,10 @@ export class WebhookLifecycle {
     await Promise.allSettled([...this.#running]);
   }
 
-  #change(endpoint: Endpoint, to: { readonly status: WebhookStatus; readonly reason: string }): void {
+  #change(
+    endpoint: Endpoint,
+    to: { readonly status: "suspended" | "disabled"; readonly reason: string },
+  ): void {
     const before = endpoint.webhook;
     if (before.status === "disabled" || before.status === to.status) return;
     const now = this.#options.clock.now();
@@ -125,13 +128,9 @@ export class WebhookLifecycle {
       { webhookId: id, tenantId, status, reason },
       "webhook stopped by the rules of its profile",
     );
-    const since = new Date(now).toISOString();
-    this.#track(
-      this.#storeAndTell(webhook, {
-        eventType: `posthorn.webhook.${status}`,
-        data: { webhook_id: id, status, reason, since },
-      }),
-    );
+    const type = to.status === "suspended" ? "posthorn.webhook.suspended" : "posthorn.webhook.disabled";
+    const data = { status, reason, since: instant(now) };
+    this.#track(this.#storeAndTell(webhook, { type, of: now, at: now, data }));
   }
 
   #track(work: Promise<void>): void {
@@ -139,14 +138,11 @@ export class WebhookLifecycle {
     this.#running.add(tracked);
   }
 
-  async #storeAndTell(
-    webhook: Webhook,
-    event: { readonly eventType: string; readonly data: Readonly<Record<string, unknown>> },
-  ): Promise<void> {
-    const { store, telemetry, announce } = this.#options;
+  async #storeAndTell(webhook: Webhook, news: Parameters<typeof webhookEvent>[1]): Promise<void> {
+    const { store, telemetry, told } = this.#options;
     try {
-      await store.save(webhook);
-      await announce({ tenantId: webhook.tenantId, ...event });
+      await store.save(webhook, { events: [webhookEvent(webhook, news)] });
+      told();
     } catch (error) {
       telemetry.log.error(
         { err: String(error), webhookId: webhook.id },

@@ -2,6 +2,7 @@ import { type ProblemMove, resolvesWith } from "../../core/delivery-problems/del
 import { problemKind } from "../../core/delivery-problems/problem-kind.ts";
 import type { CommitResult } from "../../ports/store/deliveries.ts";
 import type { DeliveryProblemStore, ProblemBatch, ProblemFact } from "../../ports/store/delivery-problems.ts";
+import type { Store } from "../../ports/store.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import type { PendingSettlement } from "../publish/waiting-settlements.ts";
@@ -118,6 +119,15 @@ export class ProblemWatch {
     this.#troubled.delete(webhookId);
     this.#resolved.add(webhookId);
   }
+}
+
+/** Null where the store keeps none, and where nothing is counted. */
+export function createProblemWatch(
+  { store }: { readonly store: Pick<Store, "problems"> },
+  parts: Pick<ProblemWatchOptions, "clock" | "telemetry"> & { readonly counts: object | null },
+): ProblemWatch | null {
+  if (store.problems === undefined || parts.counts === null) return null;
+  return new ProblemWatch({ ...parts, store: store.problems });
 }
 
 function failureOf({ settlement, delivery }: PendingSettlement): ProblemFact | null {

@@ -10,6 +10,8 @@ import type {
   WebhookRuntimeState,
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import { OperationalEvents } from "./operational-events.ts";
+import { WaitingStates } from "./waiting-states.ts";
 import { CommitGroup } from "./commit-group.ts";
 import { ManualClock } from "../manual-clock.fixture.ts";
 
@@ -64,7 +66,10 @@ function world(changedStates: () => readonly WebhookRuntimeState[] = () => []): 
     clock,
     random: { uniform: () => 0.5, bytes: (count) => new Uint8Array(count) },
     telemetry,
-    changedStates,
+    waitingStates: new WaitingStates(
+      changedStates,
+      new OperationalEvents({ touch: () => undefined, stored: () => undefined }),
+    ),
     riders: null,
     recovered: () => void (recovered += 1),
     windowMs: 10,

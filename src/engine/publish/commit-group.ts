@@ -11,13 +11,13 @@ import type {
   RequeueCommand,
   RequeueResult,
   SettlementResult,
-  WebhookRuntimeState,
 } from "../../ports/store/deliveries.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
 import { Alarm } from "../../ports/timing/alarm.ts";
 import type { CommitRiders } from "./commit-riders.ts";
 import { type PendingSettlement, WaitingSettlements } from "./waiting-settlements.ts";
 import { composed, type Group, singles } from "./write-group.ts";
+import type { WaitingStates } from "./waiting-states.ts";
 import { rowsOf, WaitingWrites } from "./waiting-writes.ts";
 import type { WriteSize } from "./waiting-writes.ts";
 
@@ -45,8 +45,8 @@ export interface CommitGroupOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly telemetry: Telemetry;
-  /** Called when a batch is composed: states of webhooks that changed since they were written. */
-  readonly changedStates: () => readonly WebhookRuntimeState[];
+  /** Taken along when a batch is composed. */
+  readonly waitingStates: WaitingStates;
   /** Null where nothing is counted. */
   readonly riders: CommitRiders | null;
   /** The store writes again after it could not. */
@@ -75,7 +75,6 @@ export class CommitGroup {
   readonly #publishes = new WaitingWrites<PendingPublish>();
   readonly #requeues = new WaitingWrites<SizedRequeue>();
   readonly #settlements: WaitingSettlements;
-  readonly #states = new Map<string, WebhookRuntimeState>();
   #writing = false;
   /** The running transaction should have been answered by now. */
   #unanswered = false;
@@ -266,13 +265,12 @@ export class CommitGroup {
   #takeGroup(): Group {
     const { rowsMax } = this.#options;
     const requeues = this.#requeues.take({ rows: rowsMax / 2, bytes: bodyBytesMax });
-    const taken = this.#publishes.take({ rows: rowsMax - rowsOf(requeues), bytes: bodyBytesMax });
-    const { publishes, commands } = composed(taken);
+    const callers = this.#publishes.take({ rows: rowsMax - rowsOf(requeues), bytes: bodyBytesMax });
+    const { publishes, commands } = composed(callers);
     const settlements = this.#settlements.take(settlementsMax);
-    for (const state of this.#options.changedStates()) this.#states.set(state.webhookId, state);
-    const webhookStates = [...this.#states.values()].slice(0, webhookStatesMax);
-    for (const { webhookId } of webhookStates) this.#states.delete(webhookId);
-    this.#cut = this.backlog + this.#states.size > 0;
+    const { waitingStates } = this.#options;
+    const taken = waitingStates.take();
+    this.#cut = this.backlog + waitingStates.size > 0;
     return {
       publishes,
       requeues,
@@ -281,12 +279,13 @@ export class CommitGroup {
         publishes: commands,
         requeues: requeues.map((pending) => pending.command),
         settlements: settlements.map((pending) => pending.settlement),
-        webhookStates,
+        ...taken,
       },
     };
   }
 
   #distribute(group: Group, result: CommitResult): void {
+    this.#options.waitingStates.written(group.batch);
     for (let index = 0; index < group.publishes.length; index += 1) {
       group.publishes[index]?.done(result.publishes[index] as PublishResult);
     }
@@ -305,9 +304,7 @@ export class CommitGroup {
     const left = this.#cut ? [...this.#publishes.takeAll(), ...this.#requeues.takeAll()] : [];
     for (const pending of [...group.publishes, ...group.requeues, ...left]) pending.done(error);
     this.#settlements.putBack(group.settlements);
-    for (const state of group.batch.webhookStates) {
-      if (!this.#states.has(state.webhookId)) this.#states.set(state.webhookId, state);
-    }
+    this.#options.waitingStates.putBack(group.batch);
     const { random, telemetry } = this.#options;
     const delayMsMax = error.trouble === "disk_full" ? fullDiskDelayMsMax : retryDelayMsMax;
     const pauses = this.#failures - 1;
@@ -384,7 +381,6 @@ const gatherMs = 4;
 /** Writing a megabyte of bodies takes some milliseconds. */
 const bodyBytesMax = 4 * 1024 * 1024;
 const settlementsMax = 1_024;
-const webhookStatesMax = 1_024;
 /** How long a transaction may run before those who wait for the next one are refused instead. */
 const callerWaitMsMax = 5_000;
 /** Bounds of the pauses between two attempts to write kept settlements. */

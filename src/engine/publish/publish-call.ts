@@ -60,4 +60,6 @@ export interface SystemEvent {
   readonly data: Readonly<Record<string, unknown>>;
   /** Deliver to this webhook alone, whatever it subscribed to. */
   readonly onlyWebhookId: string | null;
+  /** As with what applications publish: a second one of the key is none. */
+  readonly idempotencyKey?: string;
 }

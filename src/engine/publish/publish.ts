@@ -38,7 +38,7 @@ export interface PublisherOptions extends EventGateOptions {
   readonly spans: EventSpans | null;
 }
 
-/** Whom an event goes to. Looked up when its transaction is composed: a webhook may go while the event waits. */
+/** To whom an event goes. Looked up when its transaction is composed: a webhook may go while the event waits. */
 interface Target {
   readonly endpoints: () => readonly Endpoint[];
   readonly origin: DeliveryOrigin;
@@ -159,21 +159,35 @@ export class Publisher {
     event: SystemEvent,
     only: Endpoint | undefined,
   ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }> {
+    const { tenantId, eventType: type } = event;
+    if (only !== undefined) return this.publishTo({ endpoints: () => [only], origin: "test" }, event);
+    const endpoints = () => this.#options.subscriptions.of(tenantId, { type });
+    return this.publishTo({ endpoints, origin: "publish" }, event);
+  }
+
+  /** The same, to these. */
+  async publishTo(
+    target: Target,
+    event: Omit<SystemEvent, "onlyWebhookId">,
+  ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }> {
     const now = this.#options.clock.now();
-    const { tenantId, eventType, data } = event;
-    const endpoints = () =>
-      only === undefined ? this.#options.subscriptions.of(tenantId, { type: eventType }) : [only];
+    const { tenantId, eventType, data, idempotencyKey } = event;
     let deliveryIds: readonly string[] = [];
     const receipt = await this.#commit(
       {
         tenantId,
-        input: { eventType, data, source: "posthorn" },
+        input: {
+          eventType,
+          data,
+          source: "posthorn",
+          ...(idempotencyKey !== undefined && { idempotencyKey }),
+        },
         timestamp: now,
         now,
         payload: { kind: "data", dataJson: JSON.stringify(data), metadataJson: null },
         trace: null,
       },
-      { endpoints, origin: only === undefined ? "publish" : "test" },
+      target,
       (draft) => (deliveryIds = draft.deliveries.map((delivery) => delivery.id)),
     );
     return { eventId: receipt.id, deliveryIds };

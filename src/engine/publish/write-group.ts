@@ -15,9 +15,10 @@ export interface Group {
 export function* singles(group: Group): Iterable<Group> {
   const nothing = { publishes: [], requeues: [], settlements: [] };
   const empty: CommitBatch = { publishes: [], requeues: [], settlements: [], webhookStates: [] };
-  if (group.batch.webhookStates.length > 0) {
-    yield { ...nothing, batch: { ...empty, webhookStates: group.batch.webhookStates } };
-  }
+  const { webhookStates, operationalEvents = [] } = group.batch;
+  if (webhookStates.length > 0) yield { ...nothing, batch: { ...empty, webhookStates } };
+  for (const event of operationalEvents)
+    yield { ...nothing, batch: { ...empty, operationalEvents: [event] } };
   for (const [index, pending] of group.publishes.entries()) {
     const publishes = group.batch.publishes.slice(index, index + 1);
     yield { ...nothing, publishes: [pending], batch: { ...empty, publishes } };

@@ -1,7 +1,10 @@
 import { PosthornError } from "../../core/errors.ts";
 import { incidentFields } from "../../core/fields/actions.ts";
+import { instant, shownUrl, webhookEvent } from "../../core/notifications/operational-event.ts";
 import { createBucket, type RateBucket, tryTake } from "../../core/rate-limit.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { Webhook } from "../../core/webhook.ts";
+import type { Store } from "../../ports/store.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
@@ -10,7 +13,8 @@ import { ProblemList } from "../problem-list.ts";
 import { readFields } from "../read-fields.ts";
 
 export interface WebhookIncidentsOptions {
-  readonly access: Pick<EngineAccess, "publishSystemEvent">;
+  readonly access: Pick<EngineAccess, "publishSystemEvent" | "relay">;
+  readonly store: Pick<Store, "notifications">;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -42,19 +46,31 @@ export class WebhookIncidents {
     const { kind, detail, messageId = null, occurredAt = null } = command;
     const fields = { webhookId: id, tenantId, kind, messageId };
     this.#options.log.warn(fields, "a receiver reported a security incident");
-    return this.#options.access.publishSystemEvent({
-      tenantId,
-      eventType: incidentEventType,
-      data: {
-        webhook_id: id,
-        kind,
-        detail,
-        message_id: messageId,
-        occurred_at: occurredAt === null ? null : new Date(occurredAt).toISOString(),
-        reported_at: new Date(now).toISOString(),
-      },
-      onlyWebhookId: null,
+    const data = {
+      ...{ webhook_id: id, tenant_id: tenantId, url: shownUrl(live.webhook.url) },
+      kind,
+      detail,
+      message_id: messageId,
+      occurred_at: occurredAt === null ? null : instant(occurredAt),
+      reported_at: instant(now),
+    };
+    const published = await this.#options.access.publishSystemEvent({
+      ...{ tenantId, eventType: incidentEventType, data, onlyWebhookId: null },
     });
+    await this.#tellOperator(live.webhook, { eventId: published.eventId, data });
+    return published;
+  }
+
+  /** The tenant's webhooks have it already, under the id that the receiver was given. */
+  async #tellOperator(
+    webhook: Webhook,
+    report: { readonly eventId: string; readonly data: Readonly<Record<string, unknown>> },
+  ): Promise<void> {
+    const { store, access, clock } = this.#options;
+    const told = { type: incidentEventType, of: report.eventId, at: clock.now() } as const;
+    const event = { ...webhookEvent(webhook, told), data: report.data, onlyForOperator: true } as const;
+    await store.notifications?.appendEvents([event]);
+    access.relay.stored();
   }
 
   #limit(webhookId: string, now: number): void {

@@ -32,6 +32,7 @@ import { readFields } from "../read-fields.ts";
 import { requireWebhook, requireWholeTenant, resolveTenant, seenWebhooks, tenantFilter } from "../scope.ts";
 import type { TenantDirectory } from "../tenants/tenant-directory.ts";
 import { changeCircuit } from "./webhook-circuit.ts";
+import { deletedEvent, eventsOfChange } from "./webhook-changes-told.ts";
 import { noCredentials, type WebhookCredentials } from "./webhook-credentials.ts";
 import { webhookBacklog } from "./webhook-backlog.ts";
 import { webhookHealth } from "./webhook-health.ts";
@@ -41,6 +42,7 @@ import { blankWebhook, mergeStatus, mergeWebhook } from "./webhook-input.ts";
 import type { WebhookRecovery } from "./webhook-recovery.ts";
 import { readPause, withPause } from "./webhook-pause.ts";
 import { requireScheme, type WebhookSecrets } from "./webhook-secrets.ts";
+import { requireRoom } from "./webhook-room.ts";
 import { sendTestEvent } from "./webhook-test-event.ts";
 import { needsAsking } from "./webhook-verification-input.ts";
 
@@ -77,7 +79,7 @@ export class Webhooks implements WebhookService {
   ): Promise<{ readonly view: WebhookView; readonly secret: string | null }> {
     requireWholeTenant(scope);
     const tenantId = resolveTenant(this.#options.tenants, { scope, tenantId: input.tenantId ?? null });
-    this.#requireRoom(tenantId);
+    await requireRoom(tenantId, this.#options);
     const draft = await this.#proven(this.#draft(tenantId, input), null);
     // One line for all: besides the tenant's limit, two creations may bring the same secret.
     const created = await this.#changes.run(creationLine, () => this.#insert(scope, draft));
@@ -101,7 +103,7 @@ export class Webhooks implements WebhookService {
   }
 
   async #insert(scope: Scope, { webhook, supplied, secrets }: Draft): Promise<LiveWebhook> {
-    this.#requireRoom(webhook.tenantId);
+    await requireRoom(webhook.tenantId, this.#options);
     if (supplied !== null) await this.#options.secrets.refuseReuse(supplied);
     return this.#save(webhook, secrets, scope);
   }
@@ -158,10 +160,12 @@ export class Webhooks implements WebhookService {
   async delete(scope: Scope, id: string): Promise<void> {
     await this.#fresh(scope, id);
     await this.#changes.run(id, async () => {
-      const { tenantId } = this.#require(scope, id).webhook;
+      const { webhook } = this.#require(scope, id);
       const deletedAt = this.#options.clock.now();
-      const audit = scope.audit?.take({ id, tenantId });
-      await this.#options.store.webhooks.delete({ id, deletedAt }, { audit });
+      const audit = scope.audit?.take({ id, tenantId: webhook.tenantId });
+      const events = [deletedEvent(webhook, deletedAt)];
+      await this.#options.store.webhooks.delete({ id, deletedAt }, { audit, events });
+      this.#options.access.relay.stored();
       this.#options.access.removeWebhook(id);
       await this.#options.access.cancelWaiting(id);
     });
@@ -316,22 +320,16 @@ export class Webhooks implements WebhookService {
     const { access, store } = this.#options;
     const policy = requirePolicy(given);
     const completed = await this.#options.secrets.complete(given, { policy, secrets });
-    const before = access.webhook(given.id);
+    const before = access.webhook(given.id) ?? null;
     const keysChanged = completed !== before?.secrets;
     const webhook = revised(given, { before: before?.webhook ?? null, keysChanged });
     if (keysChanged) await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: completed });
-    await store.webhooks.save(webhook, { audit: scope?.audit?.take(webhook) });
-    access.applyWebhook({ webhook, secrets: completed });
+    const after = { webhook, secrets: completed };
+    const events = eventsOfChange(before, after);
+    await store.webhooks.save(webhook, { audit: scope?.audit?.take(webhook), events });
+    access.applyWebhook(after);
+    if (events.length > 0) access.relay.stored();
     return this.#require({ tenantId: null }, webhook.id);
-  }
-
-  #requireRoom(tenantId: string): void {
-    const { access, tenants, webhooksPerTenantMax } = this.#options;
-    const limit = tenants.get(tenantId)?.webhooksMax ?? webhooksPerTenantMax;
-    let count = 0;
-    for (const { webhook } of access.webhooks()) if (webhook.tenantId === tenantId) count += 1;
-    if (count < limit) return;
-    throw new PosthornError("limit_reached", `the tenant has ${count} webhooks; its limit is ${limit}`);
   }
 
   /** As it is now, also where another process changed it a moment ago. */

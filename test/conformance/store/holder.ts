@@ -7,6 +7,8 @@ import { Settler, type SettleOptions } from "../../../src/engine/attempt/settle.
 import type { Flight } from "../../../src/engine/dispatch/flight.ts";
 import { ManualClock } from "../../../src/engine/manual-clock.fixture.ts";
 import { CommitGroup } from "../../../src/engine/publish/commit-group.ts";
+import { OperationalEvents } from "../../../src/engine/publish/operational-events.ts";
+import { WaitingStates } from "../../../src/engine/publish/waiting-states.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { ClaimedDelivery } from "../../../src/ports/store/deliveries.ts";
 import type { Telemetry } from "../../../src/ports/telemetry.ts";
@@ -40,7 +42,8 @@ export class Holder {
     const random = { uniform: () => 0.5, bytes: (count: number) => new Uint8Array(count) };
     const commits = new CommitGroup({
       ...{ store: store.deliveries, clock: this.#clock, random, telemetry, windowMs: 0, rowsMax: 100 },
-      ...{ changedStates: () => [], riders: null, recovered: silent },
+      ...{ riders: null, recovered: silent },
+      waitingStates: new WaitingStates(() => [], new OperationalEvents({ touch: silent, stored: silent })),
     });
     const heard = (word: string) => () => void (this.#heard = word);
     const dispatcher = {
@@ -55,7 +58,7 @@ export class Holder {
       dispatcher: () => dispatcher,
       states: { changed: silent, circuitMoved: silent },
       lifecycle: { decided: silent, movedPermanently: silent },
-      ownerAlerts: { report: silent },
+      ownerAlerts: { report: silent, exhausted: silent },
     } as unknown as SettleOptions);
   }
 

@@ -8,6 +8,7 @@ const pages = [
   { file: "docs/cli.md", flag: "--commands" },
   { file: "docs/profiles.md", flag: "--profiles" },
   { file: "docs/check.md", flag: "--checks" },
+  { file: "docs/operational-events.md", flag: "--operational-events" },
 ] as const;
 
 suite("generated pages", () => {

@@ -66,9 +66,12 @@ export const switching: Scenarios = {
     const suspended = await statusReaches(scene, webhook, "suspended");
     assert.deepEqual([suspended["active"], suspended["status_reason"]] as unknown[], [false, "gone"]);
     const told = () => receiver.requests.filter(({ path }) => path === "/told");
-    await receiver.waitUntil(() => told().length === 2);
+    await receiver.waitUntil(() => told().length === 4);
     const types = told().map(({ text }) => (JSON.parse(text) as { type: string }).type);
-    assert.deepEqual(types.toSorted(), ["posthorn.webhook.attention", "posthorn.webhook.suspended"]);
+    assert.deepEqual(
+      types.toSorted(),
+      ["attention", "created", "exhausted", "suspended"].map((name) => `posthorn.webhook.${name}`),
+    );
     await scene.reaches(await scene.publish(), "skipped");
     receiver.script(() => ({}));
     assert.equal((await scene.api.post(`/v1/webhooks/${webhook}/enable`)).body["status"], "active");

@@ -1,0 +1,136 @@
+import { PosthornError, UnavailableError } from "../../core/errors.ts";
+import {
+  mayHear,
+  type OperationalEvent,
+  operatorTenantId,
+} from "../../core/notifications/operational-event.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { NewNotification, NotificationQueue } from "../../ports/store/notifications.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
+import type { Directory } from "../endpoint/directory.ts";
+import type { Endpoint } from "../endpoint/endpoint.ts";
+import type { Ownership } from "../endpoint/ownership.ts";
+import { OperationalEvents } from "./operational-events.ts";
+import type { EngineOptions } from "../engine-options.ts";
+import type { Publisher } from "./publish.ts";
+
+/** Makes the messages to people about events. */
+export type ComposeNotifications = (
+  events: readonly OperationalEvent[],
+) => Promise<readonly NewNotification[]>;
+
+export interface OperationalRelayOptions {
+  /** Null where this process publishes none. */
+  readonly queue: NotificationQueue | null;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+  readonly directory: Directory;
+  readonly publisher: () => Publisher;
+  readonly ownership: () => Pick<Ownership, "isLeader">;
+  /** There are events for the next transaction. */
+  readonly touch: () => void;
+  /** Others may write events, so that it has to look for them. */
+  readonly isShared: boolean;
+}
+
+/**
+ * Publishes operational events that wait in the store: to webhooks of their tenant and of the operator that asked for
+ * them, and as messages to people. One process at a time does so. The key of an event is that of the publish, so that one
+ * that was published right before a crash is not published again.
+ */
+export class OperationalRelay {
+  readonly #options: OperationalRelayOptions;
+  readonly #loop: Loop;
+  /** What the engine itself has to tell. */
+  readonly events: OperationalEvents;
+  compose: ComposeNotifications = async () => [];
+
+  constructor(options: OperationalRelayOptions) {
+    this.#options = options;
+    const { clock, telemetry, isShared, touch } = options;
+    this.events = new OperationalEvents({ touch, stored: () => this.stored() });
+    this.#loop = new Loop({
+      clock,
+      round: () => this.round(),
+      pauseMs: () => (isShared ? lookMs : idleMs),
+      failed: (error) => {
+        telemetry.log.warn({ err: String(error) }, "operational events wait; the next round tries again");
+        this.#loop.soon(lookMs);
+      },
+    });
+  }
+
+  start(): void {
+    if (this.#options.queue !== null) this.#loop.soon(0);
+  }
+
+  /** There are new ones. */
+  stored(): void {
+    if (this.#options.queue !== null) this.#loop.soon(0);
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  /** Everything that waits now. Public for tests. */
+  async round(): Promise<void> {
+    const { queue, clock, ownership } = this.#options;
+    while (queue !== null && !this.#loop.isStopped) {
+      const events = await queue.pendingEvents(eventsAtOnce);
+      if (events.length === 0 || !(await ownership().isLeader(leadership))) return;
+      for (const event of events) await this.#publish(event);
+      const notifications = await this.compose(events);
+      await queue.relayed({ keys: events.map(({ key }) => key), at: clock.now(), notifications });
+      if (events.length < eventsAtOnce) return;
+    }
+  }
+
+  async #publish(event: OperationalEvent): Promise<void> {
+    const { tenantId, onlyForOperator = false } = event;
+    if (!onlyForOperator) await this.#publishTo(tenantId, event);
+    if (tenantId !== operatorTenantId) await this.#publishTo(operatorTenantId, event);
+  }
+
+  /** Nothing is stored where nobody listens. */
+  async #publishTo(tenantId: string, event: OperationalEvent): Promise<void> {
+    const endpoints = (): readonly Endpoint[] => this.#listeners(tenantId, event);
+    if (endpoints().length === 0) return;
+    const { type, data, key } = event;
+    try {
+      await this.#options
+        .publisher()
+        .publishTo(
+          { endpoints, origin: "publish" },
+          { tenantId, eventType: type, data, idempotencyKey: key },
+        );
+    } catch (error) {
+      if (!(error instanceof PosthornError) || error instanceof UnavailableError) throw error;
+      // It was published before, or cannot be: whoever comes next must not wait for it.
+      this.#options.telemetry.log.warn({ err: error.message, key }, "an operational event was refused");
+    }
+  }
+
+  #listeners(tenantId: string, event: OperationalEvent): readonly Endpoint[] {
+    const { directory } = this.#options;
+    const about = event.webhookId === null ? null : (directory.get(event.webhookId)?.webhook ?? null);
+    return directory.subscriptions
+      .of(tenantId, { type: event.type })
+      .filter(({ webhook }) => mayHear(webhook, { event, about }));
+  }
+}
+
+/** Does nothing where the store keeps no events, and in a process that leaves that to others. */
+export function createRelay(
+  { store, schedules, delivers }: Pick<EngineOptions, "store" | "schedules" | "delivers">,
+  parts: Omit<OperationalRelayOptions, "queue" | "isShared">,
+): OperationalRelay {
+  const queue = (schedules ?? delivers) ? (store.notifications ?? null) : null;
+  return new OperationalRelay({ ...parts, queue, isShared: store.ownership !== undefined });
+}
+
+const eventsAtOnce = 100;
+const lookMs = 1_000;
+const idleMs = 60_000;
+const leadership = { name: "operational-events", forMs: 15_000 };

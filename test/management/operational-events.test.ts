@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+import { membersOf } from "../../src/core/notifications/operational-event-catalogue.ts";
+import {
+  type OperationalEvent,
+  type OperationalEventType,
+  operatorTenantId,
+} from "../../src/core/notifications/operational-event.ts";
+import { admin, openWorld, type World } from "./world.ts";
+
+interface Told {
+  readonly type: OperationalEventType;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** What requests to a path told, as `type` without its beginning. */
+function toldTo(world: World, path: string): readonly Told[] {
+  const requests = world.requests.filter((request) => request.path === path);
+  return requests.map(({ body }) => JSON.parse(Buffer.from(body).toString()) as Told);
+}
+
+const namesOf = (told: readonly Told[]): readonly string[] =>
+  told.map(({ type }) => type.replace(/^posthorn\.\w+\./, ""));
+
+async function openListeningWorld(t: TestContext): Promise<World> {
+  const world = await openWorld(t, { webhooksPerTenantMax: 3 });
+  const { tenants } = world.services;
+  await tenants.put(admin, { id: operatorTenantId, input: { name: "Operations" } });
+  const listening = { events: ["posthorn.*"], profile: "standard" };
+  await world.createWebhook({
+    ...listening,
+    url: "https://ops.example.com/operator",
+    tenantId: operatorTenantId,
+  });
+  await world.createWebhook({ ...listening, url: "https://example.com/owner" });
+  await world.until(() => toldTo(world, "/operator").length === 1);
+  world.requests.splice(0);
+  return world;
+}
+
+test("every change of a webhook is told to the others of its tenant and to the operator, once", async (t) => {
+  const world = await openListeningWorld(t);
+  const { webhooks } = world.services;
+  const { webhook } = await world.createWebhook({ events: ["order.*"] });
+  const { id } = webhook;
+  await webhooks.update(admin, { id, input: { description: "orders" } });
+  await webhooks.update(admin, { id, input: { description: "orders" } });
+  await webhooks.rotateSecret(admin, { id, mode: "graceful" });
+  await webhooks.pause(admin, { id, reason: "maintenance" });
+  await webhooks.resume(admin, id);
+  await webhooks.resume(admin, id);
+  await webhooks.disable(admin, id);
+  await webhooks.enable(admin, id);
+  await webhooks.delete(admin, id);
+  const expected = [
+    "created",
+    "updated",
+    "secret_rotated",
+    "paused",
+    "resumed",
+    "disabled",
+    "enabled",
+    "deleted",
+  ];
+  for (const path of ["/owner", "/operator"]) {
+    await world.until(() => toldTo(world, path).length === expected.length);
+    assert.deepEqual(namesOf(toldTo(world, path)).toSorted(), expected.toSorted());
+  }
+  for (const { type, data } of toldTo(world, "/operator")) {
+    assert.deepEqual([data["webhook_id"], data["tenant_id"]], [id, "default"]);
+    assert.deepEqual(Object.keys(data), Object.keys(membersOf(type)), `${type} is what its description says`);
+  }
+});
+
+test("another tenant hears nothing", async (t) => {
+  const world = await openListeningWorld(t);
+  await world.services.tenants.put(admin, { id: "acme", input: {} });
+  await world.createWebhook({
+    tenantId: "acme",
+    url: "https://acme.example.com/acme",
+    events: ["posthorn.*"],
+  });
+  await world.createWebhook({ url: "https://example.com/third" });
+  await world.until(() => toldTo(world, "/operator").length === 2);
+  assert.deepEqual(namesOf(toldTo(world, "/owner")), ["created"]);
+  assert.deepEqual(toldTo(world, "/acme"), []);
+});
+
+test("a tenant that reaches its limit is told so once an hour", async (t) => {
+  const world = await openListeningWorld(t);
+  await world.createWebhook();
+  await world.createWebhook();
+  for (let count = 0; count < 3; count += 1)
+    await assert.rejects(world.createWebhook(), { code: "limit_reached" });
+  await world.until(() => namesOf(toldTo(world, "/operator")).includes("limit_reached"));
+  world.skipTime(3_600_000);
+  await assert.rejects(world.createWebhook(), { code: "limit_reached" });
+  const limits = () => toldTo(world, "/operator").filter(({ type }) => type.endsWith("limit_reached"));
+  const told = await world.until(() => limits().length === 2 && limits());
+  assert.deepEqual(Object.keys(told[0]?.data ?? {}), Object.keys(membersOf("posthorn.tenant.limit_reached")));
+  assert.deepEqual([told[0]?.data["limit"], told[0]?.data["value"]], ["webhooks_max", 3]);
+});
+
+test("WDS-146 WDS-148 a circuit that opens and closes is told, also by hand, and a dead letter of each hour", async (t) => {
+  const world = await openListeningWorld(t);
+  const { webhook } = await world.createWebhook({ profile: "standard", events: ["order.*"] });
+  const { id } = webhook;
+  await world.services.webhooks.circuit(admin, { id, action: "force_open" });
+  await world.services.webhooks.circuit(admin, { id, action: "reset" });
+  world.statuses.set("/hook", 410);
+  await world.publish();
+  const expected = ["circuit_closed", "circuit_opened", "created", "exhausted"];
+  const told = await world.until(() => {
+    const found = toldTo(world, "/operator");
+    return expected.every((name) => namesOf(found).includes(name)) && found;
+  });
+  for (const { type, data } of told)
+    assert.deepEqual(Object.keys(data), Object.keys(membersOf(type)), `${type} is what its description says`);
+});
+
+test("what was published right before a crash is not published again", async (t) => {
+  const world = await openListeningWorld(t);
+  const queue = world.store.notifications;
+  assert.ok(queue);
+  await world.createWebhook();
+  await world.until(() => toldTo(world, "/operator").length === 1);
+  // As if the process had died between the publish and the mark: the same event waits again.
+  const [again] = await told(world);
+  assert.ok(again);
+  await world.until(async () => (await queue.pendingEvents(9)).length === 0);
+  await queue.forget({ before: Number.MAX_SAFE_INTEGER, limit: 99 });
+  await queue.appendEvents([again]);
+  await world.restart();
+  await world.until(async () => (await world.store.notifications?.pendingEvents(9))?.length === 0);
+  const after = { ...again, key: `${again.key}:later` };
+  await world.store.notifications?.appendEvents([after]);
+  world.engine.relay.stored();
+  await world.until(() => toldTo(world, "/operator").length === 2);
+  assert.deepEqual(
+    namesOf(toldTo(world, "/operator")),
+    ["created", "created"],
+    "the later one, and none between",
+  );
+});
+
+/** The creation that the operator was told of last, as it was stored. */
+async function told(world: World): Promise<readonly OperationalEvent[]> {
+  return toldTo(world, "/operator").map(({ type, data }) => ({
+    key: `${type}:${String(data["webhook_id"])}:`,
+    type,
+    tenantId: String(data["tenant_id"]),
+    webhookId: String(data["webhook_id"]),
+    at: Date.parse(String(data["occurred_at"])),
+    data,
+  }));
+}
+
+test("no webhook hears of itself, and two that hear of each other do not feed each other", async (t) => {
+  const world = await openListeningWorld(t);
+  const { webhooks } = world.services;
+  const second = await world.createWebhook({
+    ...{ url: "https://example.com/second", events: ["posthorn.*"], profile: "standard" },
+  });
+  await world.until(() => toldTo(world, "/operator").length === 1);
+  world.requests.splice(0);
+  await webhooks.circuit(admin, { id: second.webhook.id, action: "force_open" });
+  await webhooks.update(admin, { id: second.webhook.id, input: { description: "second" } });
+  await world.until(() => toldTo(world, "/operator").length === 2);
+  await world.until(() => toldTo(world, "/owner").length === 1);
+  assert.deepEqual(namesOf(toldTo(world, "/operator")).toSorted(), ["circuit_opened", "updated"]);
+  assert.deepEqual(namesOf(toldTo(world, "/owner")), ["updated"]);
+  assert.deepEqual(toldTo(world, "/second"), []);
+});
