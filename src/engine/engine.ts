@@ -96,7 +96,8 @@ export class Engine implements EngineAccess {
       touch: () => this.#commits.touch(),
     });
     this.#statistics = createStatistics(options, () => this.#commits.touch());
-    this.#problems = createProblemWatch(options, { ...this.#common(), counts: this.#statistics });
+    const watched = { ...this.#common(), counts: this.#statistics, relay: this.relay };
+    this.#problems = createProblemWatch(options, watched);
     this.#commits = this.#makeCommitGroup();
     this.#flights = new Flights(clock);
     this.#shortages = new Shortages({ ...this.#common(), dispatcher: () => this.#dispatcher });
@@ -199,9 +200,7 @@ export class Engine implements EngineAccess {
   #makePublisher(): Publisher {
     const { limits, tenantExists, schemas } = this.#options;
     return new Publisher({
-      ...this.#common(),
-      commits: this.#commits,
-      dispatcher: this.#dispatcher,
+      ...{ ...this.#common(), commits: this.#commits, dispatcher: this.#dispatcher },
       subscriptions: this.#directory.subscriptions,
       tenantExists,
       schemas,

@@ -71,6 +71,6 @@ Where nobody asked for a type, nothing is stored.
 
 ## No loops
 
-A webhook never hears of itself: it would be told of the failure of that very message. And of two webhooks of one tenant that both ask for operational events, neither hears from the other what each request may cause (\`circuit_opened\`, \`circuit_closed\`, \`exhausted\`, \`attention\`), so that two broken ones do not feed each other. The operator's webhooks hear all of it from all tenants.
+A webhook never hears of itself: it would be told of the failure of that very message. And of two webhooks of one tenant that both ask for operational events, neither hears from the other what each request may cause (circuits, problems, \`exhausted\`, \`attention\`), so that two broken ones do not feed each other. The operator's webhooks hear all of it from all tenants.
 
 ## The types`;

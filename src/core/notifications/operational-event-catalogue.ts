@@ -22,6 +22,15 @@ const nullable = (member: Member): Member => ({ ...member, isNullable: true });
 const deliveryId = text("The delivery that showed it.", "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3");
 const statusReason = text("Why, as in `status_reason` of the webhook.", "exhausted");
 
+const problemMembers = {
+  problem_id: text("The problem.", "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3"),
+  category: nullable(text("What kind of failure it is.", "client_error")),
+  status_code: nullable(number("What was answered.", 422)),
+  error_code: nullable(text("What happened where there was no answer.", "ECONNREFUSED")),
+  first_seen_at: at("When it was seen first.", "2026-03-01T08:00:00.000Z"),
+  deliveries: number("How many deliveries it concerns.", 12),
+};
+
 export const operationalEventCatalogue: Readonly<Record<OperationalEventType, OperationalEventDescription>> =
   {
     "posthorn.webhook.created": {
@@ -164,6 +173,15 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
         reported_at: at("When it was reported.", "2026-03-01T09:00:00.000Z"),
       },
     },
+    "posthorn.problem.opened": {
+      description:
+        "Attempts fail in the same way again and again. See `GET /v1/problems/{id}`, which also says what to do. One that is muted is not told. Written with the commit after the one that opened it.",
+      members: problemMembers,
+    },
+    "posthorn.problem.resolved": {
+      description: "What `opened` told of has not been seen for a while, or the webhook accepts again.",
+      members: problemMembers,
+    },
     "posthorn.tenant.limit_reached": {
       description: "A tenant wanted more than it may have. Once for each limit and clock hour.",
       members: {
@@ -183,7 +201,7 @@ const aboutWebhook = {
 
 /** All members of `data`, in the order in which they are written. */
 export function membersOf(type: OperationalEventType): Readonly<Record<string, Member>> {
-  const common = type.startsWith("posthorn.webhook.") ? aboutWebhook : aboutTenant;
+  const common = type.startsWith("posthorn.tenant.") ? aboutTenant : aboutWebhook;
   const { members } = operationalEventCatalogue[type];
   return { ...common, ...members, occurred_at: members["occurred_at"] ?? occurredAt };
 }

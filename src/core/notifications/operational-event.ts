@@ -20,6 +20,8 @@ export const operationalEventTypes = [
   "posthorn.webhook.secret_rotated",
   "posthorn.webhook.moved",
   "posthorn.webhook.incident_reported",
+  "posthorn.problem.opened",
+  "posthorn.problem.resolved",
   "posthorn.tenant.limit_reached",
 ] as const;
 export type OperationalEventType = (typeof operationalEventTypes)[number];
@@ -86,6 +88,8 @@ const frequent: ReadonlySet<OperationalEventType> = new Set([
   "posthorn.webhook.circuit_closed",
   "posthorn.webhook.exhausted",
   "posthorn.webhook.attention",
+  "posthorn.problem.opened",
+  "posthorn.problem.resolved",
 ]);
 
 /**

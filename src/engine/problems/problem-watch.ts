@@ -5,6 +5,7 @@ import type { DeliveryProblemStore, ProblemBatch, ProblemFact } from "../../port
 import type { Store } from "../../ports/store.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
+import type { OperationalRelay } from "../publish/operational-relay.ts";
 import type { PendingSettlement } from "../publish/waiting-settlements.ts";
 
 export interface ProblemWatchOptions {
@@ -124,10 +125,15 @@ export class ProblemWatch {
 /** Null where the store keeps none, and where nothing is counted. */
 export function createProblemWatch(
   { store }: { readonly store: Pick<Store, "problems"> },
-  parts: Pick<ProblemWatchOptions, "clock" | "telemetry"> & { readonly counts: object | null },
+  parts: Pick<ProblemWatchOptions, "clock" | "telemetry"> & {
+    readonly counts: object | null;
+    readonly relay: Pick<OperationalRelay, "problemMoved">;
+  },
 ): ProblemWatch | null {
   if (store.problems === undefined || parts.counts === null) return null;
-  return new ProblemWatch({ ...parts, store: store.problems });
+  const watch = new ProblemWatch({ ...parts, store: store.problems });
+  watch.watch((move) => parts.relay.problemMoved(move));
+  return watch;
 }
 
 function failureOf({ settlement, delivery }: PendingSettlement): ProblemFact | null {

@@ -1,8 +1,11 @@
 import { PosthornError, UnavailableError } from "../../core/errors.ts";
+import { muteAt, type ProblemMove } from "../../core/delivery-problems/delivery-problem.ts";
 import {
+  instant,
   mayHear,
   type OperationalEvent,
   operatorTenantId,
+  webhookEvent,
 } from "../../core/notifications/operational-event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { NewNotification, NotificationQueue } from "../../ports/store/notifications.ts";
@@ -68,6 +71,21 @@ export class OperationalRelay {
   /** There are new ones. */
   stored(): void {
     if (this.#options.queue !== null) this.#loop.soon(0);
+  }
+
+  /** A problem opened or was resolved. One that is muted is nobody's news. */
+  problemMoved({ kind, problem }: ProblemMove): void {
+    const webhook = this.#options.directory.get(problem.webhookId)?.webhook;
+    if (webhook === undefined || muteAt(problem, this.#options.clock.now()) !== null) return;
+    const isOpening = kind === "opened";
+    const type = isOpening ? "posthorn.problem.opened" : "posthorn.problem.resolved";
+    const at = isOpening ? problem.lastSeenAt : (problem.resolvedAt ?? problem.lastSeenAt);
+    const { category, statusCode, errorCode } = problem.kind;
+    const data = {
+      ...{ problem_id: problem.id, category, status_code: statusCode, error_code: errorCode },
+      ...{ first_seen_at: instant(problem.firstSeenAt), deliveries: problem.deliveries },
+    };
+    this.events.tell(webhookEvent(webhook, { type, of: `${problem.id}:${at}`, at, data }));
   }
 
   stop(): Promise<void> {
