@@ -9,6 +9,7 @@ import { addDemoCommand } from "./commands/demo.ts";
 import { addEventCommands } from "./commands/events.ts";
 import { addListenCommand } from "./commands/listen.ts";
 import { addMaintenanceCommands } from "./commands/maintenance.ts";
+import { addMoveCommand } from "./commands/move.ts";
 import { addOperationCommands } from "./commands/operations.ts";
 import { addPublishCommand } from "./commands/publish.ts";
 import { addPortalSessionCommands } from "./commands/portal-sessions.ts";
@@ -54,6 +55,7 @@ export function createProgram(invocation: Invocation): Command {
   addPortalSessionCommands(program, invocation);
   addConfigCommand(program, invocation);
   addMaintenanceCommands(program, invocation);
+  addMoveCommand(program, invocation);
   return program;
 }
 

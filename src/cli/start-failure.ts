@@ -16,6 +16,7 @@ const advice: Readonly<Record<string, readonly string[]>> = {
   WorkQueueSetupError: [],
   DifferentMasterKeyError: [],
   SharedStateSetupError: [],
+  StoreMovedError: [],
 };
 
 /** What to tell a person about a failed start; anything unknown stays what it is, with its stack. */

@@ -7,7 +7,7 @@ import {
   type AuditWindow,
   searchAuditLog,
 } from "../audit-rows.ts";
-import { storable } from "./columns.ts";
+import { storable } from "../storable-text.ts";
 import type { Database, Runner, Value } from "./database.ts";
 import { searchBounds } from "./search/search-walk.ts";
 

@@ -1,3 +1,5 @@
+import { storable } from "../storable-text.ts";
+
 /**
  * Columns of a batch as PostgreSQL array literals, one parameter each, for `unnest`. Written by hand because pg's own
  * conversion costs more than the statement: it looks at every element with a regular expression.
@@ -29,11 +31,6 @@ export function booleans(values: readonly boolean[]): string {
 /** Any text, null as NULL. */
 export function texts(values: readonly (string | null)[]): string {
   return `{${values.map((value) => (value === null ? "NULL" : `"${escaped(value)}"`)).join(",")}}`;
-}
-
-/** PostgreSQL cannot store U+0000, which a receiver may well send: it becomes U+FFFD. */
-export function storable(text: string): string {
-  return text.includes("\0") ? text.replaceAll("\0", "\uFFFD") : text;
 }
 
 const needsEscape = /["\\]/;

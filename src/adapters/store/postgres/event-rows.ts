@@ -1,6 +1,7 @@
 import { packTraceContext, type TraceContext } from "../../../core/tracing/trace-context.ts";
 import type { NewEvent } from "../../../ports/store/deliveries.ts";
-import { booleans, numbers, plainWords, storable, texts } from "./columns.ts";
+import { booleans, numbers, plainWords, texts } from "./columns.ts";
+import { storable } from "../storable-text.ts";
 import type { Transaction, Value } from "./database.ts";
 import type { StoredRow } from "./delivery-rows.ts";
 

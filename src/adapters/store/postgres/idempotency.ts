@@ -6,7 +6,8 @@ import type {
   IdempotencyStore,
 } from "../../../ports/store/idempotency.ts";
 import { answerOf } from "../idempotency-rows.ts";
-import { storable, texts } from "./columns.ts";
+import { texts } from "./columns.ts";
+import { storable } from "../storable-text.ts";
 import type { Database } from "./database.ts";
 
 type EntryRow = [fingerprint: string, status: number | null, body: string | null];

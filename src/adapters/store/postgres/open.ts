@@ -10,13 +10,14 @@ import { Database } from "./database.ts";
 import { PostgresDeliveries } from "./deliveries.ts";
 import { checkMasterKey, deploymentId, type MasterKeyIds } from "./deployment.ts";
 import { digestKeyRow, type DigestKeyRow } from "./digest-key-row.ts";
-import { loadDriver, parseAddress } from "./driver.ts";
+import { type Address, loadDriver, parseAddress } from "./driver.ts";
 import { setupError, StandbyError } from "./errors.ts";
 import { PostgresHistory } from "./history.ts";
 import { PostgresIdempotency } from "./idempotency.ts";
 import { IncarnateParts } from "./incarnate-parts.ts";
 import { Incarnations } from "./incarnations.ts";
 import { migrate, planMigrations } from "./migrations.ts";
+import { refuseMoved } from "./moving-marks.ts";
 import type { PreparedStatements } from "./named-statements.ts";
 import { Notifications } from "./notifications.ts";
 import { PostgresAudit } from "./audit.ts";
@@ -92,9 +93,25 @@ export interface PostgresStore extends Store {
  * it died become free when their leases run out.
  *
  * Throws DatabaseSetupError (within the time to connect), SchemaTooNewError, MigrationMismatchError,
- * DifferentMasterKeyError, StoreUnavailableError.
+ * DifferentMasterKeyError, StoreMovedError, StoreUnavailableError.
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { driver, address } = await preparePostgres(options);
+  const parts = openParts(driver, options);
+  try {
+    await refuseMoved(parts.database, address.at);
+    await checkMasterKey(parts.database, options.masterKeyIds);
+    return await assemble(parts, options);
+  } catch (error) {
+    await closeParts(parts);
+    throw setupError(causeOf(error), address.at);
+  }
+}
+
+/** Brings the schema up to date, unless the server or the database is not one to use. */
+export async function preparePostgres(
+  options: Pick<PostgresStoreOptions, "url" | "directUrl" | "now" | "masterKeyIds" | "connectTimeoutMs">,
+): Promise<{ readonly driver: typeof pg; readonly address: Address }> {
   const address = parseAddress(options.url);
   const driver = await loadDriver();
   const { now } = options;
@@ -104,14 +121,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     const patient = { ...direct, statementTimeoutMs: 0 };
     await withSetup(driver, patient, (database) => migrate(database, { now }));
   }
-  const parts = openParts(driver, options);
-  try {
-    await checkMasterKey(parts.database, options.masterKeyIds);
-    return await assemble(parts, options);
-  } catch (error) {
-    await closeParts(parts);
-    throw setupError(causeOf(error), address.at);
-  }
+  return { driver, address };
 }
 
 /** All connections of a store. */
@@ -176,7 +186,10 @@ export async function planPostgresMigrations(
 }
 
 /** How many migrations are due in a database that may be used. A process that may not open it must not migrate it. */
-async function inspect(database: Database, { masterKeyIds }: PostgresStoreOptions): Promise<number> {
+async function inspect(
+  database: Database,
+  { masterKeyIds }: Pick<PostgresStoreOptions, "masterKeyIds">,
+): Promise<number> {
   judgeServer(await readServerFacts(database));
   const { from, pending } = await planMigrations(database);
   if (from > 0) await checkMasterKey(database, masterKeyIds);
@@ -184,7 +197,7 @@ async function inspect(database: Database, { masterKeyIds }: PostgresStoreOption
 }
 
 /** Runs `work` with a connection of its own, and says what is wrong with the setting when it cannot. */
-async function withSetup<Result>(
+export async function withSetup<Result>(
   driver: typeof pg,
   options: Pick<PostgresStoreOptions, "url" | "connectTimeoutMs" | "statementTimeoutMs">,
   work: (database: Database) => Promise<Result>,

@@ -27,14 +27,15 @@ export class Partitions {
   /** Makes what is missing from the month before a time to some months ahead. Cheap when there is nothing to do. */
   async ensure(now: number): Promise<void> {
     if (now < this.#madeUntil) return;
-    for (let offset = -1; offset <= monthsAhead; offset += 1) {
-      const month = {
-        from: monthStart(now, { months: offset }),
-        to: monthStart(now, { months: offset + 1 }),
-      };
-      await this.#database.transaction((transaction) => makePartition(transaction, month));
-    }
+    for (let offset = -1; offset <= monthsAhead; offset += 1)
+      await this.ensureMonthOf(monthStart(now, { months: offset }));
     this.#madeUntil = monthStart(now, { months: 1 });
+  }
+
+  /** Makes the month that a time falls into. */
+  async ensureMonthOf(time: number): Promise<void> {
+    const month = { from: monthStart(time, { months: 0 }), to: monthStart(time, { months: 1 }) };
+    await this.#database.transaction((transaction) => makePartition(transaction, month));
   }
 
   /**

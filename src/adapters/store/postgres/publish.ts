@@ -1,7 +1,8 @@
 import type { Lease, NewEvent, PublishCommand, PublishResult } from "../../../ports/store/deliveries.ts";
 import { priorityCodes } from "../codes.ts";
 import { answerToRepeat, type EarlierPublish, isKeyed } from "../earlier-publish.ts";
-import { numbers, storable, texts } from "./columns.ts";
+import { numbers, texts } from "./columns.ts";
+import { storable } from "../storable-text.ts";
 import type { Transaction } from "./database.ts";
 import { hasFree, hasLeased } from "./lanes-with-work.ts";
 import type { DeliveryRows, StoredRow } from "./delivery-rows.ts";

@@ -1,6 +1,7 @@
 import type { LaneKey, OrderingGuarantee } from "../../../core/webhook.ts";
 import { decode, orderingCodes } from "../codes.ts";
-import { numbers, storable, texts } from "./columns.ts";
+import { numbers, texts } from "./columns.ts";
+import { storable } from "../storable-text.ts";
 import type { Runner } from "./database.ts";
 import { RecentMap } from "./recent-map.ts";
 

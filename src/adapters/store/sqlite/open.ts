@@ -15,6 +15,7 @@ import { SqliteIdempotency } from "./idempotency.ts";
 import { migrate, migrations, planMigrations } from "./migrations.ts";
 import { NotificationRows, SqliteNotificationQueue } from "./notification-queue.ts";
 import { SqliteOperations } from "./operations.ts";
+import { refuseMoved } from "./moving-marks.ts";
 import { type OwnerLock, takeOwnerLock } from "./owner-lock.ts";
 import { SqlitePortal } from "./portal.ts";
 import { SqliteDeliveryProblems } from "./problems.ts";
@@ -35,6 +36,8 @@ export interface SqliteStoreOptions {
    * transaction. It holds up the event loop, so it is short; the engine tries again by itself.
    */
   readonly busyTimeoutMs?: number;
+  /** For the move itself: opens also what moved elsewhere, or is moving here. */
+  readonly evenIfMoved?: boolean;
 }
 
 const busyTimeoutMsDefault = 250;
@@ -47,7 +50,8 @@ export function databaseFile(dataDir: string): string {
  * Opens the embedded store: takes the folder, brings the schema up to date, and frees what a crash left leased. Its
  * cost does not depend on how much is stored.
  *
- * Throws DataFolderInUseError, SchemaTooNewError, MigrationMismatchError, ForeignDatabaseError, StoreUnavailableError.
+ * Throws DataFolderInUseError, SchemaTooNewError, MigrationMismatchError, ForeignDatabaseError, StoreMovedError,
+ * StoreUnavailableError.
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   mkdirSync(options.dataDir, { recursive: true });
@@ -62,6 +66,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     });
     connection = new Connection(db);
     migrate(db, { now: options.now });
+    if (options.evenIfMoved !== true) refuseMoved(db, options.dataDir);
     const checkpointer = new Checkpointer(db, { file: databaseFile(options.dataDir) });
     connection.join(checkpointer);
     return assemble(connection, { lock, checkpointer });

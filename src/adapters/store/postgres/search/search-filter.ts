@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { DeliveryFilter, EventFilter, HttpStatusFilter } from "../../../../ports/store/search.ts";
 import { categoryCodes, originCodes, stateCodes } from "../../codes.ts";
-import { numbers, storable, texts } from "../columns.ts";
+import { numbers, texts } from "../columns.ts";
+import { storable } from "../../storable-text.ts";
 import type { Value } from "../database.ts";
 
 /** SQL with its parameters; each `add` gives the number of a parameter. */

@@ -1,0 +1,34 @@
+/** Where everything of a store went, and when (Unix milliseconds). */
+export interface MovedTo {
+  /** Without credentials. */
+  readonly place: string;
+  readonly at: number;
+}
+
+/** Serving from here would deliver a second time what is delivered elsewhere, or would deliver a part of it. */
+export class StoreMovedError extends Error {
+  override readonly name = "StoreMovedError";
+}
+
+export function movedAway(store: string, { place, at }: MovedTo): StoreMovedError {
+  return new StoreMovedError(
+    `everything in ${store} moved to ${place} on ${new Date(at).toISOString().slice(0, 16)}Z; serve from there, or, to ` +
+      "go back to what was here then, run: posthorn move --reopen",
+  );
+}
+
+export function movingHere(store: string): StoreMovedError {
+  return new StoreMovedError(
+    `a move into ${store} is not complete: run the same posthorn move again, it goes on where it was`,
+  );
+}
+
+export function holdsSomething(store: string, what: string): StoreMovedError {
+  return new StoreMovedError(`${store} holds ${what} already: a move needs an empty database`);
+}
+
+export function otherMoveInto(store: string, source: string): StoreMovedError {
+  return new StoreMovedError(
+    `a move from ${source} into ${store} has begun and is not complete: go on with that one, or empty the database`,
+  );
+}

@@ -1,0 +1,113 @@
+import type { MovedKind, MovedPart } from "../../ports/store/moving.ts";
+
+/**
+ * Everything that a store holds and another one takes over, in the order in which it moves: rows come behind those that
+ * they name by number. Columns have the names that PostgreSQL gives them. What is not here follows from these rows, or
+ * belongs to one store alone; moved-parts.test.ts knows every table of both.
+ */
+export const movedParts: readonly MovedPart[] = [
+  part("words", { ref: "integer" }, { word: "text" }),
+  part("lanes", { ref: "integer" }, { webhook: "integer", ordering: "integer", event_type: "integer" }),
+  part("tenants", { id: "text" }, { document: "text" }),
+  part("api_keys", { id: "text" }, { expires_at: "integer", document: "text" }),
+  part("event_types", { tenant: "text", name: "text" }, { document: "text" }),
+  part(
+    "webhooks",
+    { seq: "integer" },
+    { id: "text", tenant: "text", deleted_at: "integer", cancel_due: "boolean", document: "text" },
+  ),
+  part(
+    "webhook_states",
+    { webhook: "text" },
+    {
+      ...{ paused_until: "integer", pause_reason: "text", last_success_at: "integer" },
+      ...{ circuit: "text", health: "text" },
+    },
+  ),
+  part(
+    "secrets",
+    { owner_kind: "integer", owner: "text", position: "integer" },
+    {
+      ...{ kind: "text", ciphertext: "bytes", digest: "text" },
+      ...{ created_at: "integer", expires_at: "integer" },
+    },
+  ),
+  part("tenant_sequences", { tenant: "integer" }, { last: "integer" }),
+  part(
+    "events",
+    { seq: "integer" },
+    {
+      ...{ sequence_number: "integer", occurred_at: "integer", created_at: "integer", id: "uuid" },
+      ...{ tenant: "integer", event_type: "integer", content_type: "integer", delivery_count: "integer" },
+      ...{ requeue_count: "integer", priority: "integer", raw: "boolean", source: "text" },
+      ...{ idempotency_key: "text", body: "bytes" },
+    },
+  ),
+  part(
+    "deliveries",
+    { seq: "integer" },
+    {
+      ...{ event: "integer", created_at: "integer", due_at: "integer", first_attempt_at: "integer" },
+      ...{ completed_at: "integer", id: "uuid", superseded_by: "uuid", tenant: "integer" },
+      ...{ webhook: "integer", lane: "integer", attempt_count: "integer", state: "integer" },
+      ...{ priority: "integer", origin: "integer", format: "integer", category: "integer", reason: "text" },
+    },
+  ),
+  part(
+    "attempts",
+    { delivery: "integer", number: "integer" },
+    {
+      ...{ executed_at: "integer", scheduled_at: "integer", next_retry_at: "integer", duration_ms: "real" },
+      ...{ id: "uuid", webhook: "integer", status_code: "integer", outcome: "integer" },
+      ...{ category: "integer", state_unknown: "boolean", response_sample: "text" },
+      ...{ error_message: "text", notes: "text" },
+    },
+  ),
+  part(
+    "dedup_keys",
+    { tenant: "integer", key: "text" },
+    { event: "uuid", fingerprint: "text", expires_at: "integer" },
+  ),
+  part(
+    "idempotency",
+    { scope: "text", key: "text" },
+    {
+      ...{ fingerprint: "text", claim_until: "integer", expires_at: "integer" },
+      ...{ status: "integer", body: "text" },
+    },
+  ),
+  part(
+    "operations",
+    { seq: "integer" },
+    { id: "text", tenant: "text", finished: "boolean", document: "text", revision: "integer" },
+  ),
+  part(
+    "audit_log",
+    { seq: "integer" },
+    {
+      ...{ at: "integer", tenant: "text", action: "text", actor: "text" },
+      ...{ target: "text", document: "text" },
+    },
+  ),
+  statistics("delivery_stats"),
+  statistics("event_stats"),
+  part("gauge_stats", { step: "integer", bucket: "integer", writer: "integer" }, { document: "text" }),
+  part("stat_progress", { step: "integer" }, { done_until: "integer" }),
+];
+
+type Columns = Readonly<Record<string, MovedKind>>;
+
+function part(name: string, key: Columns, rest: Columns): MovedPart {
+  return { name, columns: { ...key, ...rest }, keyLength: Object.keys(key).length };
+}
+
+function statistics(name: string): MovedPart {
+  return part(
+    name,
+    {
+      ...{ step: "integer", bucket: "integer", tenant: "integer" },
+      ...{ subject: "integer", writer: "integer", part: "integer" },
+    },
+    { counted_to: "integer", counts: "bytes" },
+  );
+}

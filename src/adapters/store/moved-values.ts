@@ -1,0 +1,23 @@
+import type { MovedKind, MovedPart, MovedRow, MovedValue } from "../../ports/store/moving.ts";
+import { storable } from "./storable-text.ts";
+
+type Stored = string | number | bigint | boolean | Uint8Array | null;
+
+/** A row as it is stored, in the form in which both stores read and write it. */
+export function movedRow(part: MovedPart, stored: readonly unknown[]): MovedRow {
+  return Object.values(part.columns).map((kind, place) => movedValue(kind, stored[place] as Stored));
+}
+
+function movedValue(kind: MovedKind, value: Stored): MovedValue {
+  if (value === null) return null;
+  if (kind === "boolean") return Boolean(value);
+  // SQLite keeps a fraction that it was given, PostgreSQL rounds it.
+  if (kind === "integer") return Math.round(Number(value));
+  if (kind === "text") return storable(String(value));
+  return value as MovedValue;
+}
+
+/** The key of a row. */
+export function movedKey(part: MovedPart, row: MovedRow): readonly (string | number)[] {
+  return row.slice(0, part.keyLength) as (string | number)[];
+}

@@ -1,0 +1,100 @@
+import type { MovedKey, MovedPart, Stretch } from "../../../ports/store/moving.ts";
+import { exhausted, orderingCodes, waitingMax } from "../codes.ts";
+import { tierSpan } from "../queue-position.ts";
+import { deadLetterKind } from "./counters.ts";
+import type { Value } from "./database.ts";
+import { arrayTypes } from "./moving-columns.ts";
+import { blockSize } from "./positions.ts";
+
+/** The rows of a stretch, as a condition on `columns` whose values are `$first` and following. */
+export function within(
+  columns: readonly string[],
+  { after, upTo }: Stretch,
+): { readonly sql: string; readonly values: readonly Value[] } {
+  const key = `(${columns.join(", ")})`;
+  const placeFrom = (first: number, of: MovedKey) =>
+    `(${of.map((_, place) => `$${first + place}`).join(", ")})`;
+  const clauses = [
+    ...(after === null ? [] : [`${key} > ${placeFrom(1, after)}`]),
+    ...(upTo === null ? [] : [`${key} <= ${placeFrom(1 + (after?.length ?? 0), upTo)}`]),
+  ];
+  return {
+    sql: clauses.length === 0 ? "" : `WHERE ${clauses.join(" AND ")}`,
+    values: [...(after ?? []), ...(upTo ?? [])],
+  };
+}
+
+export function keyColumns({ columns, keyLength }: MovedPart): readonly string[] {
+  return Object.keys(columns).slice(0, keyLength);
+}
+
+/** Columns that follow from the row alone. */
+const derived: Readonly<Record<string, readonly [column: string, sql: string]>> = {
+  tenants: ["pool", "coalesce(document::json ->> 'workerPool', 'default')"],
+  deliveries: ["attempt_last", "attempt_count"],
+};
+
+/** Takes one array for each column. */
+export function insertSql({ name, columns }: MovedPart): string {
+  const names = Object.keys(columns).join(", ");
+  const arrays = Object.values(columns).map((kind, place) => `$${place + 1}::${arrayTypes[kind]}`);
+  const [column, sql] = derived[name] ?? [null, null];
+  const more = (text: string | null) => (text === null ? "" : `, ${text}`);
+  return `INSERT INTO posthorn.${name} (${names}${more(column)}) OVERRIDING SYSTEM VALUE
+    SELECT ${names}${more(sql)} FROM unnest(${arrays.join(", ")}) AS given (${names})`;
+}
+
+/** What else has rows of the part: removed before it, and made behind it. `bounds` stands for a condition on `d.seq`. */
+export const besides: Readonly<
+  Record<string, readonly { readonly table: string; readonly insert: string }[]>
+> = {
+  deliveries: [
+    {
+      table: "queue",
+      insert: `INSERT INTO posthorn.queue (delivery, rank, lane, fence, bytes, attempts, priority, ordered)
+        SELECT d.seq, CASE WHEN l.ordering = ${orderingCodes.encode.none}
+            THEN d.priority * ${tierSpan} + least(greatest(d.due_at, 0), ${tierSpan - 1}) ELSE d.seq END,
+          d.lane, 0, coalesce(length(e.body), 0), d.attempt_count, d.priority,
+          l.ordering <> ${orderingCodes.encode.none}
+        FROM posthorn.deliveries d JOIN posthorn.lanes l ON l.ref = d.lane JOIN posthorn.events e ON e.seq = d.event
+        WHERE d.state <= ${waitingMax}`,
+    },
+    {
+      table: "dead_letters",
+      insert: `INSERT INTO posthorn.dead_letters (delivery, tenant)
+        SELECT d.seq, d.tenant FROM posthorn.deliveries d
+        WHERE d.state = ${exhausted} AND d.superseded_by IS NULL`,
+    },
+  ],
+};
+
+/** No number is given to a second attempt (C-40), also where earlier ones were not counted. */
+export const raiseAttemptLast = `UPDATE posthorn.deliveries d SET attempt_last = a.last
+  FROM (SELECT delivery, max(number) AS last FROM unnest($1::bigint[], $2::bigint[]) AS g (delivery, number)
+        GROUP BY delivery) a
+  WHERE d.seq = a.delivery AND d.attempt_last < a.last`;
+
+/** Sequences and counters go on where the rows end. */
+export const finishing: readonly string[] = [
+  ...[
+    ["words", "ref"],
+    ["lanes", "ref"],
+    ["webhooks", "seq"],
+    ["operations", "seq"],
+    ["audit_log", "seq"],
+  ].map(
+    ([table, column]) => `SELECT setval(pg_get_serial_sequence('posthorn.${table}', '${column}'),
+      coalesce(max(${column}), 0) + 1, false) FROM posthorn.${table}`,
+  ),
+  ...[
+    ["event_blocks", "events"],
+    ["delivery_blocks", "deliveries"],
+  ].map(
+    ([sequence, table]) => `SELECT setval('posthorn.${sequence}',
+      coalesce(max(seq), 0) / ${blockSize} + 1, false) FROM posthorn.${table}`,
+  ),
+  "DELETE FROM posthorn.counters",
+  `INSERT INTO posthorn.counters (shard, kind, tenant, value)
+   SELECT 0, priority, 0, count(*) FROM posthorn.queue GROUP BY priority
+   UNION ALL SELECT 0, ${deadLetterKind}, tenant, count(*) FROM posthorn.dead_letters GROUP BY tenant`,
+];

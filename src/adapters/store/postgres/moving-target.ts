@@ -1,0 +1,130 @@
+import type {
+  KeptStretch,
+  MovedKey,
+  MovedPart,
+  MovedRow,
+  MoveTarget,
+  Stretch,
+} from "../../../ports/store/moving.ts";
+import { movedParts } from "../moved-parts.ts";
+import { movedRow } from "../moved-values.ts";
+import { numbers } from "./columns.ts";
+import type { Transaction, Transactor } from "./database.ts";
+import { columnsOf } from "./moving-columns.ts";
+import { movingTable } from "./moving-marks.ts";
+import { besides, finishing, insertSql, keyColumns, raiseAttemptLast, within } from "./moving-sql.ts";
+import { Partitions } from "./partitions.ts";
+
+type KeptRow = [number: number, upTo: string, rows: number, digest: string];
+
+/** Takes everything that another store holds. */
+export class PostgresMoveTarget implements MoveTarget {
+  readonly #database: Transactor;
+  readonly #partitions: Partitions;
+  readonly #close: () => Promise<void>;
+
+  constructor(parts: { readonly database: Transactor; readonly close: () => Promise<void> }) {
+    this.#database = parts.database;
+    this.#partitions = new Partitions(parts.database);
+    this.#close = parts.close;
+  }
+
+  async kept(part: MovedPart): Promise<readonly KeptStretch[]> {
+    const rows = await this.#database.rows<KeptRow>(
+      `SELECT number, up_to, rows, digest FROM ${movingTable} WHERE part = $1 ORDER BY number`,
+      [part.name],
+    );
+    let after: MovedKey | null = null;
+    return rows.map(([number, upToText, count, digest]) => {
+      const upTo = JSON.parse(upToText) as MovedKey;
+      const stretch: KeptStretch = { number, after, upTo, rows: count, digest };
+      after = upTo;
+      return stretch;
+    });
+  }
+
+  async read(
+    part: MovedPart,
+    { limit, ...stretch }: Stretch & { readonly limit: number },
+  ): Promise<readonly MovedRow[]> {
+    const key = keyColumns(part);
+    const bounds = within(key, stretch);
+    const rows = await this.#database.rows(
+      `SELECT ${Object.keys(part.columns).join(", ")} FROM posthorn.${part.name} ${bounds.sql}
+       ORDER BY ${key.join(", ")} LIMIT ${limit}`,
+      bounds.values,
+    );
+    return rows.map((row) => movedRow(part, row));
+  }
+
+  async count(part: MovedPart): Promise<number> {
+    const [row] = await this.#database.rows<[count: number]>(`SELECT count(*) FROM posthorn.${part.name}`);
+    return row?.[0] ?? 0;
+  }
+
+  async replace(part: MovedPart, stretch: KeptStretch, rows: readonly MovedRow[]): Promise<void> {
+    if (part.name === "attempts") await this.#makeMonths(part, rows);
+    await this.#database.transaction(async (transaction) => {
+      await remove(transaction, part, stretch);
+      await insert(transaction, part, { stretch, rows });
+      await transaction.rows(
+        `INSERT INTO ${movingTable} VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (part, number) DO UPDATE SET rows = excluded.rows, digest = excluded.digest`,
+        [part.name, stretch.number, JSON.stringify(stretch.upTo), stretch.rows, stretch.digest],
+      );
+    });
+  }
+
+  async #makeMonths(part: MovedPart, rows: readonly MovedRow[]): Promise<void> {
+    const place = Object.keys(part.columns).indexOf("executed_at");
+    const months = new Map(
+      rows.map((row) => {
+        const executedAt = Number(row[place]);
+        return [new Date(executedAt).toISOString().slice(0, 7), executedAt];
+      }),
+    );
+    for (const time of months.values()) await this.#partitions.ensureMonthOf(time);
+  }
+
+  /** In one transaction, so that a database that may be served from is whole. */
+  async finish(): Promise<void> {
+    await this.#database.transaction(async (transaction) => {
+      for (const sql of finishing) await transaction.rows(sql);
+      await transaction.rows(`DROP TABLE ${movingTable}`);
+    });
+    // Else the first statements would be planned for empty tables.
+    for (const { name } of movedParts) await this.#database.rows(`ANALYZE posthorn.${name}`);
+    await this.#database.rows("ANALYZE posthorn.queue");
+  }
+
+  async close(): Promise<void> {
+    await this.#close();
+  }
+}
+
+async function remove(transaction: Transaction, part: MovedPart, stretch: Stretch): Promise<void> {
+  for (const { table } of besides[part.name] ?? []) {
+    const bounds = within(["delivery"], stretch);
+    await transaction.rows(`DELETE FROM posthorn.${table} ${bounds.sql}`, bounds.values);
+  }
+  const bounds = within(keyColumns(part), stretch);
+  await transaction.rows(`DELETE FROM posthorn.${part.name} ${bounds.sql}`, bounds.values);
+}
+
+async function insert(
+  transaction: Transaction,
+  part: MovedPart,
+  { stretch, rows }: { readonly stretch: Stretch; readonly rows: readonly MovedRow[] },
+): Promise<void> {
+  if (rows.length === 0) return;
+  await transaction.rows(insertSql(part), columnsOf(part, rows));
+  for (const { insert: sql } of besides[part.name] ?? []) {
+    const bounds = within(["d.seq"], stretch);
+    await transaction.rows(`${sql} ${bounds.sql.replace("WHERE", "AND")}`, bounds.values);
+  }
+  if (part.name === "attempts")
+    await transaction.rows(raiseAttemptLast, [
+      numbers(rows.map((row) => Number(row[0]))),
+      numbers(rows.map((row) => Number(row[1]))),
+    ]);
+}

@@ -1,0 +1,106 @@
+import type { MoveTarget } from "../../../ports/store/moving.ts";
+import { holdsSomething, otherMoveInto } from "../moved-error.ts";
+import { movedParts } from "../moved-parts.ts";
+import { Database, type Runner, type Transaction } from "./database.ts";
+import { checkMasterKey } from "./deployment.ts";
+import { digestKeyRow, type DigestKeyRow } from "./digest-key-row.ts";
+import { loadDriver, parseAddress } from "./driver.ts";
+import { Incarnations } from "./incarnations.ts";
+import { planMigrations } from "./migrations.ts";
+import { movingTable } from "./moving-marks.ts";
+import { PostgresMoveTarget } from "./moving-target.ts";
+import { type PostgresStoreOptions, preparePostgres, withSetup } from "./open.ts";
+import { judgeServer, readServerFacts } from "./server-check.ts";
+
+/** Parts without which there is nothing yet; a server that was started once has made a tenant. */
+const telling = ["webhooks", "events", "api_keys", "event_types", "secrets"];
+const alsoEmptied = ["queue", "dead_letters", "counters", "ownership", "runtime_orders", "stat_journal"];
+const connectTimeoutMs = 6_000;
+
+export interface PostgresMoveEnd<Rows> {
+  readonly rows: Rows;
+  /** The address without credentials. */
+  readonly place: string;
+  readonly digestKey: DigestKeyRow;
+}
+
+/**
+ * Opens an empty database for a move, or one into which the same move has begun. Nobody can serve from it before the
+ * move is finished. Throws what opening a store does, and StoreMovedError.
+ */
+export async function openPostgresMoveTarget(
+  options: Pick<PostgresStoreOptions, "url" | "now" | "masterKeyIds"> & { readonly source: string },
+): Promise<PostgresMoveEnd<MoveTarget>> {
+  const { driver, address } = await preparePostgres({ ...options, connectTimeoutMs });
+  const database = new Database(driver, {
+    ...{ url: options.url, connectionsMax: 1, connectTimeoutMs, preparedStatements: "off", bounds: null },
+    ...{ incarnations: new Incarnations(), unanswered: null },
+  });
+  try {
+    await checkMasterKey(database, options.masterKeyIds);
+    await database.transaction((transaction) =>
+      begin(transaction, { at: address.at, source: options.source }),
+    );
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return {
+    rows: new PostgresMoveTarget({ database, close: () => database.close() }),
+    place: address.at,
+    digestKey: digestKeyRow(database, address.at),
+  };
+}
+
+/** Throws what `openPostgresMoveTarget` would, and changes nothing. */
+export async function judgePostgresMoveTarget(options: {
+  readonly url: string;
+  readonly source: string;
+}): Promise<void> {
+  const { at } = parseAddress(options.url);
+  await withSetup(await loadDriver(), { url: options.url, connectTimeoutMs }, async (database) => {
+    judgeServer(await readServerFacts(database));
+    const { from } = await planMigrations(database);
+    if (from === 0) return;
+    const [found] = await database.rows<[isMoving: boolean]>(
+      `SELECT to_regclass('${movingTable}') IS NOT NULL`,
+    );
+    if (found?.[0] === true) await sameMove(database, { at, source: options.source });
+    else await refuseFull(database, at);
+  });
+}
+
+/** Empties what a first start has made, and closes the database for servers. */
+async function begin(
+  transaction: Transaction,
+  { at, source }: { readonly at: string; readonly source: string },
+): Promise<void> {
+  await transaction.rows(
+    `CREATE TABLE IF NOT EXISTS ${movingTable} (
+       part text COLLATE "C", number integer, up_to text NOT NULL, rows integer NOT NULL, digest text NOT NULL,
+       PRIMARY KEY (part, number))`,
+  );
+  if (await sameMove(transaction, { at, source })) return;
+  await refuseFull(transaction, at);
+  const tables = [...movedParts.map(({ name }) => name), ...alsoEmptied].map((name) => `posthorn.${name}`);
+  await transaction.rows(`TRUNCATE ${tables.join(", ")}`);
+  await transaction.rows(`INSERT INTO ${movingTable} VALUES ('', 0, $1, 0, '')`, [source]);
+}
+
+/** Whether this move has begun before. */
+async function sameMove(
+  runner: Runner,
+  { at, source }: { readonly at: string; readonly source: string },
+): Promise<boolean> {
+  const [begun] = await runner.rows<[source: string]>(`SELECT up_to FROM ${movingTable} WHERE part = ''`);
+  if (begun === undefined) return false;
+  if (begun[0] !== source) throw otherMoveInto(at, begun[0]);
+  return true;
+}
+
+async function refuseFull(runner: Runner, at: string): Promise<void> {
+  for (const table of telling) {
+    const rows = await runner.rows(`SELECT FROM posthorn.${table} LIMIT 1`);
+    if (rows.length > 0) throw holdsSomething(at, table.replace("_", " "));
+  }
+}

@@ -1,0 +1,26 @@
+import { DatabaseSync } from "node:sqlite";
+import { type MovedTo, movedAway, movingHere } from "../moved-error.ts";
+import { storeError } from "./errors.ts";
+import { databaseFile } from "./open.ts";
+
+/** Throws StoreMovedError where the file must not be served from. */
+export function refuseMoved(db: DatabaseSync, dataDir: string): void {
+  const marks = db.prepare("SELECT key, value FROM meta WHERE key IN ('moved', 'moving')").all();
+  for (const { key, value } of marks) {
+    if (key === "moving") throw movingHere(dataDir);
+    throw movedAway(dataDir, JSON.parse(String(value)) as MovedTo);
+  }
+}
+
+/** Notes where everything went, or with null that this folder is served from again. */
+export function markMoved(dataDir: string, to: MovedTo | null): void {
+  const db = new DatabaseSync(databaseFile(dataDir), { timeout: 5_000 });
+  try {
+    if (to === null) db.exec("DELETE FROM meta WHERE key = 'moved'");
+    else db.prepare("INSERT OR REPLACE INTO meta VALUES ('moved', ?)").run(JSON.stringify(to));
+  } catch (error) {
+    throw storeError(error);
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,68 @@
+import { movedParts } from "../../adapters/store/moved-parts.ts";
+import { createSystemRandom } from "../../adapters/system/random.ts";
+import type { Settings } from "../../config/options.ts";
+import { dataFolderAt } from "../data-folder.ts";
+import { type MasterKeys, readMasterKeys } from "../keys.ts";
+import { judgeTarget, type MoveFrom, openSource, openTarget } from "./move-ends.ts";
+import { type MoveNews, type MoveReport, moveStore } from "./move-store.ts";
+
+/** Both ends: a data folder, or the address of a PostgreSQL database. */
+export interface MoveRequest {
+  readonly from: string;
+  readonly to: string;
+  readonly settings: Pick<Settings, "masterKey" | "masterKeyPrevious">;
+}
+
+/** What a move would take over. */
+export interface MovePlan {
+  readonly from: string;
+  /** Whether a server works on the source now. */
+  readonly served: boolean;
+  readonly parts: readonly { readonly part: string; readonly rows: number }[];
+}
+
+/** Looks at both ends and changes nothing. */
+export async function planMove({ from, to }: Omit<MoveRequest, "settings">): Promise<MovePlan> {
+  const source = await openSource(from);
+  try {
+    await judgeTarget(to, { source: source.place });
+    const parts: { part: string; rows: number }[] = [];
+    for (const part of movedParts) parts.push({ part: part.name, rows: await source.rows.count(part) });
+    return { from: source.place, served: await source.isServed(), parts };
+  } finally {
+    await source.rows.close();
+  }
+}
+
+export async function runMove(
+  { from, to, settings }: MoveRequest,
+  watch: { readonly tell: (news: MoveNews) => void; readonly pause: () => Promise<void> },
+): Promise<MoveReport & { readonly to: string }> {
+  const source = await openSource(from);
+  try {
+    const target = await openTarget(to, { source: source.place, masterKeys: masterKeysOf(source, settings) });
+    try {
+      const report = await moveStore({ from: source, to: target, now: () => performance.now(), ...watch });
+      return { ...report, to: target.place };
+    } finally {
+      await target.rows.close();
+    }
+  } finally {
+    await source.rows.close();
+  }
+}
+
+/** Serving from a store that everything moved from is allowed again. */
+export async function reopenMoved(from: string): Promise<void> {
+  const source = await openSource(from);
+  try {
+    await source.markMoved(null);
+  } finally {
+    await source.rows.close();
+  }
+}
+
+/** Secrets move as they are sealed, so both ends have the same key. */
+function masterKeysOf({ place }: MoveFrom, settings: MoveRequest["settings"]): MasterKeys {
+  return readMasterKeys(settings, { folder: dataFolderAt(place), random: createSystemRandom() });
+}

@@ -1,0 +1,127 @@
+import { createHash } from "node:crypto";
+import type {
+  KeptStretch,
+  MovedPart,
+  MovedRow,
+  MoveSource,
+  MoveTarget,
+  Stretch,
+} from "../../ports/store/moving.ts";
+
+/** What of a part was moved, and what had been before. */
+export interface PartMoved {
+  readonly part: string;
+  readonly rows: number;
+  /** Of these rows, those that this round has written. */
+  readonly written: number;
+}
+
+/** The target does not hold what was written to it. */
+export class MoveMismatchError extends Error {
+  override readonly name = "MoveMismatchError";
+
+  constructor(part: string, { number }: KeptStretch) {
+    super(
+      `what was written of ${part} (stretch ${number}) reads differently: the target does not hold what the source does; ` +
+        "nothing was finished, the source is whole",
+    );
+  }
+}
+
+const rowsMax = 4_096;
+const rowsMin = 64;
+/** Of one stretch, about: it is in memory three times while it moves. */
+const stretchBytes = 16 * 1024 * 1024;
+
+/** Moves a part: first what the target has, where it differs by now, then what it does not have. */
+export class PartMove {
+  readonly #part: MovedPart;
+  readonly #source: MoveSource;
+  readonly #target: MoveTarget;
+  readonly #moved: (rows: { readonly moved: number; readonly written: number }) => void;
+  #limit = rowsMin;
+
+  constructor(move: {
+    readonly part: MovedPart;
+    readonly source: MoveSource;
+    readonly target: MoveTarget;
+    /** After each stretch, with what was added to the totals. */
+    readonly moved: (rows: { readonly moved: number; readonly written: number }) => void;
+  }) {
+    this.#part = move.part;
+    this.#source = move.source;
+    this.#target = move.target;
+    this.#moved = move.moved;
+  }
+
+  async run(): Promise<void> {
+    const kept = await this.#target.kept(this.#part);
+    for (const stretch of kept) await this.#compare(stretch);
+    let last = kept.at(-1);
+    for (;;) {
+      last = await this.#append(last);
+      if (last === undefined) return;
+    }
+  }
+
+  /** Rows can have been added between two keys, so the source is read to the end of the stretch. */
+  async #compare(kept: KeptStretch): Promise<void> {
+    const rows = await this.#source.read(this.#part, { ...kept, limit: Number.MAX_SAFE_INTEGER });
+    if (digestOf(rows) === kept.digest) this.#moved({ moved: rows.length, written: 0 });
+    else await this.#write(kept, rows);
+  }
+
+  async #append(last: KeptStretch | undefined): Promise<KeptStretch | undefined> {
+    const after = last?.upTo ?? null;
+    const rows = await this.#source.read(this.#part, { after, upTo: null, limit: this.#limit });
+    const end = rows.at(-1);
+    if (end === undefined) return undefined;
+    this.#limit = limitFor(rows);
+    const upTo = end.slice(0, this.#part.keyLength) as (string | number)[];
+    return this.#write({ number: (last?.number ?? -1) + 1, after, upTo }, rows);
+  }
+
+  async #write(
+    place: Stretch & Pick<KeptStretch, "number" | "upTo">,
+    rows: readonly MovedRow[],
+  ): Promise<KeptStretch> {
+    const { number, after, upTo } = place;
+    const stretch = { number, after, upTo, rows: rows.length, digest: digestOf(rows) };
+    await this.#target.replace(this.#part, stretch, rows);
+    const there = await this.#target.read(this.#part, { after, upTo, limit: rows.length + 1 });
+    if (digestOf(there) !== stretch.digest) throw new MoveMismatchError(this.#part.name, stretch);
+    this.#moved({ moved: rows.length, written: rows.length });
+    return stretch;
+  }
+}
+
+/** So many rows of this size are a stretch. */
+function limitFor(rows: readonly MovedRow[]): number {
+  const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 0);
+  const fitting = Math.floor(stretchBytes / Math.max(1, bytes / rows.length));
+  return Math.min(Math.max(fitting, rowsMin), rowsMax);
+}
+
+function bytesOf(row: MovedRow): number {
+  return row.reduce<number>(
+    (sum, value) => sum + (typeof value === "string" || value instanceof Uint8Array ? value.length : 8),
+    0,
+  );
+}
+
+/** Of rows in their order: SHA-256 over their values, each told from its neighbours. */
+export function digestOf(rows: readonly MovedRow[]): string {
+  const hash = createHash("sha256");
+  for (const row of rows) {
+    const blobs: Uint8Array[] = [];
+    hash.update(
+      JSON.stringify(row, (_, value: unknown) => {
+        if (!(value instanceof Uint8Array)) return value;
+        blobs.push(value);
+        return { bytes: value.length };
+      }),
+    );
+    for (const blob of blobs) hash.update(blob);
+  }
+  return hash.digest("hex");
+}

@@ -1,0 +1,123 @@
+/** `posthorn move`: everything of a data folder goes on from PostgreSQL as if nothing had happened. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { reopenMoved, runMove } from "../../../src/app/move/move-plan.ts";
+import { openPosthorn, type Posthorn } from "../../../src/app/library.ts";
+import { createTestDatabase, type TestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
+import { type Receiver, startReceiver } from "../../peers/receiver.ts";
+import { eventually } from "../eventually.ts";
+
+const ordered = 12;
+
+suite("move to PostgreSQL", () => {
+  let database: TestDatabase;
+  let receiver: Receiver;
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-move-"));
+  before(async () => {
+    [database, receiver] = await Promise.all([createTestDatabase(), startReceiver()]);
+  });
+  after(async () => {
+    await receiver.close();
+    await database.drop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  test("history, waiting events in order, circuits, keys and secrets go on", async (t) => {
+    receiver.script(({ path }) => ({
+      status: { "/down": 503, "/refuses": 422 }[path] ?? 200,
+      body: "as\0is",
+    }));
+    const folder = await openPosthorn({ dataDir, dev: true });
+    t.after(() => folder.close());
+    const { down } = await fill(folder, receiver);
+    const before = await factsOf(folder);
+    const secret = await folder.webhooks.secret(down);
+    await folder.close();
+
+    const report = await move();
+    assert.equal(report.rounds, 1);
+    await assert.rejects(openPosthorn({ dataDir, dev: true }), /moved to .* serve from there/);
+
+    receiver.clear();
+    receiver.script(() => ({ status: 200 }));
+    const masterKey = readFileSync(join(dataDir, "master.key"), "utf8").trim();
+    const moved = await openPosthorn({
+      databaseUrl: database.url,
+      masterKey,
+      adminKey: "k".repeat(40),
+      dev: true,
+    });
+    t.after(() => moved.close());
+    assert.deepEqual(await factsOf(moved), before);
+    assert.deepEqual(await moved.webhooks.secret(down), secret);
+    const again = { eventType: "order.paid", data: { n: 0 }, idempotencyKey: "first" };
+    await assert.rejects(moved.publish(again), /used before|duplicate/i);
+    await moved.webhooks.circuit({ id: down, action: "force_close" });
+    await moved.publish({ eventType: "order.shipped", data: { n: ordered } });
+    await receiver.waitUntil(() => sentTo(receiver, "/down").length > ordered);
+    assert.deepEqual(
+      sentTo(receiver, "/down"),
+      Array.from({ length: ordered + 1 }, (_, n) => n),
+    );
+  });
+
+  async function move() {
+    const settings = { masterKey: null, masterKeyPrevious: [] };
+    return runMove(
+      { from: dataDir, to: database.url, settings },
+      { tell: () => undefined, pause: () => Promise.reject(new Error("nobody serves")) },
+    );
+  }
+
+  test("the folder can be served from again when somebody says so", async () => {
+    await reopenMoved(dataDir);
+    await (await openPosthorn({ dataDir, dev: true })).close();
+  });
+});
+
+/** Delivered, refused and waiting ones, with keys, of two tenants. */
+async function fill(posthorn: Posthorn, receiver: Receiver): Promise<{ readonly down: string }> {
+  await posthorn.tenants.put({ id: "acme", input: {} });
+  const at = (path: string) => `${receiver.origin}${path}`;
+  await posthorn.webhooks.create({ url: at("/fine"), events: ["order.paid"] });
+  await posthorn.webhooks.create({ url: at("/refuses"), events: ["order.paid"] });
+  const down = await posthorn.webhooks.create({
+    ...{ url: at("/down"), events: ["order.shipped"], ordering: "strict" },
+  });
+  for (let n = 0; n < 3; n += 1)
+    await posthorn.publish({
+      ...{ eventType: "order.paid", data: { n }, idempotencyKey: n === 0 ? "first" : `key ${n}` },
+    });
+  for (let n = 0; n < ordered; n += 1)
+    await posthorn.publish({ eventType: "order.shipped", data: { n }, source: "shop" });
+  await eventually("three deliveries, three refusals and the first of those that wait were tried", {
+    ask: () => posthorn.deliveries.list({ limit: 250 }),
+    holds: ({ rows }) => rows.filter(({ delivery }) => delivery.progress.attemptCount > 0).length === 7,
+  });
+  return { down: down.view.webhook.id };
+}
+
+/** What is stored, apart from what a worker says of it. */
+async function factsOf(posthorn: Posthorn): Promise<unknown> {
+  const all = { limit: 250 };
+  const webhooks = (await posthorn.webhooks.list(all)).rows.map(({ webhook }) => webhook);
+  const events = (await posthorn.events.list(all)).rows;
+  const deliveries = (await posthorn.deliveries.list(all)).rows.map(({ delivery }) => delivery);
+  const dead = (await posthorn.deadLetters.list(all)).rows.map(({ delivery }) => delivery.id);
+  const attempts = await Promise.all(
+    deliveries.map(async ({ id }) => (await posthorn.deliveries.get(id)).attempts),
+  );
+  // PostgreSQL cannot store U+0000.
+  return JSON.parse(
+    JSON.stringify({ webhooks, events, deliveries, dead, attempts }).replaceAll("\\u0000", "\uFFFD"),
+  );
+}
+
+function sentTo(receiver: Receiver, path: string): readonly unknown[] {
+  return receiver.requests
+    .filter((request) => request.path === path)
+    .map(({ text }) => (JSON.parse(text) as { data: { n: number } }).data.n);
+}
