@@ -40,7 +40,7 @@ export const movedParts: readonly MovedPart[] = [
       ...{ sequence_number: "integer", occurred_at: "integer", created_at: "integer", id: "uuid" },
       ...{ tenant: "integer", event_type: "integer", content_type: "integer", delivery_count: "integer" },
       ...{ requeue_count: "integer", priority: "integer", raw: "boolean", source: "text" },
-      ...{ idempotency_key: "text", body: "bytes" },
+      ...{ idempotency_key: "text", body: "bytes", trace: "bytes" },
     },
   ),
   part(
@@ -93,7 +93,71 @@ export const movedParts: readonly MovedPart[] = [
   statistics("event_stats"),
   part("gauge_stats", { step: "integer", bucket: "integer", writer: "integer" }, { document: "text" }),
   part("stat_progress", { step: "integer" }, { done_until: "integer" }),
+  part(
+    "operational_events",
+    { seq: "integer" },
+    { key: "text", at: "integer", relayed_at: "integer", document: "text" },
+  ),
+  part(
+    "notification_channels",
+    { id: "text" },
+    { tenant: "text", position: "integer", document: "text", status: "text" },
+  ),
+  part(
+    "notifications",
+    { seq: "integer" },
+    {
+      ...{ id: "text", key: "text", channel: "text", tenant: "text", state: "text", due_at: "integer" },
+      ...{ attempts: "integer", holder: "text", lease_until: "integer", ended_at: "integer" },
+      ...{ error: "text", event: "text", document: "text" },
+    },
+  ),
+  part("failure_episodes", { webhook: "text" }, { document: "text" }),
+  part(
+    "portal_sessions",
+    { id: "text" },
+    {
+      ...{ tenant: "text", reference: "text", code_hash: "text", code_expires_at: "integer" },
+      ...{ token_hash: "text", expires_at: "integer", redeemed_at: "integer", ended_at: "integer" },
+      ...{ document: "text" },
+    },
+  ),
+  part("portal_settings", { tenant: "text" }, { document: "text" }),
+  part("portal_logos", { tenant: "text", scheme: "text" }, { media_type: "text", bytes: "bytes" }),
 ];
+
+/** Tables that do not move, and why not. */
+export const unmovedTables: Readonly<Record<string, string>> = {
+  migrations: "each store has its own",
+  deployment: "a deployment of its own; the key of digests is handed over",
+  meta: "marks of a move",
+  tally: "counted anew",
+  counters: "counted anew",
+  queue: "follows from the deliveries that wait",
+  lane_entries: "follows from the deliveries that wait",
+  dead_letters: "follows from the deliveries",
+  event_requeues: "follows from the deliveries of an event",
+  chunks: "follows from events and deliveries",
+  sweeps: "upkeep looks at everything once more",
+  stat_journal: "counted before a store is handed over",
+  tenant_tallies: "is tenant_sequences in PostgreSQL",
+  attempts_rest: "a partition of attempts",
+  workers: "of running processes",
+  ownership: "of running processes",
+  runtime_orders: "of running processes",
+  duties: "of running processes",
+  endpoint_reports: "of running processes",
+};
+
+/** Columns of moved tables that do not move, and why not. */
+export const unmovedColumns: Readonly<Record<string, string>> = {
+  "tenants.pool": "stands in the document",
+  "deliveries.attempt_last": "follows from the attempts",
+  "deliveries.late_fence": "of a running process",
+  "deliveries.rank": "follows from the delivery",
+  "events.delivery_first": "follows from the deliveries",
+  "idempotency.holder": "of a running process",
+};
 
 type Columns = Readonly<Record<string, MovedKind>>;
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { reopenMoved, runMove } from "../../../src/app/move/move-plan.ts";
+import type { MoveNews } from "../../../src/app/move/move-store.ts";
 import { openPosthorn, type Posthorn } from "../../../src/app/library.ts";
 import { createTestDatabase, type TestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
 import { type Receiver, startReceiver } from "../../peers/receiver.ts";
@@ -37,8 +38,13 @@ suite("move to PostgreSQL", () => {
     const secret = await folder.webhooks.secret(down);
     await folder.close();
 
+    for (const part of ["webhooks", "deliveries", "attempts"])
+      await assert.rejects(move(cutAt(part)), /cut/, `the move ends in ${part}`);
+    await assert.rejects(openMoved(), /not complete/);
     const report = await move();
     assert.equal(report.rounds, 1);
+    const written = new Map(report.parts.map((part) => [part.part, part.written]));
+    assert.equal(written.get("events"), 0, "what was there already is not written again");
     await assert.rejects(openPosthorn({ dataDir, dev: true }), /moved to .* serve from there/);
 
     receiver.clear();
@@ -64,13 +70,45 @@ suite("move to PostgreSQL", () => {
     );
   });
 
-  async function move() {
+  const masterKey = () => readFileSync(join(dataDir, "master.key"), "utf8").trim();
+  const openMoved = () =>
+    openPosthorn({ databaseUrl: database.url, masterKey: masterKey(), adminKey: "k".repeat(40), dev: true });
+
+  async function move(tell: (news: MoveNews) => void = () => undefined) {
     const settings = { masterKey: null, masterKeyPrevious: [] };
     return runMove(
       { from: dataDir, to: database.url, settings },
-      { tell: () => undefined, pause: () => Promise.reject(new Error("nobody serves")) },
+      { tell, pause: () => Promise.reject(new Error("nobody serves")) },
     );
   }
+
+  test("a server goes on while its rows are copied, and what it did meanwhile comes with the last round", async (t) => {
+    const [other, served] = [await createTestDatabase(), mkdtempSync(join(tmpdir(), "posthorn-move-"))];
+    t.after(async () => {
+      await other.drop();
+      rmSync(served, { recursive: true, force: true });
+    });
+    receiver.script(() => ({ status: 200 }));
+    const server = await openPosthorn({ dataDir: served, dev: true });
+    t.after(() => server.close());
+    await server.webhooks.create({ url: receiver.url("/fine"), events: ["*"] });
+    await server.publish({ eventType: "order.paid", data: { n: 1 } });
+    const report = await runMove(
+      { from: served, to: other.url, settings: { masterKey: null, masterKeyPrevious: [] } },
+      {
+        tell: () => undefined,
+        pause: async () => {
+          for (let n = 2; n <= 5; n += 1) await server.publish({ eventType: "order.paid", data: { n } });
+          await server.close();
+        },
+      },
+    );
+    assert.equal(report.rounds, 2);
+    const rows = new Map(report.parts.map((part) => [part.part, part.rows]));
+    assert.deepEqual([rows.get("events"), rows.get("deliveries")], [5, 5]);
+    const [{ count } = {}] = await other.query("SELECT count(*)::int FROM posthorn.events");
+    assert.equal(count, 5);
+  });
 
   test("the folder can be served from again when somebody says so", async () => {
     await reopenMoved(dataDir);
@@ -114,6 +152,13 @@ async function factsOf(posthorn: Posthorn): Promise<unknown> {
   return JSON.parse(
     JSON.stringify({ webhooks, events, deliveries, dead, attempts }).replaceAll("\\u0000", "\uFFFD"),
   );
+}
+
+/** Ends a move as a kill does: after a part's first stretch was written. */
+function cutAt(part: string): (news: MoveNews) => void {
+  return (news) => {
+    if (news.kind === "progress" && news.part === part) throw new Error("cut");
+  };
 }
 
 function sentTo(receiver: Receiver, path: string): readonly unknown[] {

@@ -24,8 +24,11 @@ export function within(
   };
 }
 
+/** In the order in which SQLite has them too. */
 export function keyColumns({ columns, keyLength }: MovedPart): readonly string[] {
-  return Object.keys(columns).slice(0, keyLength);
+  return Object.entries(columns)
+    .slice(0, keyLength)
+    .map(([name, kind]) => (kind === "text" ? `${name} COLLATE "C"` : name));
 }
 
 /** Columns that follow from the row alone. */
@@ -74,18 +77,17 @@ export const raiseAttemptLast = `UPDATE posthorn.deliveries d SET attempt_last =
         GROUP BY delivery) a
   WHERE d.seq = a.delivery AND d.attempt_last < a.last`;
 
-/** Sequences and counters go on where the rows end. */
+/** Tables and columns that number their rows by themselves. */
+export const identities = `SELECT table_name, column_name FROM information_schema.columns
+  WHERE table_schema = 'posthorn' AND is_identity = 'YES' AND table_name = ANY ($1::text[])`;
+
+export function numberOn(table: string, column: string): string {
+  return `SELECT setval(pg_get_serial_sequence('posthorn.${table}', '${column}'),
+    coalesce(max(${column}), 0) + 1, false) FROM posthorn.${table}`;
+}
+
+/** Positions and counters go on where the rows end. */
 export const finishing: readonly string[] = [
-  ...[
-    ["words", "ref"],
-    ["lanes", "ref"],
-    ["webhooks", "seq"],
-    ["operations", "seq"],
-    ["audit_log", "seq"],
-  ].map(
-    ([table, column]) => `SELECT setval(pg_get_serial_sequence('posthorn.${table}', '${column}'),
-      coalesce(max(${column}), 0) + 1, false) FROM posthorn.${table}`,
-  ),
   ...[
     ["event_blocks", "events"],
     ["delivery_blocks", "deliveries"],

@@ -8,11 +8,20 @@ import type {
 } from "../../../ports/store/moving.ts";
 import { movedParts } from "../moved-parts.ts";
 import { movedRow } from "../moved-values.ts";
-import { numbers } from "./columns.ts";
+import { numbers, texts } from "./columns.ts";
 import type { Transaction, Transactor } from "./database.ts";
 import { columnsOf } from "./moving-columns.ts";
 import { movingTable } from "./moving-marks.ts";
-import { besides, finishing, insertSql, keyColumns, raiseAttemptLast, within } from "./moving-sql.ts";
+import {
+  besides,
+  finishing,
+  identities,
+  insertSql,
+  keyColumns,
+  numberOn,
+  raiseAttemptLast,
+  within,
+} from "./moving-sql.ts";
 import { Partitions } from "./partitions.ts";
 
 type KeptRow = [number: number, upTo: string, rows: number, digest: string];
@@ -89,6 +98,9 @@ export class PostgresMoveTarget implements MoveTarget {
   /** In one transaction, so that a database that may be served from is whole. */
   async finish(): Promise<void> {
     await this.#database.transaction(async (transaction) => {
+      const names = movedParts.map(({ name }) => name);
+      const counted = await transaction.rows<[table: string, column: string]>(identities, [texts(names)]);
+      for (const [table, column] of counted) await transaction.rows(numberOn(table, column));
       for (const sql of finishing) await transaction.rows(sql);
       await transaction.rows(`DROP TABLE ${movingTable}`);
     });

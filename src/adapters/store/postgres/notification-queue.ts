@@ -33,7 +33,8 @@ import {
   toNotificationPage,
 } from "../notification-rows.ts";
 import { writeAudit } from "./audit.ts";
-import { numbers, storable, texts } from "./columns.ts";
+import { numbers, texts } from "./columns.ts";
+import { storable } from "../storable-text.ts";
 import type { Database, Runner } from "./database.ts";
 
 /** In the order of keys, in which all transactions write them. */

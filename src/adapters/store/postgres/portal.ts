@@ -23,7 +23,7 @@ import {
   toPortalSettings,
 } from "../portal-rows.ts";
 import { writeAudited } from "./audit.ts";
-import { storable } from "./columns.ts";
+import { storable } from "../storable-text.ts";
 import type { Database, Value } from "./database.ts";
 
 /** Beside the path of events: sessions are read on the connections for people. */
