@@ -6,7 +6,7 @@ export interface MovedTo {
 }
 
 /** Serving from here would deliver a second time what is delivered elsewhere, or would deliver a part of it. */
-export class StoreMovedError extends Error {
+class StoreMovedError extends Error {
   override readonly name = "StoreMovedError";
 }
 
@@ -23,11 +23,23 @@ export function movingHere(store: string): StoreMovedError {
   );
 }
 
-export function holdsSomething(store: string, what: string): StoreMovedError {
+export function holdsSomething({
+  store,
+  what,
+}: {
+  readonly store: string;
+  readonly what: string;
+}): StoreMovedError {
   return new StoreMovedError(`${store} holds ${what} already: a move needs an empty database`);
 }
 
-export function otherMoveInto(store: string, source: string): StoreMovedError {
+export function otherMoveInto({
+  store,
+  source,
+}: {
+  readonly store: string;
+  readonly source: string;
+}): StoreMovedError {
   return new StoreMovedError(
     `a move from ${source} into ${store} has begun and is not complete: go on with that one, or empty the database`,
   );

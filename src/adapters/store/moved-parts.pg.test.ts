@@ -63,10 +63,10 @@ test("every column of PostgreSQL moves, or it is said why not", async (t) => {
 
 function unknown(columns: Columns, moves: (table: string, column: string) => boolean): readonly string[] {
   return columns
-    .filter(([table]) => !(table in unmovedTables))
+    .filter(([table]) => !unmovedTables.has(table))
     .filter(([table, column]) => !names.has(table) || !moves(table, column))
     .map((place) => place.join("."))
-    .filter((place) => !(place in unmovedColumns));
+    .filter((place) => !unmovedColumns.has(place));
 }
 
 function isWord(text: string | undefined, word: string): boolean {

@@ -127,37 +127,37 @@ export const movedParts: readonly MovedPart[] = [
 ];
 
 /** Tables that do not move, and why not. */
-export const unmovedTables: Readonly<Record<string, string>> = {
-  migrations: "each store has its own",
-  deployment: "a deployment of its own; the key of digests is handed over",
-  meta: "marks of a move",
-  tally: "counted anew",
-  counters: "counted anew",
-  queue: "follows from the deliveries that wait",
-  lane_entries: "follows from the deliveries that wait",
-  dead_letters: "follows from the deliveries",
-  event_requeues: "follows from the deliveries of an event",
-  chunks: "follows from events and deliveries",
-  sweeps: "upkeep looks at everything once more",
-  stat_journal: "counted before a store is handed over",
-  tenant_tallies: "is tenant_sequences in PostgreSQL",
-  attempts_rest: "a partition of attempts",
-  workers: "of running processes",
-  ownership: "of running processes",
-  runtime_orders: "of running processes",
-  duties: "of running processes",
-  endpoint_reports: "of running processes",
-};
+export const unmovedTables: ReadonlyMap<string, string> = new Map([
+  ["migrations", "each store has its own"],
+  ["deployment", "a deployment of its own; the key of digests is handed over"],
+  ["meta", "marks of a move"],
+  ["tally", "counted anew"],
+  ["counters", "counted anew"],
+  ["queue", "follows from the deliveries that wait"],
+  ["lane_entries", "follows from the deliveries that wait"],
+  ["dead_letters", "follows from the deliveries"],
+  ["event_requeues", "follows from the deliveries of an event"],
+  ["chunks", "follows from events and deliveries"],
+  ["sweeps", "upkeep looks at everything once more"],
+  ["stat_journal", "counted before a store is handed over"],
+  ["tenant_tallies", "is tenant_sequences in PostgreSQL"],
+  ["attempts_rest", "a partition of attempts"],
+  ["workers", "of running processes"],
+  ["ownership", "of running processes"],
+  ["runtime_orders", "of running processes"],
+  ["duties", "of running processes"],
+  ["endpoint_reports", "of running processes"],
+]);
 
 /** Columns of moved tables that do not move, and why not. */
-export const unmovedColumns: Readonly<Record<string, string>> = {
-  "tenants.pool": "stands in the document",
-  "deliveries.attempt_last": "follows from the attempts",
-  "deliveries.late_fence": "of a running process",
-  "deliveries.rank": "follows from the delivery",
-  "events.delivery_first": "follows from the deliveries",
-  "idempotency.holder": "of a running process",
-};
+export const unmovedColumns: ReadonlyMap<string, string> = new Map([
+  ["tenants.pool", "stands in the document"],
+  ["deliveries.attempt_last", "follows from the attempts"],
+  ["deliveries.late_fence", "of a running process"],
+  ["deliveries.rank", "follows from the delivery"],
+  ["events.delivery_first", "follows from the deliveries"],
+  ["idempotency.holder", "of a running process"],
+]);
 
 type Columns = Readonly<Record<string, MovedKind>>;
 

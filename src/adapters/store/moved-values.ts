@@ -16,8 +16,3 @@ function movedValue(kind: MovedKind, value: Stored): MovedValue {
   if (kind === "text") return storable(String(value));
   return value as MovedValue;
 }
-
-/** The key of a row. */
-export function movedKey(part: MovedPart, row: MovedRow): readonly (string | number)[] {
-  return row.slice(0, part.keyLength) as (string | number)[];
-}

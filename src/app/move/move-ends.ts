@@ -25,12 +25,9 @@ export interface MoveTo {
   readonly keepDigestKey: (sealed: Uint8Array) => Promise<void>;
 }
 
-export function isPostgres(end: string): boolean {
-  return /^postgres(ql)?:/.test(end);
-}
-
 export async function openSource(from: string): Promise<MoveFrom> {
   const { openSqliteMoveSource } = await import("../../adapters/store/sqlite/moving-source.ts");
+  const { databaseFile } = await import("../../adapters/store/sqlite/open.ts");
   const { markMoved } = await import("../../adapters/store/sqlite/moving-marks.ts");
   const folder = dataFolderAt(from);
   return {
@@ -43,7 +40,7 @@ export async function openSource(from: string): Promise<MoveFrom> {
       await stopped?.release();
       return stopped === null;
     },
-    markMoved: async (to) => markMoved(folder.path, to),
+    markMoved: async (to) => markMoved(databaseFile(folder.path), to),
   };
 }
 

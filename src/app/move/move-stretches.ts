@@ -17,7 +17,7 @@ export interface PartMoved {
 }
 
 /** The target does not hold what was written to it. */
-export class MoveMismatchError extends Error {
+class MoveMismatchError extends Error {
   override readonly name = "MoveMismatchError";
 
   constructor(part: string, { number }: KeptStretch) {
@@ -110,7 +110,7 @@ function bytesOf(row: MovedRow): number {
 }
 
 /** Of rows in their order: SHA-256 over their values, each told from its neighbours. */
-export function digestOf(rows: readonly MovedRow[]): string {
+function digestOf(rows: readonly MovedRow[]): string {
   const hash = createHash("sha256");
   for (const row of rows) {
     const blobs: Uint8Array[] = [];

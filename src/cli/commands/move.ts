@@ -108,7 +108,7 @@ class MoveProgress {
       if (news.kind !== "progress") this.#terminal.object(news);
       return;
     }
-    if (news.kind === "progress") return this.#show(news.part, `${news.part}: ${news.rows}`);
+    if (news.kind === "progress") return this.#show(news);
     this.end();
     this.#terminal.note(textOf(news));
   }
@@ -122,11 +122,11 @@ class MoveProgress {
     this.#part = "";
   }
 
-  #show(part: string, line: string): void {
+  #show({ part, rows }: { readonly part: string; readonly rows: number }): void {
     if (this.#part !== "" && this.#part !== part) this.end();
     this.#part = part;
-    this.#line = line;
-    if (this.#terminal.isLive) this.#terminal.redraw(`  ${line}`);
+    this.#line = `${part}: ${rows}`;
+    if (this.#terminal.isLive) this.#terminal.redraw(`  ${this.#line}`);
   }
 }
 

@@ -13,10 +13,13 @@ export type MovedValue = string | number | boolean | Uint8Array | null;
 /** The columns of a part, in their order. */
 export type MovedRow = readonly MovedValue[];
 
+/** The values of the columns that order the rows of a part, and tell each from all others. */
 export type MovedKey = readonly (string | number)[];
 
+/** What a column holds, beside null. */
 export type MovedKind = "integer" | "real" | "text" | "boolean" | "bytes" | "uuid";
 
+/** Rows of one form. */
 export interface MovedPart {
   readonly name: string;
   /** By name, in order; the first ones are the key. */
@@ -51,11 +54,13 @@ export interface MovedRows {
   close(): Promise<void>;
 }
 
+/** The store that everything moves from. */
 export interface MoveSource extends MovedRows {
   /** All reads from now on see one state of the store, until the next call. */
   freeze(): Promise<void>;
 }
 
+/** The store that everything moves into; nobody can serve from it before `finish`. */
 export interface MoveTarget extends MovedRows {
   /** What is there already, in the order of the keys. */
   kept(part: MovedPart): Promise<readonly KeptStretch[]>;

@@ -100,7 +100,7 @@ export class PostgresMoveTarget implements MoveTarget {
     await this.#database.transaction(async (transaction) => {
       const names = movedParts.map(({ name }) => name);
       const counted = await transaction.rows<[table: string, column: string]>(identities, [texts(names)]);
-      for (const [table, column] of counted) await transaction.rows(numberOn(table, column));
+      for (const [table, column] of counted) await transaction.rows(numberOn({ table, column }));
       for (const sql of finishing) await transaction.rows(sql);
       await transaction.rows(`DROP TABLE ${movingTable}`);
     });

@@ -94,13 +94,13 @@ async function sameMove(
 ): Promise<boolean> {
   const [begun] = await runner.rows<[source: string]>(`SELECT up_to FROM ${movingTable} WHERE part = ''`);
   if (begun === undefined) return false;
-  if (begun[0] !== source) throw otherMoveInto(at, begun[0]);
+  if (begun[0] !== source) throw otherMoveInto({ store: at, source: begun[0] });
   return true;
 }
 
 async function refuseFull(runner: Runner, at: string): Promise<void> {
   for (const table of telling) {
     const rows = await runner.rows(`SELECT FROM posthorn.${table} LIMIT 1`);
-    if (rows.length > 0) throw holdsSomething(at, table.replace("_", " "));
+    if (rows.length > 0) throw holdsSomething({ store: at, what: table.replace("_", " ") });
   }
 }

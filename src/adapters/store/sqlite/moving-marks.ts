@@ -1,7 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { type MovedTo, movedAway, movingHere } from "../moved-error.ts";
 import { storeError } from "./errors.ts";
-import { databaseFile } from "./open.ts";
 
 /** Throws StoreMovedError where the file must not be served from. */
 export function refuseMoved(db: DatabaseSync, dataDir: string): void {
@@ -12,9 +11,9 @@ export function refuseMoved(db: DatabaseSync, dataDir: string): void {
   }
 }
 
-/** Notes where everything went, or with null that this folder is served from again. */
-export function markMoved(dataDir: string, to: MovedTo | null): void {
-  const db = new DatabaseSync(databaseFile(dataDir), { timeout: 5_000 });
+/** Notes where everything went, or with null that the file is served from again. */
+export function markMoved(file: string, to: MovedTo | null): void {
+  const db = new DatabaseSync(file, { timeout: 5_000 });
   try {
     if (to === null) db.exec("DELETE FROM meta WHERE key = 'moved'");
     else db.prepare("INSERT OR REPLACE INTO meta VALUES ('moved', ?)").run(JSON.stringify(to));
