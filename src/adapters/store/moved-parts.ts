@@ -122,6 +122,14 @@ export const movedParts: readonly MovedPart[] = [
       ...{ document: "text" },
     },
   ),
+  part(
+    "delivery_problems",
+    { id: "uuid" },
+    {
+      ...{ position: "integer", muted_until: "integer", last_seen: "integer", state: "integer" },
+      ...{ webhook: "text", tenant: "text", document: "text" },
+    },
+  ),
   part("portal_settings", { tenant: "text" }, { document: "text" }),
   part("portal_logos", { tenant: "text", scheme: "text" }, { media_type: "text", bytes: "bytes" }),
 ];

@@ -268,6 +268,11 @@ export function onlyForCreation<Value>(one: Field<Value>): Field<Value> {
   return { ...one, isOnlyForCreation: true };
 }
 
+/** The same field, told in other words. */
+export function described<Value>(one: Field<Value>, notes: { readonly doc: string }): Field<Value> {
+  return { ...one, ...notes };
+}
+
 /** Of a field that says what holds when it is left out. */
 export function defaultOf<Value>(one: Field<Value>): NonNullable<Value> {
   return one.default as NonNullable<Value>;

@@ -1,6 +1,18 @@
 /** Sessions of the portal, and how it looks: for all, for a tenant, for one session. */
 import { portalCapabilities } from "../portal/capabilities.ts";
-import { choice, id, integer, line, list, nullable, object, required, time, word } from "./field.ts";
+import {
+  described,
+  choice,
+  id,
+  integer,
+  line,
+  list,
+  nullable,
+  object,
+  required,
+  time,
+  word,
+} from "./field.ts";
 import type { Fields, InputOf } from "./field.ts";
 import { tenantIdField } from "./names.ts";
 
@@ -93,14 +105,12 @@ export type PortalSettingsInput = InputOf<typeof portalSettingsFields>;
 
 /** From a minute to a day. */
 export const portalSessionFields = {
-  tenantId: {
-    ...tenantIdField,
+  tenantId: described(tenantIdField, {
     doc: "Whose endpoints and deliveries it shows. Keys of a tenant need not give it.",
-  },
-  capabilities: {
-    ...capabilities,
+  }),
+  capabilities: described(capabilities, {
     doc: "What it may do. When left out, what the portal settings say; else the reads, `endpoints:write`, `deliveries:retry` and `test:send`. Secrets only where they are named.",
-  },
+  }),
   expiresInSeconds: integer({ min: 60, max: 86_400, default: 3_600, doc: "How long it lasts." }),
   reference: nullable(
     line({

@@ -167,7 +167,7 @@ export class PortalLooks {
     const [light, dark] = await Promise.all(
       logoSchemes.map(async (scheme) => {
         const logo = await store.logo({ tenantId, scheme });
-        return logo === null ? null : { ...logo, version: versionOf(logo.bytes) };
+        return logo === null ? null : Object.assign(logo, { version: versionOf(logo.bytes) });
       }),
     );
     return { settings: await this.#stored(tenantId), logos: { light: light ?? null, dark: dark ?? null } };

@@ -14,28 +14,21 @@ export const arrayTypes: Readonly<Record<MovedKind, string>> = {
 /** Rows column by column, one array literal each, for `unnest`. */
 export function columnsOf(part: MovedPart, rows: readonly MovedRow[]): readonly string[] {
   return Object.values(part.columns).map((kind, place) =>
-    literal(
-      kind,
-      rows.map((row) => row[place] ?? null),
-    ),
+    literals[kind](rows.map((row) => row[place] ?? null)),
   );
 }
 
-function literal(kind: MovedKind, values: readonly MovedValue[]): string {
-  switch (kind) {
-    case "integer":
-      return numbers(values as (number | null)[]);
-    case "text":
-      return texts(values as (string | null)[]);
-    case "boolean":
-      return plainWords(values.map((value) => (value === null ? null : String(value))));
-    case "real":
-      return plainWords(values.map((value) => (value === null ? null : String(value))));
-    case "uuid":
-      return plainWords(values as (string | null)[]);
-    case "bytes":
-      return plainWords(values.map((value) => (value === null ? null : hex(value as Uint8Array))));
-  }
+const literals: Readonly<Record<MovedKind, (values: readonly MovedValue[]) => string>> = {
+  integer: (values) => numbers(values as (number | null)[]),
+  text: (values) => texts(values as (string | null)[]),
+  uuid: (values) => plainWords(values as (string | null)[]),
+  boolean: (values) => plainWords(values.map(plainText)),
+  real: (values) => plainWords(values.map(plainText)),
+  bytes: (values) => plainWords(values.map((value) => (value === null ? null : hex(value as Uint8Array)))),
+};
+
+function plainText(value: MovedValue): string | null {
+  return value === null ? null : String(value);
 }
 
 function hex(bytes: Uint8Array): string {

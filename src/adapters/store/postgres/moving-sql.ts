@@ -95,6 +95,8 @@ export const finishing: readonly string[] = [
     ([sequence, table]) => `SELECT setval('posthorn.${sequence}',
       coalesce(max(seq), 0) / ${blockSize} + 1, false) FROM posthorn.${table}`,
   ),
+  `SELECT setval('posthorn.delivery_problem_positions', coalesce(max(position), 0) + 1, false)
+   FROM posthorn.delivery_problems`,
   "DELETE FROM posthorn.counters",
   `INSERT INTO posthorn.counters (shard, kind, tenant, value)
    SELECT 0, priority, 0, count(*) FROM posthorn.queue GROUP BY priority
