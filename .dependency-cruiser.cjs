@@ -18,7 +18,7 @@ const MAY_IMPORT = {
   api: ["services", "ports", "core"],
   gateway: ["receiver", "services", "core"],
   check: ["receiver", "engine", "ports", "core"],
-  pages: ["check", "config", "core"],
+  pages: ["check", "config", "receiver", "core"],
   config: ["core"],
   // The composition root: the only place that names a concrete adapter.
   app: ["adapters", "api", "gateway", "receiver", "services", "engine", "config", "ports", "core"],

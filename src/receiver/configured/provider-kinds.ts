@@ -55,7 +55,8 @@ const refusal = {
 
 function fieldsOf({ name, secret }: PresetDescription, scheme: ProviderScheme | null): Fields {
   const isPublic = scheme?.keys.option === "publicKeys";
-  const keys = `${secret.replace(/^\w+: /, "")}; two during a rotation.`;
+  const what = secret.replace(/^\w+: /, "").replace("; publicUrl", "");
+  const keys = `${what.charAt(0).toUpperCase()}${what.slice(1)}; two during a rotation.`;
   const publicKeys: ConfigurationField = { ...secretTexts(keys), isSecret: false };
   const hasAddress = name === "twilio" || (scheme !== null && signsAddress(scheme));
   const hasTime = name === "mailgun" || (scheme !== null && isTimed(scheme));
