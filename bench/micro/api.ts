@@ -168,6 +168,7 @@ async function startApi(): Promise<number> {
     system: () => Promise.reject(new Error("not measured")),
     metricsText: async () => "",
     profiles,
+    sourceTypes: [],
     cursorKey: new Uint8Array(32),
     dev: false,
     version: "0.0.0",

@@ -7,7 +7,14 @@ import type { OpenStreams } from "./stream/open-streams.ts";
 /** Routes are data: making them asks nothing of what they are made from. */
 function everyRoute() {
   const dashboard = { sessions: {}, version: "", files: async () => new Map() };
-  const options = { services: {}, cursorKey: new Uint8Array(32), profiles: [], dashboard, callRates: {} };
+  const options = {
+    services: {},
+    cursorKey: new Uint8Array(32),
+    profiles: [],
+    sourceTypes: [],
+    dashboard,
+    callRates: {},
+  };
   const limits = { payloadBytesMax: 1, connectionsMax: 1 };
   return createRoutes({ ...options, limits } as unknown as ApiOptions, {} as OpenStreams);
 }

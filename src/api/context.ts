@@ -1,3 +1,4 @@
+import type { SourceType } from "../core/gateway/source-type.ts";
 import type { Profile } from "../core/profile.ts";
 import type { Services } from "../services/services.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -26,6 +27,7 @@ export interface ApiOptions {
   /** Text in the Prometheus exposition format. */
   readonly metricsText: () => Promise<string>;
   readonly profiles: readonly Profile[];
+  readonly sourceTypes: readonly SourceType[];
   /** At least 32 bytes. Cursors made with another key are refused. */
   readonly cursorKey: Uint8Array;
   /** Of the package. */

@@ -21,6 +21,7 @@ import { portalRoutes } from "./routes/portal.ts";
 import { portalSessionRoutes } from "./routes/portal-sessions.ts";
 import { portalSettingsRoutes } from "./routes/portal-settings.ts";
 import { profileRoutes } from "./routes/profiles.ts";
+import { sourceTypeRoutes } from "./routes/source-types.ts";
 import { searchRoutes } from "./routes/search.ts";
 import { secretRoutes } from "./routes/secrets.ts";
 import { streamRoute } from "./routes/stream.ts";
@@ -54,6 +55,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     streamRoute(options, streams),
     ...statisticsRoutes(options),
     ...profileRoutes(options, pager),
+    ...sourceTypeRoutes(options, pager),
     ...portalSessionRoutes(options, pager),
     ...portalSettingsRoutes(options),
     ...portalRoutes(options),

@@ -113,6 +113,7 @@ export const tags = {
   "API keys": "Who may call this API.",
   "Audit log": "Who changed what, and when.",
   Profiles: "The published delivery semantics.",
+  "Source types": "How messages of providers are verified, and how each is set up.",
   Portal: "Sessions of your customers, and how the pages at `/portal` look.",
   Dashboard: "Logging in to the dashboard at `/ui`.",
   System: "Health, metrics and documentation without a key; how a process is set up for administrators.",

@@ -1,3 +1,4 @@
+import { sourceTypes } from "./source-types.ts";
 import { systemClock } from "../adapters/system/clock.ts";
 import type { PrometheusMetrics } from "../adapters/telemetry/prometheus/prometheus-metrics.ts";
 import { Sessions } from "../api/dashboard/sessions.ts";
@@ -124,6 +125,7 @@ function optionsOf(parts: ListenerParts): ApiOptions {
     system,
     metricsText: () => metrics.text(),
     profiles,
+    sourceTypes,
     cursorKey: keys.cursorKey,
     dev: settings.dev,
     version,

@@ -2356,6 +2356,42 @@ export interface Signing {
   schemes: ("v1a" | "v1" | "x-webhook-v1" | "rfc9421-ed25519" | "rfc9421-hmac-sha256")[] | null;
 }
 
+export interface SourceType {
+  /** What stands in `verification.type`. */
+  type: string;
+  title: string;
+  fields: {
+    name: string;
+    /** `texts` takes one text or several, such as two secrets during a rotation. */
+    kind: "text" | "texts" | "number" | "choice" | "verifiers";
+    is_required: boolean;
+    /** Sealed where it is stored, and masked where it is shown. */
+    is_secret: boolean;
+    /** Empty unless `kind` is `choice`. */
+    choices: string[];
+    description: string;
+  }[];
+  provider: {
+    documentation: string;
+    /** What to do at the provider; `{url}` is the address of the source, `{secret}` its secret. */
+    steps: string[];
+    remarks: string[];
+    signature: string;
+    /** What the signature covers. */
+    signed: string;
+    replay_protection: string;
+    forward_headers: string[];
+    /** How the provider checks the address. */
+    address_check: "get" | "post" | null;
+  } | null;
+}
+
+export interface SourceTypeList {
+  data: SourceType[];
+  /** Send it as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
 export interface System {
   version: string;
   roles: ("api" | "scheduler" | "worker")[];
@@ -2919,6 +2955,10 @@ export interface ApiCalls {
   getProfile: {
     answer: Profile;
   };
+  /** Get a way of verification */
+  getSourceType: {
+    answer: SourceType;
+  };
   /** How this process is set up and does, and which workers live */
   getSystem: {
     answer: System;
@@ -2938,6 +2978,8 @@ export interface ApiCalls {
   /** The webhooks of a tenant as an AsyncAPI 3.0 document */
   getWebhookAsyncApi: {
     query: {
+      /** Also describe the events in which Posthorn tells of itself. */
+      operational_events?: boolean;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
       /** Whose messages to describe. */
@@ -2956,6 +2998,8 @@ export interface ApiCalls {
   /** The webhooks of a tenant as an OpenAPI 3.1 document */
   getWebhookOpenApi: {
     query: {
+      /** Also describe the events in which Posthorn tells of itself. */
+      operational_events?: boolean;
       /** Tenant. Keys of a tenant need not give it. */
       tenant_id?: string;
       /** Whose messages to describe. */
@@ -3310,6 +3354,18 @@ export interface ApiCalls {
       offset?: number;
     };
     answer: ProfileList;
+  };
+  /** List the ways of verification, providers first */
+  listSourceTypes: {
+    query: {
+      /** Rows of the page. */
+      limit?: number;
+      /** `next_cursor` of the page before. */
+      cursor?: string;
+      /** Rows to skip; a cursor is quicker. */
+      offset?: number;
+    };
+    answer: SourceTypeList;
   };
   /** List tenants */
   listTenants: {

@@ -39,7 +39,7 @@ function overview(): string {
   return page([
     generated,
     "# Providers and ways of verification",
-    "What `type` of a source's verification may be. A provider brings its signature, the id of a message, the kind of event, the headers worth forwarding and its check of the address; the page of each says how to set it up.",
+    "What `type` of a stored verification may be. A provider brings its signature, the id of a message, the kind of event, the headers worth forwarding and its check of the address; the page of each says how to set it up.",
     table(["Provider", "`type`", "Signature", "Against replays", "Checks the address by"], rows),
     "For everybody else there is what follows. What is unknown is refused, and `none` has to be written out.",
     ...generic,
@@ -54,11 +54,10 @@ function providerPage(preset: PresetDescription): string {
     `# ${title}`,
     `Its own documentation: <${documentation}>. All providers: [providers](../providers.md).`,
     "## Set it up",
-    ["Add a source:", "", "```sh", command(name, fields), "```"].join("\n"),
-    "The answer has the address. Then, with it:",
+    "How its messages are verified, as it is stored (`verifierFromConfiguration` of [the kit](../../receiver.md#out-of-a-stored-configuration) reads it):",
+    ["```json", exampleOf(name, fields), "```"].join("\n"),
+    "At the provider:",
     steps.map((step, index) => `${index + 1}. ${filled(step)}`).join("\n"),
-    "To receive the messages on your own machine while you develop:",
-    `\`\`\`sh\nposthorn listen --source ${name} --forward-to http://localhost:3000/hooks\n\`\`\``,
     "## Verification",
     fieldTable(fields),
     signatureLines(preset).join("\n"),
@@ -75,26 +74,14 @@ function providerPage(preset: PresetDescription): string {
   ]);
 }
 
-function command(name: string, fields: Readonly<Record<string, ConfigurationField>>): string {
-  const verification = Object.fromEntries([
-    ["type", name],
-    ...Object.entries(fields)
-      .filter(([, { isRequired, isSecret }]) => isRequired || isSecret)
-      .map(([field, { kind }]) => [field, kind === "texts" ? [exampleOf(field)] : exampleOf(field)]),
-  ]) as object;
-  return [
-    "curl https://posthorn.example.com/v1/sources \\",
-    '  -H "Authorization: Bearer $POSTHORN_KEY" -H "Content-Type: application/json" \\',
-    `  -d '${JSON.stringify({ name, verification })}'`,
-  ].join("\n");
-}
-
-function exampleOf(field: string): string {
-  return field === "public_url" ? "https://posthorn.example.com/in/…" : "…";
+function exampleOf(type: string, fields: Readonly<Record<string, ConfigurationField>>): string {
+  const given = Object.entries(fields).filter(([, { isRequired, isSecret }]) => isRequired || isSecret);
+  const values = given.map(([field, { kind }]) => [field, kind === "texts" ? ["…"] : "…"] as const);
+  return JSON.stringify({ type, ...Object.fromEntries(values) });
 }
 
 function filled(step: string): string {
-  return step.replaceAll("{url}", "the address of the source").replaceAll("{secret}", "the source's secret");
+  return step.replaceAll("{url}", "the address of your endpoint").replaceAll("{secret}", "the configuration");
 }
 
 function signatureLines(preset: PresetDescription): readonly string[] {

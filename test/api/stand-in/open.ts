@@ -1,3 +1,4 @@
+import { sourceTypes } from "../../../src/app/source-types.ts";
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { Sessions } from "../../../src/api/dashboard/sessions.ts";
 import { createApi } from "../../../src/api/server.ts";
@@ -60,6 +61,7 @@ export async function openStandIn(
     }),
     metricsText: async () => "# HELP up 1\nup 1\n",
     profiles,
+    sourceTypes,
     cursorKey: randomBytes(32),
     dev: false,
     version: "0.0.0",

@@ -217,6 +217,8 @@ async function* tourOfTheRest(
   };
   yield { operationId: "listProfiles", reply: await client.get("/v1/profiles") };
   yield { operationId: "getProfile", reply: await client.get("/v1/profiles/standard") };
+  yield { operationId: "listSourceTypes", reply: await client.get("/v1/source-types") };
+  yield { operationId: "getSourceType", reply: await client.get("/v1/source-types/github") };
   yield { operationId: "getIndex", reply: await client.get("/v1") };
   yield { operationId: "isAlive", reply: await client.get("/livez") };
   yield { operationId: "isReady", reply: await client.get("/readyz") };

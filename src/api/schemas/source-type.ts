@@ -1,0 +1,39 @@
+/** The schema of `GET /v1/source-types`: core/gateway/source-type.ts with names in snake_case. */
+import { closed, listOf, nullable, oneOf } from "./building-blocks.ts";
+import { Type } from "./type.ts";
+
+const field = closed({
+  name: Type.String(),
+  kind: oneOf(["text", "texts", "number", "choice", "verifiers"], {
+    description: "`texts` takes one text or several, such as two secrets during a rotation.",
+  }),
+  is_required: Type.Boolean(),
+  is_secret: Type.Boolean({ description: "Sealed where it is stored, and masked where it is shown." }),
+  choices: Type.Array(Type.String(), { description: "Empty unless `kind` is `choice`." }),
+  description: Type.String(),
+});
+
+const provider = closed({
+  documentation: Type.String({ format: "uri" }),
+  steps: Type.Array(Type.String(), {
+    description: "What to do at the provider; `{url}` is the address of the source, `{secret}` its secret.",
+  }),
+  remarks: Type.Array(Type.String()),
+  signature: Type.String(),
+  signed: Type.String({ description: "What the signature covers." }),
+  replay_protection: Type.String(),
+  forward_headers: Type.Array(Type.String()),
+  address_check: nullable(oneOf(["get", "post"], { description: "How the provider checks the address." })),
+});
+
+export const sourceTypeSchema = closed(
+  {
+    type: Type.String({ description: "What stands in `verification.type`.", examples: ["github"] }),
+    title: Type.String({ examples: ["GitHub"] }),
+    fields: Type.Array(field),
+    provider: nullable(provider),
+  },
+  { title: "SourceType" },
+);
+
+export const sourceTypeListSchema = listOf(sourceTypeSchema, "SourceTypeList");
