@@ -1,5 +1,6 @@
 import { Caller } from "../client/caller.ts";
 import { ApiError, UnansweredError, UnexpectedAnswerError } from "../client/client-error.ts";
+import { readStream, type StreamedEvent, type StreamOptions } from "../client/stream.ts";
 import { codeOf, messageOf } from "../core/thrown.ts";
 import { CommandFailure, RefusedError } from "./failures.ts";
 
@@ -47,6 +48,12 @@ export class ApiClient {
     return this.#caller.addressOf(path).href;
   }
 
+  /** Of `GET /v1/stream`. */
+  async stream(options: StreamOptions): Promise<AsyncIterable<StreamedEvent>> {
+    await this.#ensureRecognised();
+    return readStream(this.#caller, options);
+  }
+
   get(path: string, options: CallOptions = {}): Promise<Json> {
     return this.call("GET", { path, ...options });
   }
@@ -56,8 +63,7 @@ export class ApiClient {
   }
 
   async call(method: string, options: CallOptions & { readonly path: string }): Promise<Json> {
-    this.#recognised ??= this.#recognise();
-    await this.#recognised;
+    await this.#ensureRecognised();
     const { origin } = this.#caller.addressOf(options.path);
     try {
       const answer = (await this.#caller.call(method, options)) ?? {};
@@ -66,6 +72,11 @@ export class ApiClient {
       throw inWords(error, this.#caller.addressOf(options.path));
     }
     throw new CommandFailure(`${origin} did not answer with a JSON object`, [notPosthorn]);
+  }
+
+  #ensureRecognised(): Promise<void> {
+    this.#recognised ??= this.#recognise();
+    return this.#recognised;
   }
 
   async #recognise(): Promise<void> {

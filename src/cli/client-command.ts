@@ -4,13 +4,14 @@ import { pageLimitField } from "../core/fields/page.ts";
 import { messageOf } from "../core/thrown.ts";
 import { ApiClient } from "./api-client.ts";
 import type { CallOptions, Json } from "./api-client.ts";
-import { findServer } from "./connection.ts";
+import { findServer, type GivenServer } from "./connection.ts";
 import { RefusedError, UsageError } from "./failures.ts";
 import type { Invocation } from "./invocation.ts";
 import { cellText, printFields, printTable } from "./table.ts";
 import type { Column } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { timeOf } from "./times.ts";
+import { watch } from "./watch.ts";
 
 /** What a client command works with. */
 export interface ClientCall {
@@ -32,6 +33,11 @@ export class OptionValues {
   text(name: string): string | undefined {
     const value = this.#values[name];
     return typeof value === "string" ? value : undefined;
+  }
+
+  /** With or without a value. */
+  given(name: string): boolean {
+    return this.#values[name] !== undefined;
   }
 
   flag(name: string): boolean {
@@ -75,6 +81,8 @@ export class OptionValues {
   }
 }
 
+const profileHelp = "server and key of posthorn login, default POSTHORN_PROFILE";
+
 /** Adds what all client commands share, and runs the command against the server they name. */
 export function clientCommand(
   command: Command,
@@ -84,20 +92,44 @@ export function clientCommand(
   command
     .option("--url <url>", "server, default POSTHORN_URL or http://127.0.0.1:8080")
     .option("--key <key>", "API key, default POSTHORN_KEY; for a server on this machine data/admin.key")
-    .option("--json", "print JSON, one object a line")
-    .action(async () => {
-      const options = new OptionValues(command.opts());
-      const terminal = invocation.terminal({ json: options.flag("json") });
-      const server = findServer({ url: options.text("url"), key: options.text("key") }, invocation.env);
-      if (server.keyFile !== null)
-        terminal.note(terminal.errStyle("dim", `using the admin key of ${server.keyFile}`));
-      const client = new ApiClient(server);
-      try {
-        await run({ client, terminal, args: command.args, options, invocation });
-      } catch (error) {
-        throw await withOtherKind(error, { client, args: command.args });
-      }
+    .option("--json", "print JSON, one object a line");
+  // Where the name means something else, it stands before the command: posthorn --profile NAME listen …
+  if (!command.options.some(({ long }) => long === "--profile"))
+    command.option("--profile <name>", profileHelp);
+  command.action(async () => {
+    const options = new OptionValues(command.opts());
+    const terminal = invocation.terminal({
+      json: options.flag("json"),
+      fields: options.list("fields") ?? null,
     });
+    const server = findServer(givenServer(command, options), invocation.env);
+    if (server.keyFile !== null)
+      terminal.note(terminal.errStyle("dim", `using the admin key of ${server.keyFile}`));
+    const client = new ApiClient(server);
+    try {
+      const call = { client, terminal, args: command.args, options, invocation };
+      await (options.given("watch") ? watch(call, run) : run(call));
+    } catch (error) {
+      throw await withOtherKind(error, { client, args: command.args });
+    }
+  });
+}
+
+/** From the command, or from before it. */
+export function givenServer(command: Command, options: OptionValues): GivenServer {
+  const { profile: outer } = rootOf(command).opts<{ readonly profile?: string }>();
+  const own = command.options.some(
+    ({ long, description }) => long === "--profile" && description === profileHelp,
+  );
+  return {
+    url: options.text("url"),
+    key: options.text("key"),
+    profile: (own ? options.text("profile") : undefined) ?? outer,
+  };
+}
+
+function rootOf(command: Command): Command {
+  return command.parent === null ? command : rootOf(command.parent);
 }
 
 /** Ids of events, deliveries and webhooks look alike: where one is not found, whether it is one of the others. */
@@ -136,7 +168,22 @@ export function addPageOptions(command: Command): Command {
   return command
     .option("--limit <count>", "rows, at most 250", "50")
     .option("--cursor <cursor>", "continue a listing")
-    .option("--all", "every row, page after page");
+    .option("--all", "every row, page after page")
+    .option("--fields <names>", "print these fields of a row, such as id,status", collect)
+    .option(
+      "--watch [seconds]",
+      "print it again and again, every 2 seconds unless given, until it is stopped",
+    );
+}
+
+/** Of one thing that changes. */
+export function addShowOptions(command: Command): Command {
+  return command
+    .option("--fields <names>", "print these fields, such as id,status", collect)
+    .option(
+      "--watch [seconds]",
+      "print it again and again, every 2 seconds unless given, until it is stopped",
+    );
 }
 
 function pageQuery(options: OptionValues): { readonly limit?: number; readonly cursor?: string } {
@@ -173,7 +220,7 @@ export async function printList(
     });
     const data = page["data"] as readonly Json[];
     shown += data.length;
-    if (terminal.json) for (const row of data) terminal.object(row);
+    if (terminal.json) for (const row of data) terminal.object(withFields(terminal, row));
     else rows.push(...data);
     cursor = page["next_cursor"];
     if (typeof cursor !== "string") break;
@@ -183,7 +230,7 @@ export async function printList(
     if (isCutShort) terminal.note(`searched back to ${cellText(page["searched_to"])}, ${shown} found so far`);
   }
   if (!terminal.json) {
-    if (rows.length > 0) printTable(terminal, { columns: list.columns, rows });
+    if (rows.length > 0) printTable(terminal, { columns: columnsOf(terminal, list.columns), rows });
     else terminal.note(list.none);
   }
   if (typeof cursor === "string") terminal.note(`there is more: --cursor ${cursor}, or --all`);
@@ -191,8 +238,26 @@ export async function printList(
 
 /** Prints one thing: fields for people, JSON for programs. */
 export function printOne(terminal: Terminal, value: Json): void {
-  if (terminal.json) terminal.object(value);
-  else printFields(terminal, value);
+  const shown = withFields(terminal, value);
+  if (terminal.json) terminal.object(shown);
+  else printFields(terminal, shown);
+}
+
+function columnsOf(terminal: Terminal, columns: readonly Column<Json>[]): readonly Column<Json>[] {
+  return (
+    terminal.fields?.map((name) => ({ title: name, value: (row: Json) => memberAt(row, name) })) ?? columns
+  );
+}
+
+function withFields(terminal: Terminal, row: Json): Json {
+  return terminal.fields === null
+    ? row
+    : Object.fromEntries(terminal.fields.map((name) => [name, memberAt(row, name) ?? null]));
+}
+
+/** `webhook.url` is a member of a member. */
+function memberAt(row: Json, name: string): unknown {
+  return name.split(".").reduce<unknown>((value, part) => (value as Json | null | undefined)?.[part], row);
 }
 
 export function parseJson(text: string, { what }: { readonly what: string }): unknown {

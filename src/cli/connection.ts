@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isLoopbackHost } from "../core/http/loopback-host.ts";
 import { codeOf } from "../core/thrown.ts";
 import { UsageError } from "./failures.ts";
+import { profileFor } from "./profiles.ts";
 
 /** Which server a client command talks to, and as whom. */
 export interface ServerConnection {
@@ -14,16 +15,28 @@ export interface ServerConnection {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** What somebody said on the command line. */
+export interface GivenServer {
+  readonly url?: string | undefined;
+  readonly key?: string | undefined;
+  readonly profile?: string | undefined;
+}
+
 /**
- * `--url`/`POSTHORN_URL` and `--key`/`POSTHORN_KEY`. Without a key, and only for a server on this machine, the admin
- * key of the data folder serves: whoever can read it may use it anyway.
+ * `--url` and `--key`, then the profile that was named, then `POSTHORN_URL` and `POSTHORN_KEY`, then the default profile.
+ * Without a key, and only for a server on this machine, the admin key of the data folder serves: whoever can read it may
+ * use it anyway.
  */
-export function findServer(
-  given: { readonly url?: string | undefined; readonly key?: string | undefined },
-  env: Environment,
-): ServerConnection {
-  const url = parseServerUrl(given.url ?? nonEmpty(env["POSTHORN_URL"]) ?? defaultUrl(env));
-  const key = given.key ?? nonEmpty(env["POSTHORN_KEY"]);
+export function findServer(given: GivenServer, env: Environment): ServerConnection {
+  const named = given.profile ?? nonEmpty(env["POSTHORN_PROFILE"]);
+  const profile = named === undefined ? null : profileFor(named, env);
+  const known = profile ?? (isNamed(given, env) ? null : profileFor(undefined, env));
+  const url = parseServerUrl(
+    given.url ?? profile?.url ?? nonEmpty(env["POSTHORN_URL"]) ?? known?.url ?? defaultUrl(env),
+  );
+  // The key of a profile is for the server of that profile.
+  const profileKey = known?.url === url.href ? known.key : undefined;
+  const key = given.key ?? (profile === null ? nonEmpty(env["POSTHORN_KEY"]) : undefined) ?? profileKey;
   if (key !== undefined) return { url: url.href, key, keyFile: null };
   if (!isLoopbackHost(url.hostname)) {
     throw new UsageError(`an API key is needed for ${url.origin}: set POSTHORN_KEY, or use --key`);
@@ -36,12 +49,18 @@ export function findServer(
   return { url: url.href, key: readAdminKey(keyFile), keyFile };
 }
 
+function isNamed({ url, key }: GivenServer, env: Environment): boolean {
+  return [url, key, nonEmpty(env["POSTHORN_URL"]), nonEmpty(env["POSTHORN_KEY"])].some(
+    (one) => one !== undefined,
+  );
+}
+
 function defaultUrl(env: Environment): string {
   const port = nonEmpty(env["POSTHORN_PORT"]);
   return `http://127.0.0.1:${port !== undefined && /^\d+$/.test(port) ? port : "8080"}`;
 }
 
-function parseServerUrl(text: string): URL {
+export function parseServerUrl(text: string): URL {
   const url = URL.parse(text) ?? (/^[\w.-]+:\d+/.test(text) ? URL.parse(`http://${text}`) : null);
   if (url === null || !["http:", "https:"].includes(url.protocol)) {
     throw new UsageError(`"${text}" is not the URL of a server; write it like http://127.0.0.1:8080`);

@@ -4,7 +4,7 @@ import { Terminal } from "./terminal.ts";
 export interface Invocation {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: AsyncIterable<string | Uint8Array>;
-  terminal(options: { readonly json: boolean }): Terminal;
+  terminal(options: { readonly json: boolean; readonly fields?: readonly string[] | null }): Terminal;
   /** Ends the process at once; for a second signal. */
   exit(status: number): never;
 }
@@ -13,8 +13,8 @@ export function processInvocation(): Invocation {
   return {
     env: process.env,
     stdin: process.stdin,
-    terminal: ({ json }) =>
-      new Terminal({ json, out: process.stdout, err: process.stderr, env: process.env }),
+    terminal: (options) =>
+      new Terminal({ ...options, out: process.stdout, err: process.stderr, env: process.env }),
     exit: (status) => process.exit(status),
   };
 }

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../app/version.ts";
 import { addCheckCommand } from "./commands/check.ts";
+import { addCompletionCommand } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addDeadLetterCommands } from "./commands/dead-letters.ts";
@@ -8,6 +9,7 @@ import { addDeliveryCommands } from "./commands/deliveries.ts";
 import { addDemoCommand } from "./commands/demo.ts";
 import { addEventCommands } from "./commands/events.ts";
 import { addListenCommand } from "./commands/listen.ts";
+import { addLoginCommands } from "./commands/login.ts";
 import { addMaintenanceCommands } from "./commands/maintenance.ts";
 import { addMoveCommand } from "./commands/move.ts";
 import { addOperationCommands } from "./commands/operations.ts";
@@ -18,6 +20,9 @@ import { addSearchCommand } from "./commands/search.ts";
 import { addStatisticsCommands } from "./commands/statistics.ts";
 import { addSystemCommand } from "./commands/system.ts";
 import { addServeCommand } from "./commands/serve.ts";
+import { addTailCommand } from "./commands/tail.ts";
+import { addTriggerCommand } from "./commands/trigger.ts";
+import { addTypesCommand } from "./commands/types.ts";
 import { addUiCommand } from "./commands/ui.ts";
 import { addRecoverCommand, addWebhookActions } from "./commands/webhook-actions.ts";
 import { addWebhookCommands } from "./commands/webhooks.ts";
@@ -32,13 +37,18 @@ export function createProgram(invocation: Invocation): Command {
     .helpOption("-h, --help", "print help")
     .helpCommand("help [command]", "print help for a command")
     .showSuggestionAfterError(true)
+    .option("--profile <name>", "server and key of posthorn login, for any command; default POSTHORN_PROFILE")
+    // What stands behind a command is that command's.
+    .enablePositionalOptions()
     .addHelpText("after", helpEnd);
   addServeCommand(program, invocation);
   addUiCommand(program, invocation);
   addDemoCommand(program, invocation);
   addListenCommand(program, invocation);
   addCheckCommand(program, invocation);
+  addTailCommand(program, invocation);
   addPublishCommand(program, invocation);
+  addTriggerCommand(program, invocation);
   addEventCommands(program, invocation);
   const webhooks = program.command("webhooks").description("subscriptions: where events go, and how");
   addWebhookCommands(webhooks, invocation);
@@ -52,6 +62,9 @@ export function createProgram(invocation: Invocation): Command {
   addOperationCommands(program, invocation);
   addAuditCommand(program, invocation);
   addRegistryCommands(program, invocation);
+  addTypesCommand(program, invocation);
+  addLoginCommands(program, invocation);
+  addCompletionCommand(program, invocation);
   addPortalSessionCommands(program, invocation);
   addConfigCommand(program, invocation);
   addMaintenanceCommands(program, invocation);

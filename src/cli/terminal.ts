@@ -13,17 +13,21 @@ interface Stream {
  */
 export class Terminal {
   readonly json: boolean;
+  /** What is shown of a row; null for what the command thinks best. */
+  readonly fields: readonly string[] | null;
   readonly #out: Stream;
   readonly #err: Stream;
   readonly #env: Readonly<Record<string, string | undefined>>;
 
   constructor(options: {
     readonly json: boolean;
+    readonly fields?: readonly string[] | null;
     readonly out: Stream;
     readonly err: Stream;
     readonly env: Readonly<Record<string, string | undefined>>;
   }) {
     this.json = options.json;
+    this.fields = options.fields ?? null;
     this.#out = options.out;
     this.#err = options.err;
     this.#env = options.env;
@@ -49,6 +53,11 @@ export class Terminal {
 
   note(line: string): void {
     this.#err.write(`${line}\n`);
+  }
+
+  /** Begins a new screen where somebody looks at one. */
+  clear(): void {
+    if (this.#out.isTTY === true) this.#out.write("\u001b[2J\u001b[3J\u001b[H");
   }
 
   /** Replaces the line that the last `redraw` wrote; an empty text removes it. */

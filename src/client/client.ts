@@ -2,8 +2,7 @@ import type { ApiCalls } from "./api-types.ts";
 import { Caller, type CallContent, type CallOptions, type ConnectionOptions } from "./caller.ts";
 import { deadLettersOf, deliveriesOf, eventsOf, operationsOf } from "./delivery-calls.ts";
 import { type AnyEvents, publishingOf } from "./publishing.ts";
-import { portalSessionsOf } from "./portal-sessions.ts";
-import { eventTypesOf, tenantsOf, webhooksOf } from "./registry-calls.ts";
+import { eventTypesOf, portalSessionsOf, tenantsOf, webhooksOf } from "./registry-calls.ts";
 import { readStream, type StreamOptions } from "./stream.ts";
 
 export type Client<Events extends object = AnyEvents> = ReturnType<typeof createClient<Events>>;

@@ -52,3 +52,16 @@ export function tenantsOf(caller: Caller) {
     put: sendTo<"putTenant">("PUT /v1/tenants/{id}"),
   };
 }
+
+/** Lets your customers see and change their webhooks in the portal. */
+export function portalSessionsOf(caller: Caller) {
+  const { list, one, send } = callsOf(caller);
+  return {
+    /** Its answer has the address that the customer opens, and the code for a portal within a page. */
+    create: send<"createPortalSession">("POST /v1/portal-sessions"),
+    list: list<"listPortalSessions">("/v1/portal-sessions"),
+    delete: one<"endPortalSession">("DELETE /v1/portal-sessions/{id}"),
+    /** Ends all sessions with a reference. */
+    revoke: send<"revokePortalSessions">("POST /v1/portal-sessions/revoke"),
+  };
+}

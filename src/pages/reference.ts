@@ -13,7 +13,7 @@ In this repository a command is run as \`npm run posthorn -- COMMAND\`, for exam
 
 - Data goes to standard output, everything else to standard error. \`--json\` prints one JSON object a line.
 - Exit status: 0 done, 1 failed, 2 wrong usage.
-- Client commands find the server through \`--url\` or \`POSTHORN_URL\` (default \`http://127.0.0.1:8080\`) and identify themselves with \`--key\` or \`POSTHORN_KEY\`. For a server on this machine the admin key in the data folder serves when both are unset.
+- Client commands find the server through \`--url\` or \`POSTHORN_URL\` (default \`http://127.0.0.1:8080\`) and identify themselves with \`--key\` or \`POSTHORN_KEY\`. For a server on this machine the admin key in the data folder serves when both are unset. \`posthorn login NAME --url URL\` keeps a server and its key in \`~/.config/posthorn/profiles.json\`, which only you can read; \`--profile NAME\` or \`POSTHORN_PROFILE\` takes them from there, for any command also as \`posthorn --profile NAME COMMAND\`.
 - Actions on many deliveries need \`--yes\` and offer \`--dry-run\`.
 - Colour and redrawn lines appear only on a terminal; \`NO_COLOR\` is respected.`;
 

@@ -4,11 +4,13 @@ import { standard } from "../../core/profiles/standard.ts";
 import type { Profile } from "../../core/profile.ts";
 import { codeOf } from "../../core/thrown.ts";
 import { ApiClient } from "../api-client.ts";
-import { collect, OptionValues } from "../client-command.ts";
+import { collect, givenServer, OptionValues } from "../client-command.ts";
 import { findServer } from "../connection.ts";
 import { CommandFailure, UsageError } from "../failures.ts";
 import type { Invocation } from "../invocation.ts";
-import { printArrival } from "../receiver/delivery-line.ts";
+import { printArrival, type PrintedParts } from "../receiver/delivery-line.ts";
+import { ListenSecrets } from "../receiver/listen-secrets.ts";
+import { replayLast } from "../receiver/replay-last.ts";
 import { startLocalReceiver } from "../receiver/local-receiver.ts";
 import type { LocalReceiver, ReceivedDelivery, ReceiverAnswer } from "../receiver/local-receiver.ts";
 import { permissionFor } from "../receiver/permission.ts";
@@ -37,6 +39,12 @@ export function addListenCommand(program: Command, invocation: Invocation): void
     )
     .option("--forward-to <url>", "pass every request on, and answer what comes back")
     .option("--status <status>", "answer deliveries with this status, to see retries", "204")
+    .option(
+      "--print <parts>",
+      "of each delivery: headers, payload, or both, separated by commas; or json",
+      collect,
+    )
+    .option("--replay <count>", "with --register: deliver the last events of these types again, at most 100")
     .option("--url <url>", "server to register with, default POSTHORN_URL or http://127.0.0.1:8080")
     .option(
       "--key <key>",
@@ -44,12 +52,14 @@ export function addListenCommand(program: Command, invocation: Invocation): void
     )
     .option("--json", "print JSON, one delivery a line")
     .addHelpText("after", "\nSenders that ask for permission before they deliver get it.");
-  command.action(() => listen(new OptionValues(command.opts()), invocation));
+  command.action(() => listen(command, invocation));
 }
 
-async function listen(options: OptionValues, invocation: Invocation): Promise<void> {
-  const terminal = invocation.terminal({ json: options.flag("json") });
-  const answer = answererOf(options);
+async function listen(command: Command, invocation: Invocation): Promise<void> {
+  const options = new OptionValues(command.opts());
+  const { parts, json } = printedParts(options);
+  const terminal = invocation.terminal({ json });
+  const answer = answererOf(options, parts);
   const profile = profileOf(options);
   const secrets = options.list("secret") ?? [];
   // Without the option no signature fits; the line of the delivery then says what to do.
@@ -65,15 +75,28 @@ async function listen(options: OptionValues, invocation: Invocation): Promise<vo
       await stopped;
       return;
     }
-    const server = findServer({ url: options.text("url"), key: options.text("key") }, invocation.env);
+    const server = findServer(givenServer(command, options), invocation.env);
+    const client = new ApiClient(server);
     await using registration = await register({
       types,
       url: receiver.url,
       profile: profile ?? standard,
-      client: new ApiClient(server),
+      client,
       terminal,
+      secrets: new ListenSecrets({
+        env: invocation.env,
+        server: server.url,
+        port: options.number("port") ?? 0,
+      }),
     });
     check = await createCheck(await registration.keys());
+    await replayLast({
+      types,
+      client,
+      terminal,
+      webhookId: registration.id,
+      count: options.number("replay") ?? 0,
+    });
     await stopped;
   } finally {
     await receiver.close();
@@ -94,7 +117,20 @@ type Answerer = (
   shown: { readonly terminal: Terminal; readonly check: Check },
 ) => Promise<ReceiverAnswer>;
 
-function answererOf(options: OptionValues): Answerer {
+function printedParts(options: OptionValues): { readonly parts: PrintedParts; readonly json: boolean } {
+  const given = options.list("print") ?? [];
+  for (const part of given)
+    if (!["headers", "payload", "json"].includes(part))
+      throw new UsageError(`--print takes headers, payload or json, not "${part}"`);
+  // Programs that ask for JSON by name get all of it; --json alone stays the short line that it was.
+  const all = given.includes("json");
+  return {
+    json: all || options.flag("json"),
+    parts: { headers: all || given.includes("headers"), payload: all || given.includes("payload") },
+  };
+}
+
+function answererOf(options: OptionValues, parts: PrintedParts): Answerer {
   const status = statusOf(options);
   const forwardTo = forwardTarget(options.text("forwardTo"));
   return async (delivery, { terminal, check }) => {
@@ -104,7 +140,7 @@ function answererOf(options: OptionValues): Answerer {
       permission?.answer ?? (forwardTo === null ? { status } : await forward(forwardTo, delivery));
     const isDelivery = permission === null && delivery.method === "POST";
     const verification = isDelivery ? await check(delivery) : null;
-    printArrival(terminal, { delivery, answer, verification, question: permission?.question ?? null });
+    printArrival(terminal, { delivery, answer, verification, question: permission?.question ?? null, parts });
     return answer;
   };
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { tryParseJson } from "../../core/json/try-parse.ts";
 import type { Verification } from "../../receiver/message/message.ts";
 import { cellText } from "../table.ts";
@@ -13,10 +14,17 @@ export interface Arrival {
   readonly verification: Verification | null;
   /** What it asked before the first delivery; null for a delivery. */
   readonly question: Permission["question"] | null;
+  readonly parts: PrintedParts;
+}
+
+/** What is printed beside the line. */
+export interface PrintedParts {
+  readonly headers: boolean;
+  readonly payload: boolean;
 }
 
 export function printArrival(terminal: Terminal, arrival: Arrival): void {
-  const { delivery, answer, verification } = arrival;
+  const { delivery, answer, verification, parts } = arrival;
   const { headers, receivedAt, method, path } = delivery;
   const id = headers["webhook-id"] ?? headers["ce-id"] ?? unquoted(headers["idempotency-key"]);
   const type = eventTypeOf(delivery);
@@ -32,6 +40,8 @@ export function printArrival(terminal: Terminal, arrival: Arrival): void {
       detail: verification?.kind === "rejected" ? verification.detail : null,
       status: answer.status,
       bytes: delivery.body.length,
+      ...(parts.headers && { headers }),
+      ...(parts.payload && payloadJson(delivery.body)),
     });
     return;
   }
@@ -46,6 +56,32 @@ export function printArrival(terminal: Terminal, arrival: Arrival): void {
   ];
   terminal.data(cells.join("  "));
   if (verification?.kind === "rejected") terminal.note(`    ${explanation(verification)}`);
+  if (parts.headers) for (const line of headerLines(delivery)) terminal.data(`    ${line}`);
+  if (parts.payload) for (const line of payloadLines(delivery.body)) terminal.data(`    ${line}`);
+}
+
+function headerLines({ headers }: ReceivedDelivery): readonly string[] {
+  return Object.entries(headers).map(([name, value]) => `${cellText(name)}: ${cellText(value)}`);
+}
+
+/** JSON on lines of its own, other text as it is, bytes as their number. */
+function payloadLines(body: Uint8Array): readonly string[] {
+  if (!isUtf8(body)) return [`${body.length} bytes, not text`];
+  const text = Buffer.from(body).toString("utf8");
+  const value = tryParseJson(text);
+  const shown = value === undefined || !keepsNumbers(text) ? text : JSON.stringify(value, null, 2);
+  return shown.split("\n").map(cellText);
+}
+
+/** Numbers that reading would change are shown as they came. */
+function keepsNumbers(text: string): boolean {
+  return !/\d{16}|\d\.\d{15}|\d[eE]/.test(text);
+}
+
+function payloadJson(body: Uint8Array): Readonly<Record<string, unknown>> {
+  return isUtf8(body)
+    ? { payload: Buffer.from(body).toString("utf8") }
+    : { payload_base64: Buffer.from(body).toString("base64") };
 }
 
 const styles = { verified: "green", rejected: "red" } as const;

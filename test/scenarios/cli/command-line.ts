@@ -25,6 +25,9 @@ export interface Finished {
 
 export type Args = readonly string[];
 
+/** No folder can be made in a file. */
+const nowhere = join(process.execPath, "none");
+
 /** Runs a command to its end. */
 export async function posthorn(args: Args, options: RunOptions = {}): Promise<Finished> {
   const command = new RunningCommand(args, options);
@@ -40,7 +43,7 @@ export async function posthornHere(args: Args, { env = {}, input = "" }: RunOpti
   const status = await runProgram(args, {
     env,
     stdin: Readable.from(input === "" ? [] : [input]),
-    terminal: ({ json }) => new Terminal({ json, out, err, env }),
+    terminal: (shown) => new Terminal({ ...shown, out, err, env }),
     exit: (ended) => {
       throw new Error(`ended with ${ended}`);
     },
@@ -59,7 +62,8 @@ export class RunningCommand {
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("POSTHORN_"));
     this.child = spawn(process.execPath, [programEntry, ...args], {
       cwd: options.cwd ?? tmpdir(),
-      env: { ...Object.fromEntries(inherited), ...options.env },
+      // What whoever runs the tests keeps of their own is not read, and nothing is added to it.
+      env: { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: nowhere, ...options.env },
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.child.stdout.on("data", (chunk: Buffer) => (this.stdout += chunk.toString()));

@@ -1,0 +1,87 @@
+import type { Command } from "commander";
+import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
+import type { Json } from "../api-client.ts";
+import { clientCommand } from "../client-command.ts";
+import type { ClientCall } from "../client-command.ts";
+import { deliveryFilter } from "../delivery-filter.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
+import type { Invocation } from "../invocation.ts";
+import { untilStopped } from "../stop-signal.ts";
+import { cellText } from "../table.ts";
+import type { Terminal } from "../terminal.ts";
+import { relativeTime } from "../times.ts";
+
+export function addTailCommand(program: Command, invocation: Invocation): void {
+  const fields = deliveryFilterFields;
+  const command = program
+    .command("tail")
+    .description("print deliveries while something happens to them, until it is stopped")
+    .addOption(
+      new FieldOption("--webhook <id>", deliveryListFields.webhookIds, { says: "only this webhook" }),
+    )
+    .addOption(new FieldOption("--type <type>", fields.eventTypes))
+    .addOption(new FieldOption("--status <status>", fields.statuses))
+    .addOption(new FieldOption("--category <category>", fields.categories))
+    .addOption(new FieldOption("--http-status <status>", fields.httpStatuses))
+    .addOption(new FieldOption("--waiting-for <reason>", fields.waitingFor))
+    .addOption(new FieldOption("--origin <origin>", fields.origins))
+    .addOption(new FieldOption("--attempts-min <count>", fields.attemptMin))
+    .addOption(new FieldOption("--error <text>", fields.errorText))
+    .addOption(tenantOption())
+    .addHelpText(
+      "after",
+      "\nThe server looks once a second and tells of at most 50 deliveries then; a line says how many it left out.",
+    );
+  clientCommand(command, invocation, tail);
+}
+
+async function tail(call: ClientCall): Promise<void> {
+  const { client, terminal, options, invocation } = call;
+  const isWanted = deliveryFilter(options);
+  const webhooks = options.list("webhook");
+  const stop = new AbortController();
+  void untilStopped(invocation).then(() => stop.abort());
+  const stream = await client.stream({
+    topics: webhooks?.map((id) => `deliveries:webhook=${id}`) ?? ["deliveries"],
+    query: { include: ["webhook"] },
+    signal: stop.signal,
+    onReconnect: () => terminal.note("the connection was lost; trying again"),
+  });
+  terminal.note("waiting for deliveries; end with Ctrl C");
+  for await (const { name, data } of stream) {
+    if (name === "reset") terminal.note("some were missed");
+    if (name !== "deliveries") continue;
+    for (const row of (data["rows"] as readonly Json[]).filter(isWanted)) printRow(terminal, row);
+    const leftOut = Number(data["left_out"]);
+    if (leftOut > 0) terminal.note(`${leftOut} more are not shown: too many at a time`);
+  }
+}
+
+const styles: Readonly<Record<string, "green" | "red" | "yellow">> = {
+  success: "green",
+  exhausted: "red",
+  failed: "yellow",
+  circuit_blocked: "yellow",
+};
+
+function printRow(terminal: Terminal, row: Json): void {
+  if (terminal.json) return terminal.object(row);
+  const status = cellText(row["status"]);
+  const style = styles[status];
+  const code = row["last_http_status_code"] ?? row["failure_category"];
+  const webhook = row["webhook"] as Json | null | undefined;
+  const waits = row["waiting_until"] ?? row["next_attempt_at"];
+  const cells = [
+    new Date().toISOString().slice(11, 23),
+    style === undefined ? status : terminal.outStyle(style, status),
+    ...(code === null || code === undefined ? [] : [cellText(code)]),
+    cellText(row["event_type"]),
+    cellText(webhook?.["url"] ?? row["webhook_id"]),
+    cellText(row["id"]),
+    `attempt ${cellText(row["attempt_count"])}`,
+    ...(row["waiting_for"] === null || row["waiting_for"] === undefined
+      ? []
+      : [`waits for ${cellText(row["waiting_for"])} ${relativeTime(waits, Date.now())}`.trimEnd()]),
+  ];
+  return terminal.data(cells.join("  "));
+}
