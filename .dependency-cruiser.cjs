@@ -21,7 +21,7 @@ const MAY_IMPORT = {
   pages: ["check", "config", "receiver", "core"],
   config: ["core"],
   // The composition root: the only place that names a concrete adapter.
-  app: ["adapters", "api", "gateway", "receiver", "services", "engine", "config", "ports", "core"],
+  app: ["adapters", "api", "check", "gateway", "receiver", "services", "engine", "config", "ports", "core"],
   cli: ["app", "check", "client", "config", "pages", "receiver", "core"],
 };
 

@@ -48,6 +48,9 @@ export interface ApiAnswer<T> {
   readonly text: string;
 }
 
+/** Sent instead of the cookie, from the memory of the page alone: of a customer's session in the portal. */
+export const bearer: { token: string | null } = { token: null };
+
 /** True since a call was answered that there is no session any more, until somebody logs in again. */
 export const isSessionOver = signal(false);
 
@@ -72,7 +75,9 @@ export async function callApi<T>(call: ApiCall): Promise<ApiAnswer<T>> {
     response = await fetch(urlOf(call), {
       method,
       headers: {
-        "x-posthorn-ui": isAttended ? "1" : "poll",
+        ...(bearer.token === null
+          ? { "x-posthorn-ui": isAttended ? "1" : "poll" }
+          : { authorization: `Bearer ${bearer.token}` }),
         ...(sent !== undefined && { "content-type": "application/json" }),
       },
       ...(sent !== undefined && { body: sent }),

@@ -36,6 +36,8 @@ export interface ApiOptions {
   readonly dev: boolean;
   /** Absent and null leave the dashboard out. */
   readonly dashboard?: Dashboard | null;
+  /** Absent and null where receivers cannot be checked from here. */
+  readonly examineReceiver?: ExamineReceiver | null;
   /** Absent and null leave the portal out. */
   readonly portal?: Portal | null;
   /** Path below which a proxy passes requests on without taking it away, such as `/hooks`; empty for none. */
@@ -54,6 +56,17 @@ export interface Dashboard {
   /** Its files by path below `/ui/`, with `index.html` among them. Rejects with a reason for people. */
   readonly files: () => Promise<ReadonlyMap<string, DashboardFile>>;
 }
+
+/** Tries a receiver by the rules of `posthorn check`. */
+export type ExamineReceiver = (
+  target: {
+    readonly webhookId: string;
+    readonly url: string;
+    readonly profile: string;
+    readonly secret: string | null;
+  },
+  options: { readonly allowValid: boolean },
+) => Promise<readonly object[]>;
 
 /** The pages of customers at `/portal`. */
 export interface Portal {

@@ -29,6 +29,7 @@ import { statisticsRoutes } from "./routes/statistics.ts";
 import { documentationRoutes, systemReportRoute, systemRoutes } from "./routes/system.ts";
 import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookActionRoutes } from "./routes/webhook-actions.ts";
+import { webhookCheckRoutes } from "./routes/webhook-checks.ts";
 import { webhookDocsRoutes } from "./routes/webhook-docs.ts";
 import { webhookVerificationRoutes } from "./routes/webhook-verification.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
@@ -40,6 +41,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...eventRoutes(options, pager),
     ...webhookRoutes(options, pager),
     ...webhookActionRoutes(options),
+    ...webhookCheckRoutes(options),
     ...webhookVerificationRoutes(options),
     ...secretRoutes(options),
     ...deliveryRoutes(options, pager),

@@ -12,6 +12,7 @@ import type { Services } from "../services/services.ts";
 import type { Random } from "../ports/random.ts";
 import type { Store } from "../ports/store.ts";
 import type { Logger } from "../ports/telemetry.ts";
+import { receiverExaminer } from "./examine-receiver.ts";
 import { filesOfPages } from "./dashboard-files.ts";
 import type { Keys } from "./keys.ts";
 import { version } from "./version.ts";
@@ -130,6 +131,7 @@ function optionsOf(parts: ListenerParts): ApiOptions {
     dev: settings.dev,
     version,
     basePath: settings.basePath,
+    examineReceiver: receiverExaminer(settings),
     portal: settings.portal
       ? { publicUrl: settings.publicUrl, origins: settings.portalOrigins, files: filesOfPages("portal") }
       : null,

@@ -1,6 +1,7 @@
 import { request as httpRequest } from "node:http";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
+import type { LookupFunction } from "node:net";
 
 /** A request as it goes on the wire; headers as a flat name-value list. */
 export interface ProbeRequest {
@@ -9,6 +10,8 @@ export interface ProbeRequest {
   readonly headers: readonly string[];
   readonly body: ProbeBody;
   readonly timeoutMs: number;
+  /** Instead of the system's, for who may not reach every address. */
+  readonly lookup?: LookupFunction;
 }
 
 /** Bytes with a Content-Length, or zeros in chunks until they are answered or `bytesMax` were sent. */
@@ -57,6 +60,7 @@ export function probe(request: ProbeRequest): Promise<ProbeAnswer> {
       method: request.method,
       headers: [...ownHeaders(request), ...request.headers],
       agent: false,
+      ...(request.lookup !== undefined && { lookup: request.lookup }),
       signal,
     });
     const fail = (error: CodedError): void => {

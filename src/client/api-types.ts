@@ -2204,6 +2204,27 @@ export interface PublicKey {
   jwk: Record<string, string>;
 }
 
+export interface ReceiverCheck {
+  findings: ReceiverFinding[];
+}
+
+export interface ReceiverCheckInput {
+  /** Also send valid messages, which the receiver may process. */
+  allow_valid?: boolean;
+}
+
+export interface ReceiverFinding {
+  id: string;
+  /** The rule in words. */
+  title: string;
+  level: "must" | "should";
+  state: "passed" | "failed" | "skipped";
+  /** What was sent and what came back. */
+  detail: string;
+  /** How to mend it; only with `failed`. */
+  hint: string | null;
+}
+
 export interface RecoverInput {
   /** Deliveries made at or after this time. RFC 3339 date-time, or a date for its start in UTC. */
   since: string;
@@ -2491,6 +2512,21 @@ export interface TestResult {
   event_id: string;
   /** Id of its delivery. */
   delivery_id: string;
+}
+
+export interface UrlCheck {
+  acceptable: boolean;
+  /** What is wrong, such as `scheme` or `address`. */
+  code: string | null;
+  /** A sentence that does not repeat the URL. */
+  detail: string | null;
+  /** A webhook of the tenant that has this URL. */
+  duplicate_of: string | null;
+}
+
+export interface UrlCheckInput {
+  /** What somebody typed. */
+  url: string;
 }
 
 export interface Verification {
@@ -2789,6 +2825,16 @@ export interface ApiCalls {
   changeProblem: {
     body: DeliveryProblemChange;
     answer: DeliveryProblem;
+  };
+  /** Check whether the receiver of a webhook is correct */
+  checkReceiver: {
+    body: ReceiverCheckInput;
+    answer: ReceiverCheck;
+  };
+  /** See whether a URL is acceptable for a webhook */
+  checkWebhookUrl: {
+    body: UrlCheckInput;
+    answer: UrlCheck;
   };
   /** Permit deliveries to a webhook */
   confirmVerification: {

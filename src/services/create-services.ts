@@ -33,6 +33,7 @@ import { Statistics } from "./statistics/statistics-service.ts";
 import { TenantKeys } from "./keys/tenant-keys.ts";
 import { Tenants } from "./tenants/tenant-service.ts";
 import type { VerificationMeans } from "./webhooks/verification/verification-means.ts";
+import { UrlChecks } from "./webhooks/url-checks.ts";
 import { WebhookVerifications } from "./webhooks/verification/webhook-verifications.ts";
 import { WebhookCredentials } from "./webhooks/webhook-credentials.ts";
 import { WebhookIncidents } from "./webhooks/webhook-incidents.ts";
@@ -130,8 +131,8 @@ export function createServices(options: ServicesOptions): ManagedServices {
     search: new Search({ access, history, operations, clock }),
     ...{ live, desk },
     statistics: createStatistics(options),
-    ...portal,
     problems: new DeliveryProblems({ store: store.problems ?? null, access, clock }),
+    ...{ ...portal, urlChecks: new UrlChecks({ access, urlRules }) },
     lifecycle: {
       async start() {
         await apiKeys.load();

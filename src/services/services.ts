@@ -45,6 +45,7 @@ import type { PortalLooks } from "./portal/portal-looks.ts";
 import type { PortalSessions } from "./portal/portal-sessions.ts";
 import type { Search } from "./search-service.ts";
 import type { Statistics } from "./statistics/statistics-service.ts";
+import type { UrlChecks } from "./webhooks/url-checks.ts";
 import type {
   WebhookBacklogView,
   WebhookHealthView,
@@ -87,10 +88,14 @@ export interface Services {
   readonly statistics: StatisticsService;
   /** Takes what is to be told to people; null where nothing is kept for them. */
   readonly desk: Pick<NotificationDesk, "enqueue"> | null;
+  readonly urlChecks: UrlCheckService;
   readonly portalSessions: PortalSessionService;
   readonly portalLooks: PortalLookService;
   readonly problems: ProblemService;
 }
+
+/** In webhooks/url-checks.ts. */
+export type UrlCheckService = Pick<UrlChecks, keyof UrlChecks>;
 
 // ---- portal ---------------------------------------------------------------------------------------------------
 

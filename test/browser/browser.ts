@@ -7,7 +7,11 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 const installedAt = "/usr/bin/chromium";
 
 export function openBrowser(): Promise<Browser> {
-  return chromium.launch({
+  return chromium.launch(browserOptions());
+}
+
+export function browserOptions() {
+  return {
     executablePath: process.env["POSTHORN_TEST_CHROMIUM"] ?? installedAt,
     args: [
       "--no-sandbox",
@@ -17,7 +21,7 @@ export function openBrowser(): Promise<Browser> {
       "--disable-sync",
       "--no-first-run",
     ],
-  });
+  };
 }
 
 /** What a page must never do, noted from its beginning. */

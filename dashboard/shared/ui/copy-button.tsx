@@ -2,12 +2,17 @@ import { useSignal } from "@preact/signals";
 import { announce } from "./announcer.tsx";
 import { Icon } from "./icon.tsx";
 
-export function CopyButton({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+export function CopyButton(props: {
+  readonly text: string;
+  readonly label?: string;
+  readonly said?: string;
+}) {
+  const { text, label = "Copy", said = "Copied" } = props;
   const isDone = useSignal(false);
   const copy = async () => {
     await copyText(text);
     isDone.value = true;
-    announce("Copied");
+    announce(said);
     setTimeout(() => (isDone.value = false), 1_500);
   };
   return (

@@ -5,6 +5,7 @@ import { Icon } from "./icon.tsx";
 /** A dialog that holds the focus, ends with Esc, and gives the focus back. */
 export function Modal(props: {
   readonly title: string;
+  readonly closeLabel?: string;
   readonly children: ComponentChildren;
   readonly onClose: () => void;
 }) {
@@ -24,7 +25,7 @@ export function Modal(props: {
         <button
           type="button"
           class="quiet icon-button"
-          aria-label="Close"
+          aria-label={props.closeLabel ?? "Close"}
           onClick={() => dialog.current?.close()}
         >
           <Icon name="close" />

@@ -9,7 +9,12 @@ const colouredLengthMax = 200_000;
  * What a stranger wrote: a payload or an answer. It becomes nodes of text and nothing else, and JSON keeps its digits,
  * escapes and order. What is copied is what came.
  */
-export function TextView({ text, label }: { readonly text: string; readonly label: string }) {
+export function TextView(props: {
+  readonly text: string;
+  readonly label: string;
+  readonly words?: { readonly asSent: string; readonly copy: string; readonly copied: string };
+}) {
+  const { text, label, words = englishWords } = props;
   const isAsSent = useSignal(false);
   const isJson = /^\s*[{[]/.test(text) && text.length <= colouredLengthMax;
   return (
@@ -22,10 +27,10 @@ export function TextView({ text, label }: { readonly text: string; readonly labe
               checked={isAsSent.value}
               onChange={({ currentTarget }) => (isAsSent.value = currentTarget.checked)}
             />{" "}
-            as it was sent
+            {words.asSent}
           </label>
         )}
-        <CopyButton text={text} label={`Copy: ${label}`} />
+        <CopyButton text={text} label={`${words.copy}: ${label}`} said={words.copied} />
       </div>
       <pre tabIndex={0} role="region" aria-label={label} dir="ltr">
         <code>{isJson && !isAsSent.value ? <Coloured text={text} /> : visible(text)}</code>
@@ -33,6 +38,8 @@ export function TextView({ text, label }: { readonly text: string; readonly labe
     </div>
   );
 }
+
+const englishWords = { asSent: "as it was sent", copy: "Copy", copied: "Copied" };
 
 function Coloured({ text }: { readonly text: string }) {
   return (

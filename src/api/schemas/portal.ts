@@ -11,6 +11,8 @@ import { closed, instant, listOf, nullable, oneOf, pageProperties, tenantId } fr
 import { schemaOf, shownSchemaOf } from "./field-schema.ts";
 import { Type } from "./type.ts";
 
+export type { PortalCapability } from "../../core/portal/capabilities.ts";
+
 export const portalSessionInputSchema = schemaOf(portalSessionFields, {
   title: "PortalSessionInput",
   examples: [{ tenant_id: "acme", reference: "user-4711", origin: "https://app.example.com" }],

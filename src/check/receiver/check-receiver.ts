@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import { findingOf, NothingToExamine, skipped } from "../finding.ts";
 import type { Finding, Result } from "../finding.ts";
 import { probe } from "../probe.ts";
@@ -17,6 +18,8 @@ export interface CheckReceiverOptions {
   readonly allowValid: boolean;
   /** For each answer. */
   readonly timeoutMs: number;
+  /** Instead of the system's. */
+  readonly lookup?: LookupFunction;
   /** Called before each rule is tried. */
   readonly trying: (title: string, progress: { readonly done: number; readonly of: number }) => void;
   /** Called after each rule was tried. */
@@ -66,6 +69,7 @@ class Examination {
     const { receiver, timeoutMs } = this.#options;
     const headers = ["Content-Type", "application/json"];
     const answer = await probe({
+      ...this.#lookup,
       method: "POST",
       url: receiver.url,
       headers,
@@ -95,10 +99,18 @@ class Examination {
     return result;
   }
 
+  get #lookup(): Pick<CheckReceiverOptions, "lookup"> {
+    const { lookup } = this.#options;
+    return lookup === undefined ? {} : { lookup };
+  }
+
   #benchFor({ sends }: ReceiverCheck): Bench {
     const { receiver } = this.#options;
     const send: Bench["send"] = async ({ method, headers, body = new Uint8Array(0), url = receiver.url }) => {
-      const answer = await probe({ method, url, headers, body, timeoutMs: this.#patienceMs() });
+      const answer = await probe({
+        ...{ method, url, headers, body, timeoutMs: this.#patienceMs() },
+        ...this.#lookup,
+      });
       this.#seen.push({ answer, sends });
       return answer;
     };

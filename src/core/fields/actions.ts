@@ -137,3 +137,18 @@ export const recoverFields = {
   requestsPerSecond,
   dryRun,
 } satisfies Fields;
+
+export const urlCheckFields = {
+  url: required(
+    line({
+      lengthMin: 1,
+      lengthMax: 2_048,
+      doc: "What somebody typed.",
+      examples: ["https://example.com/hooks"],
+    }),
+  ),
+} satisfies Fields;
+
+export const receiverCheckFields = {
+  allowValid: flag({ default: false, doc: "Also send valid messages, which the receiver may process." }),
+} satisfies Fields;

@@ -20,6 +20,7 @@ import {
   retryBatchFields,
   rotateFields,
   testFields,
+  urlCheckFields,
 } from "../../../src/core/fields/actions.ts";
 import { apiKeyFields } from "../../../src/core/fields/api-key.ts";
 import {
@@ -40,6 +41,8 @@ import { tenantFields } from "../../../src/core/fields/tenant.ts";
 import { webhookFields } from "../../../src/core/fields/webhook.ts";
 import type { Profile } from "../../../src/core/profile.ts";
 import { profiles } from "../../../src/core/profiles/index.ts";
+import { ProblemList } from "../../../src/services/problem-list.ts";
+import { readFields } from "../../../src/services/read-fields.ts";
 import { validPair } from "../../peers/certificates.ts";
 import { refusingPath } from "../../scenarios/api/agreeable-transport.ts";
 import type { Specials } from "./probes.ts";
@@ -85,6 +88,20 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       path: fixed("/v1/tenants/probe"),
       call: (input) => services.tenants.put(admin, { id: "probe", input }),
       always: {},
+      specials: {},
+    },
+    {
+      components: ["UrlCheckInput"],
+      fields: urlCheckFields,
+      method: "POST",
+      path: fixed("/v1/webhooks/check-url"),
+      call: async (input) => {
+        const problems = new ProblemList();
+        const { url } = readFields(urlCheckFields, input, { problems });
+        problems.throwIfAny("the URL");
+        return services.urlChecks.check(admin, url);
+      },
+      always: { url: "https://example.com/" },
       specials: {},
     },
     {

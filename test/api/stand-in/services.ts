@@ -40,6 +40,7 @@ export function createStandInServices(options: StandInOptions): Services {
   return {
     portalSessions,
     portalLooks,
+    urlChecks: { check: () => ({ code: null, detail: null, duplicateOf: null }) },
     events: createEvents(world, { ...options, tenantExists: tenants.exists }),
     webhooks: createWebhooks(world, options),
     deliveries: createDeliveries(world, options),

@@ -91,6 +91,10 @@ export async function* tour(
   yield { operationId: "getWebhookSecret", reply: await client.get(`${webhook}/secret`) };
   yield { operationId: "getWebhookPublicKey", reply: await client.get(`${webhook}/public-key`) };
   yield { operationId: "testWebhook", reply: await client.post(`${webhook}/test`, {}) };
+  yield {
+    operationId: "checkWebhookUrl",
+    reply: await client.post("/v1/webhooks/check-url", { url: "https://example.com/" }),
+  };
   yield { operationId: "disableWebhook", reply: await client.post(`${webhook}/disable`) };
   yield { operationId: "resumeWebhook", reply: await client.post(`${webhook}/resume`) };
   yield { operationId: "enableWebhook", reply: await client.post(`${webhook}/enable`) };

@@ -1,0 +1,92 @@
+import { LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { useEffect } from "preact/hooks";
+import { root } from "../shared/root.ts";
+import { Announcer } from "../shared/ui/announcer.tsx";
+import { tellHost } from "./host.ts";
+import { t } from "./language.ts";
+import { ActivityPage } from "./pages/activity.tsx";
+import { AddEndpointPage } from "./pages/add-endpoint.tsx";
+import { EndpointPage } from "./pages/endpoint.tsx";
+import { EndpointsPage } from "./pages/endpoints.tsx";
+import { EventTypesPage } from "./pages/event-types.tsx";
+import { HelpPage } from "./pages/help.tsx";
+import { MessagePage } from "./pages/message.tsx";
+import { portalPath, routePath, routing } from "./paths.ts";
+import { entryProblem, session } from "./session.ts";
+import { Shell } from "./shell.tsx";
+import { noun } from "./words.ts";
+
+export function App() {
+  return (
+    <>
+      <Announcer />
+      <LocationProvider scope={routePath("")}>
+        <Inside />
+      </LocationProvider>
+    </>
+  );
+}
+
+function Inside() {
+  const view = session.value;
+  const { url, path, route } = useLocation();
+  useEffect(() => {
+    routing.go = (target) => route(target, true);
+    const { first } = routing;
+    if (first.path !== null) route(first.path, true);
+    first.path = null;
+  }, []);
+  useEffect(() => {
+    tellHost({ type: "posthorn:navigate", path: hostPath(url) });
+  }, [url, view === null || view === undefined]);
+  useEffect(() => {
+    document.title = view?.theme.product_name ?? noun("title.many");
+  }, [view, path]);
+  if (view === undefined) return <p class="portal-wait soft">{t("loading")}</p>;
+  if (view === null) return <NoSession />;
+  return (
+    <Shell view={view}>
+      <Router>
+        <Route path={routePath("")} component={EndpointsPage} />
+        <Route path={routePath("endpoints")} component={EndpointsPage} />
+        <Route path={routePath("add")} component={AddEndpointPage} />
+        <Route path={routePath("endpoints/:id")} component={EndpointPage} />
+        <Route path={routePath("activity")} component={ActivityPage} />
+        <Route path={routePath("messages/:id")} component={MessagePage} />
+        <Route path={routePath("event-types")} component={EventTypesPage} />
+        <Route path={routePath("help")} component={HelpPage} />
+        <Route default component={NotFoundPage} />
+      </Router>
+    </Shell>
+  );
+}
+
+/** What the page around may put into its own address: the page and its parameters, without the session. */
+function hostPath(url: string): string {
+  const { pathname, searchParams } = new URL(url, location.origin);
+  searchParams.delete("session");
+  const query = searchParams.toString();
+  const page = pathname.slice(`${root.pathname}portal/`.length);
+  return query === "" ? page : `${page}?${query}`;
+}
+
+function NoSession() {
+  const isRefused = entryProblem.value === "refused";
+  return (
+    <main class="portal-wait">
+      <h1>{t(isRefused ? "entry.refused.title" : "entry.none.title")}</h1>
+      <p>{t(isRefused ? "entry.refused.text" : "entry.none.text")}</p>
+    </main>
+  );
+}
+
+function NotFoundPage() {
+  return (
+    <>
+      <h1>{t("notFound.title")}</h1>
+      <p>
+        <a href={portalPath("")}>{noun("title.many")}</a>
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,120 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { ApiError, callApi } from "../../shared/api.ts";
+import { refreshAll } from "../../shared/queries.ts";
+import type { Webhook } from "../../shared/resources.ts";
+import { AddressField } from "../endpoint/address-field.tsx";
+import { EventPicker } from "../endpoint/event-picker.tsx";
+import { SecretText } from "../endpoint/secret-once.tsx";
+import { SendTest } from "../endpoint/send-test.tsx";
+import { ErrorText } from "../error-text.tsx";
+import { tellHost } from "../host.ts";
+import { t } from "../language.ts";
+import { portalPath } from "../paths.ts";
+import { may } from "../session.ts";
+import { noun } from "../words.ts";
+
+export function AddEndpointPage() {
+  const made = useSignal<Webhook | null>(null);
+  const asked = new URLSearchParams(location.search).get("event");
+  if (made.value !== null) return <Made webhook={made.value} />;
+  return (
+    <>
+      <h1>{noun("add")}</h1>
+      <Form first={asked === null ? [] : [asked]} onMade={(webhook) => (made.value = webhook)} />
+    </>
+  );
+}
+
+function Form(props: { readonly first: readonly string[]; readonly onMade: (webhook: Webhook) => void }) {
+  const url = useSignal("");
+  const events = useSignal<readonly string[]>(props.first);
+  const description = useSignal("");
+  const error = useSignal<ApiError | null>(null);
+  const lacksEvents = useSignal(false);
+  const submit = async () => {
+    lacksEvents.value = events.value.length === 0;
+    if (lacksEvents.value) return;
+    error.value = null;
+    try {
+      const { value } = await callApi<Webhook>({
+        method: "POST",
+        path: "v1/webhooks",
+        body: { url: url.value, events: events.value, description: description.value },
+      });
+      tellHost({ type: "posthorn:endpoint-created", id: value.id });
+      props.onMade(value);
+      await refreshAll();
+    } catch (failure) {
+      if (!(failure instanceof ApiError)) throw failure;
+      error.value = failure;
+    }
+  };
+  return (
+    <form
+      class="panel form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <AddressField value={url.value} except={null} onChange={(value) => (url.value = value)} />
+      <EventPicker value={events.value} onChange={(value) => (events.value = value)} />
+      {lacksEvents.value && events.value.length === 0 && (
+        <p role="alert" class="bad-text">
+          {t("field.events.none")}
+        </p>
+      )}
+      <p class="field">
+        <label for="description">{t("field.description")}</label>
+        <input
+          id="description"
+          maxLength={1_024}
+          value={description.value}
+          onInput={({ currentTarget }) => (description.value = currentTarget.value)}
+        />
+      </p>
+      {error.value !== null && <ErrorText error={error.value} />}
+      <p class="actions">
+        <button type="submit" class="primary">
+          {noun("add")}
+        </button>
+        <a href={portalPath("")}>{t("cancel")}</a>
+      </p>
+    </form>
+  );
+}
+
+/** The secret once, and a test before somebody leaves. */
+function Made({ webhook }: { readonly webhook: Webhook }) {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => title.current?.focus(), []);
+  return (
+    <>
+      <h1 ref={title} tabIndex={-1}>
+        {t("made.title")}
+      </h1>
+      <p class="card-url">{webhook.url}</p>
+      {webhook.secret !== null && (
+        <section class="panel">
+          <h2>{t("secret.title")}</h2>
+          <p>{t("secret.once")}</p>
+          <SecretText secret={webhook.secret} isKept />
+          <p>
+            <a href={portalPath("help", { endpoint: webhook.id })}>{t("help.verify.link")}</a>
+          </p>
+        </section>
+      )}
+      {may("test:send") && (
+        <section class="panel">
+          <h2>{t("test.title")}</h2>
+          <p>{t("test.text")}</p>
+          <SendTest webhook={webhook} />
+        </section>
+      )}
+      <p>
+        <a href={portalPath(`endpoints/${webhook.id}`)}>{noun("title.one")}</a>
+      </p>
+    </>
+  );
+}

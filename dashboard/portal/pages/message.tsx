@@ -1,0 +1,132 @@
+import { useSignal } from "@preact/signals";
+import { useRoute } from "preact-iso";
+import { callApi } from "../../shared/api.ts";
+import { memberText } from "../../shared/json/json-tokens.ts";
+import { refreshAll, useApi } from "../../shared/queries.ts";
+import type { Attempt, Delivery, DeliveryDetail, DeliveryPage } from "../../shared/resources.ts";
+import { TextView } from "../../shared/ui/text-view.tsx";
+import { Action } from "../action.tsx";
+import { Result } from "../delivery-list.tsx";
+import { reasonOf } from "../endpoint/state.ts";
+import { ErrorText } from "../error-text.tsx";
+import { counted, moment, t } from "../language.ts";
+import { portalPath } from "../paths.ts";
+import { may } from "../session.ts";
+import { textWords } from "../text-words.ts";
+
+/** One message: what was in it, and what became of it at each endpoint. */
+export function MessagePage() {
+  const { params } = useRoute();
+  const id = params["id"] ?? "";
+  const deliveries = useApi<DeliveryPage>({
+    path: `v1/events/${id}/deliveries`,
+    query: { include: "webhook", limit: 100 },
+  });
+  const event = useApi<{ readonly event_type: string; readonly timestamp: string }>(
+    may("payloads:read") ? { path: `v1/events/${id}` } : null,
+    { everyMs: false },
+  );
+  const type = event.data?.event_type ?? deliveries.data?.data[0]?.event_type ?? t("message.title");
+  const data = memberText(event.text, { member: "data" });
+  return (
+    <>
+      <h1>{type}</h1>
+      {event.data !== null && <p class="soft">{moment(event.data.timestamp)}</p>}
+      {deliveries.error !== null && <ErrorText error={deliveries.error} />}
+      {data !== null && (
+        <section class="panel">
+          <h2>{t("message.data")}</h2>
+          <TextView text={data} label={t("message.data")} words={textWords()} />
+        </section>
+      )}
+      {deliveries.data?.data.map((delivery) => (
+        <One key={delivery.id} delivery={delivery} />
+      ))}
+    </>
+  );
+}
+
+function One({ delivery }: { readonly delivery: Delivery }) {
+  const isOpen = useSignal(delivery.status !== "success");
+  const { webhook } = delivery;
+  const retry = async () => {
+    await callApi({
+      method: "POST",
+      path: `v1/webhooks/${delivery.webhook_id}/deliveries/${delivery.id}/retry`,
+      body: {},
+    });
+    await refreshAll();
+    return t("retry.sent");
+  };
+  const title = webhook?.url ?? t("message.deleted");
+  return (
+    <section class="panel">
+      <h2 class="card-url">
+        {webhook === null || webhook === undefined ? (
+          title
+        ) : (
+          <a href={portalPath(`endpoints/${webhook.id}`)}>{title}</a>
+        )}
+      </h2>
+      <p>
+        <Result delivery={delivery} />
+      </p>
+      {delivery.next_attempt_at !== null && (
+        <p class="soft">{t("wrong.next", { at: moment(delivery.next_attempt_at) })}</p>
+      )}
+      <div class="actions">
+        {may("deliveries:retry") && delivery.superseded_by === null && (
+          <Action run={retry}>{t(delivery.status === "success" ? "retry.again" : "retry.now")}</Action>
+        )}
+        {delivery.attempt_count > 0 && (
+          <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+            {counted("attempts", delivery.attempt_count)}
+          </button>
+        )}
+      </div>
+      {isOpen.value && delivery.attempt_count > 0 && <Attempts id={delivery.id} at={title} />}
+    </section>
+  );
+}
+
+function Attempts({ id, at }: { readonly id: string; readonly at: string }) {
+  const { data } = useApi<DeliveryDetail>({ path: `v1/deliveries/${id}` });
+  return (
+    <ol class="attempts">
+      {data?.attempts.map((attempt) => (
+        <li key={attempt.id}>
+          <AttemptView attempt={attempt} at={at} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function AttemptView({ attempt, at }: { readonly attempt: Attempt; readonly at: string }) {
+  const {
+    http_status_code: status,
+    failure_category: category,
+    outcome,
+    response_body_sample: sample,
+  } = attempt;
+  const said = outcome === "accepted" ? t("test.accepted") : reasonOf({ status, category });
+  return (
+    <>
+      <p>
+        {said} <span class="soft">{moment(attempt.executed_at)}</span>
+      </p>
+      {status !== null && (
+        <p class="soft">
+          {t("test.answer", { status: String(status), ms: Math.round(attempt.duration_ms) })}
+        </p>
+      )}
+      {sample !== null && sample !== "" && (
+        <TextView
+          text={sample}
+          label={t("attempt.answerOf", { number: attempt.attempt_number, url: at })}
+          words={textWords()}
+        />
+      )}
+    </>
+  );
+}

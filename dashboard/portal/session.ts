@@ -1,0 +1,147 @@
+/** The session of a customer. Its token is in a variable here, and nowhere else. */
+import { computed, signal } from "@preact/signals";
+import type { PortalCapability } from "../../src/api/schemas/portal.ts";
+import { bearer, callApi, isSessionOver } from "../shared/api.ts";
+import { now } from "../shared/clock.ts";
+import { refreshAll } from "../shared/queries.ts";
+import { root } from "../shared/root.ts";
+import { type HostMessage, hearHost, hostScheme, isFramed, tellHost, trustHost } from "./host.ts";
+import { speak } from "./language.ts";
+import { goTo } from "./paths.ts";
+
+interface Theme {
+  readonly scheme: string;
+  readonly product_name: string | null;
+  readonly words: "endpoint" | "webhook" | "destination";
+  readonly hide: readonly string[];
+  readonly docs_url: string | null;
+  readonly support_url: string | null;
+  readonly return_url: string | null;
+}
+
+/** What `POST /portal/session` answers, without the token. */
+export interface PortalSession {
+  readonly session_id: string;
+  readonly expires_at: string;
+  readonly capabilities: readonly PortalCapability[];
+  readonly webhook_ids: readonly string[] | null;
+  readonly tenant: { readonly id: string; readonly name: string };
+  readonly locale: string | null;
+  readonly theme: Theme;
+  readonly theme_css: string;
+  readonly logo_light: string | null;
+  readonly logo_dark: string | null;
+  readonly embedded_by: readonly string[];
+  readonly public_url: string;
+}
+
+/** Undefined while it is being opened, null when there is none. */
+export const session = signal<PortalSession | null | undefined>(undefined);
+/** Why there is none. */
+export const entryProblem = signal<"none" | "refused">("none");
+
+const warningMs = 120_000;
+const renewalMs = 60_000;
+
+/** What is left of the session; 0 when it is over. */
+export const leftMs = computed(() => {
+  const view = session.value;
+  if (view === null || view === undefined || isSessionOver.value) return 0;
+  return Math.max(0, Date.parse(view.expires_at) - now.value);
+});
+export const isEnding = computed(() => leftMs.value < warningMs);
+
+export function may(capability: PortalCapability): boolean {
+  return session.value?.capabilities.includes(capability) === true;
+}
+
+export function isHidden(page: string): boolean {
+  return session.value?.theme.hide.includes(page) === true;
+}
+
+/** Takes the code out of the address at once, or waits for the page around to give one. */
+export async function enter(): Promise<void> {
+  const code = /^#c=([\w-]+)$/.exec(location.hash)?.[1];
+  if (code !== undefined) history.replaceState(null, "", location.pathname + location.search);
+  const asked = new URLSearchParams(location.search).get("locale");
+  await speak([asked, ...navigator.languages, "en"]);
+  hearHost((message, origin) => void heard(message, origin));
+  if (code !== undefined) await redeem(code, location.ancestorOrigins?.[0] ?? null);
+  else if (!isFramed) session.value = null;
+  watchTheEnd();
+}
+
+async function heard(message: HostMessage, origin: string): Promise<void> {
+  const { type, code, path, scheme, locale } = message;
+  if (scheme === "light" || scheme === "dark") hostScheme.value = scheme;
+  if (type === "posthorn:code" && typeof code === "string") await redeem(code, origin, locale);
+  if (typeof path === "string" && /^[\w/?=&.-]*$/.test(path)) goTo(path);
+}
+
+async function redeem(code: string, origin: string | null, locale?: unknown): Promise<void> {
+  bearer.token = null;
+  try {
+    const { value } = await callApi<PortalSession & { readonly token: string }>({
+      method: "POST",
+      path: "portal/session",
+      body: { code },
+    });
+    const { token, ...view } = value;
+    bearer.token = token;
+    if (isFramed && origin !== null && !trustHost(origin, view.embedded_by)) {
+      await leave();
+      throw new Error("this page may not show the portal");
+    }
+    await speak([typeof locale === "string" ? locale : view.locale, document.documentElement.lang]);
+    const isFirst = (session.value ?? null) === null;
+    dress(view);
+    session.value = view;
+    isSessionOver.value = false;
+    if (!isFirst) await refreshAll();
+  } catch {
+    if ((session.value ?? null) !== null) return;
+    entryProblem.value = "refused";
+    session.value = null;
+  }
+}
+
+/** Ends it for everybody who has its token, which is nobody else. */
+export async function leave(): Promise<void> {
+  await callApi({ method: "DELETE", path: "portal/session" }).catch(() => undefined);
+  bearer.token = null;
+  isSessionOver.value = true;
+}
+
+/** The host's colours come as a file of this server; its scheme, where it says one, over the system's. */
+function dress({ theme_css: css, theme }: PortalSession): void {
+  const href = new URL(css, root).href;
+  if (document.querySelector(`link[href="${href}"]`) === null) {
+    const link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = href;
+    document.head.append(link);
+  }
+  const apply = (scheme: string | null): void => {
+    if (scheme === "light" || scheme === "dark") document.documentElement.dataset["theme"] = scheme;
+    else delete document.documentElement.dataset["theme"];
+  };
+  if (theme.scheme === "host") hostScheme.subscribe(apply);
+  else apply(theme.scheme);
+}
+
+let askedForCodeAt = 0;
+
+/** The page around is asked for another code a minute before the end. */
+function watchTheEnd(): void {
+  leftMs.subscribe((left) => {
+    const view = session.peek() ?? null;
+    if (view === null) return;
+    if (left < renewalMs && Date.now() - askedForCodeAt > renewalMs) askForCode();
+    if (left === 0) tellHost({ type: "posthorn:session-ended" });
+  });
+}
+
+export function askForCode(): void {
+  askedForCodeAt = Date.now();
+  tellHost({ type: "posthorn:renew" });
+}

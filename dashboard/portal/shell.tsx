@@ -1,0 +1,151 @@
+import { useLocation } from "preact-iso";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { isSessionOver } from "../shared/api.ts";
+import { root } from "../shared/root.ts";
+import { announce } from "../shared/ui/announcer.tsx";
+import { isFramed } from "./host.ts";
+import { t } from "./language.ts";
+import { portalPath, routePath } from "./paths.ts";
+import { askForCode, isEnding, isHidden, leave, leftMs, may, type PortalSession } from "./session.ts";
+import { noun } from "./words.ts";
+
+export function Shell({
+  view,
+  children,
+}: {
+  readonly view: PortalSession;
+  readonly children: ComponentChildren;
+}) {
+  const { path } = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    // Who follows a link begins at its page, as after a load of a document.
+    if (!isFirst.current) main.current?.focus();
+    isFirst.current = false;
+  }, [path]);
+  const { docs_url: docs, support_url: support } = view.theme;
+  return (
+    <div class="portal">
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        {t("skip")}
+      </a>
+      <header class="portal-head">
+        <Name view={view} />
+        <nav aria-label={t("nav.label")}>
+          <ul class="portal-nav">
+            {pages().map(({ page, title, isHere }) => (
+              <li key={page}>
+                <a href={portalPath(page)} aria-current={isHere(path) ? "page" : undefined}>
+                  {title}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+      </header>
+      <SessionNote view={view} />
+      <main id="main" ref={main} tabIndex={-1}>
+        {children}
+      </main>
+      <footer class="portal-foot soft">
+        {docs !== null && (
+          <a href={docs} target="_blank" rel="noreferrer">
+            {t("link.docs")}
+          </a>
+        )}
+        {support !== null && (
+          <a href={support} target="_blank" rel="noreferrer">
+            {t("link.support")}
+          </a>
+        )}
+        {!isFramed && (
+          <button type="button" class="quiet" onClick={() => void leave()}>
+            {t("session.leave")}
+          </button>
+        )}
+      </footer>
+    </div>
+  );
+}
+
+function Name({ view }: { readonly view: PortalSession }) {
+  const { logo_light: light, logo_dark: dark, theme } = view;
+  const name = theme.product_name ?? view.tenant.name;
+  return (
+    <p class="portal-name">
+      {light !== null && <img class="logo-light" src={new URL(light, root).href} alt="" />}
+      {dark !== null && <img class="logo-dark" src={new URL(dark, root).href} alt="" />}
+      <span>{name}</span>
+    </p>
+  );
+}
+
+function pages() {
+  const at =
+    (...names: readonly string[]) =>
+    (path: string) =>
+      names.some(
+        (name) => path === routePath(name) || (name !== "" && path.startsWith(routePath(`${name}/`))),
+      );
+  const all = [
+    {
+      page: "",
+      title: noun("title.many"),
+      isHere: at("", "endpoints", "add"),
+      isShown: may("endpoints:read"),
+    },
+    {
+      page: "activity",
+      title: t("activity.title"),
+      isHere: at("activity", "messages"),
+      isShown: may("deliveries:read") && !isHidden("activity"),
+    },
+    {
+      page: "event-types",
+      title: t("types.title"),
+      isHere: at("event-types"),
+      isShown: may("endpoints:read") && !isHidden("event_types"),
+    },
+    { page: "help", title: t("help.title"), isHere: at("help"), isShown: !isHidden("help") },
+  ];
+  return all.filter(({ isShown }) => isShown);
+}
+
+/** The end is announced two minutes ahead; forms stay as they are, also after it. */
+function SessionNote({ view }: { readonly view: PortalSession }) {
+  const isOver = isSessionOver.value || leftMs.value === 0;
+  const isSoon = isEnding.value && !isOver;
+  useEffect(() => {
+    if (isOver) announce(t("session.over"));
+    else if (isSoon) announce(t("session.soon"));
+  }, [isOver, isSoon]);
+  if (!isOver && !isSoon) return null;
+  const { return_url: back } = view.theme;
+  return (
+    <div class="note note-bad portal-note">
+      <p>{t(isOver ? "session.over" : "session.soon")}</p>
+      <p>{t(isOver ? "session.over.text" : "session.soon.text")}</p>
+      <p class="actions">
+        {isFramed && (
+          <button type="button" onClick={askForCode}>
+            {t("session.extend")}
+          </button>
+        )}
+        {back !== null && (
+          <a href={back} target="_top" rel="noreferrer">
+            {t("session.return")}
+          </a>
+        )}
+      </p>
+    </div>
+  );
+}

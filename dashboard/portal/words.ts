@@ -1,0 +1,11 @@
+/** What an endpoint is called is for the host to say. */
+import { type MessageKey, t, type Values } from "./language.ts";
+import { session } from "./session.ts";
+
+/** Messages that exist for each of the three nouns. */
+type NounKey = "title.many" | "add" | "title.one" | "empty" | "delete" | "disable" | "enable";
+
+export function noun(key: NounKey, values: Values = {}): string {
+  const word = session.value?.theme.words ?? "endpoint";
+  return t(`noun.${word}.${key}` as MessageKey, values);
+}

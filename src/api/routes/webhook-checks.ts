@@ -1,0 +1,81 @@
+/** Is this URL acceptable, and is what answers there a correct receiver? */
+import { PosthornError } from "../../core/errors.ts";
+import { receiverCheckFields, urlCheckFields } from "../../core/fields/actions.ts";
+import type { ApiOptions } from "../context.ts";
+import { inputOf } from "../mapping/fields.ts";
+import { defineRoute } from "../route.ts";
+import type { Route } from "../route.ts";
+import {
+  receiverCheckInputSchema,
+  receiverCheckSchema,
+  urlCheckInputSchema,
+  urlCheckSchema,
+} from "../schemas/webhook-checks.ts";
+import { webhookBefore, webhookParams } from "./webhooks.ts";
+
+export function webhookCheckRoutes(options: ApiOptions): readonly Route[] {
+  return [urlRoute(options), receiverRoute(options)];
+}
+
+function urlRoute({ services }: ApiOptions): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks/check-url",
+    operationId: "checkWebhookUrl",
+    tag: "Webhooks",
+    summary: "See whether a URL is acceptable for a webhook",
+    description:
+      "By the rules that hold when one is made. What its name resolves to is judged when something is sent.",
+    access: "manage",
+    capability: "endpoints:write",
+    body: urlCheckInputSchema,
+    answers: { 200: { description: "What is wrong with it.", schema: urlCheckSchema } },
+    errors: [],
+    audit: { none: "it changes nothing" },
+    handle: async ({ scope, body }) => {
+      const { url } = inputOf(urlCheckFields, body);
+      const { code, detail, duplicateOf } = services.urlChecks.check(scope, url);
+      return { status: 200, body: { acceptable: code === null, code, detail, duplicate_of: duplicateOf } };
+    },
+  });
+}
+
+function receiverRoute({ services, examineReceiver = null }: ApiOptions): Route {
+  const running = new Set<string>();
+  return defineRoute({
+    method: "POST",
+    path: "/v1/webhooks/{id}/check",
+    operationId: "checkReceiver",
+    tag: "Webhooks",
+    summary: "Check whether the receiver of a webhook is correct",
+    description:
+      "The rules of `posthorn check`: sends messages that it must refuse, and with `allow_valid` some that it must accept and " +
+      "may process. One check of a webhook at a time; it may take a minute.",
+    access: "manage",
+    capability: "test:send",
+    params: webhookParams,
+    body: receiverCheckInputSchema,
+    bodyOptional: true,
+    answers: { 200: { description: "What was seen, rule by rule.", schema: receiverCheckSchema } },
+    errors: ["not_found", "conflict"],
+    audit: { action: "webhook.check", target: "webhook", before: webhookBefore(services) },
+    handle: async ({ scope, params: { id }, body }) => {
+      const { webhook, policy } = await services.webhooks.get(scope, id);
+      if (examineReceiver === null)
+        throw new PosthornError(
+          "conflict",
+          "requests of this server leave through a proxy; use posthorn check",
+        );
+      if (running.has(id)) throw new PosthornError("conflict", "this receiver is being checked already");
+      running.add(id);
+      try {
+        const { secret } = await services.webhooks.secret({ tenantId: webhook.tenantId }, id);
+        const { allowValid = false } = inputOf(receiverCheckFields, body);
+        const target = { webhookId: id, url: webhook.url, profile: policy.profile, secret };
+        return { status: 200, body: { findings: await examineReceiver(target, { allowValid }) } };
+      } finally {
+        running.delete(id);
+      }
+    },
+  });
+}

@@ -1,0 +1,38 @@
+import { receiverCheckFields, urlCheckFields } from "../../core/fields/actions.ts";
+import { closed, nullable, oneOf } from "./building-blocks.ts";
+import { schemaOf } from "./field-schema.ts";
+import { Type } from "./type.ts";
+
+export const urlCheckInputSchema = schemaOf(urlCheckFields, {
+  title: "UrlCheckInput",
+  examples: [{ url: "https://example.com/hooks" }],
+});
+export const urlCheckSchema = closed(
+  {
+    acceptable: Type.Boolean(),
+    code: nullable(Type.String({ description: "What is wrong, such as `scheme` or `address`." })),
+    detail: nullable(Type.String({ description: "A sentence that does not repeat the URL." })),
+    duplicate_of: nullable(Type.String({ description: "A webhook of the tenant that has this URL." })),
+  },
+  { title: "UrlCheck" },
+);
+
+export const receiverCheckInputSchema = schemaOf(receiverCheckFields, { title: "ReceiverCheckInput" });
+export const receiverCheckSchema = closed(
+  {
+    findings: Type.Array(
+      closed(
+        {
+          id: Type.String({ examples: ["altered-body"] }),
+          title: Type.String({ description: "The rule in words." }),
+          level: oneOf(["must", "should"]),
+          state: oneOf(["passed", "failed", "skipped"]),
+          detail: Type.String({ description: "What was sent and what came back." }),
+          hint: nullable(Type.String({ description: "How to mend it; only with `failed`." })),
+        },
+        { title: "ReceiverFinding" },
+      ),
+    ),
+  },
+  { title: "ReceiverCheck" },
+);

@@ -1,0 +1,402 @@
+/**
+ * The portal in Chromium, over a real server and a real receiver: as a customer meets it, and as a page of another site shows
+ * it in a frame.
+ */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import type { Browser, Frame, Locator, Page } from "playwright-core";
+import { contrast, contrastMin } from "../../src/core/portal/contrast.ts";
+import { portalCapabilities } from "../../src/core/portal/capabilities.ts";
+import { startReceiver } from "../peers/receiver.ts";
+import type { Receiver } from "../peers/receiver.ts";
+import { eventually } from "../scenarios/eventually.ts";
+import { PosthornProcess } from "../scenarios/posthorn-process.ts";
+import { bringAxe, forAxe, judge } from "./axe.ts";
+import { assertClean, openBrowser, watch } from "./browser.ts";
+import { openStrictBrowser, startHost } from "./portal-host.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+suite("the portal", () => {
+  let server: PosthornProcess;
+  let receiver: Receiver;
+  let browser: Browser;
+  let webhookId: string;
+
+  before(async () => {
+    [server, receiver, browser] = await Promise.all([
+      PosthornProcess.start(),
+      startReceiver(),
+      openBrowser(),
+    ]);
+    await call("PUT", "/v1/tenants/acme", { name: "Acme" });
+    const type = {
+      description: "An order was paid.",
+      examples: [{ order_id: 7 }],
+      schema: { type: "object" },
+    };
+    await call("PUT", "/v1/event-types/order.paid?tenant_id=acme", type);
+    const webhook = {
+      tenant_id: "acme",
+      url: receiver.url("/first"),
+      events: ["order.*"],
+      description: "Shop",
+    };
+    webhookId = String((await call("POST", "/v1/webhooks", webhook))["id"]);
+    await call("POST", "/v1/events", { tenant_id: "acme", event_type: "order.paid", data: { order_id: 1 } });
+  });
+  after(async () => {
+    await browser?.close();
+    await receiver?.close();
+    await server?.remove();
+  });
+
+  const call = async (method: string, path: string, body?: unknown): Promise<Json> => {
+    const { status, body: answer } = await server.call(method, path, body);
+    assert.ok(status < 300, `${method} ${path}: ${status} ${JSON.stringify(answer)}`);
+    return (answer ?? {}) as Json;
+  };
+  const session = (more: object = {}): Promise<Json> =>
+    call("POST", "/v1/portal-sessions", { tenant_id: "acme", ...more });
+  const everything = { capabilities: portalCapabilities };
+
+  /** In a context of its own, at a page of the portal. */
+  const visit = async (more: object = {}, path = "", options: object = {}): Promise<Page> => {
+    const page = await (await browser.newContext({ locale: "en", ...options })).newPage();
+    const url = new URL(String((await session(more))["url"]));
+    url.pathname += path;
+    await page.goto(url.href);
+    await page.locator("h1").waitFor();
+    return page;
+  };
+
+  test("a link opens once; its code leaves the address, and its token is stored nowhere", async () => {
+    const { url, id } = await session();
+    const page = await (await browser.newContext()).newPage();
+    const seen = watch(page, { origin: server.url });
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(`${request.url()} ${request.headers()["referer"] ?? ""}`));
+    await page.goto(String(url));
+    await page.getByRole("heading", { name: "Endpoints" }).waitFor();
+    await page.getByRole("link", { name: receiver.url("/first") }).waitFor();
+    assert.equal(page.url(), `${server.url}/portal/?session=${String(id)}`);
+    assert.equal(
+      await page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length"),
+      0,
+    );
+    const code = new URL(String(url)).hash.slice(3);
+    assert.ok(
+      !asked.some((one) => one.includes(code) || one.includes("phs_")),
+      "neither stands in an address",
+    );
+    assert.ok(!server.output.includes(code) && !server.output.includes("phs_"), "neither stands in the log");
+    assertClean(seen);
+    const second = await (await browser.newContext({ locale: "en" })).newPage();
+    await second.goto(String(url));
+    await second.getByRole("heading", { name: "This link does not work any more" }).waitFor();
+    await page.reload();
+    await page.getByRole("heading", { name: "No session" }).waitFor();
+  });
+
+  test("a session that is revoked says so, and what was typed stays", async () => {
+    const page = await visit({ reference: "ada" }, "add");
+    await page.getByLabel("Description").fill("half a sentence");
+    await call("POST", "/v1/portal-sessions/revoke", { tenant_id: "acme", reference: "ada" });
+    await page.getByLabel("Address").fill("https://example.com/after");
+    await page.getByText("The session is over.").first().waitFor();
+    assert.equal(await page.getByLabel("Description").inputValue(), "half a sentence");
+  });
+
+  test("the end is announced two minutes ahead, and a session that ends says so", async () => {
+    const page = await visit({ expires_in_seconds: 60, theme: { return_url: "https://app.example.com/" } });
+    await page.getByText("The session ends in less than two minutes.").first().waitFor();
+    assert.equal(
+      await page.getByRole("link", { name: "Go back" }).getAttribute("href"),
+      "https://app.example.com/",
+    );
+  });
+
+  test("what a session may not do has no button", async () => {
+    const reading = { capabilities: ["endpoints:read", "deliveries:read"] };
+    const page = await visit(reading);
+    assert.equal(await page.getByRole("link", { name: "Add an endpoint" }).count(), 0);
+    await page.getByRole("link", { name: receiver.url("/first") }).click();
+    await page.getByRole("heading", { name: receiver.url("/first") }).waitFor();
+    for (const name of ["Send a test", "Pause", "Switch off", "Delete this endpoint", /missed/])
+      assert.equal(await page.getByRole("button", { name }).count(), 0, String(name));
+    await page.getByRole("link", { name: "Security" }).click();
+    await page.getByRole("heading", { name: "Signing secret" }).waitFor();
+    assert.equal(await page.getByRole("button", { name: /Show|Replace/ }).count(), 0);
+    const all = await visit(everything, `endpoints/${webhookId}`);
+    for (const name of ["Send a test", "Pause", "Switch off", "Delete this endpoint", /missed/])
+      await all.getByRole("button", { name }).waitFor();
+  });
+
+  test("a secret is shown after a click alone, and hidden again", async () => {
+    const page = await visit(everything, `endpoints/${webhookId}`);
+    await page.clock.install();
+    await page.getByRole("link", { name: "Security" }).click();
+    assert.ok(!(await page.content()).includes("whsec_A"));
+    const { secret } = (await call("GET", `/v1/webhooks/${webhookId}/secret`)) as { readonly secret: string };
+    assert.ok(!(await page.content()).includes(secret));
+    await page.getByRole("button", { name: "Show for 30 seconds" }).click();
+    await page.getByText(secret).waitFor();
+    await page.clock.runFor(31_000);
+    await page.getByText("The secret is hidden again.").waitFor();
+    assert.ok(!(await page.content()).includes(secret));
+  });
+
+  test("a page of another site shows it in a frame, without any storage, on 360 px, with the keyboard alone", async () => {
+    const makeSession = (origin: string) => session({ ...everything, origin, reference: "framed" });
+    const host = await startHost({ portalUrl: server.url, makeSession });
+    const strict = await openStrictBrowser();
+    try {
+      const page = await strict.context.newPage();
+      await page.goto(`${host.url}?locale=en`);
+      const frame = await frameOf(page);
+      const storage =
+        '(() => { try { localStorage.length; return "open"; } catch (error) { return error.name; } })()';
+      assert.equal(await frame.evaluate(storage), "SecurityError");
+      await framedJourney(page, frame);
+      const heard = await page.evaluate<readonly (readonly [string, string])[]>("heard");
+      assert.ok(heard.some(([name]) => name === "endpoint-created"));
+      assert.ok(heard.some(([name, path]) => name === "navigate" && path.startsWith("endpoints/")));
+    } finally {
+      await strict.close();
+      await host.close();
+    }
+  });
+
+  test("a page that the session does not name gets no frame", async () => {
+    const makeSession = () => session({ origin: "https://app.example.com" });
+    const host = await startHost({ portalUrl: server.url, makeSession });
+    const strict = await openStrictBrowser();
+    try {
+      const page = await strict.context.newPage();
+      const refusals: string[] = [];
+      page.on("console", (message) => refusals.push(message.text()));
+      await page.goto(host.url);
+      await page.waitForSelector("posthorn-portal iframe");
+      await eventually("the frame is refused", {
+        ask: async () => refusals.join("\n"),
+        holds: (said) => said.includes("frame-ancestors"),
+      });
+      assert.equal(await page.locator("posthorn-portal iframe").contentFrame().locator("#app").count(), 0);
+    } finally {
+      await strict.close();
+      await host.close();
+    }
+  });
+
+  test("the host leads to a page, chooses the language and the scheme, and renews the session", async () => {
+    const makeSession = (origin: string) =>
+      session({ origin, expires_in_seconds: 60, theme: { scheme: "host" } });
+    const host = await startHost({ portalUrl: server.url, makeSession });
+    const strict = await openStrictBrowser();
+    try {
+      const page = await strict.context.newPage();
+      await page.goto(`${host.url}?path=activity&locale=de&theme=dark`);
+      const frame = await frameOf(page);
+      await frame.getByRole("heading", { name: "Aktivität" }).waitFor();
+      assert.equal(await frame.locator("html").getAttribute("lang"), "de");
+      assert.equal(await frame.locator("html").getAttribute("data-theme"), "dark");
+      // A session of a minute is near its end at once, so the host was asked for another one.
+      await eventually("the host is asked for another code", {
+        ask: async () => host.sessions,
+        holds: (sessions) => sessions >= 2,
+      });
+      const height = await page.locator("iframe").evaluate((element) => element.clientHeight);
+      assert.ok(height > 100 && height < 5_000, String(height));
+      await page.evaluate("frames[0].postMessage({ type: 'posthorn:code', code: 'x' }, '*')");
+      await page.evaluate("document.querySelector('posthorn-portal').setAttribute('path', 'help')");
+      await frame.getByRole("heading", { name: "Hilfe" }).waitFor();
+    } finally {
+      await strict.close();
+      await host.close();
+    }
+  });
+
+  test("any accent can be read, on the ground and on a button, in both schemes", async () => {
+    for (const accent of ["#ffdd00", "#ff0066", "#101010", "#fafafa", "#00cc88", "#7a3cff"]) {
+      for (const colorScheme of ["light", "dark"] as const) {
+        const page = await visit(
+          { theme: { accent, product_name: "Ein sehr langer Produktname GmbH & Co. KG" } },
+          "",
+          {
+            colorScheme,
+          },
+        );
+        const link = page.getByRole("link", { name: receiver.url("/first") });
+        await link.waitFor();
+        const button = page.getByRole("link", { name: "Add an endpoint" });
+        for (const [what, element, ground] of [
+          ["link", link, page.locator(".card").first()],
+          ["button", button, button],
+        ] as const) {
+          const text = await colourOf(element, "color");
+          const behind = await colourOf(ground, "background-color");
+          assert.ok(
+            contrast([text, behind]) >= contrastMin,
+            `${what} ${accent} ${colorScheme}: ${text} on ${behind}`,
+          );
+        }
+        await page.context().close();
+      }
+    }
+  });
+
+  test("axe finds nothing on any page, wide and light, narrow and dark, in English and German", async () => {
+    const [delivery] = (await call("GET", `/v1/webhooks/${webhookId}/deliveries`))["data"] as readonly Json[];
+    for (const locale of ["en", "de"]) {
+      for (const path of [
+        "",
+        "add",
+        `endpoints/${webhookId}`,
+        "activity",
+        `messages/${String(delivery?.["event_id"])}`,
+        "event-types",
+        "help",
+      ]) {
+        const page = await visit({ ...everything, locale }, path, forAxe);
+        await page.getByText(/^(Loading|Wird geladen) …$/).waitFor({ state: "detached" });
+        assert.equal(await page.locator("html").getAttribute("lang"), locale);
+        await bringAxe(page);
+        await judge(page, `${locale} /portal/${path}`);
+        await page.context().close();
+      }
+    }
+    const page = await visit(everything, `endpoints/${webhookId}`, forAxe);
+    await bringAxe(page);
+    for (const tab of ["Settings", "Security"]) {
+      await page.getByRole("link", { name: tab }).click();
+      await judge(page, tab);
+    }
+    await page.getByRole("button", { name: "Delete this endpoint" }).click();
+    await page.getByRole("dialog").waitFor();
+    await judge(page, "dialog");
+  });
+
+  test("a receiver that checks no signature is told so", async () => {
+    receiver.script(() => ({}));
+    const page = await visit(everything, "help");
+    await page.getByRole("button", { name: "Check", exact: true }).click();
+    await page.getByText(/rules? failed/).waitFor();
+    await page.getByText("refuses an altered body").waitFor();
+    await page.getByRole("button", { name: "Python" }).click();
+    await page.getByText(/from standardwebhooks import Webhook/).waitFor();
+  });
+
+  test("what strangers wrote is text", async () => {
+    const hostile = `</script><script>document.title="owned"</script><img src=x onerror="document.title='owned'">\u202e`;
+    receiver.script(() => ({ status: 500, body: hostile }));
+    const event = { tenant_id: "acme", event_type: "order.paid", data: { hostile } };
+    const { id } = await call("POST", "/v1/events", event);
+    const page = await visit(everything, `messages/${String(id)}`);
+    const seen = watch(page, { origin: server.url });
+    await page
+      .getByText(/document\.title=/)
+      .nth(1)
+      .waitFor();
+    assert.ok(!(await page.title()).includes("owned"));
+    assert.equal(await page.locator("img").count(), 0);
+    assertClean(seen);
+    receiver.script(() => ({}));
+  });
+
+  /** By Tab and Enter alone: add, see the test, break, read why, mend, recover. */
+  const framedJourney = async (page: Page, frame: Frame) => {
+    const keys = new Keyboard(page, frame);
+    const width = "document.documentElement.scrollWidth - innerWidth";
+    await keys.press("link", "Add an endpoint");
+    await frame.getByRole("heading", { name: "Add an endpoint" }).waitFor();
+    await keys.type("textbox", "Address", "http://10.0.0.1/inside");
+    await frame.getByText("We cannot send to this address").waitFor();
+    await keys.type("textbox", "Address", receiver.url("/mine"));
+    await frame.getByText("We may send to this address.").waitFor();
+    await keys.press("checkbox", "order.paid An order was paid.", "Space");
+    await keys.press("button", "Add an endpoint");
+    await frame.getByRole("heading", { name: "It is set up" }).waitFor();
+    await frame.getByText(/^whsec_/).waitFor();
+    await keys.press("button", "Send");
+    await frame.getByText("Your server accepted it.").first().waitFor();
+    assert.ok(Number(await frame.evaluate(width)) <= 0, "nothing is wider than the frame");
+
+    receiver.script(() => ({ status: 410, body: "<b>gone</b>" }));
+    await publishAndWait("order.paid", "/mine");
+    await keys.press("link", "Endpoint");
+    await frame
+      .getByText(/answered 410/)
+      .first()
+      .waitFor();
+
+    receiver.script(() => ({}));
+    await keys.press("button", "Switch on");
+    await frame.getByText("Send again what was missed").first().waitFor();
+    await keys.press("button", "Send again what was missed");
+    await frame.getByText(/message will be sent again/).waitFor();
+    const before = receiver.requestCount;
+    await keys.press("button", "Send them");
+    await frame.getByText("All of them are queued again.").first().waitFor();
+    await receiver.waitUntil(() => receiver.requestCount > before);
+    await page.keyboard.press("Escape");
+    await frame.getByText("Works", { exact: true }).first().waitFor();
+  };
+
+  const publishAndWait = async (type: string, path: string) => {
+    const seen = () => receiver.requests.filter((request) => request.path === path).length;
+    const before = seen();
+    await call("POST", "/v1/events", { tenant_id: "acme", event_type: type, data: { order_id: 2 } });
+    await receiver.waitUntil(() => seen() > before);
+  };
+});
+
+/** A person without a pointer, in a frame of a page. */
+class Keyboard {
+  readonly #page: Page;
+  readonly #frame: Frame;
+
+  constructor(page: Page, frame: Frame) {
+    this.#page = page;
+    this.#frame = frame;
+  }
+
+  async press(role: "link" | "button" | "checkbox", name: string, key = "Enter"): Promise<void> {
+    await this.#reach(role, name);
+    await this.#page.keyboard.press(key);
+  }
+
+  async type(role: "textbox", name: string, text: string): Promise<void> {
+    await this.#reach(role, name);
+    await this.#page.keyboard.press("Control+A");
+    await this.#page.keyboard.insertText(text);
+  }
+
+  /** Tab by Tab, round the page once if need be. */
+  async #reach(role: "link" | "button" | "checkbox" | "textbox", name: string): Promise<void> {
+    const target = this.#frame.getByRole(role, { name, exact: true }).first();
+    await target.waitFor();
+    for (let tabs = 0; tabs < 120; tabs += 1) {
+      if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return;
+      await this.#page.keyboard.press("Tab");
+    }
+    assert.fail(`${role} "${name}" cannot be reached with Tab`);
+  }
+}
+
+/** As six hexadecimal digits. */
+async function colourOf(element: Locator, property: "color" | "background-color"): Promise<string> {
+  const text = await element.evaluate(
+    (one, name) => one.ownerDocument.defaultView?.getComputedStyle(one).getPropertyValue(name) ?? "",
+    property,
+  );
+  const parts: readonly string[] = text.match(/\d+/g)?.slice(0, 3) ?? [];
+  return `#${parts.map((part) => Number(part).toString(16).padStart(2, "0")).join("")}`;
+}
+
+async function frameOf(page: Page): Promise<Frame> {
+  const handle = await page.waitForSelector("posthorn-portal iframe");
+  const frame = await handle.contentFrame();
+  assert.ok(frame !== null);
+  await frame.locator("h1").waitFor();
+  return frame;
+}
