@@ -1,4 +1,11 @@
-import type { MovedKind, MovedPart, MovedRow, MovedValue } from "../../ports/store/moving.ts";
+import type {
+  KeptStretch,
+  MovedKey,
+  MovedKind,
+  MovedPart,
+  MovedRow,
+  MovedValue,
+} from "../../ports/store/moving.ts";
 import { storable } from "./storable-text.ts";
 
 type Stored = string | number | bigint | boolean | Uint8Array | null;
@@ -15,4 +22,18 @@ function movedValue(kind: MovedKind, value: Stored): MovedValue {
   if (kind === "integer") return Math.round(Number(value));
   if (kind === "text") return storable(String(value));
   return value as MovedValue;
+}
+
+/** A stretch as both stores keep it. */
+export type KeptRow = [number: number, upTo: string, rows: number, digest: string];
+
+/** In their order; each begins where the one before it ends. */
+export function keptStretches(rows: readonly KeptRow[]): readonly KeptStretch[] {
+  let after: MovedKey | null = null;
+  return rows.map(([number, upToText, count, digest]) => {
+    const upTo = JSON.parse(upToText) as MovedKey;
+    const stretch: KeptStretch = { number, after, upTo, rows: count, digest };
+    after = upTo;
+    return stretch;
+  });
 }

@@ -1,8 +1,9 @@
+import { readOrCreateKeyFile } from "../../adapters/keys/key-file.ts";
 import { createDigestKeyFile } from "../../adapters/keys/digest-key.ts";
 import { masterKeyId } from "../../adapters/keys/secret-box.ts";
 import { systemClock } from "../../adapters/system/clock.ts";
 import type { MoveSource, MoveTarget } from "../../ports/store/moving.ts";
-import { dataFolderAt } from "../data-folder.ts";
+import { type DataFolder, dataFolderAt, prepareDataFolder } from "../data-folder.ts";
 import type { MasterKeys } from "../keys.ts";
 
 /** A store that hands everything over. */
@@ -12,10 +13,15 @@ export interface MoveFrom {
   /** The sealed key of digests. */
   readonly digestKey: () => Promise<Uint8Array | null>;
   /** Keeps everybody from serving; null while somebody does. */
-  readonly stop: () => Promise<{ readonly release: () => Promise<void> } | null>;
+  readonly stop: () => Promise<Stopped | null>;
   readonly isServed: () => Promise<boolean>;
-  /** Notes where everything went, so that nobody serves from here by mistake. */
+  /** Notes where everything went, so that nobody serves from here by mistake; null takes the note away. */
   readonly markMoved: (to: { readonly place: string; readonly at: number } | null) => Promise<void>;
+}
+
+export interface Stopped {
+  /** Whether everything has moved: else the store may be served from again. */
+  readonly release: (end: { readonly moved: boolean }) => Promise<void>;
 }
 
 /** A store that takes everything. */
@@ -25,7 +31,25 @@ export interface MoveTo {
   readonly keepDigestKey: (sealed: Uint8Array) => Promise<void>;
 }
 
-export async function openSource(from: string): Promise<MoveFrom> {
+/** The folder has a master key of its own, and what moves there could not be read with it. */
+class OtherMasterKeyError extends Error {
+  override readonly name = "KeyFileError";
+
+  constructor(file: string) {
+    super(`${file} holds another master key than POSTHORN_MASTER_KEY: move into an empty folder`);
+  }
+}
+
+/** Whether an end is the address of a database; else it is a data folder. */
+export function isPostgres(end: string): boolean {
+  return /^postgres(ql)?:/.test(end);
+}
+
+export async function openSource(from: string, masterKeys: () => MasterKeys): Promise<MoveFrom> {
+  return isPostgres(from) ? openDatabaseSource(from, masterKeys) : openFolderSource(from);
+}
+
+async function openFolderSource(from: string): Promise<MoveFrom> {
   const { openSqliteMoveSource } = await import("../../adapters/store/sqlite/moving-source.ts");
   const { databaseFile } = await import("../../adapters/store/sqlite/open.ts");
   const { markMoved } = await import("../../adapters/store/sqlite/moving-marks.ts");
@@ -37,7 +61,7 @@ export async function openSource(from: string): Promise<MoveFrom> {
     stop: () => stopFolder(folder.path),
     isServed: async () => {
       const stopped = await stopFolder(folder.path);
-      await stopped?.release();
+      await stopped?.release({ moved: false });
       return stopped === null;
     },
     markMoved: async (to) => markMoved(databaseFile(folder.path), to),
@@ -45,7 +69,7 @@ export async function openSource(from: string): Promise<MoveFrom> {
 }
 
 /** Whoever opens a folder owns it, and what a crash left behind is put in order. */
-async function stopFolder(dataDir: string): Promise<{ readonly release: () => Promise<void> } | null> {
+async function stopFolder(dataDir: string): Promise<Stopped | null> {
   const { openSqliteStore } = await import("../../adapters/store/sqlite/open.ts");
   try {
     const now = systemClock.now();
@@ -57,8 +81,66 @@ async function stopFolder(dataDir: string): Promise<{ readonly release: () => Pr
   }
 }
 
+async function openDatabaseSource(url: string, masterKeys: () => MasterKeys): Promise<MoveFrom> {
+  const { openPostgresMoveSource } = await import("../../adapters/store/postgres/moving-source.ts");
+  const source = await openPostgresMoveSource({ url });
+  return {
+    place: source.place,
+    rows: source,
+    digestKey: () => source.digestKey(),
+    stop: () => stopDatabase(source, { url, masterKeys }),
+    isServed: () => source.isServed(),
+    markMoved: (to) => source.markMoved(to),
+  };
+}
+
+type DatabaseSource = Awaited<
+  ReturnType<typeof import("../../adapters/store/postgres/moving-source.ts").openPostgresMoveSource>
+>;
+
+/** Marked first, so that nobody begins to serve in between. What was written but not counted is counted then. */
+async function stopDatabase(
+  source: DatabaseSource,
+  { url, masterKeys }: { readonly url: string; readonly masterKeys: () => MasterKeys },
+): Promise<Stopped | null> {
+  if (await source.isServed()) return null;
+  await source.markMoved({ place: "another store, which is not complete", at: systemClock.now() });
+  const release: Stopped["release"] = async ({ moved }) => {
+    if (!moved) await source.markMoved(null);
+  };
+  try {
+    if (!(await source.isServed())) {
+      await countJournal({ url, masterKeys });
+      return { release };
+    }
+  } catch (error) {
+    await release({ moved: false });
+    throw error;
+  }
+  await release({ moved: false });
+  return null;
+}
+
+/** Facts that statistics have not counted belong to processes that are gone. */
+async function countJournal(given: {
+  readonly url: string;
+  readonly masterKeys: () => MasterKeys;
+}): Promise<void> {
+  const { openPostgresStore } = await import("../../adapters/store/postgres/open.ts");
+  const now = systemClock.now();
+  const masterKeyIds = masterKeyIdsOf(given.masterKeys());
+  const store = await openPostgresStore({ url: given.url, now, masterKeyIds, evenIfMoved: true });
+  try {
+    const step = { writtenBefore: Number.MAX_SAFE_INTEGER, limit: 1_000 };
+    while ((await store.statistics?.recover(step))?.more === true);
+  } finally {
+    await store.close();
+  }
+}
+
 /** Throws what opening the target would, and changes nothing. */
 export async function judgeTarget(to: string, { source }: { readonly source: string }): Promise<void> {
+  if (!isPostgres(to)) return;
   const { judgePostgresMoveTarget } = await import("../../adapters/store/postgres/open-moving.ts");
   await judgePostgresMoveTarget({ url: to, source });
 }
@@ -67,11 +149,47 @@ export async function openTarget(
   to: string,
   given: { readonly source: string; readonly masterKeys: MasterKeys },
 ): Promise<MoveTo> {
+  return isPostgres(to) ? openDatabaseTarget(to, given) : openFolderTarget(to, given);
+}
+
+async function openDatabaseTarget(
+  to: string,
+  { source, masterKeys }: { readonly source: string; readonly masterKeys: MasterKeys },
+): Promise<MoveTo> {
   const { openPostgresMoveTarget } = await import("../../adapters/store/postgres/open-moving.ts");
-  const { current, previous } = given.masterKeys;
   const { rows, place, digestKey } = await openPostgresMoveTarget({
-    ...{ url: to, now: systemClock.now(), source: given.source },
-    masterKeyIds: { current: masterKeyId(current), previous: previous.map(masterKeyId) },
+    ...{ url: to, now: systemClock.now(), source },
+    masterKeyIds: masterKeyIdsOf(masterKeys),
   });
   return { rows, place, keepDigestKey: (sealed) => digestKey.replace(sealed) };
+}
+
+/** The folder gets the master key too, as a server that starts there would make one. */
+async function openFolderTarget(
+  to: string,
+  { source, masterKeys }: { readonly source: string; readonly masterKeys: MasterKeys },
+): Promise<MoveTo> {
+  const { openSqliteMoveTarget } = await import("../../adapters/store/sqlite/open-moving.ts");
+  const { folder } = prepareDataFolder(to);
+  keepMasterKey(folder, masterKeys);
+  const now = systemClock.now();
+  return {
+    place: folder.path,
+    rows: await openSqliteMoveTarget({ dataDir: folder.path, now, pid: process.pid, source }),
+    keepDigestKey: async (sealed) => {
+      const file = createDigestKeyFile(folder.digestKeyFile);
+      await file.create(sealed);
+      await file.replace(sealed);
+    },
+  };
+}
+
+function keepMasterKey({ masterKeyFile }: DataFolder, { current }: MasterKeys): void {
+  const text = Buffer.from(current).toString("base64");
+  const kept = readOrCreateKeyFile({ path: masterKeyFile, generate: () => text });
+  if (kept.text !== text) throw new OtherMasterKeyError(masterKeyFile);
+}
+
+function masterKeyIdsOf({ current, previous }: MasterKeys) {
+  return { current: masterKeyId(current), previous: previous.map(masterKeyId) };
 }

@@ -3,7 +3,7 @@ import { createSystemRandom } from "../../adapters/system/random.ts";
 import type { Settings } from "../../config/options.ts";
 import { dataFolderAt } from "../data-folder.ts";
 import { type MasterKeys, readMasterKeys } from "../keys.ts";
-import { judgeTarget, type MoveFrom, openSource, openTarget } from "./move-ends.ts";
+import { isPostgres, judgeTarget, openSource, openTarget } from "./move-ends.ts";
 import { type MoveNews, type MoveReport, moveStore } from "./move-store.ts";
 
 /** Both ends: a data folder, or the address of a PostgreSQL database. */
@@ -22,8 +22,9 @@ export interface MovePlan {
 }
 
 /** Looks at both ends and changes nothing. */
-export async function planMove({ from, to }: Omit<MoveRequest, "settings">): Promise<MovePlan> {
-  const source = await openSource(from);
+export async function planMove(request: MoveRequest): Promise<MovePlan> {
+  const { from, to } = request;
+  const source = await openSource(from, () => masterKeysOf(request));
   try {
     await judgeTarget(to, { source: source.place });
     const parts: { part: string; rows: number }[] = [];
@@ -35,12 +36,13 @@ export async function planMove({ from, to }: Omit<MoveRequest, "settings">): Pro
 }
 
 export async function runMove(
-  { from, to, settings }: MoveRequest,
+  request: MoveRequest,
   watch: { readonly tell: (news: MoveNews) => void; readonly pause: () => Promise<void> },
 ): Promise<MoveReport & { readonly to: string }> {
-  const source = await openSource(from);
+  const { from, to } = request;
+  const source = await openSource(from, () => masterKeysOf(request));
   try {
-    const target = await openTarget(to, { source: source.place, masterKeys: masterKeysOf(source, settings) });
+    const target = await openTarget(to, { source: source.place, masterKeys: masterKeysOf(request) });
     try {
       const report = await moveStore({ from: source, to: target, now: () => performance.now(), ...watch });
       return { ...report, to: target.place };
@@ -53,8 +55,8 @@ export async function runMove(
 }
 
 /** Serving from a store that everything moved from is allowed again. */
-export async function reopenMoved(from: string): Promise<void> {
-  const source = await openSource(from);
+export async function reopenMoved(request: Omit<MoveRequest, "to">): Promise<void> {
+  const source = await openSource(request.from, () => masterKeysOf(request));
   try {
     await source.markMoved(null);
   } finally {
@@ -62,7 +64,17 @@ export async function reopenMoved(from: string): Promise<void> {
   }
 }
 
-/** Secrets move as they are sealed, so both ends have the same key. */
-function masterKeysOf({ place }: MoveFrom, settings: MoveRequest["settings"]): MasterKeys {
-  return readMasterKeys(settings, { folder: dataFolderAt(place), random: createSystemRandom() });
+/** Secrets move as they are sealed, so both ends have the same key. Without a setting it is that of the folder. */
+function masterKeysOf({ from, settings }: Pick<MoveRequest, "from" | "settings">): MasterKeys {
+  if (settings.masterKey === null && isPostgres(from)) throw new MissingMasterKeyError();
+  return readMasterKeys(settings, { folder: dataFolderAt(from), random: createSystemRandom() });
+}
+
+/** Only a folder has its key beside it. */
+class MissingMasterKeyError extends Error {
+  override readonly name = "KeySettingError";
+
+  constructor() {
+    super("set POSTHORN_MASTER_KEY to the key of the database that is moved from");
+  }
 }

@@ -36,17 +36,19 @@ export async function moveStore(move: {
   for (let number = 1; ; number += 1) {
     const stopped = await from.stop();
     const since = now();
+    let moved = false;
     try {
       tell({ kind: "round", number, served: stopped === null });
       const parts = await copyAll(move);
       if (stopped !== null) {
         tell({ kind: "finishing" });
         await finish({ from, to });
+        moved = true;
         return { parts, rounds: number, standstillMs: now() - since };
       }
       tell({ kind: "ready", written: parts.reduce((sum, { written }) => sum + written, 0) });
     } finally {
-      await stopped?.release();
+      await stopped?.release({ moved });
     }
     await move.pause();
   }

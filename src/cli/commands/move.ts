@@ -24,8 +24,8 @@ export function addMoveCommand(program: Command, invocation: Invocation): void {
   const command = program
     .command("move")
     .description("move everything into another store; servers go on until the last moment")
-    .option("--from <place>", "a data folder")
-    .option("--to <address>", "an empty PostgreSQL database: postgres://…")
+    .option("--from <place>", "a data folder, or the address of a PostgreSQL database")
+    .option("--to <address>", "an empty database, postgres://…, or an empty data folder")
     .option("--dry-run", "look at both and say what would move")
     .option("--reopen <place>", "serve again from a store that everything moved from")
     .option("--json", "print JSON, one object a line")
@@ -43,7 +43,8 @@ export function addMoveCommand(program: Command, invocation: Invocation): void {
 }
 
 const helpEnd = `
-The master key is that of the data folder, or POSTHORN_MASTER_KEY. A password in --to can be left out for PGPASSWORD.
+The master key is that of the data folder that is moved from, or POSTHORN_MASTER_KEY. A password can stay out of the
+command line in PGPASSWORD.
 Killed or interrupted, the same command goes on where it was. docs/moving.md tells the whole way.`;
 
 async function run(
@@ -51,19 +52,20 @@ async function run(
   { terminal, env }: { readonly terminal: Terminal; readonly env: Invocation["env"] },
 ): Promise<void> {
   const moving = await import("../../app/move/move-plan.ts");
+  const resolution = resolveSettings({ flags: {}, env, file: undefined });
+  if (resolution.kind === "refused") throw new CommandFailure(resolution.problems.join("\n"));
+  const { settings } = resolution;
   if (reopen !== undefined) {
-    await moving.reopenMoved(reopen);
-    terminal.note(`${reopen} can be served from again`);
+    await moving.reopenMoved({ from: reopen, settings });
+    terminal.note("it can be served from again");
     return;
   }
   if (from === undefined || to === undefined)
     throw new UsageError("say where from and where to: --from, --to");
-  if (dryRun === true) return printPlan(terminal, await moving.planMove({ from, to }));
-  const resolution = resolveSettings({ flags: {}, env, file: undefined });
-  if (resolution.kind === "refused") throw new CommandFailure(resolution.problems.join("\n"));
+  if (dryRun === true) return printPlan(terminal, await moving.planMove({ from, to, settings }));
   const progress = new MoveProgress(terminal);
   const report = await moving.runMove(
-    { from, to, settings: resolution.settings },
+    { from, to, settings },
     { tell: (news) => progress.tell(news), pause: () => sleep(pauseMs) },
   );
   progress.end();

@@ -13,17 +13,18 @@ import { eventually } from "../eventually.ts";
 
 const ordered = 12;
 
-suite("move to PostgreSQL", () => {
+suite("move to PostgreSQL and back", () => {
   let database: TestDatabase;
   let receiver: Receiver;
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-move-"));
+  const backDir = mkdtempSync(join(tmpdir(), "posthorn-back-"));
   before(async () => {
     [database, receiver] = await Promise.all([createTestDatabase(), startReceiver()]);
   });
   after(async () => {
     await receiver.close();
     await database.drop();
-    rmSync(dataDir, { recursive: true, force: true });
+    for (const dir of [dataDir, backDir]) rmSync(dir, { recursive: true, force: true });
   });
 
   test("history, waiting events in order, circuits, keys and secrets go on", async (t) => {
@@ -49,20 +50,27 @@ suite("move to PostgreSQL", () => {
 
     receiver.clear();
     receiver.script(() => ({ status: 200 }));
-    const masterKey = readFileSync(join(dataDir, "master.key"), "utf8").trim();
-    const moved = await openPosthorn({
-      databaseUrl: database.url,
-      masterKey,
-      adminKey: "k".repeat(40),
-      dev: true,
-    });
+    const moved = await openMoved();
     t.after(() => moved.close());
     assert.deepEqual(await factsOf(moved), before);
     assert.deepEqual(await moved.webhooks.secret(down), secret);
+    await moved.close();
+
+    const settings = { masterKey: masterKey(), masterKeyPrevious: [] };
+    await runMove(
+      { from: database.url, to: backDir, settings },
+      { tell: () => undefined, pause: () => Promise.reject(new Error("nobody serves")) },
+    );
+    await assert.rejects(openMoved(), /moved to/);
+
+    const back = await openPosthorn({ dataDir: backDir, dev: true });
+    t.after(() => back.close());
+    assert.deepEqual(await factsOf(back), before);
+    assert.deepEqual(await back.webhooks.secret(down), secret);
     const again = { eventType: "order.paid", data: { n: 0 }, idempotencyKey: "first" };
-    await assert.rejects(moved.publish(again), /used before|duplicate/i);
-    await moved.webhooks.circuit({ id: down, action: "force_close" });
-    await moved.publish({ eventType: "order.shipped", data: { n: ordered } });
+    await assert.rejects(back.publish(again), /used before|duplicate/i);
+    await back.webhooks.circuit({ id: down, action: "force_close" });
+    await back.publish({ eventType: "order.shipped", data: { n: ordered } });
     await receiver.waitUntil(() => sentTo(receiver, "/down").length > ordered);
     assert.deepEqual(
       sentTo(receiver, "/down"),
@@ -111,7 +119,7 @@ suite("move to PostgreSQL", () => {
   });
 
   test("the folder can be served from again when somebody says so", async () => {
-    await reopenMoved(dataDir);
+    await reopenMoved({ from: dataDir, settings: { masterKey: null, masterKeyPrevious: [] } });
     await (await openPosthorn({ dataDir, dev: true })).close();
   });
 });
@@ -135,6 +143,8 @@ async function fill(posthorn: Posthorn, receiver: Receiver): Promise<{ readonly 
     ask: () => posthorn.deliveries.list({ limit: 250 }),
     holds: ({ rows }) => rows.filter(({ delivery }) => delivery.progress.attemptCount > 0).length === 7,
   });
+  // Nothing is sent there until somebody says so, however long the move takes.
+  await posthorn.webhooks.circuit({ id: down.view.webhook.id, action: "force_open" });
   return { down: down.view.webhook.id };
 }
 

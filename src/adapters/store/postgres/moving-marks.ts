@@ -1,11 +1,26 @@
-import { movingHere } from "../moved-error.ts";
+import { type MovedTo, movedAway, movingHere } from "../moved-error.ts";
 import type { Runner } from "./database.ts";
 
 /** What a move has done so far. While the table is there, nobody serves from the database. */
 export const movingTable = "posthorn.moving";
+/** Where everything went. */
+const movedTable = "posthorn.moved";
 
 /** Throws StoreMovedError where the database must not be served from. `at` is its address without credentials. */
 export async function refuseMoved(runner: Runner, at: string): Promise<void> {
-  const [found] = await runner.rows<[isMoving: boolean]>(`SELECT to_regclass('${movingTable}') IS NOT NULL`);
+  const [found] = await runner.rows<[isMoving: boolean, isMoved: boolean]>(
+    `SELECT to_regclass('${movingTable}') IS NOT NULL, to_regclass('${movedTable}') IS NOT NULL`,
+  );
   if (found?.[0] === true) throw movingHere(at);
+  if (found?.[1] !== true) return;
+  const [row] = await runner.rows<[place: string, at: number]>(`SELECT place, at FROM ${movedTable}`);
+  if (row !== undefined) throw movedAway(at, { place: row[0], at: row[1] });
+}
+
+/** Notes where everything went, or with null that the database is served from again. */
+export async function markMoved(runner: Runner, to: MovedTo | null): Promise<void> {
+  await runner.rows(`CREATE TABLE IF NOT EXISTS ${movedTable} (place text NOT NULL, at bigint NOT NULL)`);
+  await runner.rows(`DELETE FROM ${movedTable}`);
+  if (to === null) await runner.rows(`DROP TABLE ${movedTable}`);
+  else await runner.rows(`INSERT INTO ${movedTable} VALUES ($1, $2)`, [to.place, to.at]);
 }

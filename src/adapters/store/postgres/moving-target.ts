@@ -1,17 +1,11 @@
-import type {
-  KeptStretch,
-  MovedKey,
-  MovedPart,
-  MovedRow,
-  MoveTarget,
-  Stretch,
-} from "../../../ports/store/moving.ts";
+import type { KeptStretch, MovedPart, MovedRow, MoveTarget, Stretch } from "../../../ports/store/moving.ts";
 import { movedParts } from "../moved-parts.ts";
-import { movedRow } from "../moved-values.ts";
+import { keptStretches, type KeptRow } from "../moved-values.ts";
 import { numbers, texts } from "./columns.ts";
 import type { Transaction, Transactor } from "./database.ts";
 import { columnsOf } from "./moving-columns.ts";
 import { movingTable } from "./moving-marks.ts";
+import { countPart, readPart } from "./moving-reader.ts";
 import {
   besides,
   finishing,
@@ -23,8 +17,6 @@ import {
   within,
 } from "./moving-sql.ts";
 import { Partitions } from "./partitions.ts";
-
-type KeptRow = [number: number, upTo: string, rows: number, digest: string];
 
 /** Takes everything that another store holds. */
 export class PostgresMoveTarget implements MoveTarget {
@@ -39,36 +31,20 @@ export class PostgresMoveTarget implements MoveTarget {
   }
 
   async kept(part: MovedPart): Promise<readonly KeptStretch[]> {
-    const rows = await this.#database.rows<KeptRow>(
-      `SELECT number, up_to, rows, digest FROM ${movingTable} WHERE part = $1 ORDER BY number`,
-      [part.name],
+    return keptStretches(
+      await this.#database.rows<KeptRow>(
+        `SELECT number, up_to, rows, digest FROM ${movingTable} WHERE part = $1 ORDER BY number`,
+        [part.name],
+      ),
     );
-    let after: MovedKey | null = null;
-    return rows.map(([number, upToText, count, digest]) => {
-      const upTo = JSON.parse(upToText) as MovedKey;
-      const stretch: KeptStretch = { number, after, upTo, rows: count, digest };
-      after = upTo;
-      return stretch;
-    });
   }
 
-  async read(
-    part: MovedPart,
-    { limit, ...stretch }: Stretch & { readonly limit: number },
-  ): Promise<readonly MovedRow[]> {
-    const key = keyColumns(part);
-    const bounds = within(key, stretch);
-    const rows = await this.#database.rows(
-      `SELECT ${Object.keys(part.columns).join(", ")} FROM posthorn.${part.name} ${bounds.sql}
-       ORDER BY ${key.join(", ")} LIMIT ${limit}`,
-      bounds.values,
-    );
-    return rows.map((row) => movedRow(part, row));
+  read(part: MovedPart, stretch: Stretch & { readonly limit: number }): Promise<readonly MovedRow[]> {
+    return readPart(this.#database, part, stretch);
   }
 
-  async count(part: MovedPart): Promise<number> {
-    const [row] = await this.#database.rows<[count: number]>(`SELECT count(*) FROM posthorn.${part.name}`);
-    return row?.[0] ?? 0;
+  count(part: MovedPart): Promise<number> {
+    return countPart(this.#database, part);
   }
 
   async replace(part: MovedPart, stretch: KeptStretch, rows: readonly MovedRow[]): Promise<void> {

@@ -54,6 +54,8 @@ export interface PostgresStoreOptions {
   readonly statementTimeoutMs?: number;
   /** Carries to workers what notifications would; those are used while it does not. */
   readonly workQueue?: PendingLaneQueue;
+  /** For the move itself: opens also what moved elsewhere, or is moving here. */
+  readonly evenIfMoved?: boolean;
   /** Is told of every change of the configuration by this process, after it was stored. Must not throw. */
   readonly configChanged?: (change: ConfigChange) => void;
 }
@@ -99,7 +101,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const { driver, address } = await preparePostgres(options);
   const parts = openParts(driver, options);
   try {
-    await refuseMoved(parts.database, address.at);
+    if (options.evenIfMoved !== true) await refuseMoved(parts.database, address.at);
     await checkMasterKey(parts.database, options.masterKeyIds);
     return await assemble(parts, options);
   } catch (error) {

@@ -2,7 +2,7 @@ import type { StatementSync } from "node:sqlite";
 import type { Connection } from "./connection.ts";
 
 /** 4,096 rows; the same number is in the indexes of migrations/0001-initial.ts. */
-const chunkBits = 12;
+export const chunkBits = 12;
 export const chunkRows = 2 ** chunkBits;
 
 export const chunkKinds = { events: 0, deliveries: 1 } as const;

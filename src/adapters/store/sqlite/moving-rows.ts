@@ -1,22 +1,50 @@
-import type { MovedKey, MovedPart } from "../../../ports/store/moving.ts";
+import type { MovedKey, MovedPart, Stretch } from "../../../ports/store/moving.ts";
+import { orderingCodes, waitingMax } from "../codes.ts";
+import { tierSpan } from "../queue-position.ts";
 
-/** Where the rows of a part stand in this store, where that is not a table of the same name with the same columns. */
+/** How the rows of a part stand in this store. */
 export interface StoredPart {
+  /** The table, with the name that `key` calls it by. */
+  readonly table: string;
+  /** What is read: the table, or what it is joined with. */
   readonly from: string;
-  /** SQL of the columns that have another name, or come from elsewhere. */
+  /** SQL of each column of the part. */
   readonly columns: Readonly<Record<string, string>>;
   /** What the table is ordered by, and the value of it for a key. */
   readonly key: readonly string[];
-  readonly keyOf?: (key: MovedKey) => MovedKey;
+  readonly keyOf: (key: MovedKey) => MovedKey;
+  /** SQL of each column of the table, where `:name` is a column of the part. */
+  readonly writes: Readonly<Record<string, string>>;
 }
+
+type Special = Partial<StoredPart> & {
+  /** Columns of the part that the table does not have. */
+  readonly unwritten?: readonly string[];
+};
 
 const attemptsPerDelivery = 2 ** 16;
 
-const special: Readonly<Record<string, Partial<StoredPart>>> = {
-  tenant_sequences: { from: "tenant_tallies", columns: { last: "sequence_last" } },
-  events: { columns: { occurred_at: "timestamp" } },
+const queuePosition = `CASE WHEN :state > ${waitingMax} THEN NULL
+  WHEN (SELECT ordering FROM lanes WHERE ref = :lane) <> ${orderingCodes.encode.none} THEN :seq
+  ELSE :priority * ${tierSpan} + min(max(:due_at, 0), ${tierSpan - 1}) END`;
+
+/** Parts that are not a table of the same name with the same columns. */
+const special: Readonly<Record<string, Special>> = {
+  tenant_sequences: {
+    table: "tenant_tallies",
+    columns: { last: "sequence_last" },
+    writes: { sequence_last: ":last", dead_letters: "0" },
+    unwritten: ["last"],
+  },
+  events: {
+    columns: { occurred_at: "timestamp" },
+    writes: { timestamp: ":occurred_at", delivery_first: "0" },
+    unwritten: ["occurred_at"],
+  },
+  deliveries: { writes: { rank: queuePosition } },
   // key = delivery << 16 | number (migrations/0001-initial.ts).
   attempts: {
+    table: "attempts AS a",
     from: "attempts a JOIN deliveries d ON d.seq = a.key >> 16",
     columns: {
       ...{ delivery: "a.key >> 16", number: "a.key & 65535", webhook: "d.webhook" },
@@ -24,22 +52,46 @@ const special: Readonly<Record<string, Partial<StoredPart>>> = {
     },
     key: ["a.key"],
     keyOf: ([delivery, number]) => [Number(delivery) * attemptsPerDelivery + Number(number)],
+    writes: { key: `:delivery * ${attemptsPerDelivery} + :number`, unknown: ":state_unknown" },
+    unwritten: ["delivery", "number", "webhook", "state_unknown"],
   },
   // Keys whose event is gone decide nothing any more.
   dedup_keys: {
+    table: "dedup_keys AS k",
     from: "dedup_keys k JOIN events e ON e.seq = k.event",
     columns: { tenant: "k.tenant", key: "k.key", event: "e.id" },
     key: ["k.tenant", "k.key"],
+    writes: { event: "(SELECT seq FROM events WHERE id = :event)" },
   },
 };
 
 export function storedPart(part: MovedPart): StoredPart {
   const names = Object.keys(part.columns);
-  const { from = part.name, columns = {}, key, keyOf } = special[part.name] ?? {};
+  const { table = part.name, columns, unwritten = [], writes, ...more } = special[part.name] ?? {};
+  const written = names.filter((name) => !unwritten.includes(name));
   return {
-    from,
-    columns: Object.fromEntries(names.map((name) => [name, columns[name] ?? name])),
-    key: key ?? names.slice(0, part.keyLength),
-    ...(keyOf === undefined ? {} : { keyOf }),
+    table,
+    from: table,
+    key: names.slice(0, part.keyLength),
+    keyOf: (key) => key,
+    ...more,
+    columns: { ...Object.fromEntries(names.map((name) => [name, name])), ...columns },
+    writes: { ...Object.fromEntries(written.map((name) => [name, `:${name}`])), ...writes },
   };
+}
+
+/** The rows of a stretch, as a condition and its values. */
+export function within(
+  { key, keyOf }: StoredPart,
+  { after, upTo }: Stretch,
+): { readonly sql: string; readonly values: MovedKey } {
+  const place = (of: MovedKey) => `(${of.map(() => "?").join(", ")})`;
+  const columns = `(${key.join(", ")})`;
+  const from = after === null ? [] : keyOf(after);
+  const to = upTo === null ? [] : keyOf(upTo);
+  const clauses = [
+    ...(from.length === 0 ? [] : [`${columns} > ${place(from)}`]),
+    ...(to.length === 0 ? [] : [`${columns} <= ${place(to)}`]),
+  ];
+  return { sql: clauses.length === 0 ? "" : `WHERE ${clauses.join(" AND ")}`, values: [...from, ...to] };
 }

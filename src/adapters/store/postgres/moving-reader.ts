@@ -1,0 +1,40 @@
+import type { MovedPart, MovedRow, Stretch } from "../../../ports/store/moving.ts";
+import { movedRow } from "../moved-values.ts";
+import type { Runner } from "./database.ts";
+import { keyColumns, within } from "./moving-sql.ts";
+
+/** What is read where that is not the table alone. */
+const sources: Readonly<Record<string, string>> = {
+  // A version that knows no pools leaves them out of documents.
+  tenants: `(SELECT id, CASE WHEN document::json ->> 'workerPool' = pool THEN document
+      ELSE jsonb_set(document::jsonb, '{workerPool}', to_jsonb(pool))::text END AS document
+    FROM posthorn.tenants) AS tenants`,
+  // Keys whose event is gone decide nothing any more.
+  dedup_keys: `(SELECT * FROM posthorn.dedup_keys k
+    WHERE EXISTS (SELECT FROM posthorn.events e WHERE e.id = k.event)) AS dedup_keys`,
+};
+
+function sourceOf({ name }: MovedPart): string {
+  return sources[name] ?? `posthorn.${name}`;
+}
+
+/** Rows of a part, in the order of its key. */
+export async function readPart(
+  runner: Runner,
+  part: MovedPart,
+  { limit, ...stretch }: Stretch & { readonly limit: number },
+): Promise<readonly MovedRow[]> {
+  const key = keyColumns(part);
+  const bounds = within(key, stretch);
+  const rows = await runner.rows(
+    `SELECT ${Object.keys(part.columns).join(", ")} FROM ${sourceOf(part)} ${bounds.sql}
+     ORDER BY ${key.join(", ")} LIMIT ${limit}`,
+    bounds.values,
+  );
+  return rows.map((row) => movedRow(part, row));
+}
+
+export async function countPart(runner: Runner, part: MovedPart): Promise<number> {
+  const [row] = await runner.rows<[count: number]>(`SELECT count(*) FROM ${sourceOf(part)}`);
+  return row?.[0] ?? 0;
+}

@@ -1,0 +1,106 @@
+import pg from "pg";
+import type { MovedPart, MovedRow, MoveSource, Stretch } from "../../../ports/store/moving.ts";
+import type { MovedTo } from "../moved-error.ts";
+import type { Runner } from "./database.ts";
+import { digestKeyRow } from "./digest-key-row.ts";
+import { columnTypes, parseAddress } from "./driver.ts";
+import { setupError, storeError } from "./errors.ts";
+import { markMoved } from "./moving-marks.ts";
+import { countPart, readPart } from "./moving-reader.ts";
+
+const connectTimeoutMs = 6_000;
+
+/** A database that everything moves from: what is read, and whether somebody serves from it. */
+export interface PostgresMoveSource extends MoveSource {
+  /** The address without credentials. */
+  readonly place: string;
+  /** Whether a process of Posthorn is connected. */
+  isServed(): Promise<boolean>;
+  /** The sealed key of digests. */
+  digestKey(): Promise<Uint8Array | null>;
+  /** Notes where everything went, or with null that the database is served from again. */
+  markMoved(to: MovedTo | null): Promise<void>;
+}
+
+/** Opens a database that is up to date; it may be served from meanwhile. Throws DatabaseSetupError. */
+export async function openPostgresMoveSource({ url }: { readonly url: string }): Promise<PostgresMoveSource> {
+  const { at } = parseAddress(url);
+  // Two connections: one sees a state of the past for as long as a round takes, the other what is there now.
+  const [reader, asker] = [connectionTo(url), connectionTo(url)];
+  try {
+    await Promise.all([reader.connect(), asker.connect()]);
+  } catch (error) {
+    await Promise.allSettled([reader.end(), asker.end()]);
+    throw setupError(error, at);
+  }
+  return new PostgresRows({ reader, asker, place: at });
+}
+
+function connectionTo(url: string): pg.Client {
+  return new pg.Client({
+    ...{ connectionString: url, connectionTimeoutMillis: connectTimeoutMs, keepAlive: true },
+    ...{ application_name: "posthorn move", types: columnTypes },
+  });
+}
+
+class PostgresRows implements PostgresMoveSource {
+  readonly place: string;
+  readonly #reader: pg.Client;
+  readonly #asker: pg.Client;
+
+  constructor(parts: { readonly reader: pg.Client; readonly asker: pg.Client; readonly place: string }) {
+    this.#reader = parts.reader;
+    this.#asker = parts.asker;
+    this.place = parts.place;
+  }
+
+  async freeze(): Promise<void> {
+    await query(this.#reader, "COMMIT");
+    await query(this.#reader, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+  }
+
+  read(part: MovedPart, stretch: Stretch & { readonly limit: number }): Promise<readonly MovedRow[]> {
+    return readPart(runnerOf(this.#reader), part, stretch);
+  }
+
+  count(part: MovedPart): Promise<number> {
+    return countPart(runnerOf(this.#reader), part);
+  }
+
+  async isServed(): Promise<boolean> {
+    const [row] = await runnerOf(this.#asker).rows<[isServed: boolean]>(
+      `SELECT EXISTS (SELECT FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'posthorn')`,
+    );
+    return row?.[0] === true;
+  }
+
+  digestKey(): Promise<Uint8Array | null> {
+    return digestKeyRow(runnerOf(this.#asker), this.place).read();
+  }
+
+  markMoved(to: MovedTo | null): Promise<void> {
+    return markMoved(runnerOf(this.#asker), to);
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([this.#reader.end(), this.#asker.end()]);
+  }
+}
+
+function runnerOf(client: pg.Client): Runner {
+  return { rows: (sql, values) => query(client, sql, values) };
+}
+
+async function query<Row extends readonly unknown[]>(
+  client: pg.Client,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  try {
+    const { rows } = await client.query({ text, values: [...values], rowMode: "array" as const });
+    return rows as unknown as readonly Row[];
+  } catch (error) {
+    throw storeError(error);
+  }
+}

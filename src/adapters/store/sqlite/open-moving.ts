@@ -1,0 +1,59 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { MoveTarget } from "../../../ports/store/moving.ts";
+import { holdsSomething, otherMoveInto } from "../moved-error.ts";
+import { movedParts } from "../moved-parts.ts";
+import { openDatabase } from "./connection.ts";
+import { storeError } from "./errors.ts";
+import { planMigrations } from "./migrations.ts";
+import { storedPart } from "./moving-rows.ts";
+import { SqliteMoveTarget } from "./moving-target.ts";
+import { databaseFile, openSqliteStore, type SqliteStoreOptions } from "./open.ts";
+import { takeOwnerLock } from "./owner-lock.ts";
+
+/** Parts without which there is nothing yet; a server that was started once has made a tenant. */
+const telling = ["webhooks", "events", "api_keys", "event_types", "secrets"];
+
+/**
+ * Opens an empty data folder for a move, or one into which the same move has begun. Nobody can serve from it before the
+ * move is finished. Throws what opening a store does, and StoreMovedError.
+ */
+export async function openSqliteMoveTarget(
+  options: SqliteStoreOptions & { readonly source: string },
+): Promise<MoveTarget> {
+  // Makes the schema.
+  await (await openSqliteStore({ ...options, evenIfMoved: true })).close();
+  const lock = takeOwnerLock(options);
+  try {
+    const db = openDatabase({
+      file: databaseFile(options.dataDir),
+      busyTimeoutMs: 5_000,
+      inspect: planMigrations,
+    });
+    begin(db, options);
+    return new SqliteMoveTarget({ db, release: () => lock.release() });
+  } catch (error) {
+    lock.release();
+    throw storeError(error);
+  }
+}
+
+function begin(
+  db: DatabaseSync,
+  { dataDir, source }: { readonly dataDir: string; readonly source: string },
+): void {
+  const begun = db.prepare("SELECT value FROM meta WHERE key = 'moving'").get();
+  if (begun !== undefined) {
+    if (begun["value"] === source) return;
+    throw otherMoveInto({ store: dataDir, source: String(begun["value"]) });
+  }
+  for (const table of telling)
+    if (db.prepare(`SELECT 1 FROM ${table} LIMIT 1`).get() !== undefined)
+      throw holdsSomething({ store: dataDir, what: table.replace("_", " ") });
+  db.exec("BEGIN IMMEDIATE");
+  for (const part of movedParts) db.exec(`DELETE FROM ${storedPart(part).table.split(" ")[0]}`);
+  db.exec("DELETE FROM meta");
+  db.prepare("INSERT INTO meta VALUES ('moving', ?)").run(source);
+  db.exec(`CREATE TABLE moving (part TEXT, number INTEGER, up_to TEXT NOT NULL, rows INTEGER NOT NULL,
+    digest TEXT NOT NULL, PRIMARY KEY (part, number)) WITHOUT ROWID`);
+  db.exec("COMMIT");
+}
