@@ -89,6 +89,7 @@ export function clientCommand(
   invocation: Invocation,
   run: (call: ClientCall) => Promise<void>,
 ): void {
+  if (showing.has(command.name())) addShowOptions(command);
   command
     .option("--url <url>", "server, default POSTHORN_URL or http://127.0.0.1:8080")
     .option("--key <key>", "API key, default POSTHORN_KEY; for a server on this machine data/admin.key")
@@ -176,9 +177,11 @@ export function addPageOptions(command: Command): Command {
     );
 }
 
-/** Of one thing that changes. */
-export function addShowOptions(command: Command): Command {
-  return command
+/** Commands that show one thing. */
+const showing: ReadonlySet<string> = new Set(["get", "health", "backlog", "system"]);
+
+function addShowOptions(command: Command): void {
+  command
     .option("--fields <names>", "print these fields, such as id,status", collect)
     .option(
       "--watch [seconds]",

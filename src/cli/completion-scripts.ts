@@ -14,7 +14,7 @@ interface Place {
 }
 
 function places(command: Command, path = ""): readonly Place[] {
-  const commands = command.commands.filter((child) => !isHidden(child));
+  const commands = command.createHelp().visibleCommands(command);
   const options = command.options.filter(({ hidden }) => !hidden);
   return [
     {
@@ -25,10 +25,6 @@ function places(command: Command, path = ""): readonly Place[] {
     },
     ...commands.flatMap((child) => places(child, `${path} ${child.name()}`.trim())),
   ];
-}
-
-function isHidden(command: Command): boolean {
-  return (command as unknown as { readonly _hidden?: boolean })._hidden === true;
 }
 
 function wordsOf({ commands, options, values }: Place): readonly string[] {
@@ -100,9 +96,9 @@ function zsh(program: Command): string {
   const all = places(program);
   const described = (place: Place): string =>
     [
-      ...place.commands.map((command) => entry(command.name(), command.description())),
+      ...place.commands.map((command) => entry({ word: command.name(), description: command.description() })),
       ...place.options.flatMap(({ long, description }) =>
-        long === undefined || long === null ? [] : [entry(long, description)],
+        long === undefined || long === null ? [] : [entry({ word: long, description })],
       ),
     ].join(" ");
   return `#compdef posthorn
@@ -132,7 +128,7 @@ if [[ $funcstack[1] == _posthorn ]]; then _posthorn "$@"; else compdef _posthorn
 }
 
 /** A colon stands between a word and what it means. */
-function entry(word: string, description: string): string {
+function entry({ word, description }: { readonly word: string; readonly description: string }): string {
   return quoted(`${word.replaceAll(":", "\\:")}:${oneLine(description)}`);
 }
 

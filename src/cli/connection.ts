@@ -28,15 +28,7 @@ export interface GivenServer {
  * use it anyway.
  */
 export function findServer(given: GivenServer, env: Environment): ServerConnection {
-  const named = given.profile ?? nonEmpty(env["POSTHORN_PROFILE"]);
-  const profile = named === undefined ? null : profileFor(named, env);
-  const known = profile ?? (isNamed(given, env) ? null : profileFor(undefined, env));
-  const url = parseServerUrl(
-    given.url ?? profile?.url ?? nonEmpty(env["POSTHORN_URL"]) ?? known?.url ?? defaultUrl(env),
-  );
-  // The key of a profile is for the server of that profile.
-  const profileKey = known?.url === url.href ? known.key : undefined;
-  const key = given.key ?? (profile === null ? nonEmpty(env["POSTHORN_KEY"]) : undefined) ?? profileKey;
+  const { url, key } = namedServer(given, env);
   if (key !== undefined) return { url: url.href, key, keyFile: null };
   if (!isLoopbackHost(url.hostname)) {
     throw new UsageError(`an API key is needed for ${url.origin}: set POSTHORN_KEY, or use --key`);
@@ -47,6 +39,21 @@ export function findServer(given: GivenServer, env: Environment): ServerConnecti
     nonEmpty(env["POSTHORN_ADMIN_KEY_FILE"]) ??
     join(nonEmpty(env["POSTHORN_DATA_DIR"]) ?? "data", "admin.key");
   return { url: url.href, key: readAdminKey(keyFile), keyFile };
+}
+
+function namedServer(
+  given: GivenServer,
+  env: Environment,
+): { readonly url: URL; readonly key: string | undefined } {
+  const named = given.profile ?? nonEmpty(env["POSTHORN_PROFILE"]);
+  const profile = named === undefined ? null : profileFor(named, env);
+  const known = profile ?? (isNamed(given, env) ? null : profileFor(undefined, env));
+  const text = given.url ?? profile?.url ?? nonEmpty(env["POSTHORN_URL"]) ?? known?.url ?? defaultUrl(env);
+  const url = parseServerUrl(text);
+  const fromEnvironment = profile === null ? nonEmpty(env["POSTHORN_KEY"]) : undefined;
+  // The key of a profile is for the server of that profile.
+  const fromProfile = known?.url === url.href ? known.key : undefined;
+  return { url, key: given.key ?? fromEnvironment ?? fromProfile };
 }
 
 function isNamed({ url, key }: GivenServer, env: Environment): boolean {

@@ -22,7 +22,7 @@ import { addSystemCommand } from "./commands/system.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { addTailCommand } from "./commands/tail.ts";
 import { addTriggerCommand } from "./commands/trigger.ts";
-import { addTypesCommand } from "./commands/types.ts";
+import { addTypesCommand } from "./commands/type-files.ts";
 import { addUiCommand } from "./commands/ui.ts";
 import { addRecoverCommand, addWebhookActions } from "./commands/webhook-actions.ts";
 import { addWebhookCommands } from "./commands/webhooks.ts";

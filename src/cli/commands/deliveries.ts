@@ -115,7 +115,7 @@ export function addDeliveryCommands(program: Command, invocation: Invocation): v
     .argument("<delivery-id>");
   clientCommand(get, invocation, async ({ client, terminal, args: [id = ""] }) => {
     const delivery = await client.get(`/v1/deliveries/${encodeURIComponent(id)}`);
-    if (terminal.json) terminal.object(delivery);
+    if (terminal.json || terminal.fields !== null) printOne(terminal, delivery);
     else printDelivery(terminal, delivery);
   });
 

@@ -65,19 +65,23 @@ async function keyOf(options: OptionValues, invocation: Invocation): Promise<str
   return key;
 }
 
-function logOut(name: string, { env, terminal }: Invocation): void {
+function logOut(name: string, invocation: Invocation): void {
+  const { env } = invocation;
   const profiles = new Map(readProfiles(env));
   if (!profiles.delete(name)) throw new CommandFailure(`there is no profile "${name}"`);
   saveProfiles(profiles, env);
-  terminal({ json: false }).note(
-    `${name} is forgotten here; the key itself works until: posthorn keys revoke`,
-  );
+  invocation
+    .terminal({ json: false })
+    .note(`${name} is forgotten here; the key itself works until: posthorn keys revoke`);
 }
 
 function listProfiles(options: OptionValues, invocation: Invocation): void {
   const terminal = invocation.terminal({ json: options.flag("json") });
   const rows = [...readProfiles(invocation.env)].map(([name, { url }]) => ({ name, url }));
-  if (terminal.json) return rows.forEach((row) => terminal.object(row));
+  if (terminal.json) {
+    for (const row of rows) terminal.object(row);
+    return undefined;
+  }
   if (rows.length === 0)
     return terminal.note("no profiles; make one with: posthorn login NAME --url https://…");
   printTable(terminal, {

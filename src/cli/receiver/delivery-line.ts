@@ -56,8 +56,11 @@ export function printArrival(terminal: Terminal, arrival: Arrival): void {
   ];
   terminal.data(cells.join("  "));
   if (verification?.kind === "rejected") terminal.note(`    ${explanation(verification)}`);
-  if (parts.headers) for (const line of headerLines(delivery)) terminal.data(`    ${line}`);
-  if (parts.payload) for (const line of payloadLines(delivery.body)) terminal.data(`    ${line}`);
+  for (const line of partLines(delivery, parts)) terminal.data(`    ${line}`);
+}
+
+function partLines(delivery: ReceivedDelivery, { headers, payload }: PrintedParts): readonly string[] {
+  return [...(headers ? headerLines(delivery) : []), ...(payload ? payloadLines(delivery.body) : [])];
 }
 
 function headerLines({ headers }: ReceivedDelivery): readonly string[] {

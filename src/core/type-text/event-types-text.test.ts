@@ -7,7 +7,7 @@ const bare = { description: "", deprecated: false, schema: null };
 test("names of types are those of programs, each once", () => {
   const names = ["order.completed", "order-completed", "4711", "events", "a..b"];
   const text = eventTypesText(
-    names.map((name) => ({ ...bare, name })),
+    names.map((name) => ({ name, description: "", deprecated: false, schema: null })),
     ["head"],
   );
   const members = [...text.matchAll(/^ {2}"(.*)": (\w+);$/gm)].map(([, , name]) => name);

@@ -23,23 +23,21 @@ export function exampleValue(schema: unknown, root: unknown = schema, depth = 0)
 
 /** With what the first alternative and all parts add. */
 function merged(schema: SchemaObject, root: unknown): SchemaObject {
-  const first = (name: string): readonly unknown[] => {
-    const list = schema[name];
-    return Array.isArray(list) ? (name === "allOf" ? list : list.slice(0, 1)) : [];
-  };
-  const parts = ["allOf", "anyOf", "oneOf"].flatMap(first).map((part) => {
-    if (!isSchemaObject(part)) return {};
-    return typeof part["$ref"] === "string" ? resolve(part["$ref"], root) : part;
-  });
-  return parts.filter(isSchemaObject).reduce<SchemaObject>(
-    (whole, part) => ({
-      ...whole,
-      ...part,
-      properties: { ...asObject(whole["properties"]), ...asObject(part["properties"]) },
-      required: [...asList(whole["required"]), ...asList(part["required"])],
-    }),
-    schema,
-  );
+  const parts = [
+    ...asList(schema["allOf"]),
+    ...["anyOf", "oneOf"].flatMap((name) => asList(schema[name]).slice(0, 1)),
+  ];
+  const whole: Record<string, unknown> = { ...schema };
+  const properties = { ...asObject(schema["properties"]) };
+  const required = [...asList(schema["required"])];
+  for (const part of parts) {
+    const { $ref: reference } = asObject(part);
+    const added = asObject(typeof reference === "string" ? resolve(reference, root) : part);
+    Object.assign(whole, added);
+    Object.assign(properties, added["properties"]);
+    required.push(...asList(added["required"]));
+  }
+  return { ...whole, ...(Object.keys(properties).length > 0 && { properties }), required };
 }
 
 interface Place {

@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { eventTypesText } from "../../core/type-text/event-types-text.ts";
 import { messageOf } from "../../core/thrown.ts";
@@ -35,9 +36,9 @@ export function addTypesCommand(program: Command, invocation: Invocation): void 
     if (options.flag("check") && path === undefined) throw new UsageError("--check needs --out");
     const text = await write(call);
     if (path === undefined) terminal.data(text.trimEnd());
-    else if (options.flag("check")) await requireSame(path, text);
+    else if (options.flag("check")) await requireSame({ path, text });
     else {
-      writeFile(path, text);
+      writeFile({ path, text });
       terminal.note(`wrote ${path}`);
     }
   });
@@ -54,7 +55,7 @@ async function typeScript({ client, options }: ClientCall): Promise<string> {
   }
   const eventTypes = rows.map(({ name, description, deprecated, schema }) => ({
     name: String(name),
-    description: String(description ?? ""),
+    description: typeof description === "string" ? description : "",
     deprecated: deprecated === true,
     schema: schema ?? null,
   }));
@@ -69,8 +70,12 @@ async function document({ client, options }: ClientCall, name: string): Promise<
   return `${JSON.stringify(await client.get(`/v1/webhook-docs/${name}`, { query }), null, 2)}\n`;
 }
 
-async function requireSame(path: string, text: string): Promise<void> {
-  const { readFile } = await import("node:fs/promises");
+interface WrittenFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+async function requireSame({ path, text }: WrittenFile): Promise<void> {
   const present = await readFile(path, "utf8").catch(() => null);
   if (present === text) return;
   throw new CommandFailure(
@@ -79,7 +84,7 @@ async function requireSame(path: string, text: string): Promise<void> {
   );
 }
 
-function writeFile(path: string, text: string): void {
+function writeFile({ path, text }: WrittenFile): void {
   try {
     writeFileSync(path, text);
   } catch (error) {
