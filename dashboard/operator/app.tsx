@@ -24,6 +24,8 @@ import { TenantsPage } from "./pages/tenants.tsx";
 import { EditWebhookPage, NewWebhookPage } from "./pages/webhook-edit.tsx";
 import { WebhookPage } from "./pages/webhook.tsx";
 import { WebhooksPage } from "./pages/webhooks.tsx";
+import { ProblemPage } from "./problems/problem-page.tsx";
+import { ProblemsPage } from "./problems/problems-page.tsx";
 import { Palette } from "./palette/palette.tsx";
 import { SessionEnd } from "./session-end.tsx";
 import { Shell } from "./shell.tsx";
@@ -85,6 +87,8 @@ function Pages() {
       <Route path={pagePath("webhooks/new")} component={NewWebhookPage} />
       <Route path={pagePath("webhooks/:id")} component={WebhookPage} />
       <Route path={pagePath("webhooks/:id/edit")} component={EditWebhookPage} />
+      <Route path={pagePath("problems")} component={ProblemsPage} />
+      <Route path={pagePath("problems/:id")} component={ProblemPage} />
       <Route path={pagePath("dead-letters")} component={DeadLettersPage} />
       <Route path={pagePath("operations")} component={OperationsPage} />
       <Route path={pagePath("operations/:id")} component={OperationPage} />

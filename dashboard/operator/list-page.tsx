@@ -12,7 +12,8 @@ interface ListProps<Row> {
   readonly title: string;
   readonly path: string;
   readonly query?: Query;
-  readonly cli: string;
+  /** Null where no command does it. */
+  readonly cli: string | null;
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
   /** What stands there when there are none. */
@@ -22,7 +23,8 @@ interface ListProps<Row> {
   readonly selectionOf?: (rows: readonly Row[]) => Selection;
 }
 
-const pageSize = 50;
+/** Rows of one page. */
+export const pageSize = 50;
 
 /** A list of the API as a table, page by page. */
 export function ResourceList<Row>(props: ListProps<Row>) {

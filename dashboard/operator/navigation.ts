@@ -18,6 +18,7 @@ export const navEntries: readonly NavEntry[] = [
   { page: "deliveries", title: "Deliveries", icon: "deliveries", key: "d" },
   { page: "events", title: "Events", icon: "events", key: "e" },
   { page: "webhooks", title: "Webhooks", icon: "webhooks", key: "w" },
+  { page: "problems", title: "Problems", icon: "problems", key: "p" },
   { page: "dead-letters", title: "Dead letters", icon: "dead", key: "l" },
   { page: "operations", title: "Operations", icon: "operations", key: "b" },
   { page: "event-types", title: "Event types", icon: "types", key: "y" },

@@ -9,6 +9,7 @@ import { Icon } from "../shared/ui/icon.tsx";
 import { isKeySheetOpen } from "./key-sheet.tsx";
 import { navEntriesOf, togglePause } from "./navigation.ts";
 import { isPaletteOpen } from "./palette/palette.tsx";
+import { openProblemsMax, useOpenProblems } from "./problems/open-problems.ts";
 
 export function Shell({
   view,
@@ -75,6 +76,7 @@ function Nav({ view }: { readonly view: SessionView }) {
             <a href={pagePath(entry.page)} aria-current={current === entry.page ? "page" : undefined}>
               <Icon name={entry.icon} />
               {entry.title}
+              {entry.page === "problems" && <ProblemCount />}
             </a>
           </li>
         ))}
@@ -93,6 +95,17 @@ function Nav({ view }: { readonly view: SessionView }) {
         {view.dev && ", development"}
       </p>
     </nav>
+  );
+}
+
+function ProblemCount() {
+  const count = useOpenProblems().data?.data.length ?? 0;
+  if (count === 0) return null;
+  return (
+    <span class="nav-count">
+      {count >= openProblemsMax ? `${openProblemsMax}+` : count}
+      <span class="off-screen"> open</span>
+    </span>
   );
 }
 

@@ -7,15 +7,17 @@ import type {
 import type { eventMatchesSchema, eventSearchSchema } from "../../src/api/schemas/event.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/api/schemas/operation.ts";
 import type { problemSchema } from "../../src/api/schemas/problem.ts";
+import type { deliveryProblemSchema } from "../../src/api/schemas/delivery-problem.ts";
 import type { readinessSchema } from "../../src/api/schemas/registry.ts";
 import type { searchHitsSchema } from "../../src/api/schemas/search.ts";
 import type { systemSchema } from "../../src/api/schemas/system.ts";
 import type { Static } from "../../src/api/schemas/type.ts";
-import type { webhookSchema } from "../../src/api/schemas/webhook.ts";
-import type { healthSchema } from "../../src/api/schemas/webhook-state.ts";
+import type { webhookListSchema, webhookSchema } from "../../src/api/schemas/webhook.ts";
+import type { backlogSchema, healthSchema } from "../../src/api/schemas/webhook-state.ts";
 
 export type { SessionView } from "../../src/api/schemas/session.ts";
 export type Problem = Static<typeof problemSchema>;
+export type DeliveryProblem = Static<typeof deliveryProblemSchema>;
 export type Readiness = Static<typeof readinessSchema>;
 export type DeliveryPage = Static<typeof deliverySearchSchema>;
 export type Delivery = DeliveryPage["data"][number];
@@ -30,6 +32,8 @@ export type SearchHits = Static<typeof searchHitsSchema>;
 export type SearchHit = SearchHits["data"][number];
 export type System = Static<typeof systemSchema>;
 export type Webhook = Static<typeof webhookSchema>;
+export type ListedWebhook = Static<typeof webhookListSchema>["data"][number];
+export type WebhookBacklog = Static<typeof backlogSchema>;
 export type WebhookHealth = Static<typeof healthSchema>;
 
 export interface Page<T> {

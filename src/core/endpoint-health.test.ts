@@ -5,6 +5,7 @@ import { classify } from "./classify.ts";
 import {
   boundedPause,
   createHealth,
+  disablesAt,
   endpointPause,
   healthFromJson,
   healthReenabled,
@@ -185,6 +186,17 @@ test("no pause is longer than events live, nor than five days, whatever Retry-Af
   assert.equal(bound(99_999_999_999_000, 30 * dayMs), 5 * dayMs);
   assert.equal(bound(99_999_999_999_000, dayMs), dayMs);
   assert.equal(bound(dayMs, 5 * dayMs), dayMs, "a shorter one is kept to");
+});
+
+test("when a suspension or a time of persistent failure will end as disabled is told, the first of both", () => {
+  const health = createHealth();
+  assert.equal(disablesAt(health, rules), null);
+  health.suspendedAt = start;
+  assert.equal(disablesAt(health, rules), start + rules.suspendedToDisabledMs);
+  health.persistentFailureSince = start - rules.persistentMs;
+  assert.equal(disablesAt(health, rules), start);
+  healthReenabled(health);
+  assert.equal(disablesAt(health, rules), null);
 });
 
 test("503 pauses only with Retry-After; elsewhere Retry-After concerns the delivery alone", () => {

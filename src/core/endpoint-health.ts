@@ -135,6 +135,19 @@ export function suspensionElapsed(
   return suspension.now - suspension.suspendedAt >= rules.suspendedToDisabledMs;
 }
 
+/**
+ * When rules that go by time disable the webhook unless something is accepted, or it is enabled, before: the end of its
+ * suspension, or the first of these statuses after that time. Null where none runs. Unix milliseconds.
+ */
+export function disablesAt(health: Readonly<EndpointHealth>, rules: DisableRules): number | null {
+  const { suspendedAt, persistentFailureSince } = health;
+  const ends = [
+    ...(suspendedAt === null ? [] : [suspendedAt + rules.suspendedToDisabledMs]),
+    ...(persistentFailureSince === null ? [] : [persistentFailureSince + rules.persistentMs]),
+  ].filter(Number.isFinite);
+  return ends.length === 0 ? null : Math.min(...ends);
+}
+
 /** The endpoint said when it will be gone; null when its date cannot be read. */
 export function noteSunset(health: EndpointHealth, at: number | null): void {
   health.sunsetAt = at;

@@ -348,6 +348,8 @@ suite("the dashboard", () => {
       [`events/${await idOf("/v1/events")}`, /^\w+\.\w+$/],
       ["webhooks", "Webhooks"],
       [`webhooks/${await idOf("/v1/webhooks")}`, /127\.0\.0\.1/],
+      ["problems", "Problems"],
+      [`problems/${await idOf("/v1/problems")}`, /^422/],
       ["dead-letters", "Dead letters"],
       ["event-types", "Event types"],
       ["event-types/order.completed", "order.completed"],

@@ -155,10 +155,83 @@ suite("webhooks in the dashboard", () => {
     await page.getByRole("button", { name: "Recover 1" }).waitFor();
     await tabTo(page, "Recover 1");
     await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("g");
+    await page.keyboard.press("d");
     await page.getByRole("row", { name: /order\.paid accepted/ }).waitFor();
     assertClean(seen);
     await page.close();
     isBroken = false;
+  });
+
+  test("a chart has a table, tells its values by keys, and narrows the range of the page", async () => {
+    const page = await visit(`webhooks/${webhookId}`);
+    const seen = watch(page, { origin: server.url });
+    const answer = chartedHour();
+    await page.route("**/v1/stats/deliveries?**", (route) => route.fulfill({ json: answer }));
+    await page.reload();
+    const chart = page.getByRole("figure", { name: "Requests" });
+    await chart.getByText("9 requests: 66.66 % accepted, 2 failed for now, 1 refused for good.").waitFor();
+    await chart.getByText("As table").click();
+    assert.deepEqual(await chart.locator("tbody td").allTextContents(), [
+      "1",
+      "0",
+      "0",
+      "3",
+      "2",
+      "0",
+      "2",
+      "0",
+      "1",
+    ]);
+    assert.match((await chart.locator("tbody th").first().textContent()) ?? "", /so far/);
+    assert.equal(await chart.locator(".chart-partial").count(), 3);
+    const durations = page.getByRole("figure", { name: "Duration" });
+    await durations.getByText("As table").click();
+    assert.deepEqual(await durations.locator("tbody td").allTextContents(), [
+      "5.0 ms",
+      "9.0 ms",
+      "–",
+      "–",
+      "20 ms",
+      "1.25 s",
+    ]);
+    const plot = chart.getByRole("group", { name: /arrow keys/ });
+    await plot.focus();
+    await page.keyboard.press("Home");
+    await page.getByRole("status").getByText("accepted 2, failed for now 0, refused for good 1").waitFor();
+    await page.keyboard.press("Shift+ArrowRight");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(({ searchParams }) => searchParams.get("to") === answer.series[0].points[2].at);
+    assert.equal(new URL(page.url()).searchParams.get("from"), answer.series[0].points[0].at);
+    await page.goBack();
+    const box = await plot.boundingBox();
+    assert.ok(box !== null);
+    await page.mouse.move(box.x + box.width * 0.25, box.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 60, { steps: 3 });
+    await page.mouse.up();
+    await page.waitForURL(({ searchParams }) => searchParams.get("to") === answer.series[0].points[2].at);
+    assertClean(seen);
+    await page.close();
+  });
+
+  test("a pause has an end and a reason, both are shown, and it is ended", async () => {
+    const page = await visit(`webhooks/${webhookId}`);
+    await page.getByText("Nothing waits.").waitFor();
+    await page.getByRole("button", { name: "Pause…" }).click();
+    await page.getByLabel("Or until a time").fill("yesterday");
+    await page.getByText("This is no time to come.").waitFor();
+    await page.getByLabel("Or until a time").fill("");
+    await page.getByLabel("For how long").selectOption("1 hour");
+    await page.getByLabel(/^Reason/).fill("the receiver moves house");
+    await page.getByRole("button", { name: "Pause", exact: true }).click();
+    await page.getByText(/until .*: the receiver moves house/).waitFor();
+    await page.getByRole("button", { name: "End the pause" }).click();
+    await page.getByText("not paused").waitFor();
+    await page.getByRole("link", { name: "Security" }).click();
+    await page.getByText("the receiver is not asked").waitFor();
+    await page.close();
   });
 
   test("the end of a session is announced, and a form keeps what was typed over a new login", async () => {
@@ -208,7 +281,7 @@ suite("webhooks in the dashboard", () => {
     await judge(page, "form with problems");
     await page.goto(`${server.url}/ui/webhooks/${webhookId}`);
     await bringAxe(page);
-    for (const name of ["Rotate the secret…", "Recover…", "Disable…"]) {
+    for (const name of ["Rotate the secret…", "Recover…", "Disable…", "Pause…"]) {
       await page.getByRole("button", { name }).click();
       await judge(page, name);
       await page.keyboard.press("Escape");
@@ -216,6 +289,31 @@ suite("webhooks in the dashboard", () => {
     await looks.close();
   });
 });
+
+/** Three points of a minute: the middle one without times, the last one not over. */
+function chartedHour() {
+  const start = Date.UTC(2026, 10, 23, 4);
+  const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
+  const point = (minutes: number, ...[accepted, transient, terminal]: readonly number[]) => ({
+    ...{ at: at(minutes), accepted, transient, terminal },
+    ...{ attempts: (accepted ?? 0) + (transient ?? 0) + (terminal ?? 0) },
+  });
+  const points = [
+    { ...point(0, 2, 0, 1), duration_ms_p50: 20, duration_ms_p95: 1_250 },
+    { ...point(1, 3, 2, 0), duration_ms_p50: null, duration_ms_p95: null },
+    { ...point(2, 1, 0, 0), duration_ms_p50: 5, duration_ms_p95: 9, partial: true },
+  ] as const;
+  const totals = {
+    attempts: 9,
+    accepted: 6,
+    transient: 2,
+    terminal: 1,
+    duration_ms_p50: 9,
+    duration_ms_p95: 1_250,
+  };
+  const series = [{ key: null, points, totals }] as const;
+  return { step_seconds: 60, from: at(0), to: at(3), complete_until: at(3), lag_seconds: 0, series };
+}
 
 async function focusedLabel(page: Page): Promise<string> {
   return String(await page.evaluate("document.activeElement?.labels?.[0]?.textContent ?? ''"));

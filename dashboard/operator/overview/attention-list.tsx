@@ -3,10 +3,12 @@ import { pagePath } from "../../shared/root.ts";
 import { Badge } from "../../shared/ui/badge.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { answerText, waitingOf } from "../delivery/wording.ts";
+import { headlineOf } from "../problems/problem-badge.tsx";
 import { statusReasonText, WebhookLink } from "../webhook/webhook-link.tsx";
 import type { Trouble } from "./troubles.ts";
 
 const shownMax = 8;
+const problemsMax = 3;
 
 export function AttentionList({ troubles }: { readonly troubles: readonly Trouble[] }) {
   if (troubles.length === 0) {
@@ -31,7 +33,7 @@ export function AttentionList({ troubles }: { readonly troubles: readonly Troubl
 }
 
 function TroubleItem({ trouble }: { readonly trouble: Trouble }) {
-  const { webhookId, url, waiting, deadCount, inactive } = trouble;
+  const { webhookId, url, waiting, deadCount, inactive, problems } = trouble;
   const next = waiting[0];
   return (
     <li>
@@ -39,6 +41,12 @@ function TroubleItem({ trouble }: { readonly trouble: Trouble }) {
         <Badge {...badgeOf(trouble)} />
         <WebhookLink id={webhookId} url={url} />
       </div>
+      {problems.slice(0, problemsMax).map((problem) => (
+        <p key={problem.id} class="trouble-problem">
+          <a href={pagePath(`problems/${problem.id}`)}>{headlineOf(problem)}</a>{" "}
+          <span class="soft">{problem.remedy}</span>
+        </p>
+      ))}
       <p>
         {inactive !== null && (
           <>
@@ -66,11 +74,12 @@ function TroubleItem({ trouble }: { readonly trouble: Trouble }) {
   );
 }
 
-function badgeOf({ inactive, waiting, deadCount }: Trouble): Parameters<typeof Badge>[0] {
+function badgeOf({ inactive, waiting, deadCount, problems }: Trouble): Parameters<typeof Badge>[0] {
   if (inactive !== null) return { tone: "off", text: inactive.status };
   if (waiting.some(({ status }) => status === "circuit_blocked"))
     return { tone: "held", text: "circuit open" };
   if (waiting.length > 0) return { tone: "wait", text: "failing" };
+  if (deadCount === 0 && problems.length > 0) return { tone: "wait", text: "failing" };
   return { tone: "bad", text: deadCount === 1 ? "dead letter" : "dead letters" };
 }
 

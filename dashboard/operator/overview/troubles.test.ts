@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Delivery, Webhook } from "../../shared/resources.ts";
+import type { Delivery, DeliveryProblem, Webhook } from "../../shared/resources.ts";
 import { troublesOf } from "./troubles.ts";
 
 const delivery = (webhookId: string) => ({ webhook_id: webhookId }) as Delivery;
@@ -16,12 +16,14 @@ test("a webhook that needs attention for several reasons stands there once, susp
     waiting: [delivery("a"), delivery("a"), delivery("b")],
     inactive: [suspended],
     deadLetters: [delivery("a")],
+    problems: [{ webhook_id: "c" } as DeliveryProblem],
   });
   assert.deepEqual(
     troubles.map(({ webhookId, waiting, deadCount }) => [webhookId, waiting.length, deadCount]),
     [
       ["b", 1, 0],
       ["a", 2, 1],
+      ["c", 0, 0],
     ],
   );
 });

@@ -1,5 +1,5 @@
 /** Which webhooks somebody should look at, and why. */
-import type { Delivery, Webhook } from "../../shared/resources.ts";
+import type { Delivery, DeliveryProblem, Webhook } from "../../shared/resources.ts";
 
 export interface Trouble {
   readonly webhookId: string;
@@ -9,6 +9,8 @@ export interface Trouble {
   readonly waiting: readonly Delivery[];
   /** Deliveries that were given up. */
   readonly deadCount: number;
+  /** Failures that are alike, told as one. */
+  readonly problems: readonly DeliveryProblem[];
   readonly inactive: Pick<Webhook, "status" | "status_reason"> | null;
 }
 
@@ -17,11 +19,13 @@ export function troublesOf(given: {
   readonly waiting: readonly Delivery[];
   readonly inactive: readonly Webhook[];
   readonly deadLetters: readonly Delivery[];
+  readonly problems: readonly DeliveryProblem[];
 }): readonly Trouble[] {
   const waiting = Map.groupBy(given.waiting, ({ webhook_id }) => webhook_id);
   const dead = Map.groupBy(given.deadLetters, ({ webhook_id }) => webhook_id);
+  const problems = Map.groupBy(given.problems, ({ webhook_id }) => webhook_id);
   const inactive = new Map(given.inactive.map((webhook) => [webhook.id, webhook]));
-  const ids = new Set([...inactive.keys(), ...waiting.keys(), ...dead.keys()]);
+  const ids = new Set([...inactive.keys(), ...waiting.keys(), ...dead.keys(), ...problems.keys()]);
   const weight = ({ waiting: rows, deadCount, inactive: off }: Trouble) =>
     (off?.status === "suspended" ? 1_000 : 0) + rows.length + deadCount;
   return [...ids]
@@ -30,6 +34,7 @@ export function troublesOf(given: {
       url: inactive.get(webhookId)?.url ?? waiting.get(webhookId)?.[0]?.webhook?.url ?? null,
       waiting: waiting.get(webhookId) ?? [],
       deadCount: dead.get(webhookId)?.length ?? 0,
+      problems: problems.get(webhookId) ?? [],
       inactive: inactive.get(webhookId) ?? null,
     }))
     .toSorted((left, right) => weight(right) - weight(left));

@@ -10,13 +10,18 @@ import type {
   Webhook,
 } from "../../shared/resources.ts";
 import { pagePath, root } from "../../shared/root.ts";
+import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { shortSpan } from "../../shared/time/time-format.ts";
 import { Command } from "../../shared/ui/as-api.tsx";
 import { Badge } from "../../shared/ui/badge.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { DeliveryTable } from "../delivery/delivery-table.tsx";
 import { AttentionList } from "../overview/attention-list.tsx";
+import { Traffic } from "../overview/traffic.tsx";
 import { troublesOf, type Trouble } from "../overview/troubles.ts";
+import { usualRange } from "../statistics-range.ts";
+import { useOpenProblems } from "../problems/open-problems.ts";
 import { useSettledRows } from "../use-settled-rows.ts";
 
 const recentQuery = { limit: 12, include: "webhook" };
@@ -32,32 +37,36 @@ export function OverviewPage() {
   const troubled = useApi<DeliveryPage>({ path: "v1/deliveries", query: troubledQuery });
   const inactive = useApi<Page<Webhook>>({ path: "v1/webhooks", query: { active: false, limit: 50 } });
   const dead = useApi<Page<Delivery>>({ path: "v1/dlq", query: { limit: 250 } });
+  const problems = useOpenProblems();
   const events = useApi<Page<EventSummary>>({ path: "v1/events", query: { limit: 1 } });
   const isEmpty = recent.data?.data.length === 0 && events.data?.data.length === 0;
   const troubles = troublesOf({
     waiting: troubled.data?.data ?? [],
     inactive: inactive.data?.data ?? [],
     deadLetters: dead.data?.data ?? [],
+    problems: problems.data?.data ?? [],
   });
   return (
     <>
-      <h1>Overview</h1>
+      <PageHead title="Overview">{!isEmpty && <RangePicker fallback={usualRange} />}</PageHead>
       <HealthLine waiting={troubled.data?.data ?? []} troubles={troubles} />
       {isEmpty ? (
         <FirstSteps />
       ) : (
         <>
-          <Panel
-            title="Needs attention"
-            loaded={troubled}
-            twin={{
-              path: "v1/deliveries",
-              query: troubledQuery,
-              cli: "deliveries list --status failed,circuit_blocked --order next_attempt",
-            }}
-          >
-            <AttentionList troubles={troubles} />
-          </Panel>
+          <Traffic>
+            <Panel
+              title="Needs attention"
+              loaded={troubled}
+              twin={{
+                path: "v1/deliveries",
+                query: troubledQuery,
+                cli: "deliveries list --status failed,circuit_blocked --order next_attempt",
+              }}
+            >
+              <AttentionList troubles={troubles} />
+            </Panel>
+          </Traffic>
           <RecentDeliveries recent={recent} />
         </>
       )}

@@ -3,23 +3,37 @@ import { useApi } from "../../shared/queries.ts";
 import type { DeliveryPage, Webhook, WebhookHealth } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { duration } from "../../shared/time/time-format.ts";
+import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { CopyButton } from "../../shared/ui/copy-button.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
+import { Tabs, useTab, type Tab } from "../../shared/ui/tabs.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { DeliveryTable } from "../delivery/delivery-table.tsx";
-import { categoryText } from "../delivery/wording.ts";
+import { usualRange } from "../statistics-range.ts";
+import { Backlog } from "../webhook/backlog.tsx";
 import { Gates } from "../webhook/gates.tsx";
+import { WebhookCharts } from "../webhook/webhook-charts.tsx";
+import { Security } from "../webhook/security.tsx";
 import { shortUrl } from "../webhook/webhook-link.tsx";
 import { WebhookActions } from "../webhook/webhook-actions.tsx";
 import { WebhookBadge } from "../webhook/webhook-badge.tsx";
+
+const tabs: readonly Tab[] = [
+  { name: "", title: "Overview" },
+  { name: "deliveries", title: "Deliveries" },
+  { name: "settings", title: "Settings" },
+  { name: "security", title: "Security" },
+];
 
 export function WebhookPage() {
   const { params } = useRoute();
   const id = params["id"] ?? "";
   const webhook = useApi<Webhook>({ path: `v1/webhooks/${id}` });
   const health = useApi<WebhookHealth>({ path: `v1/webhooks/${id}/health` });
+  const tab = useTab(tabs);
   const { data, error } = webhook;
   if (data === null)
     return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
@@ -28,46 +42,29 @@ export function WebhookPage() {
       <p class="trail">
         <a href={pagePath("webhooks")}>Webhooks</a>
       </p>
-      <h1>
-        {shortUrl(data.url)} <WebhookBadge webhook={data} />
-      </h1>
+      <PageHead title={shortUrl(data.url)} beside={<WebhookBadge webhook={data} />}>
+        {tab === "" && <RangePicker fallback={usualRange} />}
+      </PageHead>
       {data.description !== "" && <p>{data.description}</p>}
-      <Panel
-        title="Gates"
-        loaded={health}
-        twin={{ path: `v1/webhooks/${id}/health`, cli: `webhooks health ${id}` }}
-      >
-        {health.data !== null && <Gates webhook={data} health={health.data} />}
-        <WebhookActions webhook={data} health={health.data} />
-      </Panel>
-      {health.data !== null && <Day id={id} health={health.data} />}
-      <Deliveries id={id} />
-      <Settings webhook={data} />
+      <Tabs label="Parts of this webhook" tabs={tabs} />
+      {tab === "" && (
+        <>
+          <Panel
+            title="Gates"
+            loaded={health}
+            twin={{ path: `v1/webhooks/${id}/health`, cli: `webhooks health ${id}` }}
+          >
+            {health.data !== null && <Gates webhook={data} health={health.data} />}
+            <WebhookActions webhook={data} health={health.data} />
+          </Panel>
+          <Backlog id={id} />
+          <WebhookCharts id={id} />
+        </>
+      )}
+      {tab === "deliveries" && <Deliveries id={id} />}
+      {tab === "settings" && <Settings webhook={data} />}
+      {tab === "security" && <Security webhook={data} />}
     </div>
-  );
-}
-
-function Day({ id, health }: { readonly id: string; readonly health: WebhookHealth }) {
-  const { stats, error_distribution } = health;
-  const errors = Object.entries(error_distribution).toSorted(([, left], [, right]) => right - left);
-  return (
-    <Panel
-      title="The last 24 hours"
-      twin={{ path: `v1/webhooks/${id}/health`, cli: `webhooks health ${id}` }}
-    >
-      <Facts
-        rows={[
-          ["Attempts", stats.total.toLocaleString()],
-          ["Accepted", stats.total === 0 ? "–" : `${((100 * stats.accepted) / stats.total).toFixed(1)} %`],
-          ["Median", stats.duration_ms_p50 === null ? "–" : duration(stats.duration_ms_p50)],
-          ["95 of 100 below", stats.duration_ms_p95 === null ? "–" : duration(stats.duration_ms_p95)],
-          ["Last attempt", <When key="last" at={stats.last_attempt_at} />],
-          ...errors.map(
-            ([category, count]) => [`Failed: ${categoryText(category)}`, count.toLocaleString()] as const,
-          ),
-        ]}
-      />
-    </Panel>
   );
 }
 
@@ -107,7 +104,6 @@ function Settings({ webhook }: { readonly webhook: Webhook }) {
           ["Events", webhook.events.join(", ")],
           ["Tenant", webhook.tenant_id],
           ["Profile", webhook.profile],
-          ["Signatures", webhook.signing.schemes.join(", ")],
           ["Format", webhook.payload_format],
           ["Order", webhook.ordering_guarantee],
           ["Attempts at most", retry.max_attempts],

@@ -58,6 +58,12 @@ export function Gates({ webhook, health }: { readonly webhook: Webhook; readonly
           </>
         )}
       </Gate>
+      {health.disables_at !== null && (
+        <Gate title="Rules" isOpen={webhook.active}>
+          will be disabled <When at={health.disables_at} isExact /> (<When at={health.disables_at} />) if
+          nothing is accepted until then
+        </Gate>
+      )}
       <Gate title="In flight" isOpen>
         {in_flight} {in_flight === 1 ? "request" : "requests"}
       </Gate>

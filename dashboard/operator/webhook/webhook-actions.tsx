@@ -5,6 +5,7 @@ import type { Webhook, WebhookHealth } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { ActionButton, mayManage } from "../action-button.tsx";
+import { PauseButton } from "./pause-button.tsx";
 import { RecoverButton } from "./recover-button.tsx";
 import { RotateButton } from "./rotate-button.tsx";
 
@@ -36,9 +37,7 @@ export function WebhookActions(props: { readonly webhook: Webhook; readonly heal
       ) : (
         <ActionButton label="Enable" isPrimary run={post("enable")} done="Enabled" />
       )}
-      {webhook.pause === null && webhook.active && (
-        <ActionButton label="Pause" run={post("pause")} done="Paused" />
-      )}
+      {webhook.pause === null && webhook.active && <PauseButton path={path} />}
       {(webhook.pause !== null || (health !== null && health.paused_until !== null)) && (
         <ActionButton label="End the pause" run={post("resume")} done="The pause ended" />
       )}

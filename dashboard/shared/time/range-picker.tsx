@@ -15,13 +15,18 @@ const names: Readonly<Record<string, string>> = {
   "30d": "30 days",
 };
 
+interface RangePickerProps {
+  /** Shown where the address has no range, such as `24h`; any time unless given. */
+  readonly fallback?: string;
+}
+
 /** The range of time of the whole page. It stands in the address as it was chosen: a relative one stays relative. */
-export function RangePicker() {
+export function RangePicker({ fallback = "" }: RangePickerProps) {
   const { params, set } = useAddress();
   const id = useId();
   const popover = useRef<HTMLDivElement>(null);
-  const range = params.get("range") ?? "";
   const isByHand = params.has("from") || params.has("to");
+  const range = params.get("range") ?? (isByHand ? "" : fallback);
   const choose = (value: string) => {
     popover.current?.hidePopover();
     set({ range: value === "" ? [] : [value], from: [], to: [] });
@@ -31,13 +36,15 @@ export function RangePicker() {
       <button type="button" popovertarget={id} class="range-button">
         <Icon name="clock" />
         <span class="off-screen">Range of time: </span>
-        {chosenText(params)}
+        {chosenText(params, fallback)}
       </button>
       <div ref={popover} id={id} popover="auto" class="popover" role="group" aria-label="Range of time">
         <div class="range-offers">
-          <button type="button" aria-pressed={range === "" && !isByHand} onClick={() => choose("")}>
-            Any time
-          </button>
+          {fallback === "" && (
+            <button type="button" aria-pressed={range === "" && !isByHand} onClick={() => choose("")}>
+              Any time
+            </button>
+          )}
           {offeredRanges.map((name) => (
             <button type="button" key={name} aria-pressed={range === name} onClick={() => choose(name)}>
               {names[name]}
@@ -50,10 +57,10 @@ export function RangePicker() {
   );
 }
 
-function chosenText(params: URLSearchParams): string {
-  const range = params.get("range") ?? "";
-  if (range !== "") return `Last ${names[range] ?? range}`;
+function chosenText(params: URLSearchParams, fallback: string): string {
   const [from, to] = [params.get("from"), params.get("to")];
+  const range = params.get("range") ?? (from === null && to === null ? fallback : "");
+  if (range !== "") return `Last ${names[range] ?? range}`;
   if (from === null && to === null) return "Any time";
   return `${from === null ? "Always" : shortTime(from)} – ${to === null ? "now" : shortTime(to)}`;
 }

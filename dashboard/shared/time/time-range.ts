@@ -92,9 +92,10 @@ export function splitRange(text: string): readonly [string, string] | null {
  * What an address says with `range`, or with `from` and `to`. Relative times stay so in the address; here they become
  * instants, `now` rounded down to a minute so that one answer of the server serves for a while.
  */
-function rangeOf(params: URLSearchParams, now: number): TimeRange {
+function rangeOf(params: URLSearchParams, { now, fallback }: RangeOptions): TimeRange {
   const minute = Math.floor(now / 60_000) * 60_000;
-  const span = parseRange(params.get("range") ?? "", minute);
+  const isByHand = params.has("from") || params.has("to");
+  const span = parseRange(params.get("range") ?? (isByHand ? "" : fallback), minute);
   return (
     span ?? {
       from: parseTime(params.get("from") ?? "", minute),
@@ -103,9 +104,19 @@ function rangeOf(params: URLSearchParams, now: number): TimeRange {
   );
 }
 
-/** The same as parameters of the API. */
-export function rangeQuery(params: URLSearchParams, now: number): Readonly<Record<string, string>> {
-  const { from, to } = rangeOf(params, now);
+interface RangeOptions {
+  readonly now: number;
+  /** Relative range where the address has none; empty for any time. */
+  readonly fallback: string;
+}
+
+/** The same as parameters of the API; `fallback` such as `24h` where the address has no range. */
+export function rangeQuery(
+  params: URLSearchParams,
+  now: number,
+  fallback = "",
+): Readonly<Record<string, string>> {
+  const { from, to } = rangeOf(params, { now, fallback });
   return {
     ...(from !== null && { from: new Date(from).toISOString() }),
     ...(to !== null && { to: new Date(to).toISOString() }),

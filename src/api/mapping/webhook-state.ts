@@ -43,6 +43,7 @@ export function healthJson(health: WebhookHealthView): Record<string, unknown> {
     },
     error_distribution: stats.byCategory,
     last_success_at: formatInstantOrNull(health.lastSuccessAt),
+    disables_at: formatInstantOrNull(health.disablesAt),
   };
 }
 

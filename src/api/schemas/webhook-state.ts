@@ -52,6 +52,9 @@ export const healthSchema = closed(
       description: "Failed attempts by failure category.",
     }),
     last_success_at: nullable(instant("Last delivery that was accepted.")),
+    disables_at: nullable(
+      instant("When its rules disable it unless something is accepted before; null where no such time runs."),
+    ),
   },
   { title: "WebhookHealth" },
 );

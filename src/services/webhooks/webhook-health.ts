@@ -1,4 +1,5 @@
 import { snapshotCircuit } from "../../core/circuit-breaker.ts";
+import { disablesAt } from "../../core/endpoint-health.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HistoryStore } from "../../ports/store/history.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
@@ -27,5 +28,6 @@ export async function webhookHealth(
     stats: await from.history.attemptStats({ webhookId: webhook.id, since: statsSince }),
     statsSince,
     lastSuccessAt: live.lastSuccessAt,
+    disablesAt: webhook.status === "disabled" ? null : disablesAt(live.health, policy.disable),
   };
 }

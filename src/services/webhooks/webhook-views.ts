@@ -60,6 +60,8 @@ export interface WebhookHealthView {
   readonly stats: AttemptStats;
   readonly statsSince: number;
   readonly lastSuccessAt: number | null;
+  /** When its rules disable it unless something is accepted before; null where no such time runs. */
+  readonly disablesAt: number | null;
 }
 
 export interface WebhookBacklogView extends Backlog {

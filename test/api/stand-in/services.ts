@@ -227,6 +227,7 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
         },
         statsSince: now() - 86_400_000,
         lastSuccessAt: null,
+        disablesAt: null,
       };
     },
     circuit: async (scope, { id, action, durationSeconds = 3_600 }) => {

@@ -1,0 +1,234 @@
+import type { ComponentChildren } from "preact";
+import { Chart } from "../../shared/charts/chart.tsx";
+import {
+  acceptedShare,
+  courseOf,
+  outcomesChart,
+  outcomesSentence,
+  publishedChart,
+  publishedSentence,
+} from "../../shared/charts/outcomes.ts";
+import { compactNumber } from "../../shared/charts/scale.ts";
+import { Sparkline } from "../../shared/charts/sparkline.tsx";
+import {
+  chartOf,
+  gaugeMean,
+  measure,
+  type Gauges,
+  type SeriesTone,
+  type Statistics,
+} from "../../shared/charts/statistics.ts";
+import { useApi, type Loaded } from "../../shared/queries.ts";
+import { session } from "../../shared/session.ts";
+import { duration } from "../../shared/time/time-format.ts";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { useStatisticsRange, zoneQuery, type StatisticsRange } from "../statistics-range.ts";
+import { TopWebhooks } from "./top-webhooks.tsx";
+
+const deliveryMeasures =
+  "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95,lag_ms_p95,success,exhausted";
+
+/** What was published and what came of it, over the range of the page; what needs somebody stands between. */
+export function Traffic({ children }: { readonly children: ComponentChildren }) {
+  const range = useStatisticsRange();
+  const isAdmin = session.value?.role === "admin";
+  const deliveries = useApi<Statistics>({
+    path: "v1/stats/deliveries",
+    query: { ...range.query, ...zoneQuery(), measures: deliveryMeasures },
+  });
+  const events = useApi<Statistics>({ path: "v1/stats/events", query: { ...range.query, ...zoneQuery() } });
+  const gauges = useApi<Gauges>(isAdmin ? { path: "v1/stats/gauges", query: range.query } : null);
+  return (
+    <>
+      <div class="tiles">
+        {events.data !== null && <PublishedTile events={events.data} />}
+        {deliveries.data !== null && <AcceptedTile deliveries={deliveries.data} />}
+        {deliveries.data !== null && <DurationTile deliveries={deliveries.data} />}
+        {gauges.data !== null && <BacklogTile gauges={gauges.data} deliveries={deliveries.data} />}
+      </div>
+      <Charts {...{ deliveries, events, gauges, range }}>{children}</Charts>
+    </>
+  );
+}
+
+function Charts(props: {
+  readonly deliveries: Loaded<Statistics>;
+  readonly events: Loaded<Statistics>;
+  readonly gauges: Loaded<Gauges>;
+  readonly range: StatisticsRange;
+  readonly children: ComponentChildren;
+}) {
+  const { deliveries, events, gauges, range, children } = props;
+  const { narrow } = range;
+  return (
+    <>
+      <Panel
+        title="Requests by outcome"
+        loaded={deliveries}
+        twin={{ path: "v1/stats/deliveries", query: range.query, cli: `stats deliveries${range.flags}` }}
+      >
+        {deliveries.data !== null && (
+          <Chart
+            kind="bars"
+            title="Requests"
+            chart={outcomesChart(deliveries.data)}
+            summary={outcomesSentence(deliveries.data)}
+            narrow={narrow}
+          />
+        )}
+      </Panel>
+      {children}
+      <TopWebhooks range={range} />
+      <div class="columns-2">
+        <Panel
+          title="Published"
+          loaded={events}
+          twin={{ path: "v1/stats/events", query: range.query, cli: `stats events${range.flags}` }}
+        >
+          {events.data !== null && (
+            <Chart
+              kind="bars"
+              title="Events"
+              chart={publishedChart(events.data)}
+              summary={publishedSentence(events.data)}
+              narrow={narrow}
+            />
+          )}
+        </Panel>
+        {gauges.data !== null && (
+          <Panel
+            title="Backlog"
+            loaded={gauges}
+            twin={{ path: "v1/stats/gauges", query: range.query, cli: `stats gauges${range.flags}` }}
+          >
+            <Chart
+              kind="lines"
+              title="Waiting deliveries"
+              chart={backlogChart(gauges.data)}
+              summary={backlogSentence(gauges.data)}
+              narrow={narrow}
+            />
+          </Panel>
+        )}
+      </div>
+    </>
+  );
+}
+
+interface TileProps {
+  readonly title: string;
+  readonly figure: string;
+  readonly course: readonly (number | null)[];
+  readonly tone?: SeriesTone;
+  readonly children: ComponentChildren;
+}
+
+function Tile({ title, figure, course, tone = "new", children }: TileProps) {
+  return (
+    <section class="tile">
+      <h2>{title}</h2>
+      <span class="tile-figure">{figure}</span>
+      <Sparkline values={course} tone={tone} />
+      <p class="tile-note">{children}</p>
+    </section>
+  );
+}
+
+function PublishedTile({ events }: { readonly events: Statistics }) {
+  const published = measure(events.series[0]?.totals, "published") ?? 0;
+  return (
+    <Tile title="Published" figure={compactNumber(published)} course={courseOf(events, "published")}>
+      {rateText(lastFull(events, "published"), events.step_seconds)}
+    </Tile>
+  );
+}
+
+function AcceptedTile({ deliveries }: { readonly deliveries: Statistics }) {
+  const totals = deliveries.series[0]?.totals;
+  const [accepted, attempts] = [measure(totals, "accepted") ?? 0, measure(totals, "attempts") ?? 0];
+  return (
+    <Tile
+      title="Requests accepted"
+      figure={acceptedShare(accepted, attempts)}
+      course={courseOf(deliveries, "accepted")}
+      tone="good"
+    >
+      {compactNumber(accepted)} of {compactNumber(attempts)};{" "}
+      {rateText(lastFull(deliveries, "accepted"), deliveries.step_seconds)}
+    </Tile>
+  );
+}
+
+function DurationTile({ deliveries }: { readonly deliveries: Statistics }) {
+  const totals = deliveries.series[0]?.totals;
+  const [half, most] = [measure(totals, "duration_ms_p50"), measure(totals, "duration_ms_p95")];
+  return (
+    <Tile
+      title="Answers within (p95)"
+      figure={most === null ? "–" : duration(most)}
+      course={courseOf(deliveries, "duration_ms_p95")}
+      tone="held"
+    >
+      {half === null ? "no request was answered" : `half of them within ${duration(half)}`}
+    </Tile>
+  );
+}
+
+function BacklogTile(props: { readonly gauges: Gauges; readonly deliveries: Statistics | null }) {
+  const { gauges, deliveries } = props;
+  const last = gauges.points.at(-1);
+  const lag = measure(deliveries?.series[0]?.totals, "lag_ms_p95");
+  return (
+    <Tile
+      title="Waiting"
+      figure={last === undefined ? "–" : compactNumber(waitingIn(last) ?? 0)}
+      course={gauges.points.map(waitingIn)}
+      tone="wait"
+    >
+      {lag === null ? "nothing was sent" : `95 of 100 first sent within ${duration(lag)}`}
+    </Tile>
+  );
+}
+
+/** Of the newest point that is over, or of the running one when there is no other. */
+function lastFull({ series }: Statistics, name: string): number {
+  const points = series[0]?.points ?? [];
+  const last = points.findLast(({ partial = false }) => !partial) ?? points.at(-1);
+  return measure(last, name) ?? 0;
+}
+
+function rateText(count: number, stepSeconds: number): string {
+  const perSecond = count / stepSeconds;
+  if (count === 0) return "none lately";
+  return perSecond >= 1
+    ? `lately ${compactNumber(perSecond)} a second`
+    : `lately ${compactNumber(perSecond * 60)} a minute`;
+}
+
+const priorities = ["waiting_high", "waiting_normal", "waiting_low"] as const;
+
+function waitingIn(point: Gauges["points"][number]): number | null {
+  const known = priorities.map((name) => gaugeMean(point, name)).filter((value) => value !== null);
+  return known.length === 0 ? null : Math.round(known.reduce((sum, value) => sum + value, 0));
+}
+
+function backlogChart(gauges: Gauges) {
+  return chartOf(gauges, [
+    { name: "waiting", tone: "wait", fill: "solid", valueOf: waitingIn },
+    {
+      name: "dead letters",
+      tone: "bad",
+      fill: "striped",
+      valueOf: (point) => gaugeMean(point, "dead_letters"),
+    },
+    { name: "in flight", tone: "new", fill: "hatched", valueOf: (point) => gaugeMean(point, "in_flight") },
+  ]);
+}
+
+function backlogSentence({ points }: Gauges): string {
+  const last = points.at(-1);
+  const waiting = last === undefined ? null : waitingIn(last);
+  if (last === undefined || waiting === null) return "No process has told how much waits yet.";
+  const dead = gaugeMean(last, "dead_letters") ?? 0;
+  return `${waiting.toLocaleString()} wait, ${Math.round(dead).toLocaleString()} dead letters.`;
+}

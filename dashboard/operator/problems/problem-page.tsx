@@ -1,0 +1,126 @@
+import { useRoute } from "preact-iso";
+import { useApi } from "../../shared/queries.ts";
+import type { Delivery, DeliveryPage, DeliveryProblem } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { Facts } from "../../shared/ui/data-table.tsx";
+import { ErrorNote } from "../../shared/ui/error-note.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { When } from "../../shared/ui/when.tsx";
+import { mayManage } from "../action-button.tsx";
+import { retryDeadLettersAction, targetOf } from "../bulk/bulk-actions.ts";
+import { BulkButton } from "../bulk/bulk-button.tsx";
+import { DeliveryTable } from "../delivery/delivery-table.tsx";
+import { categoryText } from "../delivery/wording.ts";
+import { WebhookLink } from "../webhook/webhook-link.tsx";
+import { headlineOf, ProblemBadge } from "./problem-badge.tsx";
+import { MuteButton, NoteForm } from "./problem-actions.tsx";
+
+export function ProblemPage() {
+  const { params } = useRoute();
+  const id = params["id"] ?? "";
+  const loaded = useApi<DeliveryProblem>({ path: `v1/problems/${id}` });
+  const { data, error } = loaded;
+  if (data === null) {
+    return error === null ? <p class="waiting soft">Loading…</p> : <ErrorNote error={error} />;
+  }
+  return (
+    <div data-page-id={id}>
+      <p class="trail">
+        <a href={pagePath("problems")}>Problems</a>
+      </p>
+      <PageHead title={headlineOf(data)} beside={<ProblemBadge state={data.state} />} />
+      <Panel title="What to do" loaded={loaded} twin={{ path: `v1/problems/${id}`, cli: null }}>
+        <p class="verdict-text">{data.remedy}</p>
+        <ProblemFacts problem={data} />
+        {mayManage() && (
+          <div class="actions">
+            <BulkButton
+              action={retryDeadLettersAction}
+              targetNow={() => targetOf(filtersOf(data), Date.now())}
+              isPrimary
+            />
+            <MuteButton problem={data} />
+          </div>
+        )}
+      </Panel>
+      {mayManage() ? (
+        <Panel title="Note">
+          <NoteForm key={data.note} problem={data} />
+        </Panel>
+      ) : (
+        data.note !== null && (
+          <Panel title="Note">
+            <p>{data.note}</p>
+          </Panel>
+        )
+      )}
+      <Newest problem={data} />
+    </div>
+  );
+}
+
+/** Of deliveries that failed so; what was given up among them is retried. */
+function filtersOf({ webhook_id, failure_category, http_status }: DeliveryProblem) {
+  return {
+    webhook_id: [webhook_id],
+    ...(failure_category !== null && { failure_category: [failure_category] }),
+    ...(http_status !== null && { http_status: [String(http_status)] }),
+  };
+}
+
+function ProblemFacts({ problem }: { readonly problem: DeliveryProblem }) {
+  const { answer, failure_category: category, error_code: code, mute_reason: reason } = problem;
+  return (
+    <Facts
+      rows={[
+        ["Webhook", <WebhookLink key="webhook" id={problem.webhook_id} url={null} />],
+        ["Failed attempts", problem.count.toLocaleString()],
+        ["Deliveries", problem.deliveries.toLocaleString()],
+        ["First", <When key="first" at={problem.first_seen_at} />],
+        ["Last", <When key="last" at={problem.last_seen_at} />],
+        ...(problem.resolved_at === null
+          ? []
+          : [["Resolved", <When key="resolved" at={problem.resolved_at} />] as const]),
+        ["Kind", [categoryText(category), problem.http_status, code].filter(Boolean).join(", ") || "several"],
+        ["Answer", answer === null ? "–" : <code key="answer">{answer}</code>],
+        ...(problem.state === "muted"
+          ? [
+              [
+                "Muted until",
+                problem.muted_until === null ? (
+                  "somebody ends it"
+                ) : (
+                  <When key="mute" at={problem.muted_until} isExact />
+                ),
+              ] as const,
+            ]
+          : []),
+        ...(reason === null ? [] : [["Why it is muted", reason] as const]),
+      ]}
+    />
+  );
+}
+
+/** The newest that failed so, as their list shows them now. */
+function Newest({ problem }: { readonly problem: DeliveryProblem }) {
+  const filters = filtersOf(problem);
+  const query = { ...filters, limit: 10 };
+  const loaded = useApi<DeliveryPage>({ path: "v1/deliveries", query });
+  const rows: readonly Delivery[] = loaded.data?.data ?? [];
+  const all = new URLSearchParams(Object.entries(filters).map(([name, [value = ""]]) => [name, value]));
+  return (
+    <Panel
+      title="Deliveries that failed so"
+      loaded={loaded}
+      tools={<a href={`${pagePath("deliveries")}?${all.toString()}`}>All of them</a>}
+      twin={{ path: "v1/deliveries", query, cli: `deliveries list --webhook ${problem.webhook_id}` }}
+    >
+      {rows.length === 0 ? (
+        <p class="soft">None of those that are kept ended so or waits after it.</p>
+      ) : (
+        <DeliveryTable caption="Deliveries that failed so, newest first" rows={rows} withoutWebhook />
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,40 @@
+/** The range of time of a page with charts: it stands in the address, and charts narrow it. */
+import { useAddress } from "../shared/address.ts";
+import { localZone } from "../shared/charts/scale.ts";
+import { now } from "../shared/clock.ts";
+import { rangeQuery } from "../shared/time/time-range.ts";
+
+/** Where the address has no range. */
+export const usualRange = "1h";
+
+export interface StatisticsRange {
+  /** As parameters of `GET /v1/stats/…`. */
+  readonly query: Readonly<Record<string, string>>;
+  /** The same for the command line. */
+  readonly flags: string;
+  readonly narrow: (from: number, to: number) => void;
+}
+
+export function useStatisticsRange(fallback = usualRange): StatisticsRange {
+  const { params, set } = useAddress();
+  const range = rangeQuery(params, now.value, fallback);
+  return {
+    query: range,
+    flags: flagsOfRange(range),
+    narrow: (from, to) =>
+      set({ range: [], from: [new Date(from).toISOString()], to: [new Date(to).toISOString()] }),
+  };
+}
+
+/** Days of statistics are those of the browser. */
+export function zoneQuery(): Readonly<Record<string, string>> {
+  return { time_zone: localZone() };
+}
+
+/** For `posthorn stats`. */
+function flagsOfRange({ from, to }: Readonly<Record<string, string>>): string {
+  return [
+    ...(from === undefined ? [] : [` --since ${from}`]),
+    ...(to === undefined ? [] : [` --until ${to}`]),
+  ].join("");
+}

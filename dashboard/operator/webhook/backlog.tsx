@@ -1,0 +1,58 @@
+import { useApi } from "../../shared/queries.ts";
+import type { WebhookBacklog } from "../../shared/resources.ts";
+import { pagePath } from "../../shared/root.ts";
+import { shortSpan } from "../../shared/time/time-format.ts";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { When } from "../../shared/ui/when.tsx";
+
+/** What waits for a webhook, how old it is, and when it will be gone. */
+export function Backlog({ id }: { readonly id: string }) {
+  const loaded = useApi<WebhookBacklog>({ path: `v1/webhooks/${id}/backlog` });
+  const { data } = loaded;
+  return (
+    <Panel
+      title="Backlog"
+      loaded={loaded}
+      tools={
+        data !== null &&
+        data.total > 0 && (
+          <a
+            href={`${pagePath("deliveries")}?webhook_id=${id}&status=pending&status=failed&status=circuit_blocked&order=next_attempt`}
+          >
+            What waits
+          </a>
+        )
+      }
+      twin={{ path: `v1/webhooks/${id}/backlog`, cli: `webhooks backlog ${id}` }}
+    >
+      {data !== null && <Sentence backlog={data} />}
+    </Panel>
+  );
+}
+
+function Sentence({ backlog }: { readonly backlog: WebhookBacklog }) {
+  const { total, more, waiting, oldest_created_at } = backlog;
+  if (total === 0) return <p class="soft">Nothing waits.</p>;
+  const priorities = Object.entries(waiting).filter(([, count]) => count > 0);
+  return (
+    <p>
+      <strong>
+        {total.toLocaleString()}
+        {more && " or more"}
+      </strong>{" "}
+      {total === 1 ? "delivery waits" : "deliveries wait"} (
+      {priorities.map(([name, count]) => `${name} ${count.toLocaleString()}`).join(", ")}); the oldest was
+      made <When at={oldest_created_at} />. {drainText(backlog)}
+    </p>
+  );
+}
+
+/** Nobody can tell while nothing is accepted. */
+function drainText({ accepted_per_second, drain_seconds }: WebhookBacklog): string {
+  if (drain_seconds === null) {
+    return accepted_per_second === 0
+      ? "Nothing was accepted in the last five minutes, so nobody can tell when they are through."
+      : "How long that takes is not known, because more waits than is counted.";
+  }
+  return `At ${accepted_per_second.toLocaleString(undefined, { maximumFractionDigits: 2 })} a second they are through in about ${shortSpan(drain_seconds * 1_000)}.`;
+}

@@ -1,0 +1,121 @@
+import { Chart } from "../../shared/charts/chart.tsx";
+import {
+  durationsChart,
+  durationsSentence,
+  outcomesChart,
+  outcomesSentence,
+} from "../../shared/charts/outcomes.ts";
+import { ShareBars, type Share } from "../../shared/charts/share-bars.tsx";
+import { measure, type Statistics } from "../../shared/charts/statistics.ts";
+import { useApi } from "../../shared/queries.ts";
+import { pagePath } from "../../shared/root.ts";
+import { duration } from "../../shared/time/time-format.ts";
+import { Panel } from "../../shared/ui/panel.tsx";
+import { categoryText } from "../delivery/wording.ts";
+import { useStatisticsRange, zoneQuery } from "../statistics-range.ts";
+
+const measures = "attempts,accepted,transient,terminal,duration_ms_p50,duration_ms_p95";
+
+/** What a webhook got and answered, over the range of the page. */
+export function WebhookCharts({ id }: { readonly id: string }) {
+  const { query: range, flags, narrow } = useStatisticsRange();
+  const query = { ...range, webhook_id: id };
+  const loaded = useApi<Statistics>({
+    path: "v1/stats/deliveries",
+    query: { ...query, ...zoneQuery(), measures },
+  });
+  const { data } = loaded;
+  const twin = { path: "v1/stats/deliveries", query, cli: `stats deliveries --webhook ${id}${flags}` };
+  return (
+    <>
+      <Panel title="Requests by outcome" loaded={loaded} twin={twin}>
+        {data !== null && (
+          <Chart
+            kind="bars"
+            title="Requests"
+            chart={outcomesChart(data)}
+            summary={outcomesSentence(data)}
+            narrow={narrow}
+          />
+        )}
+      </Panel>
+      <div class="columns-2">
+        <Answers query={query} id={id} flags={flags} />
+        <Panel title="Time to answer" loaded={loaded} twin={twin}>
+          {data !== null && (
+            <Chart
+              kind="lines"
+              title="Duration"
+              chart={durationsChart(data)}
+              summary={durationsSentence(data)}
+              axisText={duration}
+              valueText={duration}
+              narrow={narrow}
+            />
+          )}
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+interface AnswersProps {
+  readonly id: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly flags: string;
+}
+
+/** How often each status code came, and what else kept requests from an answer. */
+function Answers({ id, query, flags }: AnswersProps) {
+  const path = "v1/stats/deliveries";
+  const byCode = { ...query, group_by: "code" };
+  const codes = useApi<Statistics>({ path, query: byCode });
+  const categories = useApi<Statistics>({ path, query: { ...query, group_by: "category" } });
+  const shares = [
+    ...countsOf(codes.data).map(
+      ({ key, count }): Share => ({
+        key,
+        name: <CodeLink id={id} code={key} />,
+        count,
+        tone: toneOf(key),
+      }),
+    ),
+    ...countsOf(categories.data)
+      .filter(({ key }) => hasNoCode.has(key))
+      .map(({ key, count }): Share => ({ key, name: categoryText(key), count, tone: "bad" })),
+  ].toSorted((left, right) => right.count - left.count);
+  return (
+    <Panel
+      title="Answers"
+      loaded={codes}
+      twin={{ path, query: byCode, cli: `stats deliveries --webhook ${id} --group-by code${flags}` }}
+    >
+      {shares.length === 0 ? (
+        <p class="soft">No request was made in this time.</p>
+      ) : (
+        <ShareBars label="Answers by status code" shares={shares} />
+      )}
+    </Panel>
+  );
+}
+
+/** Failures without an answer, so without a code. */
+const hasNoCode = new Set(["timeout", "network", "dns", "ssl", "protocol"]);
+
+function countsOf(statistics: Statistics | null) {
+  const counted = (statistics?.series ?? []).map(({ key, totals }) => ({
+    key: key ?? "all",
+    count: measure(totals, "attempts") ?? 0,
+  }));
+  return counted.filter(({ key, count }) => count > 0 && key !== "none");
+}
+
+function CodeLink({ id, code }: { readonly id: string; readonly code: string }) {
+  if (!/^\d{3}$/.test(code)) return <>{code}</>;
+  return <a href={`${pagePath("deliveries")}?webhook_id=${id}&http_status=${code}`}>{code}</a>;
+}
+
+function toneOf(code: string): Share["tone"] {
+  if (code.startsWith("2")) return "good";
+  return code.startsWith("4") ? "bad" : "wait";
+}

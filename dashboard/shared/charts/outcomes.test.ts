@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { acceptedShare, outcomesChart, outcomesSentence } from "./outcomes.ts";
+import { stackedHeight } from "./statistics.ts";
+
+const at = (minute: number) => new Date(Date.UTC(2026, 10, 23, 4, minute)).toISOString();
+
+test("outcomes of a point stand on each other and are all its attempts; the sentence has the totals", () => {
+  const statistics = {
+    step_seconds: 60,
+    from: at(0),
+    to: at(2),
+    complete_until: at(2),
+    series: [
+      {
+        key: null,
+        points: [
+          { at: at(0), attempts: 6, accepted: 3, transient: 2, terminal: 1 },
+          { at: at(1), attempts: 1, accepted: 1, transient: 0, terminal: 0, partial: true },
+        ],
+        totals: { attempts: 7, accepted: 4, transient: 2, terminal: 1 },
+      },
+    ],
+  };
+  const chart = outcomesChart(statistics);
+  assert.deepEqual([stackedHeight(chart, 0), stackedHeight(chart, 1)], [6, 1]);
+  const sentence = "7 requests: 57.14 % accepted, 2 failed for now, 1 refused for good.";
+  assert.equal(outcomesSentence(statistics), sentence);
+  assert.equal(outcomesSentence({ ...statistics, series: [] }), "No request was made.");
+});
+
+test("one failure among many keeps the share below 100 %", () => {
+  assert.equal(acceptedShare(999_999, 1_000_000), "99.99 %");
+  assert.equal(acceptedShare(5, 5), "100 %");
+  assert.equal(acceptedShare(0, 0), "–");
+});

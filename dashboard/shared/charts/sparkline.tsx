@@ -1,0 +1,39 @@
+import type { SeriesTone } from "./statistics.ts";
+
+const width = 120;
+const height = 28;
+const pointsMin = 24;
+
+/** The course of a number beside it, without axes. What it says stands in words beside it, so it is hidden from readers. */
+export function Sparkline({
+  values,
+  tone = "new",
+}: {
+  readonly values: readonly (number | null)[];
+  readonly tone?: SeriesTone;
+}) {
+  const highest = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
+  if (values.length < 2 || highest === 0) return null;
+  // A few points are a short course at the end, and no blocks.
+  const count = Math.max(values.length, pointsMin);
+  const step = width / count;
+  const bars = values.map((value, at) => {
+    const index = count - values.length + at;
+    const tall = ((value ?? 0) / highest) * (height - 2);
+    return tall === 0
+      ? ""
+      : `M${(index * step).toFixed(1)} ${height}v${-Math.max(1.5, tall).toFixed(1)}h${Math.max(0.8, step - 0.6).toFixed(1)}V${height}z`;
+  });
+  return (
+    <svg
+      class={`sparkline series-${tone}`}
+      viewBox={`0 0 ${width} ${height}`}
+      width={width}
+      height={height}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
+      <path d={bars.join("")} fill="currentColor" />
+    </svg>
+  );
+}

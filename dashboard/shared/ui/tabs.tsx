@@ -1,0 +1,38 @@
+import { useAddress } from "../address.ts";
+import { pagePath } from "../root.ts";
+
+export interface Tab {
+  /** In the address; empty for the first one. */
+  readonly name: string;
+  readonly title: string;
+}
+
+/** Which one the address names; the first one otherwise. */
+export function useTab(tabs: readonly Tab[]): string {
+  const { params } = useAddress();
+  const name = params.get("tab") ?? "";
+  return tabs.some((tab) => tab.name === name) ? name : (tabs[0]?.name ?? "");
+}
+
+/** Parts of a page. They are links, so that each has an address and Back works. */
+export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
+  const { page, params } = useAddress();
+  const current = useTab(tabs);
+  return (
+    <ul class="tabs" aria-label={label}>
+      {tabs.map(({ name, title }) => {
+        const next = new URLSearchParams(params);
+        if (name === "") next.delete("tab");
+        else next.set("tab", name);
+        const query = next.size === 0 ? "" : `?${next.toString()}`;
+        return (
+          <li key={name}>
+            <a href={`${pagePath(page)}${query}`} aria-current={name === current ? "page" : undefined}>
+              {title}
+            </a>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
