@@ -106,10 +106,7 @@ class MoveProgress {
   }
 
   tell(news: MoveNews): void {
-    if (this.#terminal.json) {
-      if (news.kind !== "progress") this.#terminal.object(news);
-      return;
-    }
+    if (this.#terminal.json) return this.#terminal.object(news);
     if (news.kind === "progress") return this.#show(news);
     this.end();
     this.#terminal.note(textOf(news));

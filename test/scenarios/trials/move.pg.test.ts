@@ -1,0 +1,167 @@
+// A folder with many events moves while it is served from, and the move is killed twice. Receivers keep the ledger.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { openPosthorn, type Posthorn } from "../../../src/app/library.ts";
+import { createTestDatabase } from "../../conformance/store/postgres-database.fixture.ts";
+import { type Receiver, startReceiver } from "../../peers/receiver.ts";
+import { programEntry } from "../../services/program.ts";
+
+const events = Number(process.env["POSTHORN_TEST_MOVED_EVENTS"] ?? 1_000_000);
+const waiting = Math.ceil(events / 20);
+const batch = 1_000;
+
+test(`${events} events move, ${waiting} of them waiting; the move is killed twice`, async (t) => {
+  const [database, receiver] = [await createTestDatabase(), await startReceiver()];
+  const dataDir = mkdtempSync(join(tmpdir(), "posthorn-move-trial-"));
+  t.after(async () => {
+    await receiver.close();
+    await database.drop();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const ledger = new Ledger(receiver);
+  const folder = await openPosthorn({ dataDir, dev: true, logLevel: "error", concurrency: 200 });
+  t.after(() => folder.close());
+  const held = await addWebhooks(folder, receiver);
+  await publish(folder, { type: "order.paid", count: events - waiting });
+  await receiver.waitUntil(() => ledger.countOf("/fine") >= events - waiting, 1_800_000);
+  await publish(folder, { type: "order.shipped", count: waiting });
+
+  for (const part of ["events", "attempts"]) await killedIn(part, { dataDir, to: database.url });
+  const whole = new Move({ dataDir, to: database.url });
+  await whole.until(({ kind }) => kind === "ready");
+  await folder.close();
+  const report = await whole.report();
+  t.diagnostic(`standstill ${report["standstill_ms"]} ms, ${report["rounds"]} rounds`);
+
+  const masterKey = readFileSync(join(dataDir, "master.key"), "utf8").trim();
+  const moved = await openPosthorn({
+    ...{ databaseUrl: database.url, masterKey, adminKey: "k".repeat(40) },
+    ...{ dev: true, logLevel: "error", concurrency: 200 },
+  });
+  t.after(() => moved.close());
+  for (const id of held) await moved.webhooks.circuit({ id, action: "force_close" });
+  await receiver.waitUntil(
+    () => ledger.countOf("/ordered") >= waiting && ledger.countOf("/any") >= waiting,
+    1_800_000,
+  );
+  assert.deepEqual(ledger.missing("/ordered", waiting), []);
+  assert.deepEqual(ledger.missing("/any", waiting), []);
+  assert.equal(ledger.outOfOrder("/ordered"), 0);
+  t.diagnostic(`repeated: ${ledger.repeated}`);
+  assert.equal(ledger.repeated, 0, "nothing was on its way when the folder was closed");
+});
+
+/** What each path got, by the number of the event. */
+class Ledger {
+  readonly #got = new Map<string, number[]>();
+  readonly #seen = new Set<string>();
+  repeated = 0;
+
+  constructor(receiver: Receiver) {
+    receiver.script(({ path, text }) => {
+      const { data } = JSON.parse(text) as { data: { n: number } };
+      const key = `${path} ${data.n}`;
+      if (this.#seen.has(key)) this.repeated += 1;
+      this.#seen.add(key);
+      const got = this.#got.get(path) ?? [];
+      got.push(data.n);
+      this.#got.set(path, got);
+      return { status: 200 };
+    });
+  }
+
+  countOf(path: string): number {
+    return this.#got.get(path)?.length ?? 0;
+  }
+
+  missing(path: string, count: number): readonly number[] {
+    return Array.from({ length: count }, (_, n) => n).filter((n) => !this.#seen.has(`${path} ${n}`));
+  }
+
+  outOfOrder(path: string): number {
+    const got = this.#got.get(path) ?? [];
+    return got.filter((n, place) => place > 0 && n < (got[place - 1] ?? 0)).length;
+  }
+}
+
+/** One that gets everything at once, and two whose circuits are open: one keeps its order, the other does not. */
+async function addWebhooks(posthorn: Posthorn, receiver: Receiver): Promise<readonly string[]> {
+  const fine = { url: receiver.url("/fine"), events: ["order.paid"] };
+  await posthorn.webhooks.create(fine);
+  const held: string[] = [];
+  for (const [path, ordering] of [
+    ["/ordered", "strict"],
+    ["/any", "none"],
+  ] as const) {
+    const { view } = await posthorn.webhooks.create({
+      ...{ url: receiver.url(path), events: ["order.shipped"], ordering },
+    });
+    await posthorn.webhooks.circuit({ id: view.webhook.id, action: "force_open" });
+    held.push(view.webhook.id);
+  }
+  return held;
+}
+
+async function publish(
+  posthorn: Posthorn,
+  { type, count }: { readonly type: string; readonly count: number },
+): Promise<void> {
+  for (let first = 0; first < count; first += batch) {
+    const size = Math.min(batch, count - first);
+    const entries = await posthorn.publishMany(
+      Array.from({ length: size }, (_, place) => ({ eventType: type, data: { n: first + place } })),
+    );
+    assert.ok(entries.every(({ kind }) => kind === "published"));
+  }
+}
+
+/** `posthorn move` in a process of its own. */
+class Move {
+  readonly #child;
+  readonly #news: Record<string, unknown>[] = [];
+  readonly #lines;
+
+  constructor({ dataDir, to }: { readonly dataDir: string; readonly to: string }) {
+    this.#child = spawn(process.execPath, [programEntry, "move", "--from", dataDir, "--to", to, "--json"], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
+  }
+
+  async until(holds: (news: Record<string, unknown>) => boolean): Promise<void> {
+    for (;;) {
+      const { value, done } = await this.#lines.next();
+      if (done === true) throw new Error(`the move ended too early: ${JSON.stringify(this.#news.at(-1))}`);
+      const news = JSON.parse(value) as Record<string, unknown>;
+      this.#news.push(news);
+      if (holds(news)) return;
+    }
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill("SIGKILL");
+    await once(this.#child, "exit");
+  }
+
+  async report(): Promise<Record<string, unknown>> {
+    await this.until((news) => "moved_to" in news);
+    if (this.#child.exitCode === null) await once(this.#child, "exit");
+    assert.equal(this.#child.exitCode, 0);
+    return this.#news.at(-1) ?? {};
+  }
+}
+
+async function killedIn(
+  part: string,
+  ends: { readonly dataDir: string; readonly to: string },
+): Promise<void> {
+  const move = new Move(ends);
+  await move.until((news) => news["kind"] === "progress" && news["part"] === part);
+  await move.kill();
+}
