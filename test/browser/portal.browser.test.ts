@@ -12,7 +12,7 @@ import type { Receiver } from "../peers/receiver.ts";
 import { eventually } from "../scenarios/eventually.ts";
 import { PosthornProcess } from "../scenarios/posthorn-process.ts";
 import { bringAxe, forAxe, judge } from "./axe.ts";
-import { assertClean, openBrowser, watch } from "./browser.ts";
+import { assertClean, loggedIn, openBrowser, watch } from "./browser.ts";
 import { openStrictBrowser, startHost } from "./portal-host.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -130,6 +130,21 @@ suite("the portal", () => {
     const all = await visit(everything, `endpoints/${webhookId}`);
     for (const name of ["Send a test", "Pause", "Switch off", "Delete this endpoint", /missed/])
       await all.getByRole("button", { name }).waitFor();
+  });
+
+  test("an operator opens the portal of a tenant, to look and no more", async () => {
+    const context = await loggedIn(browser, { url: server.url, key: server.adminKey });
+    const page = await context.newPage();
+    await page.goto(`${server.url}/ui/tenants`);
+    const opening = context.waitForEvent("page");
+    await page.getByRole("button", { name: "Open as acme" }).click();
+    const portal = await opening;
+    await portal.getByRole("link", { name: receiver.url("/first") }).waitFor();
+    await portal.getByText("acme (read-only)").first().waitFor();
+    assert.equal(await portal.getByRole("link", { name: /^Add/ }).count(), 0);
+    const log = await call("GET", "/v1/audit-log?action=portal_session.create&limit=1");
+    const [entry] = log["data"] as readonly { readonly actor: Json }[];
+    assert.equal(entry?.actor["kind"], "dashboard_session");
   });
 
   test("a secret is shown after a click alone, and hidden again", async () => {
