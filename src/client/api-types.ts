@@ -2713,6 +2713,8 @@ export interface WebhookHealth {
   error_distribution: Record<string, number>;
   /** Last delivery that was accepted. */
   last_success_at: string | null;
+  /** When its rules disable it unless something is accepted before; null where no such time runs. */
+  disables_at: string | null;
 }
 
 export interface WebhookList {
