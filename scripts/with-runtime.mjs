@@ -2,6 +2,9 @@
 //
 //   node scripts/with-runtime.mjs [node options] SCRIPT [arguments]
 //
+// A command of the program needs less than the checks: on a fresh clone it installs what running takes, and the rest comes
+// with the first `npm test`.
+//
 // Every npm script starts here. It is plain JavaScript that Node 20 understands, because on a fresh clone the only
 // Node is the system's. Standard output stays clean for the script; all messages go to standard error.
 //
@@ -10,20 +13,32 @@
 
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { delimiter, join, resolve, sep } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { runningLock, runningManifest, runningPaths } from "./running-packages.mjs";
 
 const EXIT_NOT_INSTALLED = 69;
 const LOCK_POLL_MS = 250;
 const PROGRESS_MS = 5_000;
+const PROGRESS_LIVE_MS = 500;
 const FORWARDED_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 const isWindows = process.platform === "win32";
 const root = resolve(fileURLToPath(new URL("..", import.meta.url)));
 const modules = join(root, "node_modules");
+const isRunning = process.argv.slice(2).find((argument) => !argument.startsWith("-")) === "src/cli/main.ts";
 const runtime = join(modules, "node", "bin", isWindows ? "node.exe" : "node");
 
 if (!isInstalled()) await installOnce();
@@ -34,8 +49,9 @@ function isInstalled() {
   const present = readPackages(join(modules, ".package-lock.json"));
   if (wanted === undefined) fail("package-lock.json is missing or unreadable; restore it from git");
   if (present === undefined || !existsSync(runtime)) return false;
+  const needed = isRunning ? runningPaths(wanted) : null;
   return Object.entries(wanted).every(([path, entry]) => {
-    if (path === "") return true;
+    if (path === "" || (needed !== null && !needed.has(path))) return true;
     const installed = present[path];
     // npm leaves out optional packages that are meant for another platform.
     if (installed === undefined) return entry.optional === true;
@@ -123,12 +139,18 @@ function isAlive(pid) {
 }
 
 async function install() {
-  say("installing dependencies: about 570 MB into node_modules, once; usually half a minute");
+  // Where the packages of development are, they stay.
+  const isPart = isRunning && !hasMoreThanRunning();
+  say(
+    isPart
+      ? "installing what running takes: about 220 MB into node_modules, once (the rest comes with npm test)"
+      : "installing dependencies: about 540 MB into node_modules, once; usually half a minute",
+  );
   const startedAt = Date.now();
   const seconds = () => ((Date.now() - startedAt) / 1000).toFixed(0);
-  const progress = setInterval(
-    () => say(`  ${seconds()} s, ${countPackages()} packages so far`),
-    PROGRESS_MS,
+  const place = isPart ? prepareRunning() : root;
+  const stop = showProgress(
+    () => `  ${seconds()} s, ${countPackages(join(place, "node_modules"))} packages so far`,
   );
   // --include=dev: with NODE_ENV=production npm would leave out the Node that everything runs on.
   // Not `npm ci`: it refuses a lock file that does not name the packages of every platform, and a registry mirror that
@@ -137,9 +159,12 @@ async function install() {
   const { code, signal } = await run("npm", ["install", "--no-save", "--include=dev", "--loglevel=error"], {
     stdio: ["ignore", 2, 2],
     shell: isWindows,
+    cwd: place,
     env: { ...process.env, PATH: pathWithoutProject() },
   });
-  clearInterval(progress);
+  stop();
+  if (isPart && code === 0) putInPlace(place);
+  if (isPart) rmSync(place, { recursive: true, force: true });
   if (signal !== null) process.kill(process.pid, signal);
   if (code !== 0) {
     fail(
@@ -161,15 +186,65 @@ async function install() {
         "  Run `npm install`, commit package-lock.json, then repeat your command.",
     );
   }
+  dropHeaders();
   say(`installed in ${seconds()} s`);
 }
 
-function countPackages() {
+/** What C programs are compiled with, a third of the package of Node. Nothing here is. */
+function dropHeaders() {
+  const parts = join(modules, "node", "node_modules");
+  if (!existsSync(parts)) return;
+  for (const name of readdirSync(parts).filter((one) => one.startsWith("node-")))
+    rmSync(join(parts, name, "include"), { recursive: true, force: true });
+}
+
+function hasMoreThanRunning() {
+  const present = readPackages(join(modules, ".package-lock.json"));
+  // Without npm's record nobody knows what is there.
+  if (present === undefined) return existsSync(modules);
+  const wanted = readPackages(join(root, "package-lock.json"));
+  const needed = runningPaths(wanted);
+  return Object.keys(present).some((path) => wanted[path] !== undefined && !needed.has(path));
+}
+
+/** A project beside this one that has what running takes, so that npm knows of nothing else. */
+function prepareRunning() {
+  const place = join(root, `.installing-${process.pid}`);
+  rmSync(place, { recursive: true, force: true });
+  mkdirSync(place);
+  const parts = { "package.json": runningManifest, "package-lock.json": runningLock };
+  for (const [name, part] of Object.entries(parts)) {
+    const whole = JSON.parse(readFileSync(join(root, name), "utf8"));
+    writeFileSync(join(place, name), JSON.stringify(part(whole)));
+  }
+  copyFileSync(join(root, ".npmrc"), join(place, ".npmrc"));
+  return place;
+}
+
+function putInPlace(place) {
+  rmSync(modules, { recursive: true, force: true });
+  renameSync(join(place, "node_modules"), modules);
+}
+
+/** A line that is written again where somebody looks, and lines now and then elsewhere. */
+function showProgress(text) {
+  const { isTTY } = process.stderr;
+  const timer = setInterval(
+    () => (isTTY ? process.stderr.write(`\r\u001b[2K${text()}`) : say(text())),
+    isTTY ? PROGRESS_LIVE_MS : PROGRESS_MS,
+  );
+  return () => {
+    clearInterval(timer);
+    if (isTTY) process.stderr.write("\r\u001b[2K");
+  };
+}
+
+function countPackages(folder) {
   try {
-    return readdirSync(modules, { withFileTypes: true })
+    return readdirSync(folder, { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
       .reduce(
-        (sum, { name }) => sum + (name.startsWith("@") ? readdirSync(join(modules, name)).length : 1),
+        (sum, { name }) => sum + (name.startsWith("@") ? readdirSync(join(folder, name)).length : 1),
         0,
       );
   } catch {

@@ -100,7 +100,8 @@ export class Caller {
   ): Promise<Answer> {
     const key = method === "POST" ? (request.idempotencyKey ?? randomKey()) : null;
     // Checked before anything is sent; the quotes are part of the header (IDK-2).
-    const keyHeader = key === null ? {} : { "idempotency-key": serializeKey(key) };
+    const keyHeader: Readonly<Record<string, string>> =
+      key === null ? {} : { "idempotency-key": serializeKey(key) };
     let wasUnanswered = false;
     for (let attempts = 1; ; attempts += 1) {
       const failed = { method, path: request.path, attempts, idempotencyKey: key };

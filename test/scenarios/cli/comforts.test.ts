@@ -73,6 +73,7 @@ export function receive(message: WebhookMessage): string {
     symlinkSync(join(root, "node_modules"), join(folder.path, "node_modules"));
     const compilerOptions = {
       strict: true,
+      exactOptionalPropertyTypes: true,
       noEmit: true,
       module: "nodenext",
       target: "es2023",

@@ -1,0 +1,28 @@
+/** The packages that are released together, by the folder of each. */
+export const releasedPackages = [".", "packages/receiver", "packages/client"] as const;
+
+export interface Release {
+  /** Such as `v0.1.0`. */
+  readonly tag: string;
+  readonly read: (path: string) => string;
+}
+
+/** What keeps this tag from being published; nothing when all is well. */
+export function releaseProblems({ tag, read }: Release): readonly string[] {
+  const [, version] = /^v(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?)$/.exec(tag) ?? [];
+  if (version === undefined) return [`"${tag}" is not a tag of a release, such as v0.1.0`];
+  const manifests = releasedPackages.flatMap((folder) => {
+    const { name, version: own } = JSON.parse(read(`${folder}/package.json`)) as {
+      name: string;
+      version: string;
+    };
+    return own === version ? [] : [`${name} has version ${own}, the tag says ${version}`];
+  });
+  const lock = (JSON.parse(read("package-lock.json")) as { version: string }).version;
+  const headings = [...read("CHANGELOG.md").matchAll(/^## \[([^\]]+)\]/gm)].map(([, heading]) => heading);
+  return [
+    ...manifests,
+    ...(lock === version ? [] : [`package-lock.json has version ${lock}, the tag says ${version}`]),
+    ...(headings.includes(version) ? [] : [`CHANGELOG.md has no section ## [${version}]`]),
+  ];
+}
