@@ -31,12 +31,13 @@ test("every route that changes something says how the audit log tells of it, or 
   }
 });
 
-test("what the audit log leaves out is publishing, and who opens the dashboard or the portal", () => {
+test("what the audit log leaves out is publishing, previews, and who opens the dashboard or the portal", () => {
   const left = everyRoute().filter(({ audit }) => audit !== undefined && "none" in audit);
   assert.deepEqual(left.map(({ operationId }) => operationId).toSorted(), [
     "checkWebhookUrl",
     "login",
     "logout",
+    "previewAlertRule",
     "publishEvent",
     "publishEvents",
     "redeemPortalCode",

@@ -3,7 +3,7 @@ import type { Schema } from "./schemas/type.ts";
 import { errorTable } from "../core/errors.ts";
 import type { ErrorCode } from "../core/errors.ts";
 import { rolesFor } from "./authentication.ts";
-import { eventFields } from "../core/fields/event.ts";
+import { traceFields } from "../core/fields/event.ts";
 import { schemaOfField } from "./schemas/field-schema.ts";
 import { tags, takesIdempotencyKey } from "./route.ts";
 import type { Route } from "./route.ts";
@@ -114,14 +114,14 @@ const traceParameters = (components: Components): readonly JsonObject[] => [
     required: false,
     description:
       "Where in your trace you publish (W3C Trace Context). Kept with the event and sent on to its webhooks, with a span id of each request; see `trace_context` of a webhook. One that cannot be read is passed over.",
-    schema: hoist(schemaOfField(eventFields.traceparent), components),
+    schema: hoist(schemaOfField(traceFields.traceparent), components),
   },
   {
     name: "tracestate",
     in: "header",
     required: false,
     description: "Beside `traceparent`; sent on to webhooks whose receivers agreed to it.",
-    schema: hoist(schemaOfField(eventFields.tracestate), components),
+    schema: hoist(schemaOfField(traceFields.tracestate), components),
   },
 ];
 

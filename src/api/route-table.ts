@@ -8,6 +8,7 @@ import { createIdempotencyPage } from "./docs/idempotency-page.ts";
 import { createOpenApi } from "./openapi.ts";
 import { createPager } from "./paging.ts";
 import type { Route } from "./route.ts";
+import { alertRoutes } from "./routes/alerts.ts";
 import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { auditLogRoute } from "./routes/audit-log.ts";
 import { dashboardRoutes } from "./routes/dashboard.ts";
@@ -52,6 +53,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...webhookDocsRoutes(options),
     ...tenantRoutes(options, pager),
     ...apiKeyRoutes(options, pager),
+    ...alertRoutes(options, pager),
     auditLogRoute(options, pager),
     ...searchRoutes(options),
     streamRoute(options, streams),

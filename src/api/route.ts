@@ -111,6 +111,7 @@ export const tags = {
   "Event types": "The catalogue of event types and the schemas of their data.",
   Tenants: "Whose webhooks and events these are.",
   "API keys": "Who may call this API.",
+  Alerts: "What needs somebody's attention, and by which rules.",
   "Audit log": "Who changed what, and when.",
   Profiles: "The published delivery semantics.",
   "Source types": "How messages of providers are verified, and how each is set up.",

@@ -105,6 +105,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     publisher: engine.publisher,
     store,
     ...(sharedState !== null && { news: sharedState.news }),
+    watched: { queue: workQueue, sharedState },
     secretBox: keys.secretBox,
     schemaCompiler,
     clock,

@@ -3,6 +3,7 @@ import { version } from "../app/version.ts";
 import { addCheckCommand } from "./commands/check.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
 import { addConfigCommand } from "./commands/config.ts";
+import { addAlertRulesCommand, addAlertsCommand } from "./commands/alerts.ts";
 import { addAuditCommand } from "./commands/audit.ts";
 import { addDeadLetterCommands } from "./commands/dead-letters.ts";
 import { addDeliveryCommands } from "./commands/deliveries.ts";
@@ -60,6 +61,8 @@ export function createProgram(invocation: Invocation): Command {
   addDeadLetterCommands(program, invocation);
   addRecoverCommand(program, invocation);
   addOperationCommands(program, invocation);
+  addAlertsCommand(program, invocation);
+  addAlertRulesCommand(program, invocation);
   addAuditCommand(program, invocation);
   addRegistryCommands(program, invocation);
   addTypesCommand(program, invocation);

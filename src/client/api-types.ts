@@ -9,6 +9,168 @@ export interface Agreements {
   idempotency_enforced: boolean;
 }
 
+export interface Alert {
+  /** Id of the alert. */
+  id: string;
+  /** Name of its rule. */
+  rule: string;
+  /** Whose rule; null for the operator's. */
+  rule_tenant_id: string | null;
+  title: string;
+  severity: "info" | "warning" | "critical";
+  /** `pending` until it has held for long enough, `firing`, `resolved` when it is over. */
+  state: "pending" | "firing" | "resolved";
+  /** Whom it is about; null for the installation. */
+  tenant_id: string | null;
+  /** What it is about. */
+  webhook_id: string | null;
+  /** What it is about, among all that the rule looks at. */
+  subject: string;
+  /** One sentence. */
+  summary: string;
+  value: number;
+  threshold: number;
+  /** When it began to hold. */
+  since: string;
+  /** When it fired. */
+  fired_at: string | null;
+  /** When it was over. */
+  resolved_at: string | null;
+  /** When a message about it went to the channels. */
+  told_at: string | null;
+  /** The rule whose alert explains this one: nobody is told. */
+  inhibited_by: string | null;
+  /** Nobody is told of it until then. */
+  muted_until: string | null;
+  mute_reason: string | null;
+  runbook: string | null;
+}
+
+export interface AlertList {
+  data: Alert[];
+  /** Send it as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
+export interface AlertMuteInput {
+  /**
+   * Nobody is told of it until then; a time that is over ends the mute. RFC 3339 date-time, or a date for its
+   * start in UTC.
+   */
+  until: string;
+  /** For those who wonder. */
+  reason?: string | null;
+}
+
+export interface AlertPreview {
+  /** Where it begins: seven days ago. */
+  from: string;
+  /** Now. */
+  to: string;
+  /** How often it would have fired. */
+  fired: number;
+  /** For how long altogether. */
+  firing_seconds: number;
+  /** Every hour; of the last two days every five minutes or less often. */
+  points: AlertPreviewPoint[];
+}
+
+export interface AlertPreviewPoint {
+  /** When it was held against the rule. */
+  at: string;
+  /** Null where there was nothing to compare. */
+  value: number | null;
+  firing: boolean;
+}
+
+export interface AlertRule {
+  name: string;
+  /** Whose rule; null for the operator's. */
+  tenant_id: string | null;
+  /** Posthorn brings it: some of it can be changed, and DELETE undoes that. */
+  is_default: boolean;
+  title: string;
+  description: string;
+  severity: "info" | "warning" | "critical";
+  /** Null where Posthorn brings the rule. */
+  metric:
+    | "failure_rate"
+    | "attempts"
+    | "exhausted"
+    | "duration_ms_p95"
+    | "published"
+    | "waiting"
+    | "dead_letters"
+    | "places_used"
+    | null;
+  comparison: "above" | "below";
+  threshold: number;
+  window_seconds: number;
+  for_seconds: number;
+  keep_firing_for_seconds: number;
+  attempts_min: number;
+  webhook_id: string | null;
+  event_type: string | null;
+  /** Whose channels hear of it. */
+  audience: "operator" | "tenant";
+  enabled: boolean;
+  /** Nobody is told of it until then. */
+  muted_until: string | null;
+  mute_reason: string | null;
+  /** What to look at and to do. */
+  runbook: string | null;
+}
+
+export interface AlertRuleInput {
+  /** The first words of a message; the name unless given. */
+  title?: string;
+  /** For people. */
+  description?: string;
+  /** `warning` unless given. */
+  severity?: "info" | "warning" | "critical";
+  /**
+   * What is compared: `failure_rate` (0 to 1), `attempts`, `exhausted`, `duration_ms_p95` and `published`
+   * within the window; `waiting`, `dead_letters` and `places_used` (0 to 1) of the whole installation, for
+   * administrators.
+   */
+  metric?:
+    | "failure_rate"
+    | "attempts"
+    | "exhausted"
+    | "duration_ms_p95"
+    | "published"
+    | "waiting"
+    | "dead_letters"
+    | "places_used";
+  /** `above` unless given. */
+  comparison?: "above" | "below";
+  /** What it is compared with. */
+  threshold?: number;
+  /** How far back it looks; 300 unless given. */
+  window_seconds?: number;
+  /** How long it has to hold before it fires; 0 unless given. */
+  for_seconds?: number;
+  /** How long it must not hold before it is over; 60 unless given. */
+  keep_firing_for_seconds?: number;
+  /** With fewer attempts in the window `failure_rate` and `duration_ms_p95` say nothing; 1 unless given. */
+  attempts_min?: number;
+  /** Only attempts of this webhook. */
+  webhook_id?: string | null;
+  /** Name of the event type. */
+  event_type?: string | null;
+  /** False to keep it without looking. */
+  enabled?: boolean;
+  /** Nobody is told of it until then. RFC 3339 date-time, or a date for its start in UTC. */
+  muted_until?: string | null;
+  /** For those who wonder. */
+  mute_reason?: string | null;
+}
+
+export interface AlertRuleList {
+  /** Those that Posthorn brings first. */
+  data: AlertRule[];
+}
+
 export interface ApiKey {
   /** Id of the key. */
   id: string;
@@ -2861,6 +3023,14 @@ export interface ApiCalls {
     body: WebhookCreate;
     answer: Webhook;
   };
+  /** Forget a rule, or what was changed of one that Posthorn brings */
+  deleteAlertRule: {
+    query: {
+      /** Tenant. Keys of a tenant need not give it. */
+      tenant_id?: string;
+    };
+    answer: undefined;
+  };
   /** Forget an event type */
   deleteEventType: {
     query: {
@@ -3062,6 +3232,32 @@ export interface ApiCalls {
   /** Get the signing secret */
   getWebhookSecret: {
     answer: WebhookSecret;
+  };
+  /** List the rules that alerts are raised by */
+  listAlertRules: {
+    query: {
+      /** Tenant. Keys of a tenant need not give it. */
+      tenant_id?: string;
+    };
+    answer: AlertRuleList;
+  };
+  /** List alerts, newest first */
+  listAlerts: {
+    query: {
+      /** Rows of the page. */
+      limit?: number;
+      /** `next_cursor` of the page before. */
+      cursor?: string;
+      /** Rows to skip; a cursor is quicker. */
+      offset?: number;
+      /** May be repeated. */
+      state?: ("pending" | "firing" | "resolved")[];
+      /** Name of the rule. */
+      rule?: string;
+      /** Tenant. Keys of a tenant need not give it. */
+      tenant_id?: string;
+    };
+    answer: AlertList;
   };
   /** List API keys */
   listApiKeys: {
@@ -3532,6 +3728,11 @@ export interface ApiCalls {
     };
     answer: WebhookList;
   };
+  /** Hear nothing of an alert for a while */
+  muteAlert: {
+    body: AlertMuteInput;
+    answer: Alert;
+  };
   /** Change a webhook */
   patchWebhook: {
     body: WebhookUpdate;
@@ -3549,6 +3750,15 @@ export interface ApiCalls {
       key: string;
     };
     answer: VerificationGranted;
+  };
+  /** See how often a rule would have fired */
+  previewAlertRule: {
+    query: {
+      /** Tenant. Keys of a tenant need not give it. */
+      tenant_id?: string;
+    };
+    body: AlertRuleInput;
+    answer: AlertPreview;
   };
   /** Publish an event */
   publishEvent: {
@@ -3576,6 +3786,15 @@ export interface ApiCalls {
   publishEvents: {
     body: EventBatch;
     answer: EventBatchResult;
+  };
+  /** Write or change a rule */
+  putAlertRule: {
+    query: {
+      /** Tenant. Keys of a tenant need not give it. */
+      tenant_id?: string;
+    };
+    body: AlertRuleInput;
+    answer: AlertRule;
   };
   /** Register or change an event type */
   putEventType: {
@@ -3698,8 +3917,8 @@ export interface ApiCalls {
     query: {
       /**
        * What to hear of: `deliveries` for new deliveries and what becomes of the newest 250,
-       * `deliveries:webhook=ID` for those of one webhook, `delivery:ID`, `operation:ID`. May be repeated, or
-       * joined by commas; 250 at most.
+       * `deliveries:webhook=ID` for those of one webhook, `delivery:ID`, `operation:ID`, `alerts` for keys that
+       * may manage. May be repeated, or joined by commas; 250 at most.
        */
       topics: string[];
       /** What each row shows beside: `last_attempt`, `webhook`. May be repeated, or joined by commas. */

@@ -1,5 +1,5 @@
 import type { FieldError } from "./errors.ts";
-import { eventFields } from "./fields/event.ts";
+import { eventFields, traceFields } from "./fields/event.ts";
 import { apiPath } from "./fields/field.ts";
 import { judgeField } from "./fields/judge.ts";
 import type { JsonBounds } from "./json/guard.ts";
@@ -45,8 +45,8 @@ export function eventFieldProblems(fields: EventFields, now: number): FieldError
   return problems;
 }
 
-const described = Object.entries(eventFields).map(([name, field]) => ({
-  name: name as keyof typeof eventFields,
+const described = Object.entries({ ...eventFields, ...traceFields }).map(([name, field]) => ({
+  name: name as keyof typeof eventFields | keyof typeof traceFields,
   field,
   path: apiPath(name, field),
 }));

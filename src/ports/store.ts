@@ -1,3 +1,4 @@
+import type { AlertStore } from "./store/alerts.ts";
 import type { StoreChanges } from "./store/changes.ts";
 import type { AuditStore } from "./store/audit.ts";
 import type { DeliveryStore } from "./store/deliveries.ts";
@@ -35,6 +36,8 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly operations: OperationStore;
   readonly audit: AuditStore;
+  /** Absent in a store that only models deliveries. */
+  readonly alerts?: AlertStore;
   /** Absent in a store that only models deliveries. */
   readonly notifications?: NotificationQueue;
   readonly portal: PortalStore;

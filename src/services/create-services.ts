@@ -7,9 +7,13 @@ import type { SecretBox } from "../ports/secret-box.ts";
 import type { StoreChanges } from "../ports/store/changes.ts";
 import type { Store } from "../ports/store.ts";
 import type { Telemetry } from "../ports/telemetry.ts";
+import { Leaderships } from "../engine/cluster/leaderships.ts";
 import type { EngineAccess } from "../engine/engine-access.ts";
 import type { Publisher } from "../engine/publish/publish.ts";
 import type { Services } from "./services.ts";
+import type { AlertSources } from "./alerts/observations.ts";
+import { AlertWatch } from "./alerts/alert-watch.ts";
+import { Alerts } from "./alerts/alert-service.ts";
 import { ApiKeys } from "./keys/api-key-service.ts";
 import { AuditLog } from "./audit-service.ts";
 import { BatchOperations } from "./operations/batch-operations.ts";
@@ -47,6 +51,8 @@ export interface ServicesOptions {
   readonly store: Store;
   /** Another source of changes beside the store's own. */
   readonly news?: StoreChanges;
+  /** What may go away beside the store. */
+  readonly watched?: Partial<Pick<AlertSources, "queue" | "sharedState">>;
   readonly secretBox: SecretBox;
   readonly schemaCompiler: SchemaCompiler;
   readonly clock: Clock;
@@ -72,6 +78,8 @@ export interface ManagedServices extends Services {
 export interface ServicesLifecycle {
   /** After the engine: reads keys, applies the limits of tenants, goes on with unfinished batch operations. */
   start(): Promise<void>;
+  /** One look at the rules of alerts at once, for tests. */
+  lookAtAlerts(): Promise<void>;
   /** Before the engine. */
   stop(): Promise<void>;
 }
@@ -86,7 +94,8 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const operations = new BatchOperations({ access, store, walk, clock, log: telemetry.log, shared });
   const bulk = new BulkActions({ walk, history, operations, clock });
   const desk = createDesk(options);
-  const live = new LiveFeed({ access, listing, operations, clock, log: telemetry.log });
+  const { alerts, alertWatch } = createAlerts(options, desk);
+  const live = new LiveFeed({ access, listing, operations, alerts, clock, log: telemetry.log });
   const recovery = new WebhookRecovery({ history, operations });
   const tenantKeys = new TenantKeys({ access, store: store.webhooks, secretBox, clock, random });
   const secrets = new WebhookSecrets({ store: store.webhooks, tenantKeys, secretBox, clock, random });
@@ -110,16 +119,9 @@ export function createServices(options: ServicesOptions): ManagedServices {
   return {
     events: new Events({ publisher: options.publisher, access, history, listing, clock }),
     webhooks: new Webhooks({
-      access,
-      store,
-      clock,
-      secrets,
-      credentials,
-      verifications,
+      ...{ access, store, clock, secrets, credentials, verifications, tenants, urlRules },
       incidents: new WebhookIncidents({ access, store, clock, log: telemetry.log }),
       recovery,
-      tenants,
-      urlRules,
       ...options.limits,
     }),
     deliveries: new Deliveries({ access, history, listing, clock, bulk }),
@@ -129,7 +131,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
     apiKeys,
     audit: new AuditLog({ store: store.audit, clock }),
     search: new Search({ access, history, operations, clock }),
-    ...{ live, desk },
+    ...{ live, desk, alerts },
     statistics: createStatistics(options),
     problems: new DeliveryProblems({ store: store.problems ?? null, access, clock }),
     ...{ ...portal, urlChecks: new UrlChecks({ access, urlRules }) },
@@ -139,13 +141,38 @@ export function createServices(options: ServicesOptions): ManagedServices {
         for (const { id, rateLimit } of tenants.all()) access.applyTenantLimit({ tenantId: id, rateLimit });
         await operations.start();
         reload.start();
+        alertWatch?.start();
       },
+      lookAtAlerts: async () => alertWatch?.round(),
       stop: async () => {
         means.names.close();
-        await Promise.all([reload.stop(), operations.stop(), live.stop()]);
+        await Promise.all([reload.stop(), operations.stop(), live.stop(), alertWatch?.stop()]);
       },
     },
   };
+}
+
+/** Rules are looked at by schedulers alone. */
+function createAlerts(options: ServicesOptions, desk: NotificationDesk | null) {
+  const { access, store, clock, tenants, telemetry, watched, schedules } = options;
+  if (store.alerts === undefined) return { alerts: null, alertWatch: null };
+  const statistics = store.statistics ?? null;
+  const alerts = new Alerts({ store: store.alerts, statistics, access, tenants, clock });
+  if (!schedules) return { alerts, alertWatch: null };
+  const { ownership } = store;
+  const nextId = () => access.nextId();
+  const alertWatch = new AlertWatch({
+    ...{ store: store.alerts, desk, nextId, clock, log: telemetry.log, events: store.notifications ?? null },
+    sources: {
+      store,
+      access,
+      tenants,
+      queue: watched?.queue ?? null,
+      sharedState: watched?.sharedState ?? null,
+    },
+    leaderships: ownership === undefined ? null : new Leaderships(ownership, nextId()),
+  });
+  return { alerts, alertWatch };
 }
 
 function createDesk({ store, access, clock }: ServicesOptions): NotificationDesk | null {

@@ -38,6 +38,7 @@ import type { RenderedRequest } from "../engine/message/rendered-request.ts";
 import type { ApiKeyService, EventTypeService, TenantService } from "./registry-services.ts";
 import type { AuditLog } from "./audit-service.ts";
 import type { Events } from "./events/event-service.ts";
+import type { Alerts } from "./alerts/alert-service.ts";
 import type { NotificationDesk } from "./notifications/notification-desk.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { BulkDeliveriesCommand, BulkStarted, DiscardCommand } from "./operations/bulk-views.ts";
@@ -86,6 +87,8 @@ export interface Services {
   readonly live: LiveService;
   readonly audit: AuditService;
   readonly statistics: StatisticsService;
+  /** Null where none are kept. */
+  readonly alerts: AlertService | null;
   /** Takes what is to be told to people; null where nothing is kept for them. */
   readonly desk: Pick<NotificationDesk, "enqueue"> | null;
   readonly urlChecks: UrlCheckService;
@@ -104,6 +107,9 @@ export type PortalSessionService = Pick<PortalSessions, keyof PortalSessions>;
 
 /** In portal/portal-looks.ts. */
 export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
+
+/** In alerts/alert-service.ts. */
+export type AlertService = Pick<Alerts, keyof Alerts>;
 
 // ---- audit log ------------------------------------------------------------------------------------------------
 

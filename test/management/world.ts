@@ -60,7 +60,11 @@ export type Answerer = (
 
 export async function openWorld(
   t: TestContext,
-  options: { readonly webhooksPerTenantMax?: number; readonly publicUrl?: string | null } = {},
+  options: {
+    readonly webhooksPerTenantMax?: number;
+    readonly publicUrl?: string | null;
+    readonly watched?: Parameters<typeof createServices>[0]["watched"];
+  } = {},
 ): Promise<World> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-management-"));
   const random = createSystemRandom();
@@ -115,6 +119,7 @@ export async function openWorld(
       urlRules,
       adminKeyHash: hashApiKey(adminKey),
       schedules: true,
+      ...(options.watched !== undefined && { watched: options.watched }),
       limits: { webhooksPerTenantMax: options.webhooksPerTenantMax ?? 1_000 },
       verification: {
         transport,

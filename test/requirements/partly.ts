@@ -50,24 +50,4 @@ export const partly: readonly PartOfRow[] = [
     missing:
       "the exception is an error in the log and the delivery is retried; there is no alert beside the log.",
   },
-  {
-    ids: ["WDS-205"],
-    missing:
-      "each failure is an error in the log with its number in the row; the rule `PosthornStoreStuck` of [deploy/monitoring](../deploy/monitoring/README.md) goes by time, not by their number.",
-  },
-  {
-    ids: ["WDS-209"],
-    missing:
-      "the log, `/readyz` and a metric say so, and a rule of [deploy/monitoring](../deploy/monitoring/README.md) alerts; there is no alert without Prometheus.",
-  },
-  {
-    ids: ["WDS-212"],
-    missing:
-      "the third failed attempt is an error in the log; the rule `PosthornQueueAway` of [deploy/monitoring](../deploy/monitoring/README.md) alerts after five minutes.",
-  },
-  {
-    ids: ["WDS-239"],
-    missing:
-      "a rule over all webhooks in [deploy/monitoring](../deploy/monitoring/README.md); a label for each webhook would make too many series.",
-  },
 ];

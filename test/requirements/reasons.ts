@@ -213,10 +213,4 @@ export const reasons: readonly Reason[] = [
     kind: "informative",
     sentence: "a plan of the document for later versions.",
   },
-  {
-    ids: ["WDS-215"],
-    kind: "later",
-    sentence:
-      "alerts to owners. What fails is in the history under the category `dns`; the owner is told when the webhook is disabled because a delivery was given up (TS16-112), and not earlier.",
-  },
 ];

@@ -18,6 +18,7 @@ const released = {
     "event-traces": "415adc3c39b13282",
     "portal": "8d797b1060fb51b1",
     "delivery-problems": "ba8b2b45a51f425b",
+    "alerts": "93ad7f6de5899e06",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -34,6 +35,7 @@ const released = {
     "event-traces": "8499344cafb2e485",
     "portal": "aa219d99a4986c48",
     "delivery-problems": "b75b80c83305e9ab",
+    "alerts": "2284dce597cf1b3a",
   },
 };
 

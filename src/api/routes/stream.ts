@@ -4,6 +4,7 @@ import { liveTopicText, parseLiveTopic } from "../../core/live-topic.ts";
 import type { LiveNews } from "../../services/live/live-news.ts";
 import { authenticate, authorize } from "../authentication.ts";
 import type { ApiOptions } from "../context.ts";
+import { alertJson } from "../mapping/alert.ts";
 import { operationJson } from "../mapping/operation.ts";
 import { type Call, defineRoute, type Route } from "../route.ts";
 import { eventStreamSchema, streamQuerySchema, topicsMax } from "../schemas/stream.ts";
@@ -12,6 +13,7 @@ import type { OpenStreams } from "../stream/open-streams.ts";
 import { rowJson } from "./deliveries.ts";
 
 const access = "read";
+const alertsAccess = { access: "manage" } as const;
 
 export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
   const { services, clock } = options;
@@ -35,6 +37,8 @@ export function streamRoute(options: ApiOptions, streams: OpenStreams): Route {
     handle: async ({ scope, principal, query, headers }) => {
       requireEventStream(headers.accept);
       const topics = topicsOf(query.topics);
+      if (topics.some(({ kind }) => kind === "alerts") && principal !== null)
+        authorize(principal, alertsAccess);
       const callerId = principal?.keyId ?? "";
       const stream = streams.begin({ callerId, isAllowed: () => isStillAllowed(headers, options) });
       const since = resumedFrom(lastEventIdOf(headers), clock.now());
@@ -93,6 +97,7 @@ function eventOf(news: LiveNews, toJson: ReturnType<typeof rowJson>): StreamEven
   if (news.kind === "reset") return { name: "reset", data: { topic } };
   if (news.kind === "operation")
     return { name: "operation", data: { topic, operation: operationJson(news.operation) } };
+  if (news.kind === "alerts") return { name: "alerts", data: { topic, rows: news.rows.map(alertJson) } };
   const rows = news.rows.map(toJson);
   return { name: news.topic.kind, data: { topic, rows, left_out: news.leftOut } };
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { messageOf } from "../../core/thrown.ts";
-import { eventFields } from "../../core/fields/event.ts";
+import { eventFields, traceFields } from "../../core/fields/event.ts";
 import type { CallOptions } from "../api-client.ts";
 import { clientCommand, parseJson, printOne } from "../client-command.ts";
 import type { ClientCall } from "../client-command.ts";
@@ -33,8 +33,8 @@ export function addPublishCommand(program: Command, invocation: Invocation): voi
     .addOption(new FieldOption("--source <name>", eventFields.source))
     .option("--timestamp <time>", "when it happened, RFC 3339")
     .option("--metadata <json>", "about the resources in the data")
-    .addOption(new FieldOption("--traceparent <context>", eventFields.traceparent))
-    .addOption(new FieldOption("--tracestate <state>", eventFields.tracestate))
+    .addOption(new FieldOption("--traceparent <context>", traceFields.traceparent))
+    .addOption(new FieldOption("--tracestate <state>", traceFields.tracestate))
     .addOption(tenantOption());
   clientCommand(command, invocation, publish);
 }

@@ -22,6 +22,10 @@ export const eventFields = {
     default: "normal",
     doc: "High priority is delivered first when there is a backlog.",
   }),
+} satisfies Fields;
+
+/** What comes beside an event: in headers of the API, in options of the library. */
+export const traceFields = {
   traceparent: word({
     lengthMax: 128,
     pattern: "^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)",

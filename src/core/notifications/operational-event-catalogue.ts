@@ -31,6 +31,17 @@ const problemMembers = {
   deliveries: number("How many deliveries it concerns.", 12),
 };
 
+const alertMembers = {
+  alert_id: text("The alert.", "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3"),
+  rule: text("Name of its rule.", "success-rate"),
+  severity: text("`info`, `warning` or `critical`.", "warning"),
+  summary: text("One sentence.", "example.com: 62 % of its attempts were accepted within five minutes"),
+  value: number("What was seen.", 0.62),
+  threshold: number("What it was compared with.", 0.9),
+  tenant_id: nullable(text("Whom it is about; null for the installation.", "acme")),
+  webhook_id: nullable(text("What it is about.", "019cb2d0-5d4f-7b3c-9f11-0a1b2c3d4e5f")),
+};
+
 export const operationalEventCatalogue: Readonly<Record<OperationalEventType, OperationalEventDescription>> =
   {
     "posthorn.webhook.created": {
@@ -189,6 +200,15 @@ export const operationalEventCatalogue: Readonly<Record<OperationalEventType, Op
         value: number("How much it may have.", 100),
       },
     },
+    "posthorn.alert.fired": {
+      description:
+        "A rule has held for long enough. To the operator, and for rules of a tenant to that tenant. One that is muted, or explained by another one, is not told.",
+      members: alertMembers,
+    },
+    "posthorn.alert.resolved": {
+      description: "What `fired` told of is over.",
+      members: { ...alertMembers, fired_at: at("When it fired.", "2026-03-01T08:00:00.000Z") },
+    },
   };
 
 const occurredAt = at("When.", "2026-03-01T09:00:00.000Z");
@@ -201,9 +221,14 @@ const aboutWebhook = {
 
 /** All members of `data`, in the order in which they are written. */
 export function membersOf(type: OperationalEventType): Readonly<Record<string, Member>> {
-  const common = type.startsWith("posthorn.tenant.") ? aboutTenant : aboutWebhook;
+  const common = commonOf(type);
   const { members } = operationalEventCatalogue[type];
   return { ...common, ...members, occurred_at: members["occurred_at"] ?? occurredAt };
+}
+
+function commonOf(type: OperationalEventType): Readonly<Record<string, Member>> {
+  if (type.startsWith("posthorn.alert.")) return {};
+  return type.startsWith("posthorn.tenant.") ? aboutTenant : aboutWebhook;
 }
 
 /** The JSON Schema of `data`. Members may be added to it; those that are there stay. */

@@ -23,6 +23,8 @@ export const operationalEventTypes = [
   "posthorn.problem.opened",
   "posthorn.problem.resolved",
   "posthorn.tenant.limit_reached",
+  "posthorn.alert.fired",
+  "posthorn.alert.resolved",
 ] as const;
 export type OperationalEventType = (typeof operationalEventTypes)[number];
 

@@ -1,21 +1,26 @@
 import { type LiveTopic, liveTopicText } from "../../core/live-topic.ts";
+import { UnavailableError } from "../../core/errors.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Logger } from "../../ports/telemetry.ts";
 import { Loop } from "../../ports/timing/loop.ts";
+import type { Alerts } from "../alerts/alert-service.ts";
 import type { DeliveryListing } from "../deliveries/delivery-listing.ts";
 import type { BatchOperations } from "../operations/batch-operations.ts";
 import { requireWebhook } from "../scope.ts";
 import type { Scope } from "../services.ts";
 import { DeliveriesSight, DeliverySight } from "./delivery-sight.ts";
 import type { LiveListener, LiveNews, Sight } from "./live-news.ts";
+import { AlertSight } from "./alert-sight.ts";
 import { OperationSight } from "./operation-sight.ts";
 
 export interface LiveFeedOptions {
   readonly access: Pick<EngineAccess, "webhook" | "refresh">;
   readonly listing: Pick<DeliveryListing, "page" | "byIds">;
   readonly operations: Pick<BatchOperations, "get">;
+  /** Null where none are kept. */
+  readonly alerts: Pick<Alerts, "list"> | null;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -140,7 +145,14 @@ export class LiveFeed {
     const { tenantId } = scope;
     if (topic.kind === "deliveries") return new DeliveriesSight(topic.webhookId, { listing, tenantId });
     if (topic.kind === "delivery") return new DeliverySight(topic.id, { listing, tenantId });
+    if (topic.kind === "alerts") return this.#alertSight(scope);
     return new OperationSight(topic.id, { operations, scope });
+  }
+
+  #alertSight(scope: Scope): Sight {
+    const { alerts } = this.#options;
+    if (alerts === null) throw new UnavailableError("the store keeps no alerts");
+    return new AlertSight({ alerts, scope });
   }
 
   /** One after the other, so that many listeners ask the store no harder than few. */

@@ -1,5 +1,6 @@
 import type { LiveTopic } from "../../core/live-topic.ts";
 import type { BatchOperation } from "../../ports/store/operations.ts";
+import type { AlertView } from "../alerts/alert-service.ts";
 import type { ListedDelivery } from "../services.ts";
 
 /** What is new about a topic. */
@@ -12,6 +13,7 @@ export type LiveNews =
       /** There were more new ones than are shown. */
       readonly leftOut: boolean;
     }
+  | { readonly kind: "alerts"; readonly topic: LiveTopic; readonly rows: readonly AlertView[] }
   | { readonly kind: "operation"; readonly topic: LiveTopic; readonly operation: BatchOperation }
   /** What happened since the listener was last told cannot be said: everything shown has to be read again. */
   | { readonly kind: "reset"; readonly topic: LiveTopic };

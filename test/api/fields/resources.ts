@@ -1,4 +1,5 @@
 /** Every thing that callers set, with the two ways to set it: a route of the API and a call of the library. */
+import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import {
   libraryApiKeys,
@@ -38,6 +39,7 @@ import {
   portalSettingsFields,
 } from "../../../src/core/fields/portal.ts";
 import { tenantFields } from "../../../src/core/fields/tenant.ts";
+import { alertRuleFields } from "../../../src/core/fields/alert.ts";
 import { webhookFields } from "../../../src/core/fields/webhook.ts";
 import type { Profile } from "../../../src/core/profile.ts";
 import { profiles } from "../../../src/core/profiles/index.ts";
@@ -237,6 +239,7 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       specials: {},
     },
     ...bulkResources(running),
+    ...alertResources(running, webhookId),
     await problemResource(running),
     {
       components: ["RecoverInput"],
@@ -257,6 +260,34 @@ export async function resourcesOf(running: RunningPosthorn): Promise<readonly Re
       specials: {},
     },
   ];
+}
+
+function alertResources({ services }: RunningPosthorn, webhookId: string): readonly Resource[] {
+  const admin = { tenantId: null };
+  const { alerts } = services;
+  assert.ok(alerts !== null);
+  const common = { fields: alertRuleFields, always: { metric: "attempts", threshold: 1 } };
+  const specials: Specials = {
+    mutedUntil: { accepted: [soonText] },
+    webhookId: { accepted: [webhookId] },
+    // The others are of the whole installation, and this rule is a tenant's.
+    metric: { accepted: ["failure_rate", "attempts", "exhausted", "duration_ms_p95", "published"] },
+    eventType: { beside: () => ({ metric: "published" }) },
+  };
+  return [
+    {
+      ...{ ...common, specials, components: ["AlertRuleInput"], method: "PUT" },
+      path: () => Promise.resolve(`/v1/alert-rules/probe-${++rulesMade % 100}?tenant_id=default`),
+      call: (input) => alerts.preview(admin, { tenantId: "default", input: inTime(input) }),
+    },
+  ];
+}
+
+let rulesMade = 0;
+
+/** The library takes times as numbers. */
+function inTime(input: object): object {
+  return "mutedUntil" in input && input.mutedUntil === soonText ? { ...input, mutedUntil: soon } : input;
 }
 
 async function problemResource(running: RunningPosthorn): Promise<Resource> {

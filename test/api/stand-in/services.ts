@@ -10,6 +10,7 @@ import { NotFoundError, PosthornError } from "../../../src/core/errors.ts";
 import { matches } from "../../../src/core/event-type.ts";
 import type { StoredAuditEntry } from "../../../src/ports/store/audit.ts";
 import type { DeliveryProblemView, Scope, Services } from "../../../src/services/services.ts";
+import { createStandInAlerts } from "./alerts.ts";
 import { createDeadLetters, createDeliveries } from "./deliveries.ts";
 import { createEvents } from "./events.ts";
 import { createApiKeys, createEventTypes, createTenants } from "./registry.ts";
@@ -51,6 +52,7 @@ export function createStandInServices(options: StandInOptions): Services {
     // Nothing ever happens here.
     live: { clients: 0, watch: async () => ({ close: () => undefined }) },
     audit: createAudit(),
+    alerts: createStandInAlerts({ now: options.now, tenantExists: tenants.exists }),
     desk: null,
     statistics: {
       deliveries: async () => noStatistics(options.now()),

@@ -1,3 +1,4 @@
+import { alerts } from "./alerts.ts";
 import { audit } from "./audit.ts";
 import { claims } from "./claims.ts";
 import { counters } from "./counters.ts";
@@ -51,6 +52,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["operations", operations],
     ["audit log", audit],
     ["notifications", notifications],
+    ["alerts", alerts],
     ["portal", portal],
     ["expiry and cancellation", expiry],
     ["retention", retention],

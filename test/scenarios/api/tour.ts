@@ -179,6 +179,7 @@ async function* tourOfTheRest(
     operationId: "changeBatchOperation",
     reply: await client.call("PATCH", operation, { body: change }),
   };
+  yield* alertTour(client);
   yield { operationId: "listAuditLog", reply: await client.get("/v1/audit-log?limit=3") };
   yield { operationId: "cancelOperation", reply: await client.call("DELETE", other) };
   yield { operationId: "cancelBatchOperation", reply: await client.call("DELETE", operation) };
@@ -271,3 +272,23 @@ const tinyPng = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
   "base64",
 );
+
+/** The rule holds as soon as somebody looks. */
+async function* alertTour(
+  client: Client,
+): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
+  const body = { metric: "waiting", comparison: "below", threshold: 1_000_000 };
+  const path = "/v1/alert-rules/tour";
+  yield { operationId: "putAlertRule", reply: await client.call("PUT", path, { body }) };
+  yield { operationId: "previewAlertRule", reply: await client.post("/v1/alert-rules/preview", body) };
+  yield { operationId: "listAlertRules", reply: await client.get("/v1/alert-rules") };
+  const alerts = await eventually("an alert", {
+    ask: () => client.get("/v1/alerts?limit=5"),
+    holds: (reply) => itemsOf(reply.body["data"]).length > 0,
+  });
+  yield { operationId: "listAlerts", reply: alerts };
+  const alert = textOf(itemsOf(alerts.body["data"])[0]?.["id"]);
+  const mute = { until: new Date(Date.now() + 60_000).toISOString(), reason: "seen" };
+  yield { operationId: "muteAlert", reply: await client.post(`/v1/alerts/${alert}/mute`, mute) };
+  yield { operationId: "deleteAlertRule", reply: await client.call("DELETE", path) };
+}

@@ -23,6 +23,7 @@ import { notifications } from "./migrations/0011-notification-queue.ts";
 import { eventTraces } from "./migrations/0012-event-traces.ts";
 import { portal } from "./migrations/0013-portal.ts";
 import { deliveryProblems } from "./migrations/0014-delivery-problems.ts";
+import { alerts } from "./migrations/0015-alerts.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -43,6 +44,7 @@ export const migrations: readonly PostgresMigration[] = [
   eventTraces,
   portal,
   deliveryProblems,
+  alerts,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

@@ -20,6 +20,7 @@ import { migrate, planMigrations } from "./migrations.ts";
 import { refuseMoved } from "./moving-marks.ts";
 import type { PreparedStatements } from "./named-statements.ts";
 import { Notifications } from "./notifications.ts";
+import { PostgresAlerts } from "./alerts.ts";
 import { PostgresAudit } from "./audit.ts";
 import { PostgresNotificationQueue } from "./notification-queue.ts";
 import { PostgresOperations } from "./operations.ts";
@@ -257,6 +258,7 @@ async function assemble(parts: StoreParts, options: PostgresStoreOptions): Promi
     idempotency: new PostgresIdempotency(database),
     operations: new PostgresOperations(database),
     audit: new PostgresAudit(parts),
+    alerts: new PostgresAlerts(database),
     notifications: new PostgresNotificationQueue(database),
     portal: announcedPortal(new PostgresPortal(parts), config),
     statistics: Object.assign(incarnate.follow("statistics", PostgresStatistics), { rowsPerCommitMax: 256 }),

@@ -18,6 +18,7 @@ import { notifications } from "./migrations/0008-notification-queue.ts";
 import { eventTraces } from "./migrations/0009-event-traces.ts";
 import { portal } from "./migrations/0010-portal.ts";
 import { deliveryProblems } from "./migrations/0011-delivery-problems.ts";
+import { alerts } from "./migrations/0012-alerts.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -32,6 +33,7 @@ export const migrations: readonly Migration[] = [
   eventTraces,
   portal,
   deliveryProblems,
+  alerts,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

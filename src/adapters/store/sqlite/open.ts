@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreUnavailableError } from "../../../ports/store.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { MigrationPlan } from "../migrations.ts";
+import { SqliteAlerts } from "./alerts.ts";
 import { AuditRows, SqliteAudit } from "./audit.ts";
 import { Checkpointer } from "./checkpointer.ts";
 import { Connection, openDatabase } from "./connection.ts";
@@ -123,6 +124,7 @@ function assemble(
     idempotency: new SqliteIdempotency(connection),
     operations: new SqliteOperations(connection, auditRows),
     audit: new SqliteAudit(connection, auditRows),
+    alerts: new SqliteAlerts(connection, auditRows),
     notifications: new SqliteNotificationQueue(connection, { rows: notificationRows, audit: auditRows }),
     portal: new SqlitePortal(connection, auditRows),
     statistics,

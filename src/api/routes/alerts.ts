@@ -1,0 +1,201 @@
+/** Rules of alerts, and what they hold for. */
+import { UnavailableError } from "../../core/errors.ts";
+import { alertFilters, alertMuteFields, alertRuleFields } from "../../core/fields/alert.ts";
+import type { AlertService } from "../../services/services.ts";
+import type { ApiOptions } from "../context.ts";
+import { alertJson, alertPreviewJson, alertRuleJson } from "../mapping/alert.ts";
+import { filtersOf, inputOf } from "../mapping/fields.ts";
+import type { Pager } from "../paging.ts";
+import { type Call, defineRoute, type Route } from "../route.ts";
+import {
+  alertListSchema,
+  alertMuteSchema,
+  alertPreviewSchema,
+  alertQuerySchema,
+  alertRuleInputSchema,
+  alertRuleListSchema,
+  alertRuleParams,
+  alertRuleQuery,
+  alertRuleSchema,
+  alertSchema,
+} from "../schemas/alert.ts";
+import { closed, idParam } from "../schemas/building-blocks.ts";
+
+type Services = ApiOptions["services"];
+
+export function alertRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  const { services } = options;
+  return [
+    listRulesRoute(services),
+    putRuleRoute(services),
+    deleteRuleRoute(services),
+    previewRoute(services),
+    listRoute(services, pager),
+    muteRoute(services),
+  ];
+}
+
+function alertsOf({ alerts }: Pick<Services, "alerts">): AlertService {
+  if (alerts === null) throw new UnavailableError("the store keeps no alerts");
+  return alerts;
+}
+
+const whose = "A tenant's key has its own; an administrator those of the operator, or of `tenant_id`.";
+
+function listRulesRoute(services: Services): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/alert-rules",
+    operationId: "listAlertRules",
+    tag: "Alerts",
+    summary: "List the rules that alerts are raised by",
+    description: `Those that Posthorn brings, and those of people. ${whose}`,
+    access: "manage",
+    query: alertRuleQuery,
+    answers: { 200: { description: "All of them.", schema: alertRuleListSchema } },
+    errors: [],
+    handle: async ({ scope, query }) => {
+      const rules = await alertsOf(services).rules(scope, { tenantId: tenantOf(query) });
+      return { status: 200, body: { data: rules.map(alertRuleJson) } };
+    },
+  });
+}
+
+function putRuleRoute(services: Services): Route {
+  return defineRoute({
+    method: "PUT",
+    path: "/v1/alert-rules/{name}",
+    operationId: "putAlertRule",
+    tag: "Alerts",
+    summary: "Write or change a rule",
+    description: `Fields that are absent keep their values. Of a rule that Posthorn brings, \`severity\`, \`threshold\`, \`for_seconds\`, \`keep_firing_for_seconds\`, \`enabled\` and the mute can be changed; one of people needs \`metric\` and \`threshold\`. ${whose}`,
+    access: "manage",
+    params: alertRuleParams,
+    query: alertRuleQuery,
+    body: alertRuleInputSchema,
+    answers: {
+      200: { description: "Changed.", schema: alertRuleSchema },
+      201: { description: "Written.", schema: alertRuleSchema },
+    },
+    errors: ["limit_reached"],
+    audit: {
+      action: "alert_rule.put",
+      target: "alert_rule",
+      idFrom: "name",
+      before: (call: RuleCall) => shownBefore(services, call),
+    },
+    handle: async ({ scope, params: { name }, query, body }) => {
+      const target = { tenantId: tenantOf(query), name };
+      const input = inputOf(alertRuleFields, body);
+      const { rule, created } = await alertsOf(services).putRule(scope, { ...target, input });
+      return { status: created ? 201 : 200, body: alertRuleJson(rule) };
+    },
+  });
+}
+
+function deleteRuleRoute(services: Services): Route {
+  return defineRoute({
+    method: "DELETE",
+    path: "/v1/alert-rules/{name}",
+    operationId: "deleteAlertRule",
+    tag: "Alerts",
+    summary: "Forget a rule, or what was changed of one that Posthorn brings",
+    access: "manage",
+    params: alertRuleParams,
+    query: alertRuleQuery,
+    answers: { 204: { description: "It is gone, or as it was." } },
+    errors: ["not_found"],
+    audit: {
+      action: "alert_rule.delete",
+      target: "alert_rule",
+      idFrom: "name",
+      before: (call: RuleCall) => shownBefore(services, call),
+      removes: ["metric", "threshold", "enabled"],
+    },
+    handle: async ({ scope, params: { name }, query }) => {
+      await alertsOf(services).deleteRule(scope, { tenantId: tenantOf(query), name });
+      return { status: 204 };
+    },
+  });
+}
+
+function previewRoute(services: Services): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/alert-rules/preview",
+    operationId: "previewAlertRule",
+    tag: "Alerts",
+    summary: "See how often a rule would have fired",
+    description:
+      "Holds the rule against the statistics of the last seven days and changes nothing. Minutes are known for two days; of the days before, each hour counts as a whole.",
+    access: "manage",
+    query: alertRuleQuery,
+    body: alertRuleInputSchema,
+    answers: {
+      200: { description: "How often, for how long, and what was seen.", schema: alertPreviewSchema },
+    },
+    errors: [],
+    audit: { none: "it changes nothing" },
+    handle: async ({ scope, query, body }) => {
+      const input = inputOf(alertRuleFields, body);
+      const preview = await alertsOf(services).preview(scope, { tenantId: tenantOf(query), input });
+      return { status: 200, body: alertPreviewJson(preview) };
+    },
+  });
+}
+
+function listRoute(services: Services, pager: Pager): Route {
+  return defineRoute({
+    method: "GET",
+    path: "/v1/alerts",
+    operationId: "listAlerts",
+    tag: "Alerts",
+    summary: "List alerts, newest first",
+    description:
+      "Those that are pending, those that fire, and for 90 days those that are over. A tenant's key sees what is about its tenant.",
+    access: "manage",
+    query: alertQuerySchema,
+    answers: { 200: { description: "A page of alerts.", schema: alertListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const filters = filtersOf(alertFilters, query);
+      const listing = { tenantId: scope.tenantId, route: "alerts", filters };
+      const page = await alertsOf(services).list(scope, { ...filters, page: pager.request(query, listing) });
+      return { status: 200, body: pager.answer(page, { listing, toJson: alertJson }) };
+    },
+  });
+}
+
+function muteRoute(services: Services): Route {
+  return defineRoute({
+    method: "POST",
+    path: "/v1/alerts/{id}/mute",
+    operationId: "muteAlert",
+    tag: "Alerts",
+    summary: "Hear nothing of an alert for a while",
+    description:
+      "Of this rule and this webhook, tenant or type, also when it ends and begins again. What still fires when the mute is over is told then.",
+    access: "manage",
+    params: closed({ id: idParam("the alert") }),
+    body: alertMuteSchema,
+    answers: { 200: { description: "The alert.", schema: alertSchema } },
+    errors: ["not_found"],
+    audit: { action: "alert.mute", target: "alert" },
+    handle: async ({ scope, params, body }) => {
+      const input = inputOf(alertMuteFields, body);
+      return { status: 200, body: alertJson(await alertsOf(services).mute(scope, { id: params.id, input })) };
+    },
+  });
+}
+
+type RuleCall = Call<{ readonly name: string }, { readonly tenant_id?: string }>;
+
+async function shownBefore(services: Services, { scope, params, query }: RuleCall): Promise<object> {
+  const rules = await alertsOf(services).rules(scope, { tenantId: tenantOf(query) });
+  const rule = rules.find(({ name }) => name === params.name);
+  return rule === undefined ? {} : alertRuleJson(rule);
+}
+
+function tenantOf(query: object): string | null {
+  return (query as { readonly tenant_id?: string }).tenant_id ?? null;
+}

@@ -1,0 +1,173 @@
+import type { Command } from "commander";
+import { alertFilters, alertMuteFields, alertRuleFields } from "../../core/fields/alert.ts";
+import type { Json } from "../api-client.ts";
+import { addPageOptions, clientCommand, printList, printOne } from "../client-command.ts";
+import type { ClientCall } from "../client-command.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
+import type { Invocation } from "../invocation.ts";
+import { cellText, shortTime } from "../table.ts";
+import type { Column } from "../table.ts";
+
+const alertColumns: readonly Column<Json>[] = [
+  { title: "SINCE (UTC)", value: (row) => shortTime(row["since"]) },
+  { title: "STATE", value: (row) => row["state"] },
+  { title: "SEVERITY", value: (row) => row["severity"] },
+  { title: "RULE", value: (row) => row["rule"] },
+  { title: "TENANT", value: (row) => row["tenant_id"] },
+  { title: "SUMMARY", value: (row) => row["summary"] },
+  { title: "MUTED UNTIL", value: (row) => shortTime(row["muted_until"]) },
+  { title: "ID", value: (row) => row["id"] },
+];
+
+const ruleColumns: readonly Column<Json>[] = [
+  { title: "NAME", value: (row) => row["name"] },
+  { title: "SEVERITY", value: (row) => row["severity"] },
+  { title: "METRIC", value: (row) => row["metric"] ?? "-" },
+  { title: "WHEN", value: (row) => `${cellText(row["comparison"])} ${cellText(row["threshold"])}` },
+  { title: "FOR (S)", value: (row) => row["for_seconds"] },
+  { title: "ENABLED", value: (row) => row["enabled"] },
+  { title: "MUTED UNTIL", value: (row) => shortTime(row["muted_until"]) },
+];
+
+export function addAlertsCommand(program: Command, invocation: Invocation): void {
+  const alerts = program.command("alerts").description("what needs somebody's attention");
+  const list = addPageOptions(alerts.command("list").description("alerts, newest first"))
+    .addOption(
+      new FieldOption("--state <states>", alertFilters.states, {
+        says: "such as firing, or several with commas",
+      }),
+    )
+    .addOption(new FieldOption("--rule <name>", alertFilters.rule))
+    .addOption(tenantOption());
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/alerts",
+      query: {
+        state: call.options.list("state"),
+        rule: call.options.text("rule"),
+        tenant_id: call.options.text("tenant"),
+      },
+      columns: alertColumns,
+      none: "nothing needs attention",
+    }),
+  );
+  const mute = alerts
+    .command("mute")
+    .description("hear nothing of an alert for a while, also when it ends and begins again")
+    .argument("<id>", "id of the alert")
+    .requiredOption("--until <time>", "time, date, or span from now such as 2h")
+    .addOption(new FieldOption("--reason <text>", alertMuteFields.reason));
+  clientCommand(mute, invocation, async (call) => {
+    const [id = ""] = call.args;
+    const body = { until: until(call), reason: call.options.text("reason") };
+    printOne(call.terminal, await call.client.post(`/v1/alerts/${encodeURIComponent(id)}/mute`, { body }));
+  });
+}
+
+/** A span is from now on, where other times mean the past. */
+function until({ options }: ClientCall): string {
+  const text = options.text("until") ?? "";
+  const [, count, unit = ""] = /^(\d+)([mhd])$/.exec(text) ?? [];
+  if (count === undefined) return text;
+  return new Date(Date.now() + Number(count) * (unitsMs[unit] ?? 0)).toISOString();
+}
+
+const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+export function addAlertRulesCommand(program: Command, invocation: Invocation): void {
+  const rules = program.command("alert-rules").description("what alerts are raised for");
+  const list = rules
+    .command("list")
+    .description("those that Posthorn brings, and your own")
+    .addOption(tenantOption());
+  clientCommand(list, invocation, (call) =>
+    printList(call, {
+      path: "/v1/alert-rules",
+      query: { tenant_id: call.options.text("tenant") },
+      columns: ruleColumns,
+      none: "there are no rules",
+    }),
+  );
+  for (const [name, says] of [
+    ["put", "write or change a rule; what is left out keeps its value"],
+    ["preview", "how often a rule would have fired within the last seven days"],
+  ] as const) {
+    const command = withRuleOptions(rules.command(name).description(says));
+    if (name === "put") command.argument("<name>", "name of the rule");
+    clientCommand(command, invocation, name === "put" ? put : preview);
+  }
+  const remove = rules
+    .command("delete")
+    .description("forget a rule, or what was changed of one that Posthorn brings")
+    .argument("<name>", "name of the rule")
+    .addOption(tenantOption());
+  clientCommand(remove, invocation, async (call) => {
+    await call.client.call("DELETE", { path: pathOf(call), query: queryOf(call) });
+    call.terminal.note("done");
+  });
+}
+
+function withRuleOptions(command: Command): Command {
+  const { metric, threshold, comparison, severity, title, description } = alertRuleFields;
+  return command
+    .addOption(new FieldOption("--metric <metric>", metric))
+    .addOption(new FieldOption("--threshold <number>", threshold))
+    .addOption(new FieldOption("--comparison <word>", comparison))
+    .addOption(new FieldOption("--severity <severity>", severity))
+    .addOption(new FieldOption("--window-seconds <n>", alertRuleFields.windowSeconds))
+    .addOption(new FieldOption("--for-seconds <n>", alertRuleFields.forSeconds))
+    .addOption(new FieldOption("--keep-firing-for-seconds <n>", alertRuleFields.keepFiringForSeconds))
+    .addOption(new FieldOption("--attempts-min <n>", alertRuleFields.attemptsMin))
+    .addOption(new FieldOption("--webhook <id>", alertRuleFields.webhookId))
+    .addOption(new FieldOption("--event-type <name>", alertRuleFields.eventType))
+    .addOption(new FieldOption("--title <text>", title))
+    .addOption(new FieldOption("--description <text>", description))
+    .addOption(new FieldOption("--enabled <boolean>", alertRuleFields.enabled))
+    .addOption(tenantOption());
+}
+
+async function put(call: ClientCall): Promise<void> {
+  const body = bodyOf(call);
+  printOne(call.terminal, await call.client.call("PUT", { path: pathOf(call), query: queryOf(call), body }));
+}
+
+async function preview(call: ClientCall): Promise<void> {
+  const found = await call.client.post("/v1/alert-rules/preview", {
+    query: queryOf(call),
+    body: bodyOf(call),
+  });
+  if (call.terminal.json) return printOne(call.terminal, found);
+  const { fired, firing_seconds: seconds, from } = found;
+  printOne(call.terminal, { fired, firing_seconds: seconds, from, to: found["to"] });
+}
+
+function pathOf({ args }: ClientCall): string {
+  return `/v1/alert-rules/${encodeURIComponent(args[0] ?? "")}`;
+}
+
+function queryOf({ options }: ClientCall) {
+  return { tenant_id: options.text("tenant") };
+}
+
+function bodyOf({ options }: ClientCall): Json {
+  const number = (name: string): number | undefined => {
+    const text = options.text(name);
+    return text === undefined ? undefined : Number(text);
+  };
+  const enabled = options.text("enabled");
+  return {
+    metric: options.text("metric"),
+    threshold: number("threshold"),
+    comparison: options.text("comparison"),
+    severity: options.text("severity"),
+    window_seconds: number("windowSeconds"),
+    for_seconds: number("forSeconds"),
+    keep_firing_for_seconds: number("keepFiringForSeconds"),
+    attempts_min: number("attemptsMin"),
+    webhook_id: options.text("webhook"),
+    event_type: options.text("eventType"),
+    title: options.text("title"),
+    description: options.text("description"),
+    enabled: enabled === undefined ? undefined : enabled === "true",
+  };
+}

@@ -1,0 +1,87 @@
+import { type AlertMute, type AlertRecord, alertKey } from "./alert-record.ts";
+import type { AlertRule } from "./alert-rule.ts";
+import { alertInhibitions } from "./default-rules.ts";
+
+/** One message: all that is to be told of one group. */
+export interface AlertMessage {
+  readonly group: string;
+  readonly audience: AlertRule["audience"];
+  readonly tenantId: string | null;
+  readonly fired: readonly AlertRecord[];
+  readonly resolved: readonly AlertRecord[];
+}
+
+const never = Number.NEGATIVE_INFINITY;
+
+/** A group hears no more often than this. */
+export const messageEveryMs = 300_000;
+
+/** The rule whose firing alert explains this one; null where nothing does. */
+export function inhibitorOf(record: AlertRecord, records: readonly AlertRecord[]): string | null {
+  for (const { source, silences, within } of alertInhibitions) {
+    if (record.ruleTenantId !== null || !silences.includes(record.rule)) continue;
+    const explains = records.some(
+      (other) =>
+        other.rule === source &&
+        other.ruleTenantId === null &&
+        other.state === "firing" &&
+        (within === "everything" || other.webhookId === record.webhookId),
+    );
+    if (explains) return source;
+  }
+  return null;
+}
+
+export interface Mutes {
+  readonly rules: readonly Pick<AlertRule, "name" | "tenantId" | "mutedUntil">[];
+  readonly mutes: readonly AlertMute[];
+  readonly now: number;
+}
+
+/** Until when nobody wants to hear of it; null where nothing is muted. */
+export function mutedUntil(record: AlertRecord, { rules, mutes, now }: Mutes): number | null {
+  const key = alertKey(record);
+  const ends = [
+    ...rules
+      .filter(({ name, tenantId }) => name === record.rule && tenantId === record.ruleTenantId)
+      .map((rule) => rule.mutedUntil ?? 0),
+    ...mutes.filter((mute) => mute.key === key).map(({ until }) => until),
+  ];
+  const last = Math.max(0, ...ends);
+  return last > now ? last : null;
+}
+
+/**
+ * What is to be told now. Alerts of one tenant make one group, which gets one message in five minutes; whoever was told that
+ * something fires is told of its end, and nobody else is.
+ */
+export function dueMessages(records: readonly AlertRecord[], muting: Mutes): readonly AlertMessage[] {
+  const { now } = muting;
+  const groups = Map.groupBy(records, groupOf);
+  return [...groups].flatMap(([group, ofGroup]) => {
+    const toldAt = Math.max(
+      ...ofGroup.map(({ firedToldAt, resolvedToldAt }) =>
+        Math.max(firedToldAt ?? never, resolvedToldAt ?? never),
+      ),
+    );
+    if (now - toldAt < messageEveryMs) return [];
+    const fired = ofGroup.filter(
+      (record) =>
+        record.state === "firing" &&
+        record.firedToldAt === null &&
+        record.inhibitedBy === null &&
+        mutedUntil(record, muting) === null,
+    );
+    const resolved = ofGroup.filter(
+      ({ state, firedToldAt, resolvedToldAt }) =>
+        state === "resolved" && firedToldAt !== null && resolvedToldAt === null,
+    );
+    const [first] = [...fired, ...resolved];
+    if (first === undefined) return [];
+    return [{ group, audience: first.audience, tenantId: first.tenantId, fired, resolved }];
+  });
+}
+
+function groupOf({ audience, tenantId }: AlertRecord): string {
+  return `${audience}:${tenantId ?? ""}`;
+}

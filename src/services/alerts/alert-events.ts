@@ -1,0 +1,32 @@
+import type { AlertRecord } from "../../core/alerts/alert-record.ts";
+import type { AlertMessage } from "../../core/alerts/due-messages.ts";
+import {
+  instant,
+  type OperationalEvent,
+  operatorTenantId,
+} from "../../core/notifications/operational-event.ts";
+
+/** What programs hear of the alerts that people are told of. */
+export function alertEvents(messages: readonly AlertMessage[], now: number): readonly OperationalEvent[] {
+  return messages.flatMap(({ fired, resolved }) => [
+    ...fired.map((alert) => eventOf(alert, { type: "posthorn.alert.fired", at: now })),
+    ...resolved.map((alert) => eventOf(alert, { type: "posthorn.alert.resolved", at: now })),
+  ]);
+}
+
+function eventOf(
+  alert: AlertRecord,
+  { type, at }: { readonly type: "posthorn.alert.fired" | "posthorn.alert.resolved"; readonly at: number },
+): OperationalEvent {
+  const { id, rule, severity, summary, value, threshold, tenantId, webhookId, firedAt } = alert;
+  return {
+    ...{ key: `${type}:${id}`, type, tenantId: tenantId ?? operatorTenantId, webhookId: null, at },
+    data: {
+      ...{ alert_id: id, rule, severity, summary, value, threshold },
+      ...{ tenant_id: tenantId, webhook_id: webhookId },
+      ...(type === "posthorn.alert.resolved" && { fired_at: instant(firedAt ?? at) }),
+      occurred_at: instant(at),
+    },
+    ...(alert.audience === "operator" && { onlyForOperator: true }),
+  };
+}

@@ -1,0 +1,114 @@
+import { bucketAt, stepMs } from "../../core/statistics/buckets.ts";
+import { Counts } from "../../core/statistics/counts.ts";
+import type { FactKind } from "../../core/statistics/facts.ts";
+import { type GaugeSpan, summaryOf } from "../../core/statistics/gauges.ts";
+import type { StoreDepth } from "../../ports/store/deliveries.ts";
+import type { Store } from "../../ports/store.ts";
+import type { StatisticsOf, StatisticsRow } from "../../ports/store/statistics.ts";
+
+/** Rows that one look at statistics may take; what is beyond is of later buckets and waits for the next round. */
+const rowsMax = 50_000;
+
+export type StatisticsQueryOf = {
+  readonly kind: FactKind;
+  readonly of: StatisticsOf;
+} & (
+  | { readonly windowMs: number }
+  | { readonly hour: number }
+  | { readonly from: number; readonly to: number }
+);
+
+/** What one round of looking at rules reads: buckets and counters, each question asked once. */
+export class AlertReadings {
+  readonly #store: Pick<Store, "statistics" | "deliveries">;
+  readonly now: number;
+  readonly #answers = new Map<string, Promise<unknown>>();
+
+  constructor(store: Pick<Store, "statistics" | "deliveries">, now: number) {
+    this.#store = store;
+    this.now = now;
+  }
+
+  /** What waits, and dead letters by tenant. */
+  depth(): Promise<StoreDepth> {
+    return this.#once("depth", () => this.#store.deliveries.depth());
+  }
+
+  /** Added up by subject, or by tenant; one entry with the key null where the query is about all. */
+  counts(query: StatisticsQueryOf): Promise<ReadonlyMap<string | null, Counts>> {
+    return this.#once(JSON.stringify(query), async () => addedUp(await this.#rows(query), query.of.level));
+  }
+
+  /** Since when something is counted and not stored; null when all is, or nothing is counted. */
+  async unwrittenSince(): Promise<number | null> {
+    const progress = await this.progress();
+    return progress?.unwrittenSince ?? null;
+  }
+
+  progress() {
+    const { statistics } = this.#store;
+    return this.#once("progress", async () => (await statistics?.progress()) ?? null);
+  }
+
+  /** The share of places in use in the newest minute that is known; null where none is. */
+  placesUsed(): Promise<number | null> {
+    return this.#once("places", async () => {
+      const rows = await this.#store.statistics?.readGauges({
+        ...{ step: "minute", from: bucketAt(this.now, "minute") - gaugesMs, to: this.now + 1, limit: 1_000 },
+      });
+      const byMinute = Map.groupBy(rows ?? [], ({ start }) => start);
+      for (const [, ofMinute] of [...byMinute].toSorted(([one], [other]) => other - one)) {
+        const used = placesUsedOf(ofMinute.map(({ document }) => JSON.parse(document) as GaugeSpan));
+        if (used !== null) return used;
+      }
+      return null;
+    });
+  }
+
+  async #rows(query: StatisticsQueryOf): Promise<readonly StatisticsRow[]> {
+    const { statistics } = this.#store;
+    if (statistics === undefined) return [];
+    const { kind, of } = query;
+    const page = await statistics.read({ kind, of, ...rangeOf(query, this.now), limit: rowsMax });
+    return page.rows;
+  }
+
+  #once<Answer>(key: string, ask: () => Promise<Answer>): Promise<Answer> {
+    const known = this.#answers.get(key) as Promise<Answer> | undefined;
+    if (known !== undefined) return known;
+    const answer = ask();
+    this.#answers.set(key, answer);
+    return answer;
+  }
+}
+
+/** Readings are written when a minute is over. */
+const gaugesMs = 3 * stepMs.minute;
+
+/** Null where no process of these has places. */
+export function placesUsedOf(spans: readonly GaugeSpan[]): number | null {
+  const [used, places] = [summaryOf("in_flight", spans), summaryOf("places", spans)];
+  return used === null || places === null || places.mean === 0 ? null : used.mean / places.mean;
+}
+
+function rangeOf(query: StatisticsQueryOf, now: number) {
+  if ("hour" in query) return { step: "hour", from: query.hour, to: query.hour + stepMs.hour } as const;
+  if ("from" in query) return { step: "hour", from: query.from, to: query.to } as const;
+  // With the minute that runs.
+  const from = bucketAt(now, "minute") + stepMs.minute - query.windowMs;
+  return { step: "minute", from, to: now + 1 } as const;
+}
+
+function addedUp(
+  rows: readonly StatisticsRow[],
+  level: StatisticsOf["level"],
+): ReadonlyMap<string | null, Counts> {
+  const sums = new Map<string | null, Counts>();
+  for (const { tenantId, subject, counts } of rows) {
+    const key = { all: null, tenants: tenantId, subjects: subject }[level];
+    const sum = sums.get(key) ?? new Counts();
+    sum.addAll(Counts.unpack(counts));
+    sums.set(key, sum);
+  }
+  return sums;
+}

@@ -1,0 +1,202 @@
+import {
+  type AlertMute,
+  type AlertRecord,
+  alertKey,
+  type AlertState,
+} from "../../core/alerts/alert-record.ts";
+import type { AlertRule } from "../../core/alerts/alert-rule.ts";
+import { mutedUntil } from "../../core/alerts/due-messages.ts";
+import { InvalidRequestError, NotFoundError, PosthornError } from "../../core/errors.ts";
+import {
+  type AlertMuteInput,
+  alertMuteFields,
+  type AlertRuleInput,
+  alertRuleFields,
+  alertRuleNameField,
+} from "../../core/fields/alert.ts";
+import { judgeField } from "../../core/fields/judge.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { AlertStore, StoredAlertRule } from "../../ports/store/alerts.ts";
+import type { Page, PageRequest } from "../../ports/store.ts";
+import type { StatisticsStore } from "../../ports/store/statistics.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+import { requireWebhook, resolveTenant, tenantFilter } from "../scope.ts";
+import type { Scope } from "../services.ts";
+import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import { type AlertPreview, previewOf } from "./alert-preview.ts";
+import { allRules, customRule, defaultOf, judgeRule, visibleRules } from "./alert-rules.ts";
+
+export interface AlertsOptions {
+  readonly store: AlertStore;
+  /** Null where nothing is counted. */
+  readonly statistics: StatisticsStore | null;
+  readonly access: Pick<EngineAccess, "webhook">;
+  readonly tenants: Pick<TenantDirectory, "has">;
+  readonly clock: Clock;
+}
+
+/** `tenantId` is null for the operator's, or the caller's own. */
+export interface AlertRuleTarget {
+  readonly tenantId: string | null;
+  readonly name: string;
+}
+
+export interface AlertListQuery {
+  readonly states: readonly AlertState[] | null;
+  readonly rule: string | null;
+  readonly tenantId: string | null;
+  readonly page: PageRequest;
+}
+
+/** An alert with what was said about hearing of it. */
+export interface AlertView {
+  readonly alert: AlertRecord;
+  readonly mutedUntil: number | null;
+  readonly muteReason: string | null;
+}
+
+const rulesMax = 200;
+
+/** Rules, alerts and mutes, for people. */
+export class Alerts {
+  readonly #options: AlertsOptions;
+
+  constructor(options: AlertsOptions) {
+    this.#options = options;
+  }
+
+  async rules(scope: Scope, query: { readonly tenantId: string | null }): Promise<readonly AlertRule[]> {
+    const owner = tenantFilter({ scope, tenantId: query.tenantId });
+    return visibleRules(allRules(await this.#options.store.rules()), owner);
+  }
+
+  async putRule(
+    scope: Scope,
+    target: AlertRuleTarget & { readonly input: AlertRuleInput },
+  ): Promise<{ readonly rule: AlertRule; readonly created: boolean }> {
+    const { store, clock } = this.#options;
+    const owner = this.#ownerOf(scope, target.tenantId);
+    const stored = await store.rules();
+    const before = stored.find((rule) => rule.name === target.name && rule.tenantId === owner);
+    const input = { ...before?.input, ...target.input };
+    const { name, tenantId, input: judged } = this.#judge(scope, { ...target, input });
+    if (before === undefined && stored.filter((rule) => rule.tenantId === tenantId).length >= rulesMax)
+      throw new PosthornError("limit_reached", `there are ${rulesMax} rules; that is the limit`);
+    const now = clock.now();
+    const rule: StoredAlertRule = {
+      name,
+      tenantId,
+      input: judged,
+      createdAt: before?.createdAt ?? now,
+      updatedAt: now,
+    };
+    await store.saveRule(rule, scope.audit?.take({ id: name, tenantId }));
+    const saved = allRules([...stored.filter((each) => each !== before), rule]).find(
+      (each) => each.name === name && each.tenantId === tenantId,
+    );
+    if (saved === undefined) throw new NotFoundError("the rule");
+    return { rule: saved, created: before === undefined && !saved.isDefault };
+  }
+
+  /** A rule that Posthorn brings goes back to what it was. */
+  async deleteRule(scope: Scope, target: AlertRuleTarget): Promise<void> {
+    const tenantId = this.#ownerOf(scope, target.tenantId);
+    const rule = { tenantId, name: target.name };
+    const audit = scope.audit?.take({ id: target.name, tenantId });
+    if (await this.#options.store.deleteRule(rule, audit)) return;
+    if (defaultOf(rule) === undefined) throw new NotFoundError("the rule");
+  }
+
+  async preview(
+    scope: Scope,
+    query: { readonly tenantId: string | null; readonly input: AlertRuleInput },
+  ): Promise<AlertPreview> {
+    const { statistics, clock } = this.#options;
+    const judged = this.#judge(scope, { ...query, name: "preview" });
+    if (statistics === null)
+      throw new InvalidRequestError(
+        "no statistics are kept (POSTHORN_STATS), so nothing is known of the past",
+        [],
+      );
+    return previewOf(customRule(judged), { store: statistics, now: clock.now() });
+  }
+
+  async list(scope: Scope, query: AlertListQuery): Promise<Page<AlertView>> {
+    const { store } = this.#options;
+    const { rule, page } = query;
+    const tenantId = tenantFilter({ scope, tenantId: query.tenantId });
+    const { rows, next } = await store.list({ tenantId, rule, page, states: query.states ?? [] });
+    return { rows: await this.#views(rows), next };
+  }
+
+  async get(scope: Scope, id: string): Promise<AlertView> {
+    const [view] = await this.#views([await this.#require(scope, id)]);
+    if (view === undefined) throw new NotFoundError("the alert");
+    return view;
+  }
+
+  /** Of this rule and this thing, also when it ends and begins again. */
+  async mute(
+    scope: Scope,
+    command: { readonly id: string; readonly input: AlertMuteInput },
+  ): Promise<AlertView> {
+    const alert = await this.#require(scope, command.id);
+    const problems = new ProblemList();
+    const { until, reason = null } = readFields(alertMuteFields, command.input, { problems, use: "create" });
+    problems.throwIfAny("the mute");
+    const mute: AlertMute = { key: alertKey(alert), until, reason };
+    await this.#options.store.saveMute(mute, scope.audit?.take({ id: alert.id, tenantId: alert.tenantId }));
+    return this.get(scope, alert.id);
+  }
+
+  async #require(scope: Scope, id: string): Promise<AlertRecord> {
+    const alert = await this.#options.store.get({ tenantId: scope.tenantId, id });
+    if (alert === null) throw new NotFoundError("the alert");
+    return alert;
+  }
+
+  async #views(alerts: readonly AlertRecord[]): Promise<readonly AlertView[]> {
+    if (alerts.length === 0) return [];
+    const { store, clock } = this.#options;
+    const [stored, mutes] = await Promise.all([store.rules(), store.mutes()]);
+    const muting = { rules: allRules(stored), mutes, now: clock.now() };
+    return alerts.map((alert) => {
+      const until = mutedUntil(alert, muting);
+      const own = mutes.find(({ key }) => key === alertKey(alert));
+      const rule = muting.rules.find(
+        ({ name, tenantId }) => name === alert.rule && tenantId === alert.ruleTenantId,
+      );
+      const reason = own?.until === until ? own?.reason : rule?.muteReason;
+      return { alert, mutedUntil: until, muteReason: until === null ? null : (reason ?? null) };
+    });
+  }
+
+  #judge(
+    scope: Scope,
+    target: AlertRuleTarget & { readonly input: AlertRuleInput },
+  ): AlertRuleTarget & { readonly input: AlertRuleInput } {
+    const tenantId = this.#ownerOf(scope, target.tenantId);
+    const { name } = target;
+    const problems = new ProblemList();
+    for (const problem of judgeField(alertRuleNameField, { path: "name", value: name }))
+      problems.add(problem);
+    const input = readFields(alertRuleFields, target.input, { problems });
+    const judged = { tenantId, name, input };
+    judgeRule(judged, problems);
+    problems.throwIfAny("the rule");
+    const { webhookId = null } = input;
+    if (webhookId !== null) {
+      const { webhook } = requireWebhook(this.#options.access, { scope, id: webhookId });
+      if (tenantId !== null && webhook.tenantId !== tenantId) throw new NotFoundError("the webhook");
+    }
+    return judged;
+  }
+
+  /** Null is the operator. */
+  #ownerOf(scope: Scope, tenantId: string | null): string | null {
+    if (scope.tenantId === null && tenantId === null) return null;
+    return resolveTenant(this.#options.tenants, { scope, tenantId });
+  }
+}

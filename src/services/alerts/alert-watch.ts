@@ -1,0 +1,207 @@
+import {
+  type AlertObservation,
+  type AlertRecord,
+  alertKey,
+  nextRecord,
+} from "../../core/alerts/alert-record.ts";
+import type { AlertRule } from "../../core/alerts/alert-rule.ts";
+import { type AlertMessage, dueMessages, inhibitorOf } from "../../core/alerts/due-messages.ts";
+import { messageOf } from "../../core/thrown.ts";
+import type { Leaderships } from "../../engine/cluster/leaderships.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { NotificationQueue } from "../../ports/store/notifications.ts";
+import type { AlertStore } from "../../ports/store/alerts.ts";
+import type { Logger } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
+import type { NotificationDesk } from "../notifications/notification-desk.ts";
+import { alertContent } from "./alert-content.ts";
+import { alertEvents } from "./alert-events.ts";
+import { AlertReadings } from "./alert-readings.ts";
+import { allRules } from "./alert-rules.ts";
+import { type AlertSources, observe } from "./observations.ts";
+
+export interface AlertWatchOptions {
+  readonly store: AlertStore;
+  readonly sources: AlertSources;
+  /** Null where nobody can be told; alerts are kept all the same. */
+  readonly desk: Pick<NotificationDesk, "enqueue"> | null;
+  /** For programs; null where nothing is kept for them. */
+  readonly events: Pick<NotificationQueue, "appendEvents"> | null;
+  /** Of several schedulers one looks at a time; null where there is one. */
+  readonly leaderships: Pick<Leaderships, "acquire" | "resign"> | null;
+  readonly nextId: () => string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const roundMs = 15_000;
+/** While the store does not answer. */
+const askAgainMs = 3_000;
+/** WDS-205. */
+const storeFailuresMax = 5;
+const leadership = { name: "alerts", forMs: 60_000 };
+/** What ended longer ago is told nobody. */
+const endedLatelyMs = 86_400_000;
+const historyMs = 90 * 86_400_000;
+const forgottenAtOnce = 500;
+
+/**
+ * Looks at the rules every 15 s, in one scheduler at a time. All that it knows stands in the store, so that another one, or the
+ * same after a restart, goes on where it stopped. It reads buckets and counters and never a delivery.
+ */
+export class AlertWatch {
+  readonly #options: AlertWatchOptions;
+  readonly #loop: Loop;
+  #storeFailures = 0;
+  #storeFailingSince: number | null = null;
+
+  constructor(options: AlertWatchOptions) {
+    this.#options = options;
+    this.#loop = new Loop({
+      clock: options.clock,
+      round: () => this.round(),
+      pauseMs: () => (this.#storeFailures === 0 ? roundMs : askAgainMs),
+      failed: (error) => this.#failed(error),
+    });
+  }
+
+  start(): void {
+    this.#loop.soon(roundMs);
+  }
+
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+    await this.#options.leaderships?.resign();
+  }
+
+  /** One look at all rules. Public for tests. */
+  async round(): Promise<void> {
+    const { store, clock, leaderships } = this.#options;
+    if (leaderships !== null && !(await leaderships.acquire(leadership))) {
+      this.#storeFailures = 0;
+      return;
+    }
+    const now = clock.now();
+    const [stored, current, mutes] = await Promise.all([
+      store.rules(),
+      store.current({ endedAfter: now - endedLatelyMs }),
+      store.mutes(),
+    ]);
+    const rules = allRules(stored);
+    const { records, gone } = await this.#look(rules, { current, now });
+    const told = await this.#tell(dueMessages(records, { rules, mutes, now }), { records, now });
+    const before = new Map(current.map((record) => [record.id, record]));
+    const put = told.filter((record) => record !== before.get(record.id));
+    if (put.length > 0 || gone.length > 0) await store.save({ put, remove: gone });
+    await store.forget({ before: now - historyMs, limit: forgottenAtOnce });
+    this.#storeFailures = 0;
+    this.#storeFailingSince = null;
+  }
+
+  async #look(
+    rules: readonly AlertRule[],
+    { current, now }: { readonly current: readonly AlertRecord[]; readonly now: number },
+  ): Promise<{ readonly records: readonly AlertRecord[]; readonly gone: readonly string[] }> {
+    const { sources, nextId } = this.#options;
+    const readings = new AlertReadings(sources.store, now);
+    const past = current.filter(({ state }) => state === "resolved");
+    const open = new Map(
+      current.filter(({ state }) => state !== "resolved").map((record) => [alertKey(record), record]),
+    );
+    const next: AlertRecord[] = [];
+    for (const rule of rules) {
+      if (!rule.enabled) continue;
+      const held = [...(await observe({ rule, readings, sources })), ...this.#storeWasAway(rule, now)];
+      const byKey = new Map(held.map((each) => [keyOf(rule, each), each]));
+      const mine = [...open].filter(
+        ([, record]) => record.rule === rule.name && record.ruleTenantId === rule.tenantId,
+      );
+      for (const key of new Set([...byKey.keys(), ...mine.map(([known]) => known)])) {
+        const record = open.get(key) ?? null;
+        const after = nextRecord(record, { rule, observation: byKey.get(key) ?? null, now, nextId });
+        open.delete(key);
+        if (after !== null) next.push(after);
+        else if (record !== null) open.set(key, { ...record, state: "pending" });
+      }
+    }
+    // What is left belongs to rules that are gone or switched off, or ended before it fired.
+    const gone = [...open.values()].filter(({ state }) => state === "pending").map(({ id }) => id);
+    const orphans = [...open.values()]
+      .filter(({ state }) => state === "firing")
+      .map((record) => ended(record, now));
+    const all = [...past, ...next, ...orphans];
+    return { records: all.map((record) => inhibited(record, all)), gone };
+  }
+
+  /** Nobody could write it down while it was so. */
+  #storeWasAway(rule: AlertRule, now: number): readonly AlertObservation[] {
+    if (rule.source !== "store" || this.#storeFailingSince === null) return [];
+    if (this.#storeFailures < rule.threshold) return [];
+    const seconds = Math.round((now - this.#storeFailingSince) / 1_000);
+    const summary = `the database did not answer for ${seconds} s, until ${new Date(now).toISOString().slice(0, 19)}Z`;
+    const about = { tenantId: null, webhookId: null, subject: "installation" };
+    return [{ ...about, value: this.#storeFailures, summary }];
+  }
+
+  async #tell(
+    messages: readonly AlertMessage[],
+    { records, now }: { readonly records: readonly AlertRecord[]; readonly now: number },
+  ): Promise<readonly AlertRecord[]> {
+    if (messages.length === 0) return records;
+    const drafts = messages.map((message) => ({
+      // The same message again, after a crash in between, is none.
+      key: `alert ${[...message.fired, ...message.resolved].map(({ id, state }) => `${state[0]}${id}`).join(" ")}`.slice(
+        0,
+        500,
+      ),
+      tenantId: message.audience === "operator" ? null : message.tenantId,
+      topic: "alert" as const,
+      group: message.group,
+      content: (language: "en" | "de") => alertContent(message, language),
+    }));
+    await this.#options.desk?.enqueue(drafts);
+    await this.#options.events?.appendEvents(alertEvents(messages, now));
+    const fired = new Set(messages.flatMap((message) => message.fired.map(({ id }) => id)));
+    const over = new Set(messages.flatMap((message) => message.resolved.map(({ id }) => id)));
+    this.#log(messages);
+    return records.map((record) => {
+      if (fired.has(record.id)) return { ...record, firedToldAt: now };
+      return over.has(record.id) ? { ...record, resolvedToldAt: now } : record;
+    });
+  }
+
+  #log(messages: readonly AlertMessage[]): void {
+    const { log } = this.#options;
+    for (const { fired, resolved } of messages) {
+      for (const { id, rule, tenantId, webhookId, summary } of fired)
+        log.warn({ alertId: id, rule, tenantId, webhookId, summary }, "an alert fires");
+      for (const { id, rule, tenantId, webhookId } of resolved)
+        log.info({ alertId: id, rule, tenantId, webhookId }, "an alert is over");
+    }
+  }
+
+  #failed(error: unknown): void {
+    const { log, clock } = this.#options;
+    if (this.#loop.isStopped) return;
+    this.#storeFailures += 1;
+    this.#storeFailingSince ??= clock.now();
+    const fields = { err: messageOf(error), failures: this.#storeFailures };
+    if (this.#storeFailures === storeFailuresMax)
+      log.error({ ...fields, rule: "store-away" }, "an alert fires: the database does not answer");
+    else log.warn(fields, "alerts could not be looked at");
+  }
+}
+
+function keyOf(rule: AlertRule, { subject }: AlertObservation): string {
+  return alertKey({ rule: rule.name, ruleTenantId: rule.tenantId, subject });
+}
+
+function inhibited(record: AlertRecord, all: readonly AlertRecord[]): AlertRecord {
+  if (record.state !== "firing") return record;
+  const inhibitedBy = inhibitorOf(record, all);
+  return inhibitedBy === record.inhibitedBy ? record : { ...record, inhibitedBy };
+}
+
+function ended(record: AlertRecord, now: number): AlertRecord {
+  return { ...record, state: "resolved", resolvedAt: now };
+}

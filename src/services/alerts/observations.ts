@@ -1,0 +1,241 @@
+import type { AlertObservation } from "../../core/alerts/alert-record.ts";
+import { type AlertRule, type AlertSource, exceeds, isOfInstallation } from "../../core/alerts/alert-rule.ts";
+import { Counts } from "../../core/statistics/counts.ts";
+import { percentile } from "../../core/statistics/distribution.ts";
+import { categoryKey, distributionSpan, keys } from "../../core/statistics/keys.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { SharedState } from "../../ports/shared-state.ts";
+import type { Store } from "../../ports/store.ts";
+import type { WorkQueue } from "../../ports/work-queue.ts";
+import { attemptsOf } from "../statistics/measures.ts";
+import type { TenantDirectory } from "../tenants/tenant-directory.ts";
+import type { AlertReadings } from "./alert-readings.ts";
+import { bucketsOf, countedValue, gaugeValue } from "./metric-value.ts";
+import { payloadGrowth, silentPublishers } from "./slow-observations.ts";
+
+/** What alerts are raised about. */
+export interface AlertSources {
+  readonly store: Pick<Store, "statistics" | "deliveries" | "ownership">;
+  readonly access: Pick<EngineAccess, "webhooks" | "webhook" | "refresh">;
+  readonly tenants: Pick<TenantDirectory, "all">;
+  /** Null where there is none. */
+  readonly queue: Pick<WorkQueue, "isConnected"> | null;
+  readonly sharedState: Pick<SharedState, "isAvailable"> | null;
+}
+
+/** One rule, and what it is held against. */
+export interface Looking {
+  readonly rule: AlertRule;
+  readonly readings: AlertReadings;
+  readonly sources: AlertSources;
+}
+
+type Observe = (looking: Looking) => Promise<readonly AlertObservation[]>;
+
+/** For what the rule holds now. */
+export async function observe(looking: Looking): Promise<readonly AlertObservation[]> {
+  return (await bySource[looking.rule.source](looking)).slice(0, observationsMax);
+}
+
+/** Of one rule: so many at once are one trouble. */
+const observationsMax = 200;
+const failuresLookedAtMs = 360_000;
+
+const ofInstallation = { tenantId: null, webhookId: null, subject: "installation" } as const;
+
+function installation(
+  rule: AlertRule,
+  seen: { readonly value: number | null; readonly summary: string },
+): readonly AlertObservation[] {
+  const { value, summary } = seen;
+  return value === null || !exceeds(value, rule) ? [] : [{ ...ofInstallation, value, summary }];
+}
+
+const bySource: Readonly<Record<AlertSource, Observe>> = {
+  metric: customMetric,
+  circuit: openCircuits,
+  dead_letters: deadLetters,
+  success_rate: (looking) =>
+    ofWebhooks(looking, {
+      measure: (counts) => counts.get(keys.accepted) / attemptsOf(counts),
+      summary: (value) => `${percent(value)} of its attempts were accepted within five minutes`,
+    }),
+  dns: (looking) =>
+    ofWebhooks(looking, {
+      measure: (counts) => counts.get(categoryKey("dns")) / attemptsOf(counts),
+      summary: (value) => `${percent(value)} of its attempts found no address for the name of the host`,
+    }),
+  places: async ({ rule, readings }) => {
+    const value = await readings.placesUsed();
+    return installation(rule, {
+      value,
+      summary: `${percent(value ?? 0)} of the places for requests are used`,
+    });
+  },
+  waiting: async ({ rule, readings }) => {
+    const value = await gaugeValue("waiting", readings);
+    return installation(rule, { value, summary: `${value} deliveries wait` });
+  },
+  late: lateDeliveries,
+  silent_publisher: silentPublishers,
+  payload_growth: payloadGrowth,
+  statistics: async ({ rule, readings }) => {
+    const since = await readings.unwrittenSince();
+    const value = since === null ? 0 : Math.round((readings.now - since) / 1_000);
+    return installation(rule, { value, summary: `statistics are ${value} s behind` });
+  },
+  workers: poolsWithoutWorkers,
+  queue: async ({ sources }) =>
+    sources.queue === null || sources.queue.isConnected
+      ? []
+      : [{ ...ofInstallation, value: 1, summary: "RabbitMQ cannot be reached" }],
+  shared_state: async ({ sources }) =>
+    sources.sharedState === null || sources.sharedState.isAvailable
+      ? []
+      : [{ ...ofInstallation, value: 1, summary: "Redis does not answer" }],
+  // What cannot be read while it holds: alert-watch.ts tells of it when the store is back.
+  store: async () => [],
+};
+
+async function customMetric({ rule, readings }: Looking): Promise<readonly AlertObservation[]> {
+  const { metric, windowMs, tenantId, webhookId } = rule;
+  if (metric === null) return [];
+  const value = isOfInstallation(metric)
+    ? await gaugeValue(metric, readings)
+    : countedValue(rule, sumOf(await readings.counts({ ...bucketsOf(rule), windowMs })));
+  if (value === null || !exceeds(value, rule)) return [];
+  const subject = webhookId ?? rule.eventType ?? tenantId ?? "installation";
+  const summary = `${metric} is ${Number(value.toPrecision(4))}, ${rule.comparison} ${rule.threshold}`;
+  return [{ tenantId, webhookId, subject, value, summary }];
+}
+
+function sumOf(counts: ReadonlyMap<string | null, Counts>): Counts {
+  const sum = new Counts();
+  for (const each of counts.values()) sum.addAll(each);
+  return sum;
+}
+
+/** What another process owns is only as new as the last look at it, so those that may be open are looked at again. */
+async function openCircuits({ sources, readings }: Looking): Promise<readonly AlertObservation[]> {
+  const { access, store } = sources;
+  if (store.ownership !== undefined) {
+    const failing = await failingTenants(readings, { windowMs: failuresLookedAtMs, failuresMin: 1 });
+    const ids = new Set<string>();
+    for (const tenantId of failing)
+      for (const id of (await countsOf(readings, { tenantId, windowMs: failuresLookedAtMs })).keys())
+        ids.add(id);
+    for (const { webhook, circuit } of access.webhooks()) if (circuit.phase !== "closed") ids.add(webhook.id);
+    if (ids.size > 0) await access.refresh([...ids].slice(0, refreshedMax));
+  }
+  return Iterator.from(access.webhooks())
+    .filter(({ circuit }) => circuit.phase !== "closed")
+    .take(observationsMax)
+    .map(({ webhook, circuit }) => ({
+      tenantId: webhook.tenantId,
+      webhookId: webhook.id,
+      subject: webhook.id,
+      value: 1,
+      summary: `the circuit of ${hostOf(webhook.url)} is ${circuit.phase === "open" ? "open" : "half open"}`,
+    }))
+    .toArray();
+}
+
+const refreshedMax = 1_000;
+
+function hostOf(url: string): string {
+  return URL.parse(url)?.host ?? "the webhook";
+}
+
+async function deadLetters({ rule, readings }: Looking): Promise<readonly AlertObservation[]> {
+  const depth = await readings.depth();
+  return [...depth.deadLetters]
+    .filter(([, count]) => exceeds(count, rule))
+    .map(([tenantId, value]) => ({
+      tenantId,
+      webhookId: null,
+      subject: tenantId,
+      value,
+      summary: `the tenant ${tenantId} has ${value} dead letters`,
+    }));
+}
+
+/** Tenants of which enough attempts failed, so that a webhook of theirs may be worth a look. */
+async function failingTenants(
+  readings: AlertReadings,
+  { windowMs, failuresMin }: { readonly windowMs: number; readonly failuresMin: number },
+): Promise<readonly string[]> {
+  const counts = await readings.counts({
+    ...{ kind: "delivery", of: { level: "tenants", tenantIds: null }, windowMs },
+  });
+  return [...counts]
+    .filter(([, each]) => attemptsOf(each) - each.get(keys.accepted) >= failuresMin)
+    .flatMap(([tenantId]) => tenantId ?? []);
+}
+
+async function countsOf(
+  readings: AlertReadings,
+  { tenantId, windowMs }: { readonly tenantId: string; readonly windowMs: number },
+): Promise<ReadonlyMap<string, Counts>> {
+  const counts = await readings.counts({
+    ...{ kind: "delivery", of: { level: "subjects", tenantId, subjects: null }, windowMs },
+  });
+  return counts as ReadonlyMap<string, Counts>;
+}
+
+async function ofWebhooks(
+  { rule, readings, sources }: Looking,
+  tell: { readonly measure: (counts: Counts) => number; readonly summary: (value: number) => string },
+): Promise<readonly AlertObservation[]> {
+  const { windowMs, attemptsMin } = rule;
+  const found: AlertObservation[] = [];
+  for (const tenantId of await failingTenants(readings, { windowMs, failuresMin: 1 })) {
+    for (const [webhookId, counts] of await countsOf(readings, { tenantId, windowMs })) {
+      if (attemptsOf(counts) < Math.max(1, attemptsMin)) continue;
+      const value = tell.measure(counts);
+      const webhook = sources.access.webhook(webhookId)?.webhook;
+      if (webhook === undefined || !exceeds(value, rule)) continue;
+      const summary = `${hostOf(webhook.url)}: ${tell.summary(value)}`;
+      found.push({ tenantId: webhook.tenantId, webhookId, subject: webhookId, value, summary });
+    }
+  }
+  return found;
+}
+
+/** How long the first attempts took to leave tells more than how many wait: those may wait for closed gates. */
+async function lateDeliveries({ rule, readings }: Looking): Promise<readonly AlertObservation[]> {
+  const { windowMs, attemptsMin } = rule;
+  const counts = sumOf(await readings.counts({ kind: "delivery", of: { level: "all" }, windowMs }));
+  const places = counts.within({ from: keys.lag, to: keys.lag + distributionSpan });
+  const firstAttempts = places.reduce((sum, [, count]) => sum + count, 0);
+  if (firstAttempts < attemptsMin) return [];
+  const lagMs = percentile(counts, { name: "lag", share: 0.95 });
+  const value = lagMs === null ? null : Math.round(lagMs / 1_000);
+  return installation(rule, {
+    value,
+    summary: `one first attempt in twenty leaves after ${value} s or more`,
+  });
+}
+
+async function poolsWithoutWorkers({ sources }: Looking): Promise<readonly AlertObservation[]> {
+  const { store, tenants, access } = sources;
+  if (store.ownership === undefined) return [];
+  const serving = new Set(Iterator.from(access.webhooks()).map(({ webhook }) => webhook.tenantId));
+  const used = new Set(
+    tenants.all().flatMap(({ id, workerPool }) => (serving.has(id) ? [workerPool ?? "default"] : [])),
+  );
+  if (used.size === 0) return [];
+  const workers = await store.ownership.pools();
+  return [...used]
+    .filter((pool) => (workers.get(pool) ?? 0) === 0)
+    .map((pool) => ({
+      tenantId: null,
+      webhookId: null,
+      subject: `pool ${pool}`,
+      value: 0,
+      summary: `the pool ${pool} has no worker`,
+    }));
+}
+
+function percent(share: number): string {
+  return `${Number((share * 100).toPrecision(3))} %`;
+}

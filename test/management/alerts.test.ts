@@ -1,0 +1,326 @@
+/** Each alert that a document asks for: provoked, fires, is told once, and is over when its cause is. */
+import assert from "node:assert/strict";
+import { suite, test, type TestContext } from "node:test";
+import type { NotificationChannel } from "../../src/core/notifications/notification.ts";
+import { spanOf } from "../../src/core/statistics/gauges.ts";
+import type { AlertView } from "../../src/services/alerts/alert-service.ts";
+import { noResponseFields } from "../../src/ports/transport.ts";
+import { admin, openWorld, type World } from "./world.ts";
+
+const minute = 60_000;
+const page = { limit: 50, before: null, offset: 0 };
+
+async function alertsOf(world: World, rule: string): Promise<readonly AlertView[]> {
+  const { alerts } = world.services;
+  assert.ok(alerts !== null);
+  return (await alerts.list(admin, { states: null, rule, tenantId: null, page })).rows;
+}
+
+async function stateOf(world: World, rule: string): Promise<string | null> {
+  return (await alertsOf(world, rule))[0]?.alert.state ?? null;
+}
+
+/** Everything that happened so far is counted and stored; then one look at the rules. */
+async function look(world: World): Promise<void> {
+  await world.until(async () => {
+    const progress = await world.store.statistics?.progress();
+    return progress?.unwrittenSince === null;
+  });
+  await world.services.lifecycle.lookAtAlerts();
+}
+
+/** The cause is gone: looks until the alert has been silent for as long as it keeps firing. */
+async function calm(world: World, minutes = 2): Promise<void> {
+  world.skipTime(minutes * minute);
+  await look(world);
+}
+
+async function channelFor(world: World, tenantId: string | null): Promise<NotificationChannel> {
+  const channel: NotificationChannel = {
+    ...{
+      id: `channel-${tenantId ?? "operator"}`,
+      tenantId,
+      kind: "email",
+      name: "Ada",
+      address: "ada@example.com",
+    },
+    ...{ webhookId: null, sealedKey: null, topics: ["alert"], frequency: "immediate", timeZone: "UTC" },
+    ...{ quietHours: null, language: "en", enabled: true, createdAt: 0, updatedAt: 0 },
+  };
+  await world.store.notifications?.saveChannels({ tenantId, channels: [channel] });
+  return channel;
+}
+
+async function subjectsTold(world: World, tenantId: string | null = null): Promise<readonly string[]> {
+  const query = { tenantId, channelId: null, state: null, page };
+  const told = await world.store.notifications?.list(query);
+  return (told?.rows ?? []).map(({ content }) => content.subject).toReversed();
+}
+
+async function publishMany(world: World, count: number): Promise<void> {
+  const events = Array.from({ length: count }, (_, number) => ({
+    eventType: "order.created",
+    data: { number },
+  }));
+  for (let at = 0; at < count; at += 1_000)
+    await world.engine.publisher.publishMany(admin, events.slice(at, at + 1_000));
+}
+
+suite("alerts", () => {
+  test("WDS-236 an opened circuit fires a warning and is over when it closes", async (t) => {
+    const world = await openWorld(t);
+    await channelFor(world, null);
+    const { webhook } = await world.createWebhook();
+    await world.services.webhooks.circuit(admin, { id: webhook.id, action: "force_open" });
+    await look(world);
+    const [opened] = await alertsOf(world, "circuit-opened");
+    assert.deepEqual([opened?.alert.state, opened?.alert.severity], ["firing", "warning"]);
+    assert.equal(opened?.alert.webhookId, webhook.id);
+    await world.services.webhooks.circuit(admin, { id: webhook.id, action: "reset" });
+    await calm(world);
+    assert.equal(await stateOf(world, "circuit-opened"), "resolved");
+    assert.deepEqual(await subjectsTold(world), ["Alert: Circuit opened"], "one message in five minutes");
+    await calm(world, 5);
+    assert.deepEqual(await subjectsTold(world), ["Alert: Circuit opened", "Over: Circuit opened"]);
+  });
+
+  test("WDS-237 a circuit that is open for an hour is critical", async (t) => {
+    const world = await openWorld(t);
+    const { webhook } = await world.createWebhook();
+    const command = { id: webhook.id, action: "force_open", durationSeconds: 7_200 } as const;
+    await world.services.webhooks.circuit(admin, command);
+    await look(world);
+    assert.equal(await stateOf(world, "circuit-open-long"), "pending");
+    world.skipTime(59 * minute);
+    await look(world);
+    assert.equal(await stateOf(world, "circuit-open-long"), "pending");
+    world.skipTime(minute);
+    await look(world);
+    const [long] = await alertsOf(world, "circuit-open-long");
+    assert.deepEqual([long?.alert.state, long?.alert.severity], ["firing", "critical"]);
+    await world.services.webhooks.circuit(admin, { id: webhook.id, action: "reset" });
+    await calm(world);
+    assert.equal(await stateOf(world, "circuit-open-long"), "resolved");
+  });
+
+  test("WDS-238 more than a thousand dead letters of a tenant fire a warning", async (t) => {
+    const world = await openWorld(t);
+    world.statuses.set("/hook", 400);
+    const { webhook } = await world.createWebhook({
+      profile: "x-webhook",
+      rateLimit: { requestsPerMinute: 1_000_000, burst: 10_000 },
+      circuitBreaker: { enabled: false },
+    });
+    await publishMany(world, 1_001);
+    await world.until(
+      async () => (await world.store.deliveries.depth()).deadLetters.get("default") === 1_001,
+    );
+    await look(world);
+    const [many] = await alertsOf(world, "dead-letters");
+    assert.deepEqual(
+      [many?.alert.state, many?.alert.tenantId, many?.alert.value],
+      ["firing", "default", 1_001],
+    );
+    const left = async () => (await world.store.deliveries.depth()).deadLetters.get("default") ?? 0;
+    await world.services.deadLetters.discardBatch(admin, { filter: { webhookIds: [webhook.id] } });
+    await world.until(async () => (await left()) <= 1_000);
+    await calm(world);
+    assert.equal(await stateOf(world, "dead-letters"), "resolved");
+  });
+
+  test("WDS-239 a webhook of which fewer than nine in ten attempts succeed fires a warning", async (t) => {
+    const world = await openWorld(t);
+    world.statuses.set("/hook", 503);
+    const { webhook } = await world.createWebhook({ circuitBreaker: { enabled: false } });
+    await publishMany(world, 49);
+    await world.until(() => world.requests.length === 49);
+    await look(world);
+    assert.equal(await stateOf(world, "success-rate"), null, "too few to say anything");
+    await publishMany(world, 1);
+    await world.until(() => world.requests.length === 50);
+    await look(world);
+    const [low] = await alertsOf(world, "success-rate");
+    assert.deepEqual([low?.alert.state, low?.alert.webhookId, low?.alert.value], ["firing", webhook.id, 0]);
+    await calm(world, 7);
+    assert.equal(await stateOf(world, "success-rate"), "resolved", "the window has passed");
+  });
+
+  test("WDS-240 places that are used up for ten minutes fire a warning", async (t) => {
+    const world = await openWorld(t);
+    const read = async (inFlight: number): Promise<void> => {
+      const nothing = { waiting_high: 0, waiting_normal: 0, waiting_low: 0, dead_letters: 0 };
+      const own = { open_circuits: 0, loop_lag_ms: 0, commit_ms: null };
+      const at = Math.floor((Date.now() + skipped) / minute) * minute;
+      const span = spanOf({ ...nothing, ...own, in_flight: inFlight, places: 10 }, at);
+      const document = JSON.stringify(span);
+      await world.store.statistics?.writeGauges({ step: "minute", start: at, writer: 7, document });
+    };
+    let skipped = 0;
+    for (let passed = 0; passed <= 10; passed += 1) {
+      await read(9);
+      await look(world);
+      assert.equal(await stateOf(world, "workers-busy"), passed < 10 ? "pending" : "firing", `${passed} min`);
+      world.skipTime(minute);
+      skipped += minute;
+    }
+    await read(2);
+    await calm(world);
+    assert.equal(await stateOf(world, "workers-busy"), "resolved");
+  });
+
+  test("WDS-241 more than 10,000 deliveries that wait are critical", async (t) => {
+    const world = await openWorld(t);
+    const { webhook } = await world.createWebhook();
+    await world.services.webhooks.pause(admin, { id: webhook.id });
+    await publishMany(world, 10_001);
+    await look(world);
+    const [deep] = await alertsOf(world, "queue-deep");
+    assert.deepEqual(
+      [deep?.alert.state, deep?.alert.severity, deep?.alert.value],
+      ["firing", "critical", 10_001],
+    );
+    await world.services.webhooks.delete(admin, webhook.id);
+    await world.until(async () => {
+      await world.engine.upkeepRound();
+      return (await world.store.deliveries.depth()).waiting.normal === 0;
+    });
+    await calm(world);
+    assert.equal(await stateOf(world, "queue-deep"), "resolved");
+  });
+
+  test("WDS-215 a name that cannot be resolved is told to the owner of the webhook", async (t) => {
+    const world = await openWorld(t);
+    await channelFor(world, "default");
+    await channelFor(world, null);
+    let fails = true;
+    world.answers.set("/hook", () =>
+      fails
+        ? {
+            observation: { kind: "failure", category: "dns", requestSent: false },
+            ...{ fields: noResponseFields, errorMessage: "no such name" },
+          }
+        : {},
+    );
+    const { webhook } = await world.createWebhook({ circuitBreaker: { enabled: false } });
+    await publishMany(world, 3);
+    await world.until(() => world.requests.length === 3);
+    await look(world);
+    const [failing] = await alertsOf(world, "dns-failing");
+    assert.deepEqual([failing?.alert.state, failing?.alert.webhookId], ["firing", webhook.id]);
+    assert.deepEqual(await subjectsTold(world, "default"), ["Alert: A name cannot be resolved"]);
+    assert.deepEqual(await subjectsTold(world), [], "the operator has other rules");
+    fails = false;
+    await calm(world, 12);
+    assert.equal(await stateOf(world, "dns-failing"), "resolved");
+    assert.deepEqual(await subjectsTold(world, "default"), [
+      ...["Alert: A name cannot be resolved", "Over: A name cannot be resolved"],
+    ]);
+  });
+
+  for (const [requirement, rule, name] of [
+    ["WDS-209", "shared-state-away", "sharedState"],
+    ["WDS-212", "queue-away", "queue"],
+  ] as const) {
+    test(`${requirement} what is away beside the database is critical: ${rule}`, async (t) => {
+      const watched = { queue: { isConnected: true }, sharedState: { isAvailable: true } };
+      const world = await openWorld(t, { watched });
+      await look(world);
+      assert.equal(await stateOf(world, rule), null);
+      Object.assign(watched[name], { isConnected: false, isAvailable: false });
+      await look(world);
+      world.skipTime(15_000);
+      await look(world);
+      assert.equal(await stateOf(world, rule), "firing");
+      Object.assign(watched[name], { isConnected: true, isAvailable: true });
+      await calm(world);
+      assert.equal(await stateOf(world, rule), "resolved");
+    });
+  }
+
+  test("a restart repeats nothing, and goes on where it stopped", async (t) => {
+    const { world } = await firingWorld(t);
+    await world.restart();
+    world.skipTime(10 * minute);
+    await look(world);
+    assert.deepEqual(await subjectsTold(world), ["Alert: Circuit opened"]);
+    const [{ alert } = { alert: null }] = await alertsOf(world, "circuit-opened");
+    assert.equal((await alertsOf(world, "circuit-opened")).length, 1);
+    assert.ok(alert?.state === "firing" && alert.lastHeldAt - alert.since >= 10 * minute);
+  });
+
+  test("what is muted is not told until the mute is over, and is told then", async (t) => {
+    const world = await openWorld(t);
+    await channelFor(world, null);
+    const { alerts } = world.services;
+    assert.ok(alerts !== null);
+    const now = Date.now();
+    const input = { mutedUntil: now + 20 * minute, muteReason: "planned" };
+    await alerts.putRule(admin, { tenantId: null, name: "circuit-opened", input });
+    const { webhook } = await world.createWebhook();
+    const command = { id: webhook.id, action: "force_open", durationSeconds: 7_200 } as const;
+    await world.services.webhooks.circuit(admin, command);
+    await look(world);
+    const [muted] = await alertsOf(world, "circuit-opened");
+    assert.deepEqual([muted?.alert.state, muted?.muteReason], ["firing", "planned"]);
+    assert.deepEqual(await subjectsTold(world), []);
+    world.skipTime(21 * minute);
+    await look(world);
+    assert.deepEqual(await subjectsTold(world), ["Alert: Circuit opened"]);
+  });
+
+  test("a rule of a person's fires by its metric, its preview says how often, and ends with the rule", async (t) => {
+    const world = await openWorld(t);
+    const { alerts } = world.services;
+    assert.ok(alerts !== null);
+    const { webhook } = await world.createWebhook();
+    const input = { metric: "attempts", threshold: 2, webhookId: webhook.id } as const;
+    const rule = { tenantId: "default", name: "busy-hook", input };
+    const { created } = await alerts.putRule(admin, rule);
+    assert.equal(created, true);
+    await publishMany(world, 3);
+    await world.until(() => world.requests.length === 3);
+    await look(world);
+    assert.equal(await stateOf(world, "busy-hook"), "firing");
+    world.skipTime(10 * minute);
+    const preview = await alerts.preview(admin, rule);
+    assert.equal(preview.fired, 1);
+    assert.ok(
+      preview.points.length > 500 && preview.points.some(({ isFiring, value }) => isFiring && value === 3),
+    );
+    await alerts.deleteRule(admin, rule);
+    await look(world);
+    assert.equal(await stateOf(world, "busy-hook"), "resolved");
+  });
+
+  test("a tenant sees and changes its own, and nothing of another one", async (t) => {
+    const { world, alertId } = await firingWorld(t);
+    const { alerts } = world.services;
+    assert.ok(alerts !== null);
+    await world.services.tenants.put(admin, { id: "other", input: {} });
+    const [own, other] = [{ tenantId: "default" }, { tenantId: "other" }];
+    assert.equal((await alerts.get(own, alertId)).alert.id, alertId);
+    const until = Date.now() + minute;
+    await assert.rejects(alerts.mute(other, { id: alertId, input: { until } }), /alert/);
+    await assert.rejects(
+      alerts.putRule(other, { tenantId: null, name: "x", input: { metric: "waiting", threshold: 1 } }),
+    );
+    const input = { metric: "attempts", threshold: 1 } as const;
+    await alerts.putRule(other, { tenantId: null, name: "mine", input });
+    const names = async (scope: typeof own) =>
+      (await alerts.rules(scope, { tenantId: null })).map(({ name }) => name);
+    assert.ok((await names(other)).includes("mine") && !(await names(own)).includes("mine"));
+    assert.ok(!(await names(own)).includes("queue-away"), "the installation is the operator's");
+  });
+});
+
+async function firingWorld(t: TestContext): Promise<{ readonly world: World; readonly alertId: string }> {
+  const world = await openWorld(t);
+  await channelFor(world, null);
+  const { webhook } = await world.createWebhook();
+  const command = { id: webhook.id, action: "force_open", durationSeconds: 7_200 } as const;
+  await world.services.webhooks.circuit(admin, command);
+  await look(world);
+  const [firing] = await alertsOf(world, "circuit-opened");
+  assert.equal(firing?.alert.state, "firing");
+  return { world, alertId: firing.alert.id };
+}
