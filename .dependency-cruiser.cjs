@@ -139,6 +139,7 @@ module.exports = {
     onlyIn("sqlite", "adapters/store/sqlite", "^(node:)?sqlite$"),
     onlyIn("pg", "adapters/store/postgres", npm("pg|pg-[^/]+")),
     onlyIn("amqplib", "adapters/queue/rabbitmq", npm("amqplib")),
+    onlyIn("nodemailer", "adapters/mail", npm("nodemailer")),
     onlyIn("redis", "adapters/shared-state/redis", npm("redis|@redis/[^/]+")),
     onlyIn("undici", "adapters/transport", npm("undici")),
     onlyIn("fastify", "api", npm("fastify|@fastify/[^/]+|fastify-plugin")),

@@ -112,6 +112,7 @@ function listening(metrics: Metrics, onSettled: (fact: AttemptFact) => void): Me
     largePayload: (bytes) => metrics.largePayload(bytes),
     eventPublished: (fact) => metrics.eventPublished(fact),
     commitWritten: (fact) => metrics.commitWritten(fact),
+    notified: () => undefined,
     alarmed: (alarm) => metrics.alarmed(alarm),
     apiCallLimited: (limit) => metrics.apiCallLimited(limit),
   };

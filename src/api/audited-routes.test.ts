@@ -31,7 +31,7 @@ test("every route that changes something says how the audit log tells of it, or 
   }
 });
 
-test("what the audit log leaves out is publishing, previews, and who opens the dashboard or the portal", () => {
+test("what the audit log leaves out is publishing, previews, who opens pages, and the reader of a mail", () => {
   const left = everyRoute().filter(({ audit }) => audit !== undefined && "none" in audit);
   assert.deepEqual(left.map(({ operationId }) => operationId).toSorted(), [
     "checkWebhookUrl",
@@ -41,6 +41,7 @@ test("what the audit log leaves out is publishing, previews, and who opens the d
     "publishEvent",
     "publishEvents",
     "redeemPortalCode",
+    "unsubscribe",
   ]);
 });
 

@@ -17,6 +17,7 @@ import { deliveryRoutes } from "./routes/deliveries.ts";
 import { deliveryProblemRoutes } from "./routes/delivery-problems.ts";
 import { eventTypeRoutes } from "./routes/event-types.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { notificationRoutes } from "./routes/notifications.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { portalRoutes } from "./routes/portal.ts";
 import { portalSessionRoutes } from "./routes/portal-sessions.ts";
@@ -54,6 +55,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...tenantRoutes(options, pager),
     ...apiKeyRoutes(options, pager),
     ...alertRoutes(options, pager),
+    ...notificationRoutes(options, pager),
     auditLogRoute(options, pager),
     ...searchRoutes(options),
     streamRoute(options, streams),

@@ -112,6 +112,7 @@ export const tags = {
   Tenants: "Whose webhooks and events these are.",
   "API keys": "Who may call this API.",
   Alerts: "What needs somebody's attention, and by which rules.",
+  Notifications: "Where people are told of webhooks, by mail and chat.",
   "Audit log": "Who changed what, and when.",
   Profiles: "The published delivery semantics.",
   "Source types": "How messages of providers are verified, and how each is set up.",

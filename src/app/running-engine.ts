@@ -19,6 +19,7 @@ import type { Telemetry } from "../ports/telemetry.ts";
 import type { Transport } from "../ports/transport.ts";
 import type { Keys } from "./keys.ts";
 import type { Companions } from "./open-companions.ts";
+import { notificationMeans } from "./notification-means.ts";
 import { openTransport } from "./open-transport.ts";
 import { requestOriginOf } from "./request-origin.ts";
 import { version } from "./version.ts";
@@ -118,6 +119,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     adminKeyHash: hashApiKey(keys.adminKey),
     schedules: settings.roles.includes("scheduler"),
     limits: { webhooksPerTenantMax },
+    notifications: await notificationMeans(settings),
     verification: {
       transport,
       names: parts.names ?? createNameLookup(),

@@ -19,6 +19,7 @@ import { addPortalSessionCommands } from "./commands/portal-sessions.ts";
 import { addRegistryCommands } from "./commands/registry.ts";
 import { addSearchCommand } from "./commands/search.ts";
 import { addStatisticsCommands } from "./commands/statistics.ts";
+import { addNotificationCommands } from "./commands/notifications.ts";
 import { addSystemCommand } from "./commands/system.ts";
 import { addServeCommand } from "./commands/serve.ts";
 import { addTailCommand } from "./commands/tail.ts";
@@ -63,6 +64,7 @@ export function createProgram(invocation: Invocation): Command {
   addOperationCommands(program, invocation);
   addAlertsCommand(program, invocation);
   addAlertRulesCommand(program, invocation);
+  addNotificationCommands(program, invocation);
   addAuditCommand(program, invocation);
   addRegistryCommands(program, invocation);
   addTypesCommand(program, invocation);

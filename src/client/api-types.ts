@@ -1549,6 +1549,159 @@ export interface NewRate {
   requests_per_second?: number;
 }
 
+export interface Notification {
+  /** Of the message. */
+  id: string;
+  /** Where it goes. */
+  channel_id: string;
+  /** What it is about. */
+  topic: string;
+  /** Its first line. */
+  subject: string;
+  /**
+   * `handed_over`: the event that carries it is delivered as any other. `dropped`: its channel is gone or
+   * closed.
+   */
+  state: "waiting" | "sent" | "handed_over" | "failed" | "dropped";
+  /** How often it was tried. */
+  attempts: number;
+  /** When it is sent, or tried again. */
+  due_at: string;
+  /** When it was made. */
+  created_at: string;
+  /** When it was sent or given up. */
+  ended_at: string | null;
+  /** Of the last try. */
+  error: string | null;
+  /** The event that carries it, for administrators. */
+  event_id: string | null;
+}
+
+export interface NotificationChannel {
+  /** Stays the same. */
+  id: string;
+  /** Where it goes. */
+  kind: "email" | "slack" | "teams" | "discord" | "pagerduty" | "webhook";
+  /** Of a mail; of the others the host that they go to. */
+  address: string;
+  /** For people. */
+  name: string;
+  /**
+   * What it is told. `failing` warns at half of the time to the end of a webhook and a day before,
+   * `first_problem` after a quarter of an hour; whoever got one of these, or `disabled`, hears when the
+   * webhook works again.
+   */
+  topics: (
+    | "first_problem"
+    | "failing"
+    | "disabled"
+    | "circuit"
+    | "attention"
+    | "exhausted"
+    | "secret_rotated"
+    | "paused"
+    | "limit_reached"
+    | "problem"
+    | "alert"
+  )[];
+  /** At once, or together: at each full hour, or at 8:00. */
+  frequency: "immediate" | "hourly" | "daily";
+  /** The reader's, as an IANA name: of dates, digests and quiet hours. */
+  time_zone: string;
+  /** Nothing is sent then; what waits follows at their end. */
+  quiet_hours: {
+    /** When they begin. */
+    from: string;
+    /** When they end; earlier than `from` over midnight. */
+    until: string;
+  } | null;
+  /** Of what people read. */
+  language: "en" | "de";
+  /** False keeps it, and sends nothing. */
+  enabled: boolean;
+  /** The webhook of the tenant `posthorn-operator` that carries it; null for mail, and for tenants. */
+  webhook_id: string | null;
+  /** When the last message went out. */
+  last_sent_at: string | null;
+  /** When sending failed last. */
+  last_error_at: string | null;
+  /** What the mail server or the network said then. */
+  last_error: string | null;
+  /** Since when the mail server refuses the address; nothing is sent until it is tested, or saved. */
+  refused_at: string | null;
+  /** When its reader stopped it with the link in a mail; a test starts it again. */
+  unsubscribed_at: string | null;
+  /** When it was made. */
+  created_at: string;
+  /** When it was changed last. */
+  updated_at: string;
+}
+
+export interface NotificationChannelInput {
+  /** Of a channel that is kept; without it a new one is made. */
+  id?: string;
+  /** Cannot be changed. */
+  kind: "email" | "slack" | "teams" | "discord" | "pagerduty" | "webhook";
+  /** Of `email`. */
+  address?: string;
+  /**
+   * Where the others post to, as the service gave it. Never shown again; what was set stays where it is left
+   * out. `pagerduty` has its own.
+   */
+  url?: string;
+  /** Of `pagerduty`: the integration key of its Events API, version 2. Never shown again. */
+  integration_key?: string;
+  /** For people. */
+  name?: string;
+  /**
+   * What it is told. `failing` warns at half of the time to the end of a webhook and a day before,
+   * `first_problem` after a quarter of an hour; whoever got one of these, or `disabled`, hears when the
+   * webhook works again.
+   */
+  topics?: (
+    | "first_problem"
+    | "failing"
+    | "disabled"
+    | "circuit"
+    | "attention"
+    | "exhausted"
+    | "secret_rotated"
+    | "paused"
+    | "limit_reached"
+    | "problem"
+    | "alert"
+  )[];
+  /** At once, or together: at each full hour, or at 8:00. */
+  frequency?: "immediate" | "hourly" | "daily";
+  /** The reader's, as an IANA name: of dates, digests and quiet hours. */
+  time_zone?: string;
+  quiet_hours?: NullableQuietHours;
+  /** Of what people read. */
+  language?: "en" | "de";
+  /** False keeps it, and sends nothing. */
+  enabled?: boolean;
+}
+
+export interface NotificationChannelList {
+  data: NotificationChannel[];
+}
+
+export interface NotificationChannelsInput {
+  /** All of them: what is left out is removed. */
+  channels: NotificationChannelInput[];
+}
+
+export interface NotificationList {
+  data: Notification[];
+  /** Send it as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
+export interface NotificationTest {
+  /** Id of the message. */
+  notification_id: string;
+}
+
 /** What owner and receiver agreed on beside the profile; what is absent stays. */
 export type NullableAgreementsInput = {
   /** 207 counts as accepted. */
@@ -1830,6 +1983,14 @@ export type NullablePreviousSecret = {
   secret: string;
   /** Until then both are used. */
   expires_at: string;
+} | null;
+
+/** Nothing is sent then; what waits follows at their end. */
+export type NullableQuietHours = {
+  /** When they begin. */
+  from: string;
+  /** When they end; earlier than `from` over midnight. */
+  until: string;
 } | null;
 
 export type NullableRateLimit = {
@@ -3543,6 +3704,26 @@ export interface ApiCalls {
     };
     answer: EventSearch;
   };
+  /** See where the operator is told */
+  listNotificationChannels: {
+    answer: NotificationChannelList;
+  };
+  /** See what people were told, and what waits */
+  listNotifications: {
+    query: {
+      /** Rows of the page. */
+      limit?: number;
+      /** `next_cursor` of the page before. */
+      cursor?: string;
+      /** Rows to skip; a cursor is quicker. */
+      offset?: number;
+      /** Only of this channel. */
+      channel_id?: string;
+      /** Only those that stand there. */
+      state?: "waiting" | "sent" | "handed_over" | "failed" | "dropped";
+    };
+    answer: NotificationList;
+  };
   /** List bulk operations, newest first */
   listOperations: {
     query: {
@@ -3610,6 +3791,10 @@ export interface ApiCalls {
       offset?: number;
     };
     answer: SourceTypeList;
+  };
+  /** See where a tenant is told */
+  listTenantNotifications: {
+    answer: NotificationChannelList;
   };
   /** List tenants */
   listTenants: {
@@ -3805,6 +3990,11 @@ export interface ApiCalls {
     body: EventTypeInput;
     answer: EventType;
   };
+  /** Set where the operator is told */
+  putNotificationChannels: {
+    body: NotificationChannelsInput;
+    answer: NotificationChannelList;
+  };
   /** Set a logo of the portal: the deployment */
   putPortalLogo: {
     query: {
@@ -3822,6 +4012,11 @@ export interface ApiCalls {
   putTenant: {
     body: TenantInput;
     answer: Tenant;
+  };
+  /** Set where a tenant is told */
+  putTenantNotifications: {
+    body: NotificationChannelsInput;
+    answer: NotificationChannelList;
   };
   /** Set a logo of the portal: a tenant */
   putTenantPortalLogo: {
@@ -3925,6 +4120,14 @@ export interface ApiCalls {
       include?: string[];
     };
     answer: unknown;
+  };
+  /** Send a test to a channel of the operator */
+  testNotificationChannel: {
+    answer: NotificationTest;
+  };
+  /** Send a test to a channel of a tenant */
+  testTenantNotification: {
+    answer: NotificationTest;
   };
   /** Send a test event */
   testWebhook: {

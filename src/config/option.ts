@@ -28,6 +28,7 @@ export const optionGroups = [
   "API",
   "Delivery",
   "Retention",
+  "Notifications",
   "Logging",
 ] as const;
 /** One of {@link optionGroups}. */

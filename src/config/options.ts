@@ -1,4 +1,5 @@
 import { delivery, security } from "./delivery-options.ts";
+import { notification } from "./notification-options.ts";
 import { option } from "./option.ts";
 import type { Option, OptionGroup } from "./option.ts";
 import { portal } from "./portal-options.ts";
@@ -68,6 +69,7 @@ export const options = {
   ...api,
   ...delivery,
   ...retention,
+  ...notification,
   ...logging,
 } as const;
 

@@ -55,6 +55,11 @@ export function contradictions(settings: Settings): readonly Contradiction[] {
       options: ["bufferBytesMax", "payloadBytesMax"],
       problem: "the buffer must hold at least one payload",
     },
+    settings.smtpUrl !== null &&
+      settings.mailFrom === null && {
+        options: ["mailFrom", "smtpUrl"],
+        problem: "a mail needs a sender: set POSTHORN_MAIL_FROM, such as Webhooks <webhooks@example.com>",
+      },
     settings.roles.length === 0 && { options: ["roles"], problem: "must name at least one role" },
     settings.adminKey !== null &&
       settings.adminKey.length < adminKeyLengthMin && {

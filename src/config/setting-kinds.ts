@@ -104,6 +104,19 @@ export const proxyUrl: ValueKind<string | null> = {
   },
 };
 
+/** A mail server; may hold credentials, so it is never shown. */
+export const smtpUrl: ValueKind<string | null> = {
+  ...optionalText,
+  title: "URL",
+  read: (raw) => {
+    const url = URL.parse(String(raw));
+    const fits = url !== null && /^smtps?:$/.test(url.protocol) && url.hostname !== "";
+    return fits
+      ? { kind: "value", value: String(raw) }
+      : { kind: "problem", problem: "must be a URL such as smtps://user:password@mail.example.com" };
+  },
+};
+
 /** Calls of the API. */
 export const callsPerMinute: ValueKind<number> = {
   ...integer({ min: 0, max: 1_000_000, unit: "calls" }),

@@ -93,7 +93,7 @@ function finishedWith(
 }
 
 /** The sum of all delays with the largest jitter; floors are not part of a schedule. */
-function longestTotalMs(schedule: RetrySchedule): number {
+export function longestTotalMs(schedule: RetrySchedule): number {
   let totalMs = 0;
   for (let attemptCount = 1; attemptCount < attemptsMax(schedule); attemptCount += 1) {
     totalMs += jitteredDelayMs(schedule, { attemptCount, random: 1 });

@@ -60,6 +60,8 @@ posthorn webhooks create https://pager.example.com/hooks --tenant posthorn-opera
 
 Each event has \`tenant_id\`, so that one receiver can tell them apart. Only administrators can make tenants, so nobody else gets at them.
 
+**People** hear of some of them by mail and chat: [notifications](notifications.md).
+
 Where nobody asked for a type, nothing is stored.
 
 ## What is promised

@@ -29,6 +29,8 @@ export interface Metrics {
   largePayload(bytes: number): void;
   eventPublished(fact: { readonly duplicate: boolean }): void;
   commitWritten(fact: { readonly writes: number; readonly durationMs: number }): void;
+  /** A message to people was sent, or was not; both are of few values. */
+  notified(fact: { readonly channel: string; readonly outcome: string }): void;
   /** Something that never happens while all is well. */
   alarmed(alarm: Alarm): void;
 }

@@ -27,9 +27,10 @@ import { DeliveryProblems } from "./delivery-problems/delivery-problem-service.t
 import { Events } from "./events/event-service.ts";
 import { LiveFeed } from "./live/live-feed.ts";
 import { NotificationDesk } from "./notifications/notification-desk.ts";
+import { createNotifications, type NotificationMeans } from "./notifications/create-notifications.ts";
 import { PortalLooks } from "./portal/portal-looks.ts";
 import { PortalSessions } from "./portal/portal-sessions.ts";
-import { RegistryReload } from "./registry-reload.ts";
+import { RegistryReload, type RegistryReloadOptions } from "./registry-reload.ts";
 import { Search } from "./search-service.ts";
 import type { SchemaRegistry } from "./event-types/schema-registry.ts";
 import type { TenantDirectory } from "./tenants/tenant-directory.ts";
@@ -68,6 +69,8 @@ export interface ServicesOptions {
   readonly limits: { readonly webhooksPerTenantMax: number };
   readonly statisticsKeptMs?: Readonly<Record<StatisticsStep, number>>;
   readonly verification: VerificationMeans;
+  /** Left out, nobody is told by mail. */
+  readonly notifications?: NotificationMeans;
 }
 
 export interface ManagedServices extends Services {
@@ -102,7 +105,7 @@ export function createServices(options: ServicesOptions): ManagedServices {
   const credentials = new WebhookCredentials({ secretBox, clock });
   const means = options.verification;
   const verifications = new WebhookVerifications({ access, clock, random, secretBox, means });
-  const { adminKeyHash } = options;
+  const { adminKeyHash, urlRules } = options;
   const apiKeys = new ApiKeys({ registry, tenants, access, clock, random, adminKeyHash });
   const portal = createPortal(options);
   const reload = new RegistryReload({
@@ -110,28 +113,29 @@ export function createServices(options: ServicesOptions): ManagedServices {
     portal: Object.values(portal),
     changes: [store.changes, options.news].filter((source) => source !== undefined),
     isShared: shared !== null,
-    ...(store.watchRestarts !== undefined && {
-      watchRestarts: (restarted) => store.watchRestarts?.(restarted) ?? (() => undefined),
-    }),
+    ...restartsOf(store),
     log: telemetry.log,
   });
-  const { urlRules } = options;
+  const webhooks = new Webhooks({
+    ...{ access, store, clock, secrets, credentials, verifications, tenants, urlRules },
+    incidents: new WebhookIncidents({ access, store, clock, log: telemetry.log }),
+    recovery,
+    ...options.limits,
+  });
+  const tenantService = new Tenants({ registry, tenants, access, clock });
+  const { notifications: people = noMeans } = options;
+  const told = createNotifications({ ...options, webhooks, tenants: tenantService, means: people });
   return {
     events: new Events({ publisher: options.publisher, access, history, listing, clock }),
-    webhooks: new Webhooks({
-      ...{ access, store, clock, secrets, credentials, verifications, tenants, urlRules },
-      incidents: new WebhookIncidents({ access, store, clock, log: telemetry.log }),
-      recovery,
-      ...options.limits,
-    }),
+    webhooks,
     deliveries: new Deliveries({ access, history, listing, clock, bulk }),
     deadLetters: new DeadLetters({ access, history, operations, bulk }),
     eventTypes: new EventTypes({ registry, compiler: options.schemaCompiler, schemas, tenants, clock }),
-    tenants: new Tenants({ registry, tenants, access, clock }),
+    tenants: tenantService,
     apiKeys,
     audit: new AuditLog({ store: store.audit, clock }),
     search: new Search({ access, history, operations, clock }),
-    ...{ live, desk, alerts },
+    ...{ live, desk, alerts, notifications: told?.notifications ?? null },
     statistics: createStatistics(options),
     problems: new DeliveryProblems({ store: store.problems ?? null, access, clock }),
     ...{ ...portal, urlChecks: new UrlChecks({ access, urlRules }) },
@@ -142,11 +146,12 @@ export function createServices(options: ServicesOptions): ManagedServices {
         await operations.start();
         reload.start();
         alertWatch?.start();
+        told?.start();
       },
       lookAtAlerts: async () => alertWatch?.round(),
       stop: async () => {
         means.names.close();
-        await Promise.all([reload.stop(), operations.stop(), live.stop(), alertWatch?.stop()]);
+        await Promise.all([reload.stop(), operations.stop(), live.stop(), alertWatch?.stop(), told?.stop()]);
       },
     },
   };
@@ -178,6 +183,13 @@ function createAlerts(options: ServicesOptions, desk: NotificationDesk | null) {
 function createDesk({ store, access, clock }: ServicesOptions): NotificationDesk | null {
   if (store.notifications === undefined) return null;
   return new NotificationDesk({ queue: store.notifications, clock, nextId: () => access.nextId() });
+}
+
+const noMeans: NotificationMeans = { mailer: null, overrides: {}, linkTemplate: null, publicUrl: null };
+
+function restartsOf(store: Store): Pick<RegistryReloadOptions, "watchRestarts"> {
+  if (store.watchRestarts === undefined) return {};
+  return { watchRestarts: (restarted) => store.watchRestarts?.(restarted) ?? (() => undefined) };
 }
 
 function createPortal({ access, store, tenants, clock, random }: ServicesOptions) {

@@ -39,6 +39,7 @@ import type { ApiKeyService, EventTypeService, TenantService } from "./registry-
 import type { AuditLog } from "./audit-service.ts";
 import type { Events } from "./events/event-service.ts";
 import type { Alerts } from "./alerts/alert-service.ts";
+import type { NotificationChannels } from "./notifications/notification-channels.ts";
 import type { NotificationDesk } from "./notifications/notification-desk.ts";
 import type { LiveFeed } from "./live/live-feed.ts";
 import type { BulkDeliveriesCommand, BulkStarted, DiscardCommand } from "./operations/bulk-views.ts";
@@ -92,6 +93,7 @@ export interface Services {
   /** Takes what is to be told to people; null where nothing is kept for them. */
   readonly desk: Pick<NotificationDesk, "enqueue"> | null;
   readonly urlChecks: UrlCheckService;
+  readonly notifications: NotificationService | null;
   readonly portalSessions: PortalSessionService;
   readonly portalLooks: PortalLookService;
   readonly problems: ProblemService;
@@ -110,6 +112,9 @@ export type PortalLookService = Pick<PortalLooks, keyof PortalLooks>;
 
 /** In alerts/alert-service.ts. */
 export type AlertService = Pick<Alerts, keyof Alerts>;
+
+/** Where people are told, in notifications/notification-channels.ts; null where nothing is kept for them. */
+export type NotificationService = Pick<NotificationChannels, keyof NotificationChannels>;
 
 // ---- audit log ------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
  * Management as it runs: the real engine on a real SQLite file with real encryption. Only the network is made up: each
  * URL answers with the status that a test chose, and requests are kept for looking at.
  */
+import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +15,11 @@ import { createKeyRing, createSecretBox } from "../../src/adapters/keys/secret-b
 import { createAddressPolicy } from "../../src/core/egress/address-policy.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { hashApiKey } from "../../src/services/keys/api-key-service.ts";
+import {
+  createNotifications,
+  type NotificationMeans,
+  type NotificationServices,
+} from "../../src/services/notifications/create-notifications.ts";
 import { createServices, type ManagedServices } from "../../src/services/create-services.ts";
 import { SchemaRegistry } from "../../src/services/event-types/schema-registry.ts";
 import { loadTenantDirectory } from "../../src/services/tenants/tenant-directory.ts";
@@ -42,12 +48,15 @@ export interface World {
   readonly answers: Map<string, Answerer>;
   /** TXT records by name. */
   readonly texts: Map<string, readonly string[] | "failed">;
+  now(): number;
   /** Moves the wall clock. */
   skipTime(ms: number): void;
   /** Ends the process side and opens it again on the same data. */
   restart(): Promise<void>;
   createWebhook(input?: WebhookInput): Promise<WebhookView>;
   publish(input?: Partial<PublishInput>): Promise<string>;
+  /** What tells people, by these means; its rounds are the test's to begin. */
+  notifications(means: Partial<NotificationMeans>): NotificationServices;
   /** Polls until the check answers something. */
   until<Found>(
     check: () => Promise<Found | null | undefined | false> | Found | null | undefined | false,
@@ -64,6 +73,8 @@ export async function openWorld(
     readonly webhooksPerTenantMax?: number;
     readonly publicUrl?: string | null;
     readonly watched?: Parameters<typeof createServices>[0]["watched"];
+    /** False begins no round of what tells people. */
+    readonly schedules?: boolean;
   } = {},
 ): Promise<World> {
   const dataDir = mkdtempSync(join(tmpdir(), "posthorn-management-"));
@@ -118,7 +129,7 @@ export async function openWorld(
       schemas,
       urlRules,
       adminKeyHash: hashApiKey(adminKey),
-      schedules: true,
+      schedules: options.schedules ?? true,
       ...(options.watched !== undefined && { watched: options.watched }),
       limits: { webhooksPerTenantMax: options.webhooksPerTenantMax ?? 1_000 },
       verification: {
@@ -131,7 +142,8 @@ export async function openWorld(
     });
     await engine.start();
     await services.lifecycle.start();
-    return { store, engine, services };
+    const parts = { access: engine, store, secretBox, clock, random, telemetry, urlRules };
+    return { store, engine, services, parts };
   };
   const close = async () => {
     await running.services.lifecycle.stop();
@@ -160,10 +172,18 @@ export async function openWorld(
     statuses,
     answers,
     texts,
+    now: () => clock.now(),
     skipTime: (ms) => void (skippedMs += ms),
     async restart() {
       await close();
       running = await open();
+    },
+    notifications(given) {
+      const { webhooks, tenants } = running.services;
+      const means = { mailer: null, overrides: {}, linkTemplate: null, publicUrl: null, ...given };
+      const made = createNotifications({ ...running.parts, webhooks, tenants, means, schedules: false });
+      assert.ok(made);
+      return made;
     },
     async createWebhook(input = {}) {
       const given = { url: "https://example.com/hook", events: ["*"], ...input };

@@ -157,7 +157,8 @@ export const reasons: readonly Reason[] = [
   {
     ids: ["TS16-117"],
     kind: "not-taken",
-    sentence: "owners hear through `posthorn.*` events (TS16-93); mail and text messages are made of those.",
+    sentence:
+      "events go over HTTP alone; owners are told of their webhooks by mail and chat ([notifications](notifications.md)).",
   },
   {
     ids: ["IDK-1", "IDK-27"],

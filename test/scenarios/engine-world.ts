@@ -69,6 +69,7 @@ const silentMetrics: Metrics = {
   rateLimited: nothing,
   largePayload: nothing,
   alarmed: nothing,
+  notified: nothing,
   apiCallLimited: nothing,
   eventPublished: nothing,
   commitWritten: nothing,

@@ -96,6 +96,9 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["GET", "/v1/event-types/owner.paid"],
   ["DELETE", "/v1/event-types/owner.paid"],
   ["GET", "/v1/tenants/owner"],
+  ["GET", "/v1/tenants/owner/notifications"],
+  ["PUT", "/v1/tenants/owner/notifications", { channels: [] }],
+  ["POST", "/v1/tenants/owner/notifications/{webhook}/test", {}],
 ];
 
 test("what exists answers an attacker of any role as what does not", async () => {

@@ -31,6 +31,7 @@ export class RecordedTelemetry {
       eventPublished: () => undefined,
       commitWritten: () => undefined,
       apiCallLimited: () => undefined,
+      notified: () => undefined,
       alarmed: (alarm) => count(this.alarms, alarm),
     },
   };

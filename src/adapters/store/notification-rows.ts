@@ -1,4 +1,8 @@
-import type { ChannelStatus, NotificationChannel } from "../../core/notifications/notification.ts";
+import type {
+  ChannelStatus,
+  NotificationChannel,
+  NotificationState,
+} from "../../core/notifications/notification.ts";
 import { freshStatus } from "../../core/notifications/notification.ts";
 import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 import type { Page } from "../../ports/store.ts";
@@ -6,7 +10,6 @@ import type {
   FailureEpisode,
   NewNotification,
   NotificationQuery,
-  NotificationState,
   SaveChannels,
   StoredChannel,
   StoredNotification,

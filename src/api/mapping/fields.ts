@@ -32,6 +32,10 @@ function renamed(fields: Fields, body: Json): Json {
 function read(kind: Kind, value: unknown): unknown {
   if (kind.is === "time") return parseInstant(String(value));
   if (kind.is === "object" && typeof value === "object") return renamed(kind.fields, value as Json);
+  if (kind.is === "list" && kind.item.is === "object" && Array.isArray(value)) {
+    const { item } = kind;
+    return value.map((one) => read(item, one));
+  }
   return value;
 }
 

@@ -13,7 +13,7 @@ export function dueAt(
 }
 
 /** The time itself, or the end of the quiet hours that it falls into. */
-function afterQuietHours(
+export function afterQuietHours(
   { quietHours, timeZone }: Pick<NotificationChannel, "timeZone" | "quietHours">,
   at: number,
 ): number {

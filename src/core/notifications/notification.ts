@@ -4,14 +4,14 @@
  */
 
 /** Mail goes by SMTP; the others are requests to a URL, along the path of every delivery. */
-const channelKinds = ["email", "slack", "teams", "discord", "pagerduty", "webhook"] as const;
+export const channelKinds = ["email", "slack", "teams", "discord", "pagerduty", "webhook"] as const;
 export type ChannelKind = (typeof channelKinds)[number];
 
 /**
  * What a channel may be told. `failing` warns of the end, at half of the time and a day before; `first_problem` comes after
  * a quarter of an hour. Who got one of these hears when the webhook works again.
  */
-const notificationTopics = [
+export const notificationTopics = [
   "first_problem",
   "failing",
   "disabled",
@@ -26,14 +26,13 @@ const notificationTopics = [
 ] as const;
 export type NotificationTopic = (typeof notificationTopics)[number];
 
-const notificationFrequencies = ["immediate", "hourly", "daily"] as const;
+export const notificationFrequencies = ["immediate", "hourly", "daily"] as const;
 export type NotificationFrequency = (typeof notificationFrequencies)[number];
 
-const notificationLanguages = ["en", "de"] as const;
+export const notificationLanguages = ["en", "de"] as const;
 export type NotificationLanguage = (typeof notificationLanguages)[number];
 
-const notificationSeverities = ["info", "warning", "critical"] as const;
-export type NotificationSeverity = (typeof notificationSeverities)[number];
+export type NotificationSeverity = "info" | "warning" | "critical";
 
 /** Minutes of the day in the channel's zone; from 22:00 to 07:00 is 1320 and 420. */
 export interface QuietHours {
@@ -102,3 +101,7 @@ export interface NotificationContent {
   /** It ends what an earlier message of the same group began. */
   readonly resolves: boolean;
 }
+
+/** `handed_over`: it is an event now, which the delivery path retries. `dropped`: its channel is gone or closed. */
+export const notificationStates = ["waiting", "sent", "handed_over", "failed", "dropped"] as const;
+export type NotificationState = (typeof notificationStates)[number];

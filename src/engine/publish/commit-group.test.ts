@@ -23,6 +23,7 @@ const telemetry: Telemetry = {
     circuitMoved: nothing,
     rateLimited: nothing,
     largePayload: nothing,
+    notified: () => undefined,
     alarmed: nothing,
     apiCallLimited: nothing,
     eventPublished: nothing,

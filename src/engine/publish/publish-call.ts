@@ -1,5 +1,5 @@
 /** What publishing takes and answers. */
-import type { Priority } from "../../core/delivery.ts";
+import type { DeliveryOrigin, Priority } from "../../core/delivery.ts";
 import type { PosthornError } from "../../core/errors.ts";
 import type { EventLink } from "../../core/event.ts";
 import type { JsonText } from "../../core/json/json-text.ts";
@@ -62,4 +62,8 @@ export interface SystemEvent {
   readonly onlyWebhookId: string | null;
   /** As with what applications publish: a second one of the key is none. */
   readonly idempotencyKey?: string;
+  /** `data` is the whole body. */
+  readonly isBare?: boolean;
+  /** That of its deliveries to `onlyWebhookId`; `test` when left out. */
+  readonly origin?: DeliveryOrigin;
 }

@@ -7,7 +7,7 @@ import type { CommitGroup } from "./commit-group.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Endpoint } from "../endpoint/endpoint.ts";
 import { EventGate, fingerprint } from "./event-gate.ts";
-import type { AcceptedInput, EventGateOptions } from "./event-gate.ts";
+import type { AcceptedInput, AcceptedPayload, EventGateOptions } from "./event-gate.ts";
 import type { Lane } from "../endpoint/lane.ts";
 import {
   answer,
@@ -160,7 +160,8 @@ export class Publisher {
     only: Endpoint | undefined,
   ): Promise<{ readonly eventId: string; readonly deliveryIds: readonly string[] }> {
     const { tenantId, eventType: type } = event;
-    if (only !== undefined) return this.publishTo({ endpoints: () => [only], origin: "test" }, event);
+    const { origin = "test" } = event;
+    if (only !== undefined) return this.publishTo({ endpoints: () => [only], origin }, event);
     const endpoints = () => this.#options.subscriptions.of(tenantId, { type });
     return this.publishTo({ endpoints, origin: "publish" }, event);
   }
@@ -184,7 +185,7 @@ export class Publisher {
         },
         timestamp: now,
         now,
-        payload: { kind: "data", dataJson: JSON.stringify(data), metadataJson: null },
+        payload: systemPayload(event),
         trace: null,
       },
       target,
@@ -331,6 +332,12 @@ export class Publisher {
       }
     }
   }
+}
+
+function systemPayload({ data, isBare = false }: Pick<SystemEvent, "data" | "isBare">): AcceptedPayload {
+  const dataJson = JSON.stringify(data);
+  if (!isBare) return { kind: "data", dataJson, metadataJson: null };
+  return { kind: "raw", contentType: "application/json", body: Buffer.from(dataJson) };
 }
 
 async function entryOf(receipt: Promise<PublishReceipt>): Promise<PublishEntry> {

@@ -2,6 +2,7 @@ import type {
   ChannelStatus,
   NotificationChannel,
   NotificationContent,
+  NotificationState,
 } from "../../core/notifications/notification.ts";
 import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 import type { Page, PageRequest } from "../store.ts";
@@ -80,11 +81,6 @@ export interface NewNotification {
   readonly createdAt: number;
   readonly dueAt: number;
 }
-
-/** `handed_over`: it is an event now, which the delivery path retries. `dropped`: its channel is gone or closed. */
-const notificationStates = ["waiting", "sent", "handed_over", "failed", "dropped"] as const;
-/** Where a message stands. */
-export type NotificationState = (typeof notificationStates)[number];
 
 /** A message with what became of it. */
 export interface StoredNotification extends NewNotification {

@@ -52,7 +52,7 @@ class Scene {
   }
 
   #tell(drafts: readonly NotificationDraft[]): readonly never[] {
-    for (const { content } of drafts) this.told.push(content("en").subject);
+    for (const { content } of drafts) this.told.push(content("en", "UTC").subject);
     return [];
   }
 

@@ -24,8 +24,8 @@ export interface NotificationDraft {
   readonly webhookId?: string | null;
   /** Not before this time, though the channel would take it. */
   readonly notBefore?: number;
-  /** In the language of the channel. What receivers answered may stand in it: it is escaped when it gets its form. */
-  readonly content: (language: NotificationLanguage) => NotificationContent;
+  /** In the language of the channel, with times of its zone. What receivers answered may stand in it: it is escaped when it gets its form. */
+  readonly content: (language: NotificationLanguage, timeZone: string) => NotificationContent;
 }
 
 export interface NotificationDeskOptions {
@@ -72,7 +72,7 @@ export class NotificationDesk {
     return {
       ...{ id: nextId(), key, topic, group, createdAt },
       ...{ channelId: channel.id, tenantId: channel.tenantId },
-      content: content(channel.language),
+      content: content(channel.language, channel.timeZone),
       dueAt: dueAt(channel, Math.max(createdAt, notBefore)),
     };
   }

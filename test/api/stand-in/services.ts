@@ -54,6 +54,7 @@ export function createStandInServices(options: StandInOptions): Services {
     audit: createAudit(),
     alerts: createStandInAlerts({ now: options.now, tenantExists: tenants.exists }),
     desk: null,
+    notifications: null,
     statistics: {
       deliveries: async () => noStatistics(options.now()),
       events: async () => noStatistics(options.now()),

@@ -207,6 +207,7 @@ async function* tourOfTheRest(
   yield { operationId: "putTenant", reply: await client.call("PUT", "/v1/tenants/tour", { body: tenant }) };
   yield { operationId: "getTenant", reply: await client.get("/v1/tenants/tour") };
   yield { operationId: "listTenants", reply: await client.get("/v1/tenants") };
+  yield* tourOfNotifications(client);
   yield* tourOfPortal(client);
   const key = await client.post("/v1/api-keys", {
     name: "tour",
@@ -232,6 +233,29 @@ async function* tourOfTheRest(
   yield { operationId: "getDocs", reply: await client.get("/docs") };
   yield { operationId: "getErrorDocs", reply: await client.get("/docs/errors") };
   yield { operationId: "getIdempotencyDocs", reply: await client.get("/docs/idempotency") };
+}
+
+async function* tourOfNotifications(
+  client: Client,
+): AsyncGenerator<{ readonly operationId: string; readonly reply: Reply }> {
+  const discord = { kind: "discord", url: "https://example.com/hooks", time_zone: "Europe/Berlin" };
+  const body = { channels: [{ ...discord, quiet_hours: { from: "22:00", until: "07:00" } }] };
+  for (const [path, name] of [
+    ["/v1/notification-channels", "NotificationChannel"],
+    ["/v1/tenants/tour/notifications", "TenantNotification"],
+  ] as const) {
+    const put = await client.call("PUT", path, { body });
+    yield { operationId: `put${name}s`, reply: put };
+    yield { operationId: `list${name}s`, reply: await client.get(path) };
+    const [channel] = itemsOf(put.body["data"]);
+    const test = await client.post(`${path}/${textOf(channel?.["id"])}/test`, {});
+    yield { operationId: `test${name}`, reply: test };
+    await client.call("PUT", path, { body: { channels: [] } });
+  }
+  yield { operationId: "listNotifications", reply: await client.get("/v1/notifications?state=waiting") };
+  const nobody = "/notifications/unsubscribe/nobody.nothing";
+  yield { operationId: "showUnsubscribe", reply: await client.get(nobody) };
+  yield { operationId: "unsubscribe", reply: await client.post(nobody, {}) };
 }
 
 async function* tourOfPortal(

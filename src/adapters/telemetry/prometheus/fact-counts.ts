@@ -29,6 +29,7 @@ export class FactCounts implements Metrics {
   readonly #limitedWebhooks = new LabelValues(webhooksMax);
   readonly #limitHits = new Map<string, number>();
   readonly #limitedCalls = new Map<string, number>();
+  readonly #notified = new Map<string, number>();
   readonly #commitSizes = new Buckets([1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000]);
   readonly #commitSeconds = new Buckets([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
   readonly #alarms: Record<Alarm, number> = {
@@ -71,6 +72,11 @@ export class FactCounts implements Metrics {
 
   apiCallLimited(limit: string): void {
     this.#limitedCalls.set(limit, (this.#limitedCalls.get(limit) ?? 0) + 1);
+  }
+
+  notified({ channel, outcome }: { readonly channel: string; readonly outcome: string }): void {
+    const name = `${channel} ${outcome}`;
+    this.#notified.set(name, (this.#notified.get(name) ?? 0) + 1);
   }
 
   largePayload(): void {
@@ -155,6 +161,16 @@ export class FactCounts implements Metrics {
         help: "Calls of the API that were refused, by the limit they reached.",
         type: "counter",
         samples: () => [...this.#limitedCalls].map(([scope, value]) => ({ labels: { scope }, value })),
+      },
+      {
+        name: "posthorn_notifications_total",
+        help: "Messages to people, by the kind of channel and what became of them.",
+        type: "counter",
+        samples: () =>
+          [...this.#notified].map(([name, value]) => {
+            const [channel = "", outcome = ""] = name.split(" ");
+            return { labels: { channel, outcome }, value };
+          }),
       },
       histogram("posthorn_commit_writes", {
         help: "Writes in one grouped commit.",

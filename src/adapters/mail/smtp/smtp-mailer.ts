@@ -1,0 +1,76 @@
+import { createTransport } from "nodemailer";
+import { codeOf, messageOf } from "../../../core/thrown.ts";
+import type { Mail, Mailer, MailResult } from "../../../ports/mailer.ts";
+
+export interface SmtpOptions {
+  /** `smtp://` or `smtps://`, with user and password where the server wants them. */
+  readonly url: string;
+  readonly from: string;
+  /** False permits a connection without TLS where the server offers none. */
+  readonly requiresTls: boolean;
+}
+
+const connectionTimeoutMs = 10_000;
+const silenceTimeoutMs = 20_000;
+
+/** Mail over SMTP. A connection for each mail: there are few of them. */
+export function createSmtpMailer({ url, from, requiresTls }: SmtpOptions): Mailer {
+  const { protocol, hostname, port, username, password } = new URL(url);
+  const isSecure = protocol === "smtps:";
+  const usualPort = isSecure ? 465 : 587;
+  const transport = createTransport({
+    ...{ host: hostname.replaceAll(/^\[|\]$/g, ""), secure: isSecure },
+    port: port === "" ? usualPort : Number(port),
+    requireTLS: requiresTls && !isSecure,
+    ...(username !== "" && {
+      auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
+    }),
+    connectionTimeout: connectionTimeoutMs,
+    greetingTimeout: connectionTimeoutMs,
+    socketTimeout: silenceTimeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    async send(mail) {
+      try {
+        await transport.sendMail(messageOfMail(mail, from));
+        return { kind: "sent" };
+      } catch (error) {
+        return resultOf(error);
+      }
+    },
+    close: () => transport.close(),
+  };
+}
+
+function messageOfMail({ to, subject, text, html, messageId, unsubscribeUrl }: Mail, from: string) {
+  return {
+    ...{ from, subject, text, html, messageId },
+    // As an object, so that nothing in it is read as several addresses.
+    to: { name: "", address: to },
+    headers: {
+      "Auto-Submitted": "auto-generated",
+      ...(unsubscribeUrl !== null && {
+        "List-Unsubscribe": `<${unsubscribeUrl}>`,
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+      }),
+    },
+  };
+}
+
+/** A permanent answer to the address itself is a refusal; to anything else it may be about the server or the mail. */
+function resultOf(error: unknown): MailResult {
+  const { responseCode, command } = error as { responseCode?: number; command?: string };
+  const said = { error: messageOf(error).slice(0, errorLengthMax) };
+  const isPermanent = responseCode !== undefined && responseCode >= 500;
+  if (isPermanent && command === "RCPT TO") return { kind: "refused", ...said };
+  if (unreachableCodes.has(codeOf(error) ?? "")) return { kind: "unreachable", ...said };
+  return { kind: "failed", ...said };
+}
+
+const errorLengthMax = 300;
+/** What nodemailer calls troubles that the next mail would meet, too. */
+const unreachableCodes: ReadonlySet<string> = new Set([
+  ...["ECONNECTION", "ETIMEDOUT", "ESOCKET", "EDNS", "ETLS", "EAUTH", "EPROXY", "EREQUIRETLS"],
+]);

@@ -1,0 +1,224 @@
+import {
+  channelSetFields,
+  channelShown,
+  notificationFilters,
+  notificationShown,
+} from "../../core/fields/notification-channel.ts";
+import { escapeHtml } from "../../core/notifications/mail.ts";
+import { Wording } from "../../core/notifications/messages.ts";
+import { NotFoundError } from "../../core/errors.ts";
+import type { StoredChannel, StoredNotification } from "../../ports/store/notifications.ts";
+import type { NotificationService } from "../../services/services.ts";
+import type { ApiOptions } from "../context.ts";
+import { filtersOf, inputOf, shownJson } from "../mapping/fields.ts";
+import type { Pager } from "../paging.ts";
+import { defineRoute } from "../route.ts";
+import type { Answer, Call, Route } from "../route.ts";
+import { closed, id as idSchema, tenantId } from "../schemas/building-blocks.ts";
+import {
+  channelListSchema,
+  channelSetInputSchema,
+  channelTestSchema,
+  notificationListSchema,
+  notificationQuerySchema,
+} from "../schemas/notification.ts";
+import { Type } from "../schemas/type.ts";
+
+const channelId = idSchema("the channel");
+const tenantParams = closed({ id: tenantId });
+const about =
+  "Mail, Slack, Teams, Discord, PagerDuty, or a URL of your own. What a channel is told, when, and in which language, stands in it.";
+
+/** Where people are told, and what they were told. */
+export function notificationRoutes(options: ApiOptions, pager: Pager): readonly Route[] {
+  return [
+    ...operatorRoutes(options),
+    ...tenantRoutes(options),
+    sentRoute(options, pager),
+    ...unsubscribeRoutes(options),
+  ];
+}
+
+function serviceOf({ services }: ApiOptions): NotificationService {
+  if (services.notifications === null) throw new NotFoundError("the notification channels");
+  return services.notifications;
+}
+
+function operatorRoutes(options: ApiOptions): readonly Route[] {
+  const owner = null;
+  const list = async ({ scope }: Pick<Call, "scope">) =>
+    channelsJson(await serviceOf(options).list(scope, owner));
+  return [
+    defineRoute({
+      ...{ method: "GET", path: "/v1/notification-channels", operationId: "listNotificationChannels" },
+      ...{ tag: "Notifications", summary: "See where the operator is told", access: "admin", errors: [] },
+      answers: { 200: { description: "All channels.", schema: channelListSchema } },
+      handle: async (call) => ({ status: 200, body: await list(call) }),
+    }),
+    defineRoute({
+      ...{ method: "PUT", path: "/v1/notification-channels", operationId: "putNotificationChannels" },
+      ...{ tag: "Notifications", summary: "Set where the operator is told", access: "admin", errors: [] },
+      description: `${about} The operator's are told about all tenants.`,
+      body: channelSetInputSchema,
+      answers: { 200: { description: "All channels as they are now.", schema: channelListSchema } },
+      audit: { action: "notification_channels.put", target: "notification_channels", before: list },
+      handle: async ({ scope, body }) => {
+        const { channels } = inputOf(channelSetFields, body);
+        return { status: 200, body: channelsJson(await serviceOf(options).put(scope, { owner, channels })) };
+      },
+    }),
+    defineRoute({
+      ...{ method: "POST", path: "/v1/notification-channels/{id}/test" },
+      ...{ operationId: "testNotificationChannel", tag: "Notifications", access: "admin" },
+      summary: "Send a test to a channel of the operator",
+      description: "At once. What was refused or stopped is tried again.",
+      ...{ params: closed({ id: channelId }), errors: ["not_found"] as const },
+      answers: { 202: { description: "It is queued.", schema: channelTestSchema } },
+      audit: { action: "notification_channel.test", target: "notification_channel" },
+      handle: async ({ scope, params: { id } }) =>
+        testAnswer(await serviceOf(options).test(scope, { owner, id })),
+    }),
+  ];
+}
+
+function tenantRoutes(options: ApiOptions): readonly Route[] {
+  type ForTenant = Pick<Call<{ readonly id: string }>, "scope" | "params">;
+  const list = async ({ scope, params: { id } }: ForTenant) => ({
+    tenant_id: id,
+    ...channelsJson(await serviceOf(options).list(scope, id)),
+  });
+  return [
+    defineRoute({
+      ...{ method: "GET", path: "/v1/tenants/{id}/notifications", operationId: "listTenantNotifications" },
+      ...{ tag: "Notifications", summary: "See where a tenant is told", access: "manage" },
+      ...{ params: tenantParams, errors: ["not_found"] as const },
+      answers: { 200: { description: "All channels.", schema: channelListSchema } },
+      handle: async (call) => ({ status: 200, body: channelsOnly(await list(call)) }),
+    }),
+    defineRoute({
+      ...{ method: "PUT", path: "/v1/tenants/{id}/notifications", operationId: "putTenantNotifications" },
+      ...{ tag: "Notifications", summary: "Set where a tenant is told", access: "manage" },
+      ...{ params: tenantParams, errors: ["not_found"] as const, description: about },
+      body: channelSetInputSchema,
+      answers: { 200: { description: "All channels as they are now.", schema: channelListSchema } },
+      audit: { action: "notification_channels.put", target: "notification_channels", before: list },
+      handle: async ({ scope, params: { id: owner }, body }) => {
+        const { channels } = inputOf(channelSetFields, body);
+        return { status: 200, body: channelsJson(await serviceOf(options).put(scope, { owner, channels })) };
+      },
+    }),
+    defineRoute({
+      ...{ method: "POST", path: "/v1/tenants/{id}/notifications/{channel_id}/test" },
+      ...{ operationId: "testTenantNotification", tag: "Notifications", access: "manage" },
+      summary: "Send a test to a channel of a tenant",
+      description: "At once. What was refused or stopped is tried again.",
+      ...{ params: closed({ id: tenantId, channel_id: channelId }), errors: ["not_found"] as const },
+      answers: { 202: { description: "It is queued.", schema: channelTestSchema } },
+      audit: { action: "notification_channel.test", target: "notification_channel", idFrom: "channel_id" },
+      handle: async ({ scope, params: { id: owner, channel_id: id } }) =>
+        testAnswer(await serviceOf(options).test(scope, { owner, id })),
+    }),
+  ];
+}
+
+function sentRoute(options: ApiOptions, pager: Pager): Route {
+  return defineRoute({
+    ...{ method: "GET", path: "/v1/notifications", operationId: "listNotifications" },
+    ...{ tag: "Notifications", summary: "See what people were told, and what waits", access: "manage" },
+    description: "Newest first. Kept for 30 days.",
+    query: notificationQuerySchema,
+    answers: { 200: { description: "A page of messages.", schema: notificationListSchema } },
+    errors: ["invalid_cursor"],
+    handle: async ({ scope, query }) => {
+      const filters = filtersOf(notificationFilters, query);
+      const listing = { tenantId: scope.tenantId, route: "notifications", filters };
+      const page = pager.request(query, listing);
+      const found = await serviceOf(options).sent(scope, { ...filters, owner: undefined, page });
+      return { status: 200, body: pager.answer(found, { listing, toJson: notificationJson }) };
+    },
+  });
+}
+
+/** For readers of a mail. Programs that look at links ask with GET, so that only POST ends anything (RFC 8058). */
+function unsubscribeRoutes(options: ApiOptions): readonly Route[] {
+  const path = "/notifications/unsubscribe/{token}";
+  const described = {
+    ...{ path, tag: "Notifications" as const, access: "public" as const, errors: ["not_found"] as const },
+    params: closed({ token: Type.String({ minLength: 1, maxLength: 200 }) }),
+  };
+  const wording = new Wording();
+  return [
+    defineRoute({
+      ...{ ...described, method: "GET", operationId: "showUnsubscribe" },
+      summary: "Ask whether messages to an address are to end",
+      answers: { 200: { description: "A page with a button.", contentType: "text/html" } },
+      handle: async ({ params: { token } }) => {
+        const channel = await serviceOf(options).linked(token);
+        if (channel === null) throw new NotFoundError("the link");
+        const { address, language } = channel;
+        const button = `<form method="post"><button>${escapeHtml(wording.say(language, "unsubscribe.button"))}</button></form>`;
+        const ask = wording.say(language, "unsubscribe.ask", { address });
+        return pageAnswer({ language, text: ask, form: button }, wording);
+      },
+    }),
+    defineRoute({
+      ...{ ...described, method: "POST", operationId: "unsubscribe", bodyIgnored: true },
+      summary: "End messages to an address with one click",
+      answers: { 200: { description: "They have ended.", contentType: "text/html" } },
+      audit: { none: "a reader ends messages to an own address; the channel shows since when" },
+      handle: async ({ params: { token } }) => {
+        const channel = await serviceOf(options).unsubscribe(token);
+        if (channel === null) throw new NotFoundError("the link");
+        const { address, language } = channel;
+        const done = wording.say(language, "unsubscribe.done", { address });
+        return pageAnswer({ language, text: done, form: "" }, wording);
+      },
+    }),
+  ];
+}
+
+function pageAnswer(
+  { language, text, form }: { readonly language: "en" | "de"; readonly text: string; readonly form: string },
+  wording: Wording,
+): Answer {
+  const title = escapeHtml(wording.say(language, "unsubscribe.title"));
+  return {
+    status: 200,
+    text: `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><title>${title}</title></head><body><h1>${title}</h1><p>${escapeHtml(text)}</p>${form}</body></html>`,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy":
+        "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+      "referrer-policy": "no-referrer",
+      "cache-control": "no-store",
+    },
+  };
+}
+
+function testAnswer({ notificationId }: { readonly notificationId: string }): Answer {
+  return { status: 202, body: { notification_id: notificationId } };
+}
+
+function channelsOnly({ data }: ReturnType<typeof channelsJson>) {
+  return { data };
+}
+
+function channelsJson(channels: readonly StoredChannel[]) {
+  return { data: channels.map((stored) => channelJson(stored)) };
+}
+
+function channelJson({ channel, status }: StoredChannel): Record<string, unknown> {
+  const { tenantId: owner, quietHours, webhookId } = channel;
+  const shown = { ...channel, ...status, webhookId: owner === null ? webhookId : null };
+  const hours = quietHours && { from: timeText(quietHours.from), until: timeText(quietHours.until) };
+  return shownJson(channelShown, { ...shown, quietHours: hours });
+}
+
+function timeText(minutes: number): string {
+  return `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;
+}
+
+function notificationJson({ content, ...notification }: StoredNotification): Record<string, unknown> {
+  const eventId = notification.tenantId === null ? notification.eventId : null;
+  return shownJson(notificationShown, { ...notification, eventId, subject: content.subject });
+}

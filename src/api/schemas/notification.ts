@@ -1,0 +1,40 @@
+import {
+  channelSetFields,
+  channelShown,
+  notificationFilters,
+  notificationShown,
+} from "../../core/fields/notification-channel.ts";
+import { closed, id, listingQuery, listOf } from "./building-blocks.ts";
+import { schemaOf, shownSchemaOf } from "./field-schema.ts";
+import { Type } from "./type.ts";
+
+export const channelSetInputSchema = schemaOf(channelSetFields, {
+  title: "NotificationChannelsInput",
+  examples: [
+    {
+      channels: [
+        { kind: "email", address: "ada@example.com", time_zone: "Europe/Berlin", language: "de" },
+        {
+          kind: "slack",
+          url: "https://hooks.slack.com/services/T0/B0/secret",
+          topics: ["disabled", "circuit"],
+        },
+      ],
+    },
+  ],
+});
+
+const channelSchema = shownSchemaOf(channelShown, { title: "NotificationChannel" });
+export const channelListSchema = closed(
+  { data: Type.Array(channelSchema) },
+  { title: "NotificationChannelList" },
+);
+export const channelTestSchema = closed(
+  { notification_id: id("the message") },
+  { title: "NotificationTest" },
+);
+export const notificationQuerySchema = listingQuery(notificationFilters);
+export const notificationListSchema = listOf(
+  shownSchemaOf(notificationShown, { title: "Notification" }),
+  "NotificationList",
+);

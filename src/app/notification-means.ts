@@ -1,0 +1,59 @@
+import { readFileSync } from "node:fs";
+import { tryParseJson } from "../core/json/try-parse.ts";
+import { type MessageOverrides, readOverrides } from "../core/notifications/messages.ts";
+import { messageOf } from "../core/thrown.ts";
+import type { Settings } from "../config/options.ts";
+import type { Mailer } from "../ports/mailer.ts";
+import type { NotificationMeans } from "../services/notifications/create-notifications.ts";
+
+/** Texts in the place of ours cannot be read; the message names the setting. */
+class NotificationTextsError extends Error {
+  override readonly name = "NotificationTextsError";
+}
+
+/** How people are told. What sends mail is loaded only where a mail server is set. */
+export async function notificationMeans(
+  settings: Pick<
+    Settings,
+    "smtpUrl" | "smtpPlain" | "mailFrom" | "notificationLink" | "notificationTexts" | "publicUrl"
+  >,
+): Promise<NotificationMeans> {
+  return {
+    mailer: await mailerOf(settings),
+    overrides: settings.notificationTexts === null ? {} : overridesIn(settings.notificationTexts),
+    linkTemplate: settings.notificationLink,
+    publicUrl: settings.publicUrl,
+  };
+}
+
+async function mailerOf({
+  smtpUrl,
+  smtpPlain,
+  mailFrom,
+}: Pick<Settings, "smtpUrl" | "smtpPlain" | "mailFrom">): Promise<Mailer | null> {
+  if (smtpUrl === null || mailFrom === null) return null;
+  const { createSmtpMailer } = await import("../adapters/mail/smtp/smtp-mailer.ts");
+  return createSmtpMailer({
+    ...{ url: smtpUrl, from: mailFrom },
+    requiresTls: !smtpPlain && !isLoopback(new URL(smtpUrl).hostname),
+  });
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d{1,3}){3}$/.test(hostname);
+}
+
+function overridesIn(file: string): MessageOverrides {
+  const read = readOverrides(tryParseJson(textOf(file)));
+  if ("problem" in read)
+    throw new NotificationTextsError(`POSTHORN_NOTIFICATION_TEXTS (${file}): ${read.problem}`);
+  return read.overrides;
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new NotificationTextsError(`POSTHORN_NOTIFICATION_TEXTS: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,23 @@
+import type { DeliveryPolicy } from "../delivery-policy.ts";
+import type { EndpointHealth } from "../endpoint-health.ts";
+import { longestTotalMs } from "../retry-schedule.ts";
+import type { Webhook } from "../webhook.ts";
+
+/**
+ * When a webhook that goes on failing is switched off by the rules of its profile; null where none does so after a time. A
+ * schedule that is drawn by chance counts with its longest times, so that the day that is named is never too early.
+ */
+export function disablementAt(
+  webhook: Pick<Webhook, "status" | "statusChangedAt">,
+  { health, policy }: { readonly health: EndpointHealth; readonly policy: DeliveryPolicy },
+): number | null {
+  const { disable, schedule, ageMsMax } = policy;
+  if (webhook.status === "suspended") return webhook.statusChangedAt + disable.suspendedToDisabledMs;
+  const ends: number[] = [];
+  if (health.persistentFailureSince !== null) ends.push(health.persistentFailureSince + disable.persistentMs);
+  if (disable.onExhausted !== "never" && health.failingSince !== null) {
+    const givenUpAfterMs = Math.min(longestTotalMs(schedule), ageMsMax);
+    ends.push(health.failingSince + Math.max(givenUpAfterMs, disable.exhaustedMsMin));
+  }
+  return ends.length === 0 ? null : Math.min(...ends);
+}

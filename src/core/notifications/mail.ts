@@ -1,0 +1,85 @@
+import type { NotificationContent, NotificationLanguage } from "./notification.ts";
+import type { Wording } from "./messages.ts";
+
+/** Messages that go to one address together, and what stands below them. */
+export interface MailParts {
+  readonly contents: readonly NotificationContent[];
+  readonly address: string;
+  readonly language: NotificationLanguage;
+  /** Null where no public address is known. */
+  readonly unsubscribeUrl: string | null;
+}
+
+export interface RenderedMail {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+/** A mail as text and as HTML without images or anything from elsewhere. What receivers answered is escaped (S16). */
+export function renderMail(parts: MailParts, wording: Wording): RenderedMail {
+  const { contents, language } = parts;
+  const first = contents[0]?.subject ?? "";
+  const subject =
+    contents.length === 1 ? first : wording.say(language, "digest.subject", { count: contents.length });
+  const footer = footerLines(parts, wording);
+  return {
+    subject: oneLine(subject),
+    text: [...contents.map((content) => textOf(content, contents.length > 1)), footer.join("\n")].join(
+      "\n\n",
+    ),
+    html: htmlOf(parts, footer),
+  };
+}
+
+/** What must stand in one line, such as a subject. */
+export function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ").slice(0, subjectLengthMax);
+}
+
+const subjectLengthMax = 200;
+
+function footerLines({ address, language, unsubscribeUrl }: MailParts, wording: Wording): readonly string[] {
+  const stop =
+    unsubscribeUrl === null ? [] : [wording.say(language, "footer.stop", { link: unsubscribeUrl })];
+  return ["--", wording.say(language, "footer.why", { address }), ...stop];
+}
+
+function textOf({ subject, text, facts, link }: NotificationContent, isDigest: boolean): string {
+  const parts = [
+    ...(isDigest ? [`${oneLine(subject)}\n${"=".repeat(Math.min(72, subject.length))}`] : []),
+    text,
+    facts.map(({ label, value }) => `${label}: ${value}`).join("\n"),
+    link ?? "",
+  ];
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+function htmlOf({ contents, language }: MailParts, footer: readonly string[]): string {
+  const sections = contents.map((content) => sectionOf(content)).join("<hr>");
+  const small = footer.slice(1).map((line) => `<p style="color:#555;font-size:13px">${linked(line)}</p>`);
+  return (
+    `<!doctype html><html lang="${language}"><head><meta charset="utf-8"></head>` +
+    `<body style="font-family:sans-serif;max-width:40em">${sections}<hr>${small.join("")}</body></html>`
+  );
+}
+
+function sectionOf({ subject, text, facts, link }: NotificationContent): string {
+  const paragraphs = text.split(/\n{2,}/).map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`);
+  const rows = facts.map(
+    ({ label, value }) =>
+      `<tr><th align="left" valign="top">${escapeHtml(label)}</th><td><code>${escapeHtml(value)}</code></td></tr>`,
+  );
+  const table = rows.length === 0 ? "" : `<table cellpadding="4">${rows.join("")}</table>`;
+  const look = link === null ? "" : `<p>${linked(link)}</p>`;
+  return `<h2>${escapeHtml(oneLine(subject))}</h2>${paragraphs.join("")}${table}${look}`;
+}
+
+/** Only for lines of ours: what others wrote is never made a link. */
+function linked(line: string): string {
+  return escapeHtml(line).replaceAll(/https?:\/\/[^\s<]+/g, (url) => `<a href="${url}">${url}</a>`);
+}
+
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}

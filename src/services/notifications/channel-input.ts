@@ -1,0 +1,104 @@
+import { judgeUrl, type UrlRules } from "../../core/egress/url-policy.ts";
+import {
+  type ChannelInput,
+  channelFields,
+  channelSetFields,
+} from "../../core/fields/notification-channel.ts";
+import { isTimeZone } from "../../core/notifications/local-time.ts";
+import type { ChannelKind, NotificationChannel, QuietHours } from "../../core/notifications/notification.ts";
+import type { StoredChannel } from "../../ports/store/notifications.ts";
+import { ProblemList } from "../problem-list.ts";
+import { readFields } from "../read-fields.ts";
+
+interface ChannelRules {
+  readonly urlRules: UrlRules;
+  /** False where no mail server is set. */
+  readonly sendsMail: boolean;
+}
+
+type Problem = readonly [field: string, message: string];
+
+/** A set of channels as it was given, once everything about it is valid. */
+export function readChannels(
+  given: readonly ChannelInput[],
+  { before, rules }: { readonly before: readonly StoredChannel[]; readonly rules: ChannelRules },
+): readonly ChannelInput[] {
+  const problems = new ProblemList();
+  const read = readFields(channelSetFields, { channels: given }, { problems });
+  problems.throwIfAny("the set of channels");
+  const { channels } = read;
+  for (const [index, input] of channels.entries()) {
+    const known = before.find(({ channel }) => channel.id === input.id)?.channel;
+    for (const [field, message] of [
+      ...identityProblems(input, known),
+      ...targetProblems(input, { known, rules }),
+    ])
+      problems.add({ field: `channels[${index}].${field}`, message });
+  }
+  const ids = channels.flatMap(({ id }) => (id === undefined ? [] : [id]));
+  if (new Set(ids).size < ids.length) problems.add({ field: "channels", message: "name one channel twice" });
+  problems.throwIfAny("the set of channels");
+  return channels;
+}
+
+function* identityProblems(
+  { id, kind, timeZone }: ChannelInput,
+  known: NotificationChannel | undefined,
+): Iterable<Problem> {
+  if (id !== undefined && known === undefined)
+    yield ["id", "is no channel of this owner; leave it out for a new one"];
+  if (known !== undefined && known.kind !== kind) yield ["kind", "cannot be changed; make a new channel"];
+  if (timeZone !== undefined && !isTimeZone(timeZone))
+    yield ["time_zone", "is no time zone, such as Europe/Berlin"];
+}
+
+/** What says where it goes, by kind. */
+const targets = {
+  email: "address",
+  ...{ slack: "url", teams: "url", discord: "url", webhook: "url" },
+  pagerduty: "integrationKey",
+} as const satisfies Record<ChannelKind, keyof ChannelInput>;
+const apiNames = { address: "address", url: "url", integrationKey: "integration_key" } as const;
+
+function* targetProblems(
+  input: ChannelInput,
+  { known, rules }: { readonly known: NotificationChannel | undefined; readonly rules: ChannelRules },
+): Iterable<Problem> {
+  const { kind, url } = input;
+  if (kind === "email" && !rules.sendsMail)
+    yield ["kind", "email needs a mail server: set POSTHORN_SMTP_URL and POSTHORN_MAIL_FROM"];
+  const target = targets[kind];
+  const isKept = known !== undefined && target !== "address";
+  if (input[target] === undefined && !isKept) yield [apiNames[target], `is required for ${kind}`];
+  for (const name of ["address", "url", "integrationKey"] as const)
+    if (name !== target && input[name] !== undefined) yield [apiNames[name], `is not of use for ${kind}`];
+  if (target !== "url" || url === undefined) return;
+  const judgement = judgeUrl(url, rules.urlRules);
+  if (judgement.kind === "refused") yield ["url", judgement.detail];
+}
+
+/** Settings of a channel, with what holds where one is left out. */
+export function channelSettings(
+  input: ChannelInput,
+): Pick<
+  NotificationChannel,
+  "name" | "topics" | "frequency" | "timeZone" | "quietHours" | "language" | "enabled"
+> {
+  const given = <Name extends "name" | "topics" | "frequency" | "timeZone" | "language" | "enabled">(
+    name: Name,
+  ) => (input[name] ?? channelFields[name].default) as NonNullable<ChannelInput[Name]>;
+  return {
+    ...{ name: given("name"), topics: given("topics"), frequency: given("frequency") },
+    ...{ timeZone: given("timeZone"), language: given("language"), enabled: given("enabled") },
+    quietHours: quietHoursOf(input.quietHours ?? null),
+  };
+}
+
+function quietHoursOf(given: { readonly from: string; readonly until: string } | null): QuietHours | null {
+  return given === null ? null : { from: minutesOf(given.from), until: minutesOf(given.until) };
+}
+
+function minutesOf(time: string): number {
+  const [hours = 0, minutes = 0] = time.split(":").map(Number);
+  return hours * 60 + minutes;
+}

@@ -1,0 +1,226 @@
+import { type EndpointHealth, healthFromJson } from "../../core/endpoint-health.ts";
+import { tryParseJson } from "../../core/json/try-parse.ts";
+import { disablementAt } from "../../core/notifications/disablement.ts";
+import {
+  dueSteps,
+  type FailingWebhook,
+  failingEventAt,
+  type LadderStep,
+} from "../../core/notifications/ladder.ts";
+import { instant, type OperationalEvent, webhookEvent } from "../../core/notifications/operational-event.ts";
+import { messageOf } from "../../core/thrown.ts";
+import type { EngineAccess } from "../../engine/engine-access.ts";
+import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HistoryStore } from "../../ports/store/history.ts";
+import type { FailureEpisode, NotificationQueue } from "../../ports/store/notifications.ts";
+import type { WebhookStore } from "../../ports/store/webhooks.ts";
+import type { Telemetry } from "../../ports/telemetry.ts";
+import { Loop } from "../../ports/timing/loop.ts";
+import type { LadderMessages } from "./ladder-messages.ts";
+import type { NotificationDesk, NotificationDraft } from "./notification-desk.ts";
+
+export interface FailureLadderOptions {
+  readonly queue: NotificationQueue;
+  readonly webhooks: Pick<WebhookStore, "some">;
+  readonly history: Pick<HistoryStore, "backlog">;
+  readonly access: Pick<EngineAccess, "webhook" | "relay" | "leads">;
+  readonly desk: NotificationDesk;
+  readonly messages: LadderMessages;
+  readonly clock: Clock;
+  readonly telemetry: Telemetry;
+}
+
+/**
+ * Tells owners of webhooks that fail, step by step, and that they work again. One scheduler at a time looks at what the store
+ * knows of failing endpoints; what was told stands in the store, with the messages, so that nothing is told twice. Who was
+ * told of a failure is told of its end.
+ */
+export class FailureLadder {
+  readonly #options: FailureLadderOptions;
+  readonly #loop: Loop;
+
+  constructor(options: FailureLadderOptions) {
+    this.#options = options;
+    const { clock, telemetry } = options;
+    this.#loop = new Loop({
+      clock,
+      round: () => this.round(),
+      pauseMs: () => lookMs,
+      failed: (error) =>
+        telemetry.log.warn(
+          { err: messageOf(error) },
+          "failing webhooks were not looked at; the next round tries again",
+        ),
+    });
+  }
+
+  start(): void {
+    this.#loop.soon(firstLookMs);
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  /** Public for tests. */
+  async round(): Promise<void> {
+    const { queue, access } = this.#options;
+    if (!(await access.leads(leadership))) return;
+    const episodes = new Map((await queue.episodes()).map((episode) => [episode.webhookId, episode]));
+    const failing = new Set<string>();
+    for (let after: string | null = null; !this.#loop.isStopped; ) {
+      const rows = await queue.failing({ after, limit: pageRows });
+      for (const { webhookId, health } of rows) {
+        if (await this.#climb(webhookId, { health, episode: episodes.get(webhookId) ?? null }))
+          failing.add(webhookId);
+      }
+      after = rows.at(-1)?.webhookId ?? null;
+      if (rows.length < pageRows) break;
+    }
+    const quiet = [...episodes.values()].filter(({ webhookId }) => !failing.has(webhookId));
+    for (let from = 0; from < quiet.length; from += pageRows)
+      await this.#lookAtQuiet(quiet.slice(from, from + pageRows));
+  }
+
+  /** False where the webhook does not fail any more. */
+  async #climb(
+    webhookId: string,
+    known: { readonly health: string; readonly episode: FailureEpisode | null },
+  ): Promise<boolean> {
+    const live = this.#options.access.webhook(webhookId);
+    const health = healthFromJson(tryParseJson(known.health));
+    if (live === undefined || health === null || health.failingSince === null) return false;
+    const since = health.failingSince;
+    // A failure after it was switched on again is another one, of which the same people hear the end.
+    const before = known.episode?.since === since ? known.episode.told : [];
+    const { status, statusReason } = live.webhook;
+    if (status === "unverified" || (status === "disabled" && statusReason === "owner")) return true;
+    const failing: FailingWebhook = {
+      failingSince: since,
+      disabledAt: disablementAt(live.webhook, { health, policy: live.policy }),
+      isStopped: status === "disabled",
+    };
+    const now = this.#options.clock.now();
+    const due: readonly string[] = [
+      ...dueSteps(failing, now),
+      ...(failingEventAt(failing) <= now ? [failingEvent] : []),
+    ];
+    const steps = due.filter((step) => !before.includes(step));
+    if (steps.length > 0)
+      await this.#tell(live, { ...known, since, failing, told: [...before, ...steps], steps });
+    return true;
+  }
+
+  /** Of steps that are due together, as after a pause of all schedulers, the last one says it all. */
+  async #tell(live: LiveWebhook, climbed: Climbed): Promise<void> {
+    const { queue, access, desk } = this.#options;
+    const { id: webhookId, tenantId } = live.webhook;
+    const { since, failing, steps, told, episode } = climbed;
+    const last = steps.findLast((step): step is LadderStep => step !== failingEvent);
+    const channels = await queue.channels();
+    const drafts = last === undefined ? [] : await this.#drafts(live, { step: last, failing });
+    const notifications = desk.addressed(drafts, channels);
+    const events = steps.includes(failingEvent) ? [await this.#failingEvent(live, failing)] : [];
+    const channelIds = [...(episode?.channelIds ?? []), ...notifications.map(({ channelId }) => channelId)];
+    await queue.saveEpisode({
+      webhookId,
+      episode: { webhookId, tenantId, since, told, channelIds: [...new Set(channelIds)] },
+      ...{ events, notifications },
+    });
+    if (events.length > 0) access.relay.stored();
+  }
+
+  async #drafts(
+    live: LiveWebhook,
+    told: { readonly step: LadderStep; readonly failing: FailingWebhook },
+  ): Promise<readonly NotificationDraft[]> {
+    const { messages } = this.#options;
+    const { id, tenantId } = live.webhook;
+    const { step, failing } = told;
+    const content = await messages.failing(live, told);
+    const topic = step === "first_problem" || step === "disabled" ? step : "failing";
+    const draftFor = (owner: string | null): NotificationDraft => ({
+      ...{ key: `${step}:${id}:${failing.failingSince}`, tenantId: owner, topic, webhookId: id, content },
+      group: `failing:${id}`,
+    });
+    return [draftFor(tenantId), draftFor(null)];
+  }
+
+  async #failingEvent(live: LiveWebhook, failing: FailingWebhook): Promise<OperationalEvent> {
+    const { failingSince, disabledAt } = failing;
+    const data = {
+      failing_since: instant(failingSince),
+      disabled_at: disabledAt === null ? null : instant(disabledAt),
+      waiting: await this.#waiting(live),
+    };
+    const at = this.#options.clock.now();
+    return webhookEvent(live.webhook, { type: "posthorn.webhook.failing", of: failingSince, at, data });
+  }
+
+  async #lookAtQuiet(episodes: readonly FailureEpisode[]): Promise<void> {
+    const { queue, webhooks, access } = this.#options;
+    const stored = await webhooks.some(episodes.map(({ webhookId }) => webhookId));
+    const healths = new Map(
+      stored.map(({ webhook, runtime }) => [
+        webhook.id,
+        healthFromJson(tryParseJson(runtime?.health ?? "null")),
+      ]),
+    );
+    for (const episode of episodes) {
+      const { webhookId } = episode;
+      const live = access.webhook(webhookId);
+      if (live === undefined || !healths.has(webhookId))
+        await queue.saveEpisode({ webhookId, episode: null, events: [], notifications: [] });
+      else await this.#recovered(live, { episode, health: healths.get(webhookId) ?? null });
+    }
+  }
+
+  /** Not before something was accepted: that somebody switched it on again proves nothing. */
+  async #recovered(
+    live: LiveWebhook,
+    of: { readonly episode: FailureEpisode; readonly health: EndpointHealth | null },
+  ): Promise<void> {
+    const { queue, desk, access, messages } = this.#options;
+    const { episode, health } = of;
+    const { webhookId, since, channelIds, told } = episode;
+    const at = health?.lastAcceptedAt ?? null;
+    if (health === null || health.failingSince !== null || at === null || at < since) return;
+    const content = await messages.recovered(live, { since, at });
+    const draftFor = (tenantId: string | null): NotificationDraft => ({
+      ...{ key: `recovered:${webhookId}:${since}`, tenantId, topic: "failing" as const, webhookId, content },
+      ...{ channelIds, group: `failing:${webhookId}` },
+    });
+    const drafts = [draftFor(episode.tenantId), draftFor(null)];
+    const notifications = desk.addressed(drafts, await queue.channels());
+    const data = {
+      ...{ failing_since: instant(since), failed_for_ms: at - since, waiting: await this.#waiting(live) },
+    };
+    const event = webhookEvent(live.webhook, { type: "posthorn.webhook.recovered", of: since, at, data });
+    const events = told.includes(failingEvent) ? [event] : [];
+    await queue.saveEpisode({ webhookId, episode: null, events, notifications });
+    if (events.length > 0) access.relay.stored();
+  }
+
+  async #waiting({ webhook }: LiveWebhook): Promise<number> {
+    const { waiting } = await this.#options.history.backlog({ webhookId: webhook.id, countMax: waitingMax });
+    return waiting.high + waiting.normal + waiting.low;
+  }
+}
+
+interface Climbed {
+  readonly episode: FailureEpisode | null;
+  readonly since: number;
+  readonly failing: FailingWebhook;
+  /** All that was told of this failure, with these. */
+  readonly told: readonly string[];
+  readonly steps: readonly string[];
+}
+
+/** Beside the steps that people are told of. */
+const failingEvent = "event";
+const pageRows = 500;
+const waitingMax = 10_000;
+const lookMs = 30_000;
+const firstLookMs = 10_000;
+const leadership = { name: "failure-ladder", forMs: 120_000 };

@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import { suite, test, type TestContext } from "node:test";
+import { createSmtpMailer } from "../../src/adapters/mail/smtp/smtp-mailer.ts";
+import type { ChannelInput } from "../../src/core/fields/notification-channel.ts";
+import { disablementAt } from "../../src/core/notifications/disablement.ts";
+import { spokenTime } from "../../src/core/notifications/messages.ts";
+import { operatorTenantId } from "../../src/core/notifications/operational-event.ts";
+import type { NotificationServices } from "../../src/services/notifications/create-notifications.ts";
+import { type MailServer, startMailServer } from "../peers/mail-server.ts";
+import { admin, openWorld, type World } from "./world.ts";
+
+interface Scene {
+  readonly world: World;
+  readonly server: MailServer;
+  told: NotificationServices;
+  /** A look at failing webhooks, and then at what is to be sent. */
+  look(): Promise<void>;
+  subjects(): readonly (string | undefined)[];
+}
+
+const owner: ChannelInput = {
+  ...{ kind: "email", address: "ada@example.com", timeZone: "Europe/Berlin" },
+  topics: ["first_problem", "failing", "disabled"],
+};
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+async function openScene(t: TestContext, channels: readonly ChannelInput[] = [owner]): Promise<Scene> {
+  const world = await openWorld(t, { schedules: false });
+  const server = await startMailServer(t);
+  const scene: Scene = {
+    ...{ world, server, told: tellingBy(world, server.url) },
+    async look() {
+      await scene.told.ladder.round();
+      await scene.told.sender.round();
+    },
+    subjects: () => server.mails.map(({ mail }) => mail.subject),
+  };
+  await scene.told.notifications.put(admin, { owner: "default", channels });
+  return scene;
+}
+
+function tellingBy(world: World, url: string): NotificationServices {
+  const from = "Webhooks <webhooks@example.org>";
+  const mailer = createSmtpMailer({ url, from, requiresTls: false });
+  return world.notifications({
+    ...{ mailer, publicUrl: "https://hooks.example.org" },
+    linkTemplate: "https://app.example.org/webhooks/{webhook_id}",
+  });
+}
+
+/** A webhook whose receiver fails, and since when; what is known of it is stored. */
+async function failing(world: World): Promise<{ readonly id: string; readonly since: number }> {
+  world.statuses.set("/hook", 503);
+  world.answers.set("/hook", () => ({ responseSample: Buffer.from("<script>alert('503')</script> & more") }));
+  const { webhook } = await world.createWebhook({ profile: "standard", events: ["order.*"] });
+  await world.publish();
+  const since = await world.until(async () => {
+    const rows = await world.store.notifications?.failing({ after: null, limit: 9 });
+    return rows?.length === 1 && world.engine.webhook(webhook.id)?.health.failingSince;
+  });
+  return { id: webhook.id, since };
+}
+
+suite("owners of failing webhooks", () => {
+  test("TS16-112 WDS-22 hear it by mail, step by step with the day of the end, and that it works again", async (t) => {
+    const scene = await openScene(t);
+    const { world, server } = scene;
+    const { id, since } = await failing(world);
+    const live = world.engine.webhook(id);
+    assert.ok(live);
+    const disabledAt = disablementAt(live.webhook, live) ?? 0;
+    const skipTo = (at: number) => world.skipTime(at - world.now());
+    await scene.look();
+    assert.deepEqual(scene.subjects(), []);
+
+    skipTo(since + 16 * minuteMs);
+    await scene.look();
+    await scene.look();
+    assert.deepEqual(scene.subjects(), ["Deliveries to https://example.com/hook are failing"]);
+
+    const end = spokenTime(disabledAt, { language: "en", timeZone: "Europe/Berlin" });
+    skipTo((since + disabledAt) / 2 - minuteMs);
+    await scene.look();
+    assert.equal(scene.subjects().length, 1, "not before half of the time");
+    skipTo((since + disabledAt) / 2 + minuteMs);
+    await scene.look();
+    assert.equal(scene.subjects().at(-1), `https://example.com/hook will be switched off on ${end}`);
+
+    skipTo(disabledAt - 23 * hourMs);
+    await scene.look();
+    assert.equal(
+      scene.subjects().at(-1),
+      `Last day: https://example.com/hook will be switched off on ${end}`,
+    );
+
+    await world.restart();
+    scene.told = tellingBy(world, server.url);
+    await scene.look();
+    assert.equal(scene.subjects().length, 3, "a restart repeats nothing");
+
+    const stopped = world.engine.webhook(id);
+    assert.ok(stopped);
+    const webhook = { ...stopped.webhook, status: "disabled", statusReason: "exhausted" } as const;
+    await world.store.webhooks.save(webhook);
+    world.engine.applyWebhook({ webhook, secrets: stopped.secrets });
+    await scene.look();
+    assert.equal(scene.subjects().at(-1), "https://example.com/hook was switched off");
+
+    world.statuses.set("/hook", 200);
+    await world.services.webhooks.enable(admin, id);
+    await scene.look();
+    assert.equal(scene.subjects().length, 4, "to switch it on proves nothing");
+    await world.publish();
+    await world.until(() => (world.engine.webhook(id)?.health.lastAcceptedAt ?? 0) > since);
+    await world.engine.upkeepRound();
+    await world.until(async () => {
+      await scene.look();
+      return scene.subjects().length === 5;
+    });
+    assert.equal(scene.subjects().at(-1), "https://example.com/hook works again");
+    assert.match(server.mails.at(-1)?.mail.text ?? "", /It failed for \d+ d/);
+    assert.deepEqual(await world.store.notifications?.episodes(), []);
+  });
+
+  test("read what was answered, as text and as HTML that it cannot change, with a way to stop it", async (t) => {
+    const scene = await openScene(t, [{ ...owner, language: "de" }]);
+    const { id } = await failing(scene.world);
+    scene.world.skipTime(16 * minuteMs);
+    await scene.look();
+    const [received] = scene.server.mails;
+    assert.ok(received);
+    const { mail, recipients } = received;
+    assert.deepEqual(recipients, ["ada@example.com"]);
+    assert.equal(mail.subject, "Zustellungen an https://example.com/hook schlagen fehl");
+    assert.match(mail.text ?? "", /Letzte Antwort: 503 <script>alert\('503'\)<\/script> & more/);
+    const html = String(mail.html);
+    assert.equal(html.includes("<script"), false);
+    assert.ok(html.includes("&#60;script&#62;"));
+    assert.equal(/<img|src=|url\(/i.test(html), false, "nothing is loaded from anywhere");
+    assert.match(mail.text ?? "", new RegExp(`https://app.example.org/webhooks/${id}`));
+
+    const listed = mail.headerLines.find(({ key }) => key === "list-unsubscribe")?.line ?? "";
+    const token = /<https:\/\/hooks\.example\.org\/notifications\/unsubscribe\/([^>]+)>/.exec(
+      listed.replaceAll(/\s/g, ""),
+    )?.[1];
+    assert.ok(
+      mail.headerLines.some(({ line }) => /List-Unsubscribe-Post: List-Unsubscribe=One-Click/i.test(line)),
+    );
+    const { notifications } = scene.told;
+    assert.equal(await notifications.unsubscribe(`${token}x`), null);
+    assert.equal((await notifications.unsubscribe(token ?? ""))?.address, "ada@example.com");
+    const [stored] = await notifications.list(admin, "default");
+    assert.notEqual(stored?.status.unsubscribedAt, null);
+    await scene.world.services.webhooks.circuit(admin, { id, action: "force_open" });
+    scene.world.skipTime(30 * 24 * hourMs);
+    await scene.look();
+    assert.equal(scene.server.mails.length, 1, "nothing more comes");
+  });
+});
+
+suite("mail", () => {
+  test("waits while the server cannot be reached, and goes out once, whoever sends", async (t) => {
+    const scene = await openScene(t);
+    const { world } = scene;
+    await failing(world);
+    world.skipTime(16 * minuteMs);
+    const away = tellingBy(world, "smtp://127.0.0.1:1");
+    await away.ladder.round();
+    await away.sender.round();
+    const waiting = async () => (await scene.told.notifications.sent(admin, everything)).rows[0];
+    assert.equal((await waiting())?.state, "waiting");
+    assert.match((await waiting())?.error ?? "", /ECONNREFUSED/);
+    const [stored] = await scene.told.notifications.list(admin, "default");
+    assert.match(stored?.status.lastError ?? "", /ECONNREFUSED/);
+    await scene.told.sender.round();
+    assert.deepEqual(scene.subjects(), [], "not at once");
+    world.skipTime(2 * minuteMs);
+    const second = tellingBy(world, scene.server.url);
+    await Promise.all([scene.told.sender.round(), second.sender.round(), scene.told.sender.round()]);
+    assert.equal(scene.subjects().length, 1);
+    assert.deepEqual([(await waiting())?.state, (await waiting())?.attempts], ["sent", 2]);
+  });
+
+  test("to an address that the server refuses ends, is shown, and begins again with a test", async (t) => {
+    const scene = await openScene(t);
+    const { server, told } = scene;
+    server.refused.add("ada@example.com");
+    const [channel] = await told.notifications.list(admin, "default");
+    const id = channel?.channel.id ?? "";
+    await told.notifications.test(admin, { owner: "default", id });
+    await told.sender.round();
+    const [refused] = await told.notifications.list(admin, "default");
+    assert.notEqual(refused?.status.refusedAt, null);
+    assert.match(refused?.status.lastError ?? "", /no such user/);
+    server.refused.clear();
+    await told.notifications.test(admin, { owner: "default", id });
+    await told.sender.round();
+    assert.deepEqual(scene.subjects(), ["A test of this channel"]);
+    const [again] = await told.notifications.list(admin, "default");
+    assert.equal(again?.status.refusedAt, null);
+  });
+
+  test("that is gathered comes as one, and none in quiet hours", async (t) => {
+    const scene = await openScene(t, [{ ...owner, topics: ["paused"], frequency: "hourly" }]);
+    const { world, told } = scene;
+    const { webhook } = await world.createWebhook();
+    await world.services.webhooks.pause(admin, { id: webhook.id });
+    await world.services.webhooks.resume(admin, webhook.id);
+    const queued = async () => (await told.notifications.sent(admin, everything)).rows.length;
+    await world.until(async () => (await queued()) === 2);
+    await told.sender.round();
+    assert.deepEqual(scene.subjects(), []);
+    world.skipTime(hourMs);
+    await told.sender.round();
+    assert.deepEqual(scene.subjects(), ["2 messages about webhooks"]);
+  });
+});
+
+suite("chat", () => {
+  const slack: ChannelInput = {
+    ...{ kind: "slack", url: "https://hooks.slack.example.com/slack/secret", topics: ["circuit", "paused"] },
+  };
+  const pager: ChannelInput = {
+    ...{ kind: "pagerduty", integrationKey: "R0UT1NGK3Y", topics: ["circuit"] },
+  };
+
+  test("WDS-146 WDS-148 owner and operator hear of a circuit, along the path of every delivery", async (t) => {
+    const scene = await openScene(t, [slack]);
+    const { world, told } = scene;
+    await told.notifications.put(admin, { owner: null, channels: [pager] });
+    const { webhook } = await world.createWebhook();
+    await world.services.webhooks.circuit(admin, { id: webhook.id, action: "force_open" });
+    await world.services.webhooks.circuit(admin, { id: webhook.id, action: "reset" });
+    const bodies = (path: string) =>
+      world.requests
+        .filter((request) => request.path === path)
+        .map(({ body }) => JSON.parse(Buffer.from(body).toString()) as Readonly<Record<string, unknown>>);
+    await world.until(async () => {
+      await told.sender.round();
+      return bodies("/slack/secret").length === 2 && bodies("/v2/enqueue").length === 2;
+    });
+    assert.deepEqual(
+      bodies("/slack/secret")
+        .map(({ text }) => String(text))
+        .toSorted(),
+      ["https://example.com/hook is left alone for now", "https://example.com/hook is served again"],
+    );
+    const calls = bodies("/v2/enqueue");
+    assert.deepEqual(calls.map((call) => String(call["event_action"])).toSorted(), ["resolve", "trigger"]);
+    assert.equal(new Set(calls.map((call) => call["dedup_key"])).size, 1);
+    assert.ok(calls.every((call) => call["routing_key"] === "R0UT1NGK3Y"));
+    const { rows } = await told.notifications.sent(admin, everything);
+    assert.ok(rows.every(({ state, eventId }) => state === "handed_over" && eventId !== null));
+  });
+
+  test("a failing channel says nothing through itself, and is gone with its webhook", async (t) => {
+    const scene = await openScene(t, []);
+    const { world, told } = scene;
+    const [first, second] = await told.notifications.put(admin, {
+      owner: null,
+      channels: [slack, { ...slack, url: "https://hooks.slack.example.com/other" }],
+    });
+    const carrier = first?.channel.webhookId ?? "";
+    assert.equal(world.engine.webhook(carrier)?.webhook.tenantId, operatorTenantId);
+    await world.services.webhooks.circuit(admin, { id: carrier, action: "force_open" });
+    const rows = await world.until(async () => {
+      const page = await told.notifications.sent(admin, everything);
+      return page.rows.length > 0 && page.rows;
+    });
+    assert.deepEqual(new Set(rows.map(({ channelId }) => channelId)), new Set([second?.channel.id]));
+    await told.notifications.put(admin, { owner: null, channels: [] });
+    assert.equal(world.engine.webhook(carrier), undefined);
+  });
+
+  test("what is not valid is refused as a whole, and secrets are never shown", async (t) => {
+    const scene = await openScene(t, []);
+    const { told, world } = scene;
+    const put = (channels: readonly ChannelInput[]) =>
+      told.notifications.put(admin, { owner: "default", channels });
+    const before = [...world.engine.webhooks()].length;
+    await assert.rejects(put([slack, { ...slack, url: "https://127.0.0.1/x" }]), { code: "invalid_request" });
+    await assert.rejects(put([{ ...owner, timeZone: "Mars/Base" }]), { code: "invalid_request" });
+    await assert.rejects(put([{ kind: "slack" }]), { code: "invalid_request" });
+    await assert.rejects(put([{ ...slack, id: "019cb2e0-75b9-7c07-9bb6-6d92b2e5a1f3" }]), {
+      code: "invalid_request",
+    });
+    assert.equal([...world.engine.webhooks()].length, before, "nothing of it was made");
+    const shown = JSON.stringify(await put([slack, pager]));
+    assert.equal(/secret|R0UT1NGK3Y/.test(shown.replaceAll("secret_rotated", "")), false);
+    await assert.rejects(told.notifications.list({ tenantId: "default" }, null), { code: "not_found" });
+    await assert.rejects(told.notifications.list({ tenantId: "other" }, "default"), { code: "not_found" });
+    assert.deepEqual((await told.notifications.sent({ tenantId: "other" }, everything)).rows, []);
+  });
+});
+
+const everything = {
+  ...{ owner: undefined, channelId: null, state: null },
+  page: { limit: 50, before: null, offset: 0 },
+} as const;

@@ -1,0 +1,45 @@
+import type { TestContext } from "node:test";
+import { type ParsedMail, simpleParser } from "mailparser";
+import { errorOf } from "../../src/core/thrown.ts";
+import { SMTPServer, type SMTPServerOptions } from "smtp-server";
+
+export interface ReceivedMail {
+  readonly recipients: readonly string[];
+  readonly mail: ParsedMail;
+}
+
+export interface MailServer {
+  readonly url: string;
+  readonly mails: readonly ReceivedMail[];
+  /** Addresses that are refused for good. */
+  readonly refused: Set<string>;
+  close(): Promise<void>;
+}
+
+/** A mail server that keeps what it gets. */
+export async function startMailServer(t: TestContext, options: SMTPServerOptions = {}): Promise<MailServer> {
+  const mails: ReceivedMail[] = [];
+  const refused = new Set<string>();
+  const server = new SMTPServer({
+    ...{ authOptional: true, disabledCommands: ["STARTTLS"], logger: false },
+    onRcptTo({ address }, _session, done) {
+      done(refused.has(address) ? Object.assign(new Error("no such user"), { responseCode: 550 }) : null);
+    },
+    onData(stream, { envelope }, done) {
+      simpleParser(stream).then(
+        (mail) => {
+          mails.push({ recipients: envelope.rcptTo.map(({ address }) => address), mail });
+          done();
+        },
+        (error: unknown) => done(errorOf(error)),
+      );
+    },
+    ...options,
+  });
+  const port = await new Promise<number>((resolve) => {
+    server.listen(0, "127.0.0.1", () => resolve((server.server.address() as { port: number }).port));
+  });
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  t.after(close);
+  return { url: `smtp://127.0.0.1:${port}`, mails, refused, close };
+}
