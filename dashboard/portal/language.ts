@@ -10,9 +10,20 @@ const others: Readonly<Record<string, () => Promise<{ readonly default: Messages
   de: () => import("../messages/de.json"),
 };
 
+/** In their own words, for who looks for theirs. */
+export const languages: readonly (readonly [tag: string, name: string])[] = [
+  ["en", "English"],
+  ["de", "Deutsch"],
+];
+
 const messages = signal<Messages>(english);
 /** As in `lang`, and for `Intl`. */
 const locale = signal("en");
+
+/** The language that is spoken, without its region. */
+export function spoken(): string {
+  return locale.value.split("-")[0]?.toLowerCase() ?? "en";
+}
 
 /** The first of these that there are words for. */
 export async function speak(wanted: readonly (string | null | undefined)[]): Promise<void> {

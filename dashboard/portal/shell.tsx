@@ -5,7 +5,7 @@ import { isSessionOver } from "../shared/api.ts";
 import { root } from "../shared/root.ts";
 import { announce } from "../shared/ui/announcer.tsx";
 import { isFramed } from "./host.ts";
-import { t } from "./language.ts";
+import { languages, speak, spoken, t } from "./language.ts";
 import { portalPath, routePath } from "./paths.ts";
 import { askForCode, isEnding, isHidden, leave, leftMs, may, type PortalSession } from "./session.ts";
 import { noun } from "./words.ts";
@@ -57,6 +57,17 @@ export function Shell({
         {children}
       </main>
       <footer class="portal-foot soft">
+        <select
+          aria-label={t("language")}
+          value={spoken()}
+          onChange={({ currentTarget }) => void speak([currentTarget.value])}
+        >
+          {languages.map(([tag, name]) => (
+            <option key={tag} value={tag} lang={tag}>
+              {name}
+            </option>
+          ))}
+        </select>
         {docs !== null && (
           <a href={docs} target="_blank" rel="noreferrer">
             {t("link.docs")}

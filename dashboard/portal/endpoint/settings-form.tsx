@@ -1,76 +1,53 @@
 import { useSignal } from "@preact/signals";
-import { ApiError, callApi } from "../../shared/api.ts";
+import { useId } from "preact/hooks";
+import { callApi } from "../../shared/api.ts";
 import { refreshAll } from "../../shared/queries.ts";
 import type { Webhook } from "../../shared/resources.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorText } from "../error-text.tsx";
 import { t } from "../language.ts";
 import { may } from "../session.ts";
-import { AddressField } from "./address-field.tsx";
-import { EventPicker } from "./event-picker.tsx";
+import { draftBody, EndpointFields, useDraft, useSubmit } from "./endpoint-fields.tsx";
 
-/** What was typed stays, whatever is refreshed around it. */
-export function SettingsForm({ webhook }: { readonly webhook: Webhook }) {
-  const url = useSignal(webhook.url);
-  const events = useSignal<readonly string[]>(webhook.events);
-  const description = useSignal(webhook.description);
+/** Who may not change an endpoint sees how it is set up. */
+export function EndpointSettings({ webhook }: { readonly webhook: Webhook }) {
+  return may("endpoints:write") ? <SettingsForm webhook={webhook} /> : <Facts webhook={webhook} />;
+}
+
+function SettingsForm({ webhook }: { readonly webhook: Webhook }) {
+  const draft = useDraft(webhook);
   const perMinute = useSignal(webhook.rate_limit === null ? "" : String(limitOf(webhook)));
-  const error = useSignal<ApiError | null>(null);
   const isSaved = useSignal(false);
-  if (!may("endpoints:write")) return <Facts webhook={webhook} />;
-  const save = async () => {
-    error.value = null;
+  const id = useId();
+  const { error, onSubmit } = useSubmit(async () => {
     isSaved.value = false;
     const limit = Number(perMinute.value);
-    const body = {
-      ...{ url: url.value, events: events.value, description: description.value },
-      rate_limit: perMinute.value === "" ? null : { requests_per_minute: limit, burst: Math.min(20, limit) },
-    };
-    try {
-      await callApi({ method: "PATCH", path: `v1/webhooks/${webhook.id}`, body });
-      isSaved.value = true;
-      announce(t("saved"));
-      await refreshAll();
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure;
-      error.value = failure;
-    }
-  };
+    const rate = perMinute.value === "" ? null : { requests_per_minute: limit, burst: Math.min(20, limit) };
+    const body = { ...draftBody(draft), rate_limit: rate };
+    await callApi({ method: "PATCH", path: `v1/webhooks/${webhook.id}`, body });
+    isSaved.value = true;
+    announce(t("saved"));
+    await refreshAll();
+  });
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
-      <AddressField value={url.value} except={webhook.id} onChange={(value) => (url.value = value)} />
-      <EventPicker value={events.value} onChange={(value) => (events.value = value)} />
+    <form class="form" onSubmit={onSubmit}>
+      <EndpointFields draft={draft} except={webhook.id} />
       <p class="field">
-        <label for="endpoint-description">{t("field.description")}</label>
+        <label for={id}>{t("field.rate")}</label>
         <input
-          id="endpoint-description"
-          maxLength={1_024}
-          value={description.value}
-          onInput={({ currentTarget }) => (description.value = currentTarget.value)}
-        />
-      </p>
-      <p class="field">
-        <label for="endpoint-rate">{t("field.rate")}</label>
-        <input
-          id="endpoint-rate"
+          id={id}
           type="number"
           min="1"
           max="1000000"
           value={perMinute.value}
-          aria-describedby="endpoint-rate-note"
+          aria-describedby={`${id}-note`}
           onInput={({ currentTarget }) => (perMinute.value = currentTarget.value)}
         />
-        <span id="endpoint-rate-note" class="soft">
+        <span id={`${id}-note`} class="soft">
           {t("field.rate.hint")}
         </span>
       </p>
-      {error.value !== null && <ErrorText error={error.value} />}
+      {error !== null && <ErrorText error={error} />}
       <p class="actions">
         <button type="submit" class="primary">
           {t("save")}

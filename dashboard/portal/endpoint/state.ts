@@ -49,11 +49,13 @@ export function whatIsWrong(
     return [until === null ? t("wrong.paused") : t("wrong.paused.until", { until: moment(until) })];
   }
   if (!isFailing(webhook)) return null;
+  const ends = health?.disables_at ?? null;
   const next = nextAt ?? health?.circuit_breaker.next_half_open_at ?? health?.paused_until ?? null;
   return [
     reasonOf(last),
     ...(waiting > 0 ? [t("wrong.waiting", { count: waiting })] : []),
     ...(next === null ? [] : [t("wrong.next", { at: moment(next) })]),
+    ...(ends === null ? [] : [t("wrong.disables", { at: moment(ends) })]),
   ];
 }
 

@@ -1,10 +1,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { ApiError, callApi } from "../../shared/api.ts";
+import { callApi } from "../../shared/api.ts";
 import { refreshAll } from "../../shared/queries.ts";
 import type { Webhook } from "../../shared/resources.ts";
-import { AddressField } from "../endpoint/address-field.tsx";
-import { EventPicker } from "../endpoint/event-picker.tsx";
+import { draftBody, EndpointFields, useDraft, useSubmit } from "../endpoint/endpoint-fields.tsx";
 import { SecretText } from "../endpoint/secret-once.tsx";
 import { SendTest } from "../endpoint/send-test.tsx";
 import { ErrorText } from "../error-text.tsx";
@@ -27,54 +26,29 @@ export function AddEndpointPage() {
 }
 
 function Form(props: { readonly first: readonly string[]; readonly onMade: (webhook: Webhook) => void }) {
-  const url = useSignal("");
-  const events = useSignal<readonly string[]>(props.first);
-  const description = useSignal("");
-  const error = useSignal<ApiError | null>(null);
+  const draft = useDraft({ url: "", events: props.first, description: "" });
   const lacksEvents = useSignal(false);
-  const submit = async () => {
-    lacksEvents.value = events.value.length === 0;
+  const { error, onSubmit } = useSubmit(async () => {
+    lacksEvents.value = draft.events.value.length === 0;
     if (lacksEvents.value) return;
-    error.value = null;
-    try {
-      const { value } = await callApi<Webhook>({
-        method: "POST",
-        path: "v1/webhooks",
-        body: { url: url.value, events: events.value, description: description.value },
-      });
-      tellHost({ type: "posthorn:endpoint-created", id: value.id });
-      props.onMade(value);
-      await refreshAll();
-    } catch (failure) {
-      if (!(failure instanceof ApiError)) throw failure;
-      error.value = failure;
-    }
-  };
+    const { value } = await callApi<Webhook>({
+      method: "POST",
+      path: "v1/webhooks",
+      body: draftBody(draft),
+    });
+    tellHost({ type: "posthorn:endpoint-created", id: value.id });
+    props.onMade(value);
+    await refreshAll();
+  });
   return (
-    <form
-      class="panel form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
-      <AddressField value={url.value} except={null} onChange={(value) => (url.value = value)} />
-      <EventPicker value={events.value} onChange={(value) => (events.value = value)} />
-      {lacksEvents.value && events.value.length === 0 && (
+    <form class="panel form" onSubmit={onSubmit}>
+      <EndpointFields draft={draft} except={null} />
+      {lacksEvents.value && draft.events.value.length === 0 && (
         <p role="alert" class="bad-text">
           {t("field.events.none")}
         </p>
       )}
-      <p class="field">
-        <label for="description">{t("field.description")}</label>
-        <input
-          id="description"
-          maxLength={1_024}
-          value={description.value}
-          onInput={({ currentTarget }) => (description.value = currentTarget.value)}
-        />
-      </p>
-      {error.value !== null && <ErrorText error={error.value} />}
+      {error !== null && <ErrorText error={error} />}
       <p class="actions">
         <button type="submit" class="primary">
           {noun("add")}

@@ -10,7 +10,7 @@ import { DeleteButton } from "../endpoint/delete-button.tsx";
 import { RecoverButton } from "../endpoint/recover-button.tsx";
 import { SecurityPanel } from "../endpoint/security-panel.tsx";
 import { SendTest } from "../endpoint/send-test.tsx";
-import { SettingsForm } from "../endpoint/settings-form.tsx";
+import { EndpointSettings } from "../endpoint/settings-form.tsx";
 import { isFailing, stateOf, whatIsWrong } from "../endpoint/state.ts";
 import { ErrorText } from "../error-text.tsx";
 import { t } from "../language.ts";
@@ -161,7 +161,7 @@ function Tabs({ webhook }: { readonly webhook: Webhook }) {
       </nav>
       <section class="panel">
         {tab === "activity" && <DeliveryList webhookId={webhook.id} caption={t("activity.title")} />}
-        {tab === "settings" && <SettingsForm key={webhook.id} webhook={webhook} />}
+        {tab === "settings" && <EndpointSettings key={webhook.id} webhook={webhook} />}
         {tab === "security" && <SecurityPanel webhook={webhook} />}
       </section>
     </>
