@@ -1,9 +1,8 @@
-import { useSignal } from "@preact/signals";
-import { ApiError } from "../shared/api.ts";
 import { refreshAll } from "../shared/queries.ts";
 import { session } from "../shared/session.ts";
 import { announce } from "../shared/ui/announcer.tsx";
 import { ErrorNote } from "../shared/ui/error-note.tsx";
+import { useBusy } from "./use-busy.ts";
 
 /** Whether the key of this session may change webhooks and deliveries. The server decides; this hides what it would refuse. */
 export function mayManage(): boolean {
@@ -22,22 +21,13 @@ export function ActionButton(props: {
   readonly shortcut?: string;
 }) {
   const { label, run, done, isPrimary = false, isDisabled = false, shortcut } = props;
-  const isBusy = useSignal(false);
-  const error = useSignal<ApiError | null>(null);
-  const act = async () => {
-    isBusy.value = true;
-    error.value = null;
-    try {
+  const { isBusy, error, run: runBusy } = useBusy();
+  const act = () =>
+    runBusy(async () => {
       await run();
       announce(done);
       await refreshAll();
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown;
-      error.value = thrown;
-    } finally {
-      isBusy.value = false;
-    }
-  };
+    });
   return (
     <>
       <button

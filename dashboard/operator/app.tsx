@@ -5,6 +5,7 @@ import { followNews } from "../shared/live.ts";
 import { pagePath } from "../shared/root.ts";
 import { session } from "../shared/session.ts";
 import { Announcer } from "../shared/ui/announcer.tsx";
+import { AuditPage } from "./audit/audit-page.tsx";
 import { KeySheet } from "./key-sheet.tsx";
 import { listenToKeys } from "./keyboard.ts";
 import { LoginPage } from "./login.tsx";
@@ -20,6 +21,7 @@ import { EventTypesPage } from "./pages/event-types.tsx";
 import { EventsPage } from "./pages/events.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { SystemPage } from "./pages/system.tsx";
+import { TenantPage } from "./pages/tenant.tsx";
 import { TenantsPage } from "./pages/tenants.tsx";
 import { EditWebhookPage, NewWebhookPage } from "./pages/webhook-edit.tsx";
 import { WebhookPage } from "./pages/webhook.tsx";
@@ -95,6 +97,8 @@ function Pages() {
       <Route path={pagePath("event-types")} component={EventTypesPage} />
       <Route path={pagePath("event-types/:name")} component={EventTypePage} />
       <Route path={pagePath("tenants")} component={TenantsPage} />
+      <Route path={pagePath("audit")} component={AuditPage} />
+      <Route path={pagePath("tenants/:id")} component={TenantPage} />
       <Route path={pagePath("system")} component={SystemPage} />
       <Route default component={NotFoundPage} />
     </Router>

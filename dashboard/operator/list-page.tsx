@@ -19,6 +19,8 @@ interface ListProps<Row> {
   /** What stands there when there are none. */
   readonly none: ComponentChildren;
   readonly tools?: ComponentChildren;
+  /** Where the first cell of a row leads nowhere. */
+  readonly hasNoLinks?: boolean;
   /** For lists whose rows can be chosen. */
   readonly selectionOf?: (rows: readonly Row[]) => Selection;
 }
@@ -28,7 +30,7 @@ export const pageSize = 50;
 
 /** A list of the API as a table, page by page. */
 export function ResourceList<Row>(props: ListProps<Row>) {
-  const { title, path, cli, columns, keyOf, none, tools, selectionOf } = props;
+  const { title, path, cli, columns, keyOf, none, tools, selectionOf, hasNoLinks = false } = props;
   const query = { limit: pageSize, ...props.query };
   const loaded = useApi<Page<Row>>({ path, query });
   const rows = loaded.data?.data ?? [];
@@ -43,13 +45,14 @@ export function ResourceList<Row>(props: ListProps<Row>) {
           columns={columns}
           rows={rows}
           keyOf={keyOf}
+          hasNoLinks={hasNoLinks}
           {...selecting(selectionOf, rows)}
         />
       )}
       {loaded.data !== null && cursor !== null && (
         <FurtherRows
           key={JSON.stringify(query)}
-          {...{ title, path, query, columns, keyOf, first: loaded.data }}
+          {...{ title, path, query, columns, keyOf, hasNoLinks, first: loaded.data }}
           {...(selectionOf !== undefined && { selectionOf })}
         />
       )}
@@ -62,12 +65,12 @@ function selecting<Row>(selectionOf: ListProps<Row>["selectionOf"], rows: readon
 }
 
 function FurtherRows<Row>(
-  props: Pick<ListProps<Row>, "title" | "path" | "columns" | "keyOf" | "selectionOf"> & {
+  props: Pick<ListProps<Row>, "title" | "path" | "columns" | "keyOf" | "selectionOf" | "hasNoLinks"> & {
     readonly query: Query;
     readonly first: Page<Row>;
   },
 ) {
-  const { title, path, query, columns, keyOf, selectionOf } = props;
+  const { title, path, query, columns, keyOf, selectionOf, hasNoLinks = false } = props;
   const rows = useSignal<readonly Row[]>([]);
   const last = useSignal<Page<Row> | null>(null);
   const error = useSignal<ApiError | null>(null);
@@ -91,6 +94,7 @@ function FurtherRows<Row>(
           columns={columns}
           rows={rows.value}
           keyOf={keyOf}
+          hasNoLinks={hasNoLinks}
           {...selecting(selectionOf, rows.value)}
         />
       )}

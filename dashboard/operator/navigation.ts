@@ -10,7 +10,8 @@ interface NavEntry {
   readonly icon: IconName;
   /** After `g`. */
   readonly key: string;
-  readonly isForAdmins?: boolean;
+  /** Whose keys see it; all unless given. */
+  readonly roles?: readonly SessionView["role"][];
 }
 
 export const navEntries: readonly NavEntry[] = [
@@ -22,13 +23,17 @@ export const navEntries: readonly NavEntry[] = [
   { page: "dead-letters", title: "Dead letters", icon: "dead", key: "l" },
   { page: "operations", title: "Operations", icon: "operations", key: "b" },
   { page: "event-types", title: "Event types", icon: "types", key: "y" },
-  { page: "tenants", title: "Tenants", icon: "tenants", key: "t", isForAdmins: true },
-  { page: "system", title: "System", icon: "system", key: "s", isForAdmins: true },
+  { page: "tenants", title: "Tenants", icon: "tenants", key: "t", roles: ["admin"] },
+  { page: "system", title: "System", icon: "system", key: "s", roles: ["admin"] },
+  { page: "audit", title: "Audit log", icon: "audit", key: "a", roles: ["admin", "manage"] },
 ];
 
 /** Those that the key of a session may see. */
 export function navEntriesOf(view: SessionView | null | undefined): readonly NavEntry[] {
-  return navEntries.filter(({ isForAdmins = false }) => !isForAdmins || view?.role === "admin");
+  const role = view?.role;
+  return navEntries.filter(
+    ({ roles }) => roles === undefined || (role !== undefined && roles.includes(role)),
+  );
 }
 
 export function togglePause(): void {

@@ -7,6 +7,7 @@ import type {
 import type { eventMatchesSchema, eventSearchSchema } from "../../src/api/schemas/event.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/api/schemas/operation.ts";
 import type { problemSchema } from "../../src/api/schemas/problem.ts";
+import type { auditListSchema } from "../../src/api/schemas/audit.ts";
 import type { deliveryProblemSchema } from "../../src/api/schemas/delivery-problem.ts";
 import type { readinessSchema } from "../../src/api/schemas/registry.ts";
 import type { searchHitsSchema } from "../../src/api/schemas/search.ts";
@@ -17,6 +18,7 @@ import type { backlogSchema, healthSchema } from "../../src/api/schemas/webhook-
 
 export type { SessionView } from "../../src/api/schemas/session.ts";
 export type Problem = Static<typeof problemSchema>;
+export type AuditEntry = Static<typeof auditListSchema>["data"][number];
 export type DeliveryProblem = Static<typeof deliveryProblemSchema>;
 export type Readiness = Static<typeof readinessSchema>;
 export type DeliveryPage = Static<typeof deliverySearchSchema>;

@@ -72,7 +72,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
   // The document describes its own routes too, so the pages can only be made when all routes are known.
   const openApi = once(() => createOpenApi(routes, options));
   const openApiText = once(() => JSON.stringify(openApi()));
-  const docs = once(() => htmlAnswer(createDocsPage(openApi())));
+  const docs = once(() => htmlAnswer(createDocsPage(openApi()), { canTry: true }));
   const errors = once(() => htmlAnswer(createErrorsPage()));
   const idempotency = once(() => htmlAnswer(createIdempotencyPage()));
   const documentation = documentationRoutes({

@@ -354,6 +354,8 @@ suite("the dashboard", () => {
       ["event-types", "Event types"],
       ["event-types/order.completed", "order.completed"],
       ["tenants", "Tenants"],
+      ["tenants/default", /default/i],
+      ["audit", "Audit log"],
       ["system", "System"],
       ["nowhere", "There is nothing here"],
     ];

@@ -1,5 +1,6 @@
 /** Lists of deliveries and events, and the page of an event, in Chromium over one real server. */
 import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
 import { after, before, suite, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { startReceiver } from "../peers/receiver.ts";
@@ -58,6 +59,27 @@ suite("lists", () => {
       .nth(count - 1)
       .waitFor();
   };
+
+  test("the audit log is narrowed by its address and cells, and exported without formulas", async () => {
+    const description = "=1+1";
+    await server.call("PUT", "/v1/event-types/formula.made", { description });
+    const page = await visit("audit?action=event_type");
+    const seen = watch(page, { origin: server.url });
+    const row = page.getByRole("row", { name: /formula\.made/ });
+    await row.waitFor();
+    assert.equal(await page.getByLabel("Action", { exact: true }).inputValue(), "event_type");
+    assert.match((await row.textContent()) ?? "", /description: =1\+1/);
+    const file = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Export as CSV" }).click();
+    const lines = (await text(await (await file).createReadStream())).split("\r\n");
+    assert.match(lines[0] ?? "", /^time,who,role/);
+    assert.ok(lines[1]?.includes("formula.made"));
+    await page.getByLabel("Who", { exact: true }).fill("nobody");
+    await page.keyboard.press("Enter");
+    await page.getByText("Nobody changed anything that matches.").waitFor();
+    assertClean(seen);
+    await page.close();
+  });
 
   test("a relative range stays relative in the address, and a range by hand is judged as it is typed", async () => {
     const page = await visit("deliveries?colour=blue");

@@ -133,6 +133,24 @@ suite("palette and keys", () => {
     await page.close();
   });
 
+  test("the API reference tries a call with the session, and with a key that stays in its field", async () => {
+    const page = await context.newPage();
+    const seen = watch(page, { origin: server.url });
+    await page.goto(`${server.url}/docs#getTenant`);
+    const tried = page.locator("h3#getTenant ~ details.try").first();
+    await tried.getByText("Try it").click();
+    await tried.getByLabel("id (required)").fill("default");
+    await tried.getByRole("button", { name: "Send" }).click();
+    await tried.getByText(/^200 OK[^]*"id": "default"/).waitFor();
+    await page.getByLabel(/^API key for/).fill("wrong");
+    await tried.getByRole("button", { name: "Send" }).click();
+    await tried.getByText(/^401 Unauthorized/).waitFor();
+    const codes = page.locator("table td:first-child code").first();
+    assert.ok(((await codes.boundingBox())?.height ?? 99) < 30, "a status stands on one line");
+    assertClean(seen);
+    await page.close();
+  });
+
   test("axe finds nothing in the palette, the key sheet and the system", async () => {
     const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
     const page = await visit("system", looks);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { discardAction, phraseFor, retryAction, targetOf } from "./bulk-actions.ts";
+import { commandOf, discardAction, phraseFor, retryAction, targetOf } from "./bulk-actions.ts";
 
 test("a filter keeps its instants, ends now where it is open, and leaves out the order of the list", () => {
   const nowMs = Date.parse("2026-11-22T11:48:20.000Z");
@@ -30,4 +30,14 @@ test("a discard, more than 10,000, and what was not counted to its end are confi
   assert.equal(phraseFor(retryAction, counted(10_000)), null);
   assert.equal(phraseFor(retryAction, counted(10_001)), "retry 10001");
   assert.equal(phraseFor(retryAction, counted(5_000, false)), "retry 5000");
+});
+
+test("the command line does the same to the same, quoted for a shell", () => {
+  const choice = { perSecond: 5, priority: "low" };
+  const filter = { webhook_id: ["01a2"], error: "it's late", attempt_min: 3 };
+  const flags = "--webhook '01a2' --error 'it'\\''s late' --attempts-min '3'";
+  const command = `deliveries retry ${flags} --rate 5 --priority low --yes --watch`;
+  assert.equal(commandOf(retryAction, { filter }, choice), command);
+  const ids = commandOf(discardAction, { ids: ["a", "b"] }, { perSecond: 100, priority: null });
+  assert.equal(ids, "dlq discard a b --rate 100 --yes --watch");
 });

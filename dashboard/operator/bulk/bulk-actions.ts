@@ -1,8 +1,14 @@
 /** What can be done to many deliveries, as calls of the API. */
+import { flagsOf } from "../delivery/command-flags.ts";
+
 export interface BulkAction {
   /** Of the button that begins it. */
   readonly label: string;
   readonly path: string;
+  /** The same on the command line. */
+  readonly command: string;
+  /** Whether what it makes may have another priority. */
+  readonly hasPriority: boolean;
   /** Narrows a filter besides what the list was narrowed to. */
   readonly filter?: Readonly<Record<string, unknown>>;
   /** It cannot be taken back, so it is always confirmed by typing. */
@@ -12,6 +18,8 @@ export interface BulkAction {
 export const retryAction: BulkAction = {
   label: "Retry",
   path: "v1/deliveries/retry-batch",
+  command: "deliveries retry",
+  hasPriority: true,
   isFinal: false,
 };
 
@@ -21,12 +29,16 @@ export const retryDeadLettersAction: BulkAction = { ...retryAction, filter: { st
 export const cancelAction: BulkAction = {
   label: "Cancel",
   path: "v1/deliveries/cancel-batch",
+  command: "deliveries cancel",
+  hasPriority: false,
   isFinal: false,
 };
 
 export const discardAction: BulkAction = {
   label: "Discard",
   path: "v1/dlq/discard-batch",
+  command: "dlq discard",
+  hasPriority: false,
   isFinal: true,
 };
 
@@ -38,6 +50,37 @@ export type BulkTarget =
 /** The body of a call, without its rate. */
 export function bodyOf({ filter }: BulkAction, target: BulkTarget): object {
   return "ids" in target || filter === undefined ? target : { filter: { ...target.filter, ...filter } };
+}
+
+/** What somebody chose for it. */
+export interface BulkChoice {
+  readonly perSecond: number;
+  /** Null keeps that of each delivery. */
+  readonly priority: string | null;
+}
+
+/** The call that begins it. */
+export function startOf(action: BulkAction, target: BulkTarget, { perSecond, priority }: BulkChoice): object {
+  return {
+    ...bodyOf(action, target),
+    rate_limit: { requests_per_second: perSecond },
+    ...(priority !== null && { priority }),
+  };
+}
+
+/** The same as a command, without `posthorn`. */
+export function commandOf(
+  action: BulkAction,
+  target: BulkTarget,
+  { perSecond, priority }: BulkChoice,
+): string {
+  const chosen = bodyOf(action, target);
+  const what =
+    "ids" in target
+      ? ` ${target.ids.join(" ")}`
+      : flagsOf("filter" in chosen ? (chosen.filter as object as Record<string, unknown>) : {});
+  const urgency = priority === null ? "" : ` --priority ${priority}`;
+  return `${action.command}${what} --rate ${perSecond}${urgency} --yes --watch`;
 }
 
 /** What a list is narrowed to, as the query of its route. */

@@ -16,7 +16,7 @@ import {
   exclusionsOf,
   filterTexts,
 } from "../operations/operation-wording.ts";
-import { bodyOf, phraseFor, type BulkAction, type BulkTarget } from "./bulk-actions.ts";
+import { bodyOf, phraseFor, type BulkAction, type BulkTarget, startOf, commandOf } from "./bulk-actions.ts";
 
 interface BulkDialogProps {
   readonly action: BulkAction;
@@ -57,8 +57,7 @@ export function BulkDialog({ action, target, close }: BulkDialogProps) {
 }
 
 function Preview({ counted }: { readonly counted: BulkStarted }) {
-  const { count, count_is_exact, samples, excluded, filter, requests_per_second, estimated_seconds } =
-    counted;
+  const { count, count_is_exact, samples, excluded, filter } = counted;
   return (
     <>
       <p class="soft">{filterTexts(filter).join("; ")}</p>
@@ -67,7 +66,7 @@ function Preview({ counted }: { readonly counted: BulkStarted }) {
           {countText(count)}
           {count_is_exact ? " (exact)" : " or more"}
         </strong>
-        , {requests_per_second} a second, {estimateText(estimated_seconds)}.
+        .
       </p>
       {samples.length > 0 && (
         <ul class="samples" aria-label="The oldest of them">
@@ -100,7 +99,10 @@ function Start(props: {
   const typed = useSignal("");
   const id = useId();
   const phrase = phraseFor(action, counted);
-  const body = { ...bodyOf(action, target), rate_limit: { requests_per_second: rate.value } };
+  const priority = useSignal<string | null>(null);
+  const choice = { perSecond: rate.value, priority: priority.value };
+  const body = startOf(action, target, choice);
+  const isRate = rate.value > 0;
   if (counted.count === 0) return <p>Nothing is to be done.</p>;
   return (
     <div class="form">
@@ -113,9 +115,14 @@ function Start(props: {
           min="0.1"
           step="any"
           value={rate.value}
+          aria-describedby={`${id}-takes`}
           onInput={({ currentTarget }) => (rate.value = currentTarget.valueAsNumber)}
         />
+        <p id={`${id}-takes`} class="soft">
+          {isRate && `It takes ${estimateText(secondsOf(counted, rate.value))}.`}
+        </p>
       </div>
+      {action.hasPriority && <PriorityField choose={(chosen) => (priority.value = chosen)} />}
       {phrase !== null && (
         <div class="field">
           <label for={`${id}-phrase`}>Type “{phrase}” to confirm</label>
@@ -131,15 +138,43 @@ function Start(props: {
         <ActionButton
           label={`${action.label} ${countText(counted.count)}`}
           isPrimary
-          isDisabled={phrase !== null && typed.value.trim() !== phrase}
+          isDisabled={!isRate || (phrase !== null && typed.value.trim() !== phrase)}
           run={async () => {
             const { value } = await callApi<BulkStarted>({ method: "POST", path: action.path, body });
             go(pagePath(`operations/${value.batch_operation_id ?? ""}`));
           }}
           done="The operation began"
         />
-        <AsApi what={action.label} twin={{ method: "POST", path: action.path, body, cli: null }} />
+        <AsApi
+          what={action.label}
+          twin={{ method: "POST", path: action.path, body, cli: commandOf(action, target, choice) }}
+        />
       </div>
+    </div>
+  );
+}
+
+/** Null where nobody knows how many there are. */
+function secondsOf({ count, count_is_exact }: BulkStarted, perSecond: number): number | null {
+  return count_is_exact ? count / perSecond : null;
+}
+
+const priorities = ["high", "normal", "low"];
+
+function PriorityField({ choose }: { readonly choose: (priority: string | null) => void }) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>Priority</label>
+      <select
+        id={id}
+        onChange={({ currentTarget }) => choose(currentTarget.value === "" ? null : currentTarget.value)}
+      >
+        <option value="">as before</option>
+        {priorities.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
     </div>
   );
 }

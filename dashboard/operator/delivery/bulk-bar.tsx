@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Query } from "../../shared/api.ts";
-import { ApiError, callApi } from "../../shared/api.ts";
+import { callApi } from "../../shared/api.ts";
 import type { BulkStarted } from "../../shared/resources.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { copyText } from "../../shared/ui/copy-button.tsx";
@@ -17,6 +17,7 @@ import {
 } from "../bulk/bulk-actions.ts";
 import { BulkButton } from "../bulk/bulk-button.tsx";
 import { countText } from "../operations/operation-wording.ts";
+import { useBusy } from "../use-busy.ts";
 import type { DeliverySelection } from "./delivery-selection.ts";
 
 interface BulkBarProps {
@@ -82,26 +83,17 @@ function SelectAllMatching(props: {
   readonly found: (matching: AllMatching) => void;
 }) {
   const { filters, action, found } = props;
-  const isBusy = useSignal(false);
-  const error = useSignal<ApiError | null>(null);
+  const { isBusy, error, run } = useBusy();
   const count = async () => {
-    isBusy.value = true;
-    try {
-      const target = targetOf(filters, Date.now());
-      const body = { ...bodyOf(action, target), dry_run: true };
-      const { value } = await callApi<BulkStarted>({ method: "POST", path: action.path, body });
-      const left = Object.values(value.excluded).reduce((sum, one) => sum + one, 0);
-      found({ target, text: `${countText(value.count + left)}${value.count_is_exact ? "" : " or more"}` });
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown;
-      error.value = thrown;
-    } finally {
-      isBusy.value = false;
-    }
+    const target = targetOf(filters, Date.now());
+    const body = { ...bodyOf(action, target), dry_run: true };
+    const { value } = await callApi<BulkStarted>({ method: "POST", path: action.path, body });
+    const left = Object.values(value.excluded).reduce((sum, one) => sum + one, 0);
+    found({ target, text: `${countText(value.count + left)}${value.count_is_exact ? "" : " or more"}` });
   };
   return (
     <>
-      <button type="button" disabled={isBusy.value} onClick={() => void count()}>
+      <button type="button" disabled={isBusy.value} onClick={() => void run(count)}>
         Select all that match
       </button>
       {error.value !== null && <ErrorNote error={error.value} />}

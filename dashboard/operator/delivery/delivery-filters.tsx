@@ -33,25 +33,6 @@ function queryOf(params: URLSearchParams, nowMs: number): Query {
   return { ...query, ...rangeQuery(params, nowMs) };
 }
 
-/** The options of `posthorn deliveries list` for the same. */
-export function flagsOf(query: Query): string {
-  const names: Readonly<Record<string, string>> = {
-    event_type: "type",
-    failure_category: "category",
-    webhook_id: "webhook",
-    event_id: "event",
-    tenant_id: "tenant",
-    attempt_min: "attempts-min",
-  };
-  return Object.entries(query)
-    .flatMap(([name, value]) =>
-      (Array.isArray(value) ? (value as readonly string[]) : [String(value)]).map(
-        (one) => ` --${(names[name] ?? name).replaceAll("_", "-")}${one === "true" ? "" : ` '${one}'`}`,
-      ),
-    )
-    .join("");
-}
-
 const linked = [
   "webhook_id",
   "event_id",

@@ -1,13 +1,14 @@
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import { useAddress } from "../../shared/address.ts";
-import { ApiError, callApi } from "../../shared/api.ts";
+import { callApi } from "../../shared/api.ts";
 import { laidOut, memberText, tokensOf } from "../../shared/json/json-tokens.ts";
 import { pagePath } from "../../shared/root.ts";
 import { session } from "../../shared/session.ts";
 import { announce } from "../../shared/ui/announcer.tsx";
 import { ErrorNote } from "../../shared/ui/error-note.tsx";
 import { Modal } from "../../shared/ui/modal.tsx";
+import { useBusy } from "../use-busy.ts";
 import type { EventDetail } from "./event-content.tsx";
 
 interface Draft {
@@ -18,33 +19,72 @@ interface Draft {
 
 /** Publishes another event like this one, edited before. `text` is the answer that told of the event. */
 export function PublishCopy({ event, text }: { readonly event: EventDetail; readonly text: string }) {
+  if (event.raw || event.payload_removed) return null;
+  return (
+    <PublishButton
+      title="Publish a copy"
+      draft={{ type: event.event_type, data: memberText(text, { member: "data" }) ?? "{}" }}
+      members={[
+        `"priority":${JSON.stringify(event.priority)}`,
+        ...tenantMember(event.tenant_id),
+        ...(event.source === null ? [] : [`"source":${JSON.stringify(event.source)}`]),
+      ]}
+    />
+  );
+}
+
+/** Publishes an event of a type, beginning with an example of it. */
+export function PublishExample(props: {
+  readonly name: string;
+  /** JSON. */
+  readonly example: string;
+  readonly tenantIds: readonly string[];
+}) {
+  const { name, example, tenantIds } = props;
+  const [tenantId] = tenantIds;
+  return (
+    <PublishButton
+      title="Send an example"
+      draft={{ type: name, data: example }}
+      members={tenantId === undefined ? [] : tenantMember(tenantId)}
+    />
+  );
+}
+
+/** Keys of a tenant need not say whose event it is, nor may they. */
+function tenantMember(tenantId: string): readonly string[] {
+  return session.value?.tenant_id === null ? [`"tenant_id":${JSON.stringify(tenantId)}`] : [];
+}
+
+interface PublishProps {
+  readonly title: string;
+  readonly draft: Draft;
+  /** Of the event, besides its type and its data. */
+  readonly members: readonly string[];
+}
+
+function PublishButton({ title, draft, members }: PublishProps) {
   const isOpen = useSignal(false);
   const { go } = useAddress();
-  if (session.value?.role === "read" || event.raw || event.payload_removed) return null;
-  const draft = { type: event.event_type, data: memberText(text, { member: "data" }) ?? "{}" };
+  if (session.value?.role === "read") return null;
   const publish = async ({ type, data }: Draft) => {
     const { value } = await callApi<{ readonly id: string }>({
       method: "POST",
       path: "v1/events",
-      bodyText: `{${[
-        `"event_type":${JSON.stringify(type)}`,
-        `"data":${data}`,
-        `"priority":${JSON.stringify(event.priority)}`,
-        ...(session.value?.tenant_id === null ? [`"tenant_id":${JSON.stringify(event.tenant_id)}`] : []),
-        ...(event.source === null ? [] : [`"source":${JSON.stringify(event.source)}`]),
-      ].join(",")}}`,
+      bodyText: `{${[`"event_type":${JSON.stringify(type)}`, `"data":${data}`, ...members].join(",")}}`,
     });
     isOpen.value = false;
     announce("Published");
     go(pagePath(`events/${value.id}`));
   };
+  const label = `${title}…`;
   return (
     <>
-      <button type="button" data-command="Publish a copy…" onClick={() => (isOpen.value = true)}>
-        Publish a copy…
+      <button type="button" data-command={label} onClick={() => (isOpen.value = true)}>
+        {label}
       </button>
       {isOpen.value && (
-        <Modal title="Publish a copy" onClose={() => (isOpen.value = false)}>
+        <Modal title={title} onClose={() => (isOpen.value = false)}>
           <CopyForm draft={draft} publish={publish} />
         </Modal>
       )}
@@ -56,22 +96,12 @@ function CopyForm(props: { readonly draft: Draft; readonly publish: (draft: Draf
   const type = useSignal(props.draft.type);
   const data = useSignal(pretty(props.draft.data));
   const fault = useSignal<string | null>(null);
-  const error = useSignal<ApiError | null>(null);
-  const isBusy = useSignal(false);
+  const { isBusy, error, run } = useBusy();
   const id = useId();
   const submit = async () => {
     fault.value = faultOf(data.value);
-    error.value = null;
     if (fault.value !== null) return;
-    isBusy.value = true;
-    try {
-      await props.publish({ type: type.value.trim(), data: data.value });
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError)) throw thrown;
-      error.value = thrown;
-    } finally {
-      isBusy.value = false;
-    }
+    await run(() => props.publish({ type: type.value.trim(), data: data.value }));
   };
   return (
     <form

@@ -21,7 +21,11 @@ const columns: readonly Column<StatisticsSeries>[] = [
   },
   {
     title: "Accepted",
-    cell: ({ totals }) => acceptedShare(measure(totals, "accepted") ?? 0, measure(totals, "attempts") ?? 0),
+    cell: ({ totals }) =>
+      acceptedShare({
+        accepted: measure(totals, "accepted") ?? 0,
+        attempts: measure(totals, "attempts") ?? 0,
+      }),
     isFigure: true,
   },
   {

@@ -138,7 +138,7 @@ function PublishedTile({ events }: { readonly events: Statistics }) {
   const published = measure(events.series[0]?.totals, "published") ?? 0;
   return (
     <Tile title="Published" figure={compactNumber(published)} course={courseOf(events, "published")}>
-      {rateText(lastFull(events, "published"), events.step_seconds)}
+      {rateText(events, "published")}
     </Tile>
   );
 }
@@ -149,12 +149,11 @@ function AcceptedTile({ deliveries }: { readonly deliveries: Statistics }) {
   return (
     <Tile
       title="Requests accepted"
-      figure={acceptedShare(accepted, attempts)}
+      figure={acceptedShare({ accepted, attempts })}
       course={courseOf(deliveries, "accepted")}
       tone="good"
     >
-      {compactNumber(accepted)} of {compactNumber(attempts)};{" "}
-      {rateText(lastFull(deliveries, "accepted"), deliveries.step_seconds)}
+      {compactNumber(accepted)} of {compactNumber(attempts)}; {rateText(deliveries, "accepted")}
     </Tile>
   );
 }
@@ -197,8 +196,9 @@ function lastFull({ series }: Statistics, name: string): number {
   return measure(last, name) ?? 0;
 }
 
-function rateText(count: number, stepSeconds: number): string {
-  const perSecond = count / stepSeconds;
+function rateText(statistics: Statistics, name: string): string {
+  const count = lastFull(statistics, name);
+  const perSecond = count / statistics.step_seconds;
   if (count === 0) return "none lately";
   return perSecond >= 1
     ? `lately ${compactNumber(perSecond)} a second`

@@ -4,10 +4,23 @@ import { memberText } from "../../shared/json/json-tokens.ts";
 import { useApi } from "../../shared/queries.ts";
 import { fieldText, type Row } from "../../shared/resources.ts";
 import { pagePath } from "../../shared/root.ts";
+import { RangePicker } from "../../shared/time/range-picker.tsx";
 import { Facts } from "../../shared/ui/data-table.tsx";
+import { PageHead } from "../../shared/ui/page-head.tsx";
 import { Panel } from "../../shared/ui/panel.tsx";
 import { TextView } from "../../shared/ui/text-view.tsx";
 import { When } from "../../shared/ui/when.tsx";
+import { EventTypeVolume, Subscribers } from "../event-type/traffic-of-type.tsx";
+import { PublishExample } from "../event/publish-copy.tsx";
+import { usualRange } from "../statistics-range.ts";
+
+/** The first one, as it was registered. */
+function exampleOf(text: string): string {
+  const examples = memberText(text, { member: "examples" });
+  if (examples === null) return "{}";
+  const parsed: unknown = JSON.parse(examples);
+  return Array.isArray(parsed) && parsed.length > 0 ? JSON.stringify(parsed[0]) : "{}";
+}
 
 export function EventTypePage() {
   const { params } = useRoute();
@@ -23,11 +36,18 @@ export function EventTypePage() {
       <p class="trail">
         <a href={pagePath("event-types")}>Event types</a>
       </p>
-      <h1>{name}</h1>
+      <PageHead title={name}>
+        <RangePicker fallback={usualRange} />
+      </PageHead>
       <Panel
         title="About this event type"
         loaded={loaded}
-        tools={<a href={`${pagePath("deliveries")}?event_type=${encodeURIComponent(name)}`}>Deliveries</a>}
+        tools={
+          <>
+            <PublishExample name={name} example={exampleOf(text)} tenantIds={query.tenant_id} />
+            <a href={`${pagePath("deliveries")}?event_type=${encodeURIComponent(name)}`}>Deliveries</a>
+          </>
+        }
         twin={twin}
       >
         {data !== null && (
@@ -41,6 +61,8 @@ export function EventTypePage() {
           />
         )}
       </Panel>
+      <EventTypeVolume name={name} query={query} />
+      <Subscribers name={name} query={query} />
       {data !== null && data["schema"] !== null && (
         <Panel title="Schema" twin={twin}>
           <TextView text={memberText(text, { member: "schema" }) ?? ""} label="JSON Schema" />

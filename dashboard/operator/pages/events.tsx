@@ -9,7 +9,7 @@ import type { Column } from "../../shared/ui/data-table.tsx";
 import { PageHead } from "../../shared/ui/page-head.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { mayManage } from "../action-button.tsx";
-import { flagsOf } from "../delivery/delivery-filters.tsx";
+import { flagsOf } from "../delivery/command-flags.ts";
 import { TextFilter } from "../filters/text-filter.tsx";
 import { LinkedFilters } from "../filters/linked-filters.tsx";
 import { ResourceList } from "../list-page.tsx";

@@ -11,10 +11,7 @@ const columns: readonly Column<Row>[] = [
   {
     title: "Tenant",
     cell: (row) => (
-      <a
-        href={`${pagePath("deliveries")}?tenant_id=${encodeURIComponent(fieldText(row, "id"))}`}
-        class="row-link"
-      >
+      <a href={pagePath(`tenants/${encodeURIComponent(fieldText(row, "id"))}`)} class="row-link">
         {fieldText(row, "id")}
       </a>
     ),

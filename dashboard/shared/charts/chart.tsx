@@ -72,7 +72,7 @@ function ChartTable(props: {
   const columns: readonly Column<Slot & { readonly index: number }>[] = [
     {
       title: `Time (${localZone()})`,
-      cell: ({ from, to, isPartial }) => `${spanText(from, to)}${isPartial ? " (so far)" : ""}`,
+      cell: (slot) => `${spanText(slot)}${slot.isPartial ? " (so far)" : ""}`,
     },
     ...chart.series.map(({ name, values }) => ({
       title: name,
@@ -92,7 +92,7 @@ function ChartTable(props: {
         <DataTable
           caption={title}
           columns={columns}
-          rows={chart.slots.map((slot, index) => ({ ...slot, index })).toReversed()}
+          rows={chart.slots.map((slot, index) => Object.assign({ index }, slot)).toReversed()}
           keyOf={({ from }) => String(from)}
           hasNoLinks
         />

@@ -30,7 +30,7 @@ test("outcomes of a point stand on each other and are all its attempts; the sent
 });
 
 test("one failure among many keeps the share below 100 %", () => {
-  assert.equal(acceptedShare(999_999, 1_000_000), "99.99 %");
-  assert.equal(acceptedShare(5, 5), "100 %");
-  assert.equal(acceptedShare(0, 0), "–");
+  assert.equal(acceptedShare({ accepted: 999_999, attempts: 1_000_000 }), "99.99 %");
+  assert.equal(acceptedShare({ accepted: 5, attempts: 5 }), "100 %");
+  assert.equal(acceptedShare({ accepted: 0, attempts: 0 }), "–");
 });

@@ -38,7 +38,7 @@ export function outcomesSentence({ series }: Statistics): string {
   const totals = series[0]?.totals;
   const attempts = measure(totals, "attempts") ?? 0;
   if (attempts === 0) return "No request was made.";
-  const share = acceptedShare(measure(totals, "accepted") ?? 0, attempts);
+  const share = acceptedShare({ accepted: measure(totals, "accepted") ?? 0, attempts });
   const [failed, refused] = [measure(totals, "transient") ?? 0, measure(totals, "terminal") ?? 0];
   const rest = [
     ...(failed > 0 ? [`${failed.toLocaleString()} failed for now`] : []),
@@ -48,8 +48,13 @@ export function outcomesSentence({ series }: Statistics): string {
   return `${[`${requests}: ${share} accepted`, ...rest].join(", ")}.`;
 }
 
+interface AcceptedOf {
+  readonly accepted: number;
+  readonly attempts: number;
+}
+
 /** Never rounded up to all of them. */
-export function acceptedShare(accepted: number, attempts: number): string {
+export function acceptedShare({ accepted, attempts }: AcceptedOf): string {
   if (attempts === 0) return "–";
   const percent = Math.floor((10_000 * accepted) / attempts) / 100;
   return `${percent.toLocaleString(undefined, { maximumFractionDigits: 2 })} %`;

@@ -92,7 +92,7 @@ function Axes(props: {
   readonly axisText: (value: number) => string;
 }) {
   const { chart, frame, ticks, width, axisText } = props;
-  const times = timeTicks(chart.from, chart.to, { countMax: Math.max(2, Math.floor(width / 90)) });
+  const times = timeTicks(chart, { countMax: Math.max(2, Math.floor(width / 90)) });
   return (
     <g class="chart-axes">
       {ticks.map((value) => (
@@ -182,7 +182,7 @@ function Readout(props: ReadoutProps) {
       : { insetInlineStart: `${frame.x(slot.to) + 8}px` };
   return (
     <div class="chart-readout" style={side} aria-hidden="true">
-      <strong>{spanText(from, to)}</strong>
+      <strong>{spanText({ from, to })}</strong>
       {isChoosing ? <Line>let go to narrow to it</Line> : null}
       {!isChoosing && slot.isPartial ? <Line>so far</Line> : null}
       {!isChoosing &&
@@ -208,7 +208,7 @@ function sentenceOf({ chart, valueText }: PlotProps, at: number): string {
   const slot = chart.slots[at];
   if (slot === undefined) return "";
   const values = chart.series.map(({ name, values: all }) => `${name} ${shown(all[at], valueText)}`);
-  return `${spanText(slot.from, slot.to)}${slot.isPartial ? ", so far" : ""}: ${values.join(", ")}`;
+  return `${spanText(slot)}${slot.isPartial ? ", so far" : ""}: ${values.join(", ")}`;
 }
 
 interface Pointing extends PlotProps {
@@ -244,7 +244,10 @@ function usePointing(props: Pointing) {
     },
     onPointerUp: end,
     onPointerCancel: () => (chosenFrom.value = null),
-    onBlur: () => (at.value = chosenFrom.value = null),
+    onBlur: () => {
+      at.value = null;
+      chosenFrom.value = null;
+    },
     onKeyDown: (event: KeyboardEvent) => moveByKey(event, props, end),
   };
 }
@@ -259,8 +262,10 @@ function moveByKey(event: KeyboardEvent, props: Pointing, end: () => void): void
     End: last,
   };
   const target = targets[event.key];
-  if (event.key === "Escape" && at.value !== null) at.value = chosenFrom.value = null;
-  else if (event.key === "Enter" && narrow !== undefined) end();
+  if (event.key === "Escape" && at.value !== null) {
+    at.value = null;
+    chosenFrom.value = null;
+  } else if (event.key === "Enter" && narrow !== undefined) end();
   else if (target !== undefined && last >= 0) {
     chosenFrom.value =
       event.shiftKey && narrow !== undefined ? (chosenFrom.value ?? at.value ?? target) : null;

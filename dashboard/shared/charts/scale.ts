@@ -10,6 +10,12 @@ export function valueTicks(highest: number): readonly number[] {
   return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
 }
 
+/** Unix milliseconds. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
 export interface TimeTick {
   readonly at: number;
   readonly label: string;
@@ -20,8 +26,7 @@ const days = [1, 2, 7, 14, 30, 90, 180];
 
 /** Round times of the local zone, at most so many. A day's first is named by its date. */
 export function timeTicks(
-  from: number,
-  to: number,
+  { from, to }: Span,
   { countMax }: { readonly countMax: number },
 ): readonly TimeTick[] {
   const spanMinutes = (to - from) / 60_000;
@@ -55,7 +60,7 @@ export function compactNumber(value: number): string {
 }
 
 /** `22 Nov 11:02 – 11:03`, in the local zone. */
-export function spanText(from: number, to: number): string {
+export function spanText({ from, to }: Span): string {
   const isDay = to - from >= 82_800_000;
   const date = (time: number) =>
     new Date(time).toLocaleDateString(undefined, { day: "numeric", month: "short" });

@@ -22,7 +22,7 @@ export function Sparkline({
     const tall = ((value ?? 0) / highest) * (height - 2);
     return tall === 0
       ? ""
-      : `M${(index * step).toFixed(1)} ${height}v${-Math.max(1.5, tall).toFixed(1)}h${Math.max(0.8, step - 0.6).toFixed(1)}V${height}z`;
+      : `M${(index * step).toFixed(1)} ${height}v-${Math.max(1.5, tall).toFixed(1)}h${Math.max(0.8, step - 0.6).toFixed(1)}V${height}z`;
   });
   return (
     <svg

@@ -2,6 +2,7 @@
 import type { JsonObject } from "../openapi.ts";
 import { html, page, prose } from "./html.ts";
 import type { Html } from "./html.ts";
+import type { TriedOperation } from "./try-it.ts";
 
 interface Document {
   readonly info: { readonly title: string; readonly summary: string; readonly description: string };
@@ -64,7 +65,7 @@ export function createDocsPage(openApi: JsonObject): string {
   );
   const sections = document.tags.map((tag) => {
     const own = entries.filter(({ operation }) => operation.tags.includes(tag.name));
-    return html`<h2 id="${anchor(tag.name)}">${tag.name}</h2><p>${prose(tag.description)}</p>${own.map(describeEntry)}`;
+    return html`<h2 id="${anchor(tag.name)}">${tag.name}</h2><p>${prose(tag.description)}</p>${own.map((entry) => describeEntry(entry, document))}`;
   });
   const { info } = document;
   return page(
@@ -72,19 +73,42 @@ export function createDocsPage(openApi: JsonObject): string {
     html`<h1>${info.title} API</h1><p>${info.summary} ${info.description}</p>
 <p>Send <code>Authorization: Bearer KEY</code> with everything under <code>/v1</code>. See also
 <a href="/docs/errors">errors</a>, <a href="/docs/idempotency">Idempotency-Key</a> and <a href="/openapi.json">openapi.json</a>.</p>
+<p><label class="try-field"><span>API key for “Try it” (kept in this field alone; empty: the session of the dashboard)</span>
+<input id="try-key" type="password" autocomplete="off" spellcheck="false"></label></p>
 <nav><ul>${document.tags.map(({ name }) => html`<li><a href="#${anchor(name)}">${name}</a></li>`)}<li><a href="#schemas">Schemas</a></li></ul></nav>
 ${sections}<h2 id="schemas">Schemas</h2>${Object.entries(document.components.schemas).map(describeSchema)}`,
+    { canTry: true },
   );
 }
 
-function describeEntry({ method, path, operation }: Entry): Html {
+/** For the script of the page. */
+function triedOf({ method, path, operation }: Entry, { components }: Document): TriedOperation {
+  const parameters = operation.parameters ?? [];
+  return {
+    method,
+    path,
+    parameters: parameters.map(({ name, in: place, required }) => ({ name, in: place, required })),
+    body: operation.requestBody === undefined ? null : exampleOf(operation.requestBody.content, components),
+  };
+}
+
+function exampleOf(content: Content, { schemas }: Document["components"]): string | null {
+  const schema = content["application/json"]?.schema;
+  if (schema === undefined) return null;
+  const named = schema.$ref === undefined ? schema : schemas[schema.$ref.split("/").at(-1) ?? ""];
+  return JSON.stringify(named?.examples?.[0] ?? {}, null, 2);
+}
+
+function describeEntry(entry: Entry, document: Document): Html {
+  const { method, path, operation } = entry;
   const roles = operation["x-roles"];
   return html`<h3 id="${operation.operationId}"><span class="method">${method}</span> <code>${path}</code></h3>
 <p>${prose(`${operation.summary}. ${operation.description ?? ""}`)}
 <span class="soft">${roles === undefined ? "No key needed." : `Keys: ${roles.join(", ")}.`}</span></p>
 ${describeParameters(operation.parameters ?? [])}
 ${operation.requestBody === undefined ? null : describeBody(operation.requestBody)}
-<h4>Answers</h4><div class="scroll"><table>${Object.entries(operation.responses).map(describeResponse)}</table></div>`;
+<h4>Answers</h4><div class="scroll"><table>${Object.entries(operation.responses).map(describeResponse)}</table></div>
+<div data-try="${JSON.stringify(triedOf(entry, document))}"></div>`;
 }
 
 function describeBody({ description, content }: NonNullable<Operation["requestBody"]>): Html {

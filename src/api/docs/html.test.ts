@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { contentSecurityPolicy, html, page, prose } from "./html.ts";
+import { contentSecurityPolicy, html, htmlAnswer, page, prose } from "./html.ts";
 
 test("values are escaped, parts that are HTML are not", () => {
   assert.equal(
@@ -16,4 +16,15 @@ test("the policy names the style of the page", () => {
   assert.ok(
     contentSecurityPolicy.includes(`'sha256-${createHash("sha256").update(style).digest("base64")}'`),
   );
+});
+
+test("the page that tries calls may run its own script and nothing else, and call this server alone", () => {
+  const script =
+    /<script type="module">([^]*?)<\/script>/.exec(page("x", html``, { canTry: true }))?.[1] ?? "";
+  const hash = createHash("sha256").update(script).digest("base64");
+  const policy = String(htmlAnswer("", { canTry: true }).headers?.["content-security-policy"]);
+  assert.ok(script.includes("fetch("));
+  assert.ok(policy.includes(`script-src 'sha256-${hash}'; connect-src 'self';`));
+  assert.ok(!page("x", html``).includes("<script"));
+  assert.equal(htmlAnswer("").headers?.["content-security-policy"], contentSecurityPolicy);
 });

@@ -1,6 +1,7 @@
-/** Static pages: no scripts, no assets from elsewhere, one inline style that the policy names by its hash. */
+/** Static pages: nothing from elsewhere; the inline style, and the script of the one page that has one, are named by their hashes. */
 import { createHash } from "node:crypto";
 import type { Answer } from "../route.ts";
+import { tryItScript } from "./try-it.ts";
 
 /** Text that is HTML already; everything else is escaped by `html`. */
 export class Html {
@@ -47,6 +48,10 @@ pre{background:var(--panel);border:1px solid var(--line);border-radius:6px;paddi
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem}
 th,td{text-align:left;vertical-align:top;padding:.4rem .6rem .4rem 0;border-bottom:1px solid var(--line)}
 th{color:var(--soft);font-weight:600}.method{display:inline-block;min-width:4.2rem;font-weight:700}.soft{color:var(--soft)}
+td:first-child>code{overflow-wrap:normal;white-space:nowrap}
+.try form{display:grid;gap:.5rem;margin:.5rem 0}.try-field{display:grid;gap:.1rem;max-width:34rem}.try-field span{color:var(--soft);font-size:.86rem}
+input,textarea,button{font:inherit;color:inherit;background:var(--back);border:1px solid var(--soft);border-radius:6px;padding:.3rem .6rem}
+textarea{font:.86rem/1.5 ui-monospace,monospace}button{justify-self:start;cursor:pointer}.try pre{max-height:26rem;white-space:pre-wrap;overflow-wrap:anywhere}
 details{margin:.4rem 0}summary{cursor:pointer;color:var(--soft)}
 `;
 
@@ -54,21 +59,30 @@ const styleHash = createHash("sha256").update(style).digest("base64");
 
 export const contentSecurityPolicy = `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-export function page(title: string, body: Html): string {
+const scriptHash = createHash("sha256").update(tryItScript).digest("base64");
+
+/** For the page that can try calls of this server. */
+const tryingPolicy = `${contentSecurityPolicy}; script-src 'sha256-${scriptHash}'; connect-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'`;
+
+export function page(
+  title: string,
+  body: Html,
+  { canTry = false }: { readonly canTry?: boolean } = {},
+): string {
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${title}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>${new Html(style)}</style></head>
-<body>${body}</body></html>
+<body>${body}${canTry ? html`<script type="module">${new Html(tryItScript)}</script>` : null}</body></html>
 `.text;
 }
 
-export function htmlAnswer(text: string): Answer {
+export function htmlAnswer(text: string, { canTry = false }: { readonly canTry?: boolean } = {}): Answer {
   return {
     status: 200,
     headers: {
       "content-type": "text/html; charset=utf-8",
       "content-language": "en",
-      "content-security-policy": contentSecurityPolicy,
+      "content-security-policy": canTry ? tryingPolicy : contentSecurityPolicy,
       "x-content-type-options": "nosniff",
       "referrer-policy": "no-referrer",
     },
