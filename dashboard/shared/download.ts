@@ -1,5 +1,5 @@
 /** Hands a text to the browser as a file. */
-export function download(name: string, text: string): void {
+export function download({ name, text }: { readonly name: string; readonly text: string }): void {
   const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
   const link = document.createElement("a");
   link.href = url;

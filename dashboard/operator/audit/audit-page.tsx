@@ -109,5 +109,5 @@ async function exportAll(query: Query): Promise<void> {
     rows.push(...value.data);
     cursor = value.next_cursor;
   } while (cursor !== null && rows.length < exportedMax);
-  download("posthorn-audit-log.csv", csvOf(csvRowsOf(rows)));
+  download({ name: "posthorn-audit-log.csv", text: csvOf(csvRowsOf(rows)) });
 }
