@@ -123,9 +123,7 @@ export async function assembleEngine(parts: EngineParts): Promise<AssembledEngin
     verification: {
       transport,
       names: parts.names ?? createNameLookup(),
-      userAgent,
-      requestOrigin,
-      publicUrl: settings.publicUrl,
+      ...{ userAgent, requestOrigin, publicUrl: settings.publicUrl },
     },
   });
   return { engine, services, lifecycle, transport };

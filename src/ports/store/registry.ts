@@ -35,15 +35,8 @@ export interface Tenant {
   readonly webhooksMax: number | null;
   /** The workers that serve this tenant (WDS-220); `default` unless an administrator gave it others. */
   readonly workerPool: string;
-  readonly notificationTargets: readonly NotificationTarget[];
   readonly createdAt: number;
   readonly updatedAt: number;
-}
-
-/** Where an owner could be told of its webhooks. Kept and not offered: nothing is sent there yet. */
-export interface NotificationTarget {
-  readonly kind: "email" | "webhook";
-  readonly address: string;
 }
 
 /** What a key may do; the description of an API key says what each of them means. */

@@ -55,7 +55,6 @@ export function newTenant(id: string, now: number): Tenant {
     rateLimit: null,
     webhooksMax: null,
     workerPool: defaultWorkerPool,
-    notificationTargets: [],
     createdAt: now,
     updatedAt: now,
   };

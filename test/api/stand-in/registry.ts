@@ -22,7 +22,7 @@ export function createTenants(now: () => number): StandInTenants {
     const before = tenants.get(id);
     const rateLimit = mergeRateLimit(before?.rateLimit ?? null, input.rateLimit);
     const unlimited = { rateLimit: null, webhooksMax: null, workerPool: "default" };
-    const empty = { name: id, ...unlimited, notificationTargets: [], createdAt: now() };
+    const empty = { name: id, ...unlimited, createdAt: now() };
     const tenant: Tenant = { ...empty, ...before, ...input, rateLimit, id, updatedAt: now() };
     tenants.set(id, tenant);
     return tenant;

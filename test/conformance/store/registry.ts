@@ -9,7 +9,6 @@ const tenant: Tenant = {
   rateLimit: { requestsPerMinute: 1_000, burst: 10 },
   webhooksMax: 5,
   workerPool: "default",
-  notificationTargets: [{ kind: "email", address: "ops@example.com" }],
   createdAt: start,
   updatedAt: start,
 };

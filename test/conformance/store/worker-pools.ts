@@ -16,7 +16,7 @@ const anyWork = { kind: "work", after: null, except: [] } as const;
 async function saveTenant(store: Store, id: string, workerPool: string): Promise<void> {
   const tenant: Tenant = {
     ...{ id, name: id, rateLimit: null, webhooksMax: null, workerPool },
-    ...{ notificationTargets: [], createdAt: start, updatedAt: start },
+    ...{ createdAt: start, updatedAt: start },
   };
   await store.registry.saveTenant(tenant);
 }

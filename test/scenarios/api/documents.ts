@@ -75,7 +75,11 @@ export function documentsSuite(client: () => Client): void {
       const isCallback = path.endsWith("/verification-callback") || path.startsWith("/notifications/");
       const reply = await client()
         .withKey(null)
-        .call(method, isCallback ? `${url}?key=wrong` : url, method === "GET" ? {} : { body: {} });
+        .call(
+          method,
+          path.endsWith("/verification-callback") ? `${url}?key=wrong` : url,
+          method === "GET" ? {} : { body: {} },
+        );
       const found = isCallback ? 404 : (sessionStatuses[operation.operationId] ?? 200);
       assert.equal(reply.status, isPublic ? found : 401, `${method} ${path}`);
       // A path such as `/revoke` may be that of an id for another method.

@@ -20,7 +20,7 @@ test("a tenant that a version without pools has saved stays in the pool that own
   try {
     const tenant: Tenant = {
       ...{ id: "acme", name: "acme", rateLimit: null, webhooksMax: null, workerPool: "big" },
-      ...{ notificationTargets: [], createdAt: 1, updatedAt: 1 },
+      ...{ createdAt: 1, updatedAt: 1 },
     };
     await store.registry.saveTenant(tenant);
     const { workerPool: _, ...older } = tenant;
