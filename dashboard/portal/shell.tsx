@@ -25,7 +25,6 @@ export function Shell({
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;
   }, [path]);
-  const { docs_url: docs, support_url: support } = view.theme;
   return (
     <div class="portal">
       <a
@@ -56,35 +55,42 @@ export function Shell({
       <main id="main" ref={main} tabIndex={-1}>
         {children}
       </main>
-      <footer class="portal-foot soft">
-        <select
-          aria-label={t("language")}
-          value={spoken()}
-          onChange={({ currentTarget }) => void speak([currentTarget.value])}
-        >
-          {languages.map(([tag, name]) => (
-            <option key={tag} value={tag} lang={tag}>
-              {name}
-            </option>
-          ))}
-        </select>
-        {docs !== null && (
-          <a href={docs} target="_blank" rel="noreferrer">
-            {t("link.docs")}
-          </a>
-        )}
-        {support !== null && (
-          <a href={support} target="_blank" rel="noreferrer">
-            {t("link.support")}
-          </a>
-        )}
-        {!isFramed && (
-          <button type="button" class="quiet" onClick={() => void leave()}>
-            {t("session.leave")}
-          </button>
-        )}
-      </footer>
+      <Foot view={view} />
     </div>
+  );
+}
+
+function Foot({ view }: { readonly view: PortalSession }) {
+  const { docs_url: docs, support_url: support } = view.theme;
+  return (
+    <footer class="portal-foot soft">
+      <select
+        aria-label={t("language")}
+        value={spoken()}
+        onChange={({ currentTarget }) => void speak([currentTarget.value])}
+      >
+        {languages.map(([tag, name]) => (
+          <option key={tag} value={tag} lang={tag}>
+            {name}
+          </option>
+        ))}
+      </select>
+      {docs !== null && (
+        <a href={docs} target="_blank" rel="noreferrer">
+          {t("link.docs")}
+        </a>
+      )}
+      {support !== null && (
+        <a href={support} target="_blank" rel="noreferrer">
+          {t("link.support")}
+        </a>
+      )}
+      {!isFramed && (
+        <button type="button" class="quiet" onClick={() => void leave()}>
+          {t("session.leave")}
+        </button>
+      )}
+    </footer>
   );
 }
 
