@@ -26,6 +26,7 @@ import { TenantsPage } from "./pages/tenants.tsx";
 import { EditWebhookPage, NewWebhookPage } from "./pages/webhook-edit.tsx";
 import { WebhookPage } from "./pages/webhook.tsx";
 import { WebhooksPage } from "./pages/webhooks.tsx";
+import { AlertsPage } from "./alerts/alerts-page.tsx";
 import { ProblemPage } from "./problems/problem-page.tsx";
 import { ProblemsPage } from "./problems/problems-page.tsx";
 import { Palette } from "./palette/palette.tsx";
@@ -89,6 +90,7 @@ function Pages() {
       <Route path={pagePath("webhooks/new")} component={NewWebhookPage} />
       <Route path={pagePath("webhooks/:id")} component={WebhookPage} />
       <Route path={pagePath("webhooks/:id/edit")} component={EditWebhookPage} />
+      <Route path={pagePath("alerts")} component={AlertsPage} />
       <Route path={pagePath("problems")} component={ProblemsPage} />
       <Route path={pagePath("problems/:id")} component={ProblemPage} />
       <Route path={pagePath("dead-letters")} component={DeadLettersPage} />

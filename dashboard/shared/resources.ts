@@ -6,6 +6,7 @@ import type {
 } from "../../src/api/schemas/delivery.ts";
 import type { eventMatchesSchema, eventSearchSchema } from "../../src/api/schemas/event.ts";
 import type { bulkStartedSchema, operationSchema } from "../../src/api/schemas/operation.ts";
+import type { alertPreviewSchema, alertRuleSchema, alertSchema } from "../../src/api/schemas/alert.ts";
 import type { problemSchema } from "../../src/api/schemas/problem.ts";
 import type { auditListSchema } from "../../src/api/schemas/audit.ts";
 import type { deliveryProblemSchema } from "../../src/api/schemas/delivery-problem.ts";
@@ -17,6 +18,9 @@ import type { webhookListSchema, webhookSchema } from "../../src/api/schemas/web
 import type { backlogSchema, healthSchema } from "../../src/api/schemas/webhook-state.ts";
 
 export type { SessionView } from "../../src/api/schemas/session.ts";
+export type Alert = Static<typeof alertSchema>;
+export type AlertRule = Static<typeof alertRuleSchema>;
+export type AlertPreview = Static<typeof alertPreviewSchema>;
 export type Problem = Static<typeof problemSchema>;
 export type AuditEntry = Static<typeof auditListSchema>["data"][number];
 export type DeliveryProblem = Static<typeof deliveryProblemSchema>;

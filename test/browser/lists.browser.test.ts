@@ -242,6 +242,37 @@ suite("lists", () => {
     await page.close();
   });
 
+  test("a rule of one's own is previewed and kept, fires, is muted with an end and a reason, and deleted", async () => {
+    const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
+    const page = await visit("alerts", looks);
+    await page.getByLabel("Name, of a-z, 0-9 and -").fill("calm");
+    await page.getByLabel("What it looks at").selectOption("waiting");
+    await page.getByLabel("Fires when that is").selectOption("below");
+    await page.getByLabel("Threshold").fill("1000");
+    await page.getByLabel("For how many minutes").fill("0");
+    await page.getByRole("button", { name: "See the last seven days" }).click();
+    await page.getByText("within the last seven days").waitFor();
+    await page.getByRole("button", { name: "Keep the rule" }).click();
+    await page.getByRole("button", { name: "Delete calm" }).waitFor();
+    await page.getByText("waiting is 0, below 1000").waitFor();
+    await bringAxe(page);
+    await judge(page, "alerts");
+    await page.setViewportSize({ width: 1_280, height: 900 });
+    await page.getByRole("button", { name: "Mute calm…" }).click();
+    await page.getByLabel("For how long").selectOption("1 hour");
+    await page.getByLabel("Reason, for others who wonder").fill("we know");
+    await judge(page, "mute of an alert");
+    await page.setViewportSize({ width: 1_280, height: 900 });
+    await page.getByRole("button", { name: "Mute", exact: true }).click();
+    await page.getByText("firing, muted").waitFor();
+    const { body } = await server.call("GET", "/v1/alerts");
+    const [alert] = (body as { readonly data: readonly { readonly mute_reason: string }[] }).data;
+    assert.equal(alert?.mute_reason, "we know");
+    await page.getByRole("button", { name: "Delete calm" }).click();
+    await page.getByRole("button", { name: "Delete calm" }).waitFor({ state: "detached" });
+    await looks.close();
+  });
+
   test("axe finds nothing in the states of the lists", async () => {
     const looks = await loggedIn(browser, { url: server.url, key: server.adminKey }, forAxe);
     const page = await visit("deliveries", looks);

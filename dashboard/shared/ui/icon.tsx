@@ -6,6 +6,7 @@ const paths = {
   webhooks:
     "M10 13a5 5 0 0 0 7.5.5l3-3a5 5 0 0 0-7-7l-1.7 1.7M14 11a5 5 0 0 0-7.5-.5l-3 3a5 5 0 0 0 7 7l1.7-1.7",
   problems: "M12 3 2 20h20zM12 10v4M12 17h.01",
+  alerts: "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4",
   audit: "M6 3h9l4 4v14H6zM14 3v5h5M9 12h7M9 16h7",
   dead: "M3 8h18v12H3zM1 4h22v4H1zM10 12h4",
   operations: "M3 6h12M3 12h12M3 18h7M18 14l3 3-3 3M21 17h-7",
