@@ -18,6 +18,7 @@ import { addPublishCommand } from "./commands/publish.ts";
 import { addPortalSessionCommands } from "./commands/portal-sessions.ts";
 import { addRegistryCommands } from "./commands/registry.ts";
 import { addSearchCommand } from "./commands/search.ts";
+import { addProblemCommands } from "./commands/problems.ts";
 import { addStatisticsCommands } from "./commands/statistics.ts";
 import { addNotificationCommands } from "./commands/notifications.ts";
 import { addSystemCommand } from "./commands/system.ts";
@@ -57,6 +58,7 @@ export function createProgram(invocation: Invocation): Command {
   addWebhookActions(webhooks, invocation);
   addDeliveryCommands(program, invocation);
   addSearchCommand(program, invocation);
+  addProblemCommands(program, invocation);
   addStatisticsCommands(program, invocation);
   addSystemCommand(program, invocation);
   addDeadLetterCommands(program, invocation);

@@ -151,6 +151,15 @@ suite("client commands against a running server", () => {
       "permanent_client_error_400",
     );
 
+    const table = await run(["problems", "list", "--webhook", String(webhook["id"])]);
+    assert.match(table.stdout, /open +.* 3 +400 Bad Request from http:.* 3 deliveries\. Not retried/);
+    const { id } = await object(["problems", "list", "--state", "open"]);
+    const muted = ["problems", "mute", String(id), "--until", "2h", "--reason", "known"];
+    assert.equal((await object(muted))["state"], "muted");
+    assert.equal((await object(["problems", "note", String(id), "Ticket 4711"]))["note"], "Ticket 4711");
+    assert.equal((await object(["problems", "note", String(id)]))["note"], null);
+    assert.equal((await object(["problems", "unmute", String(id)]))["state"], "open");
+
     const refused = await run(["dlq", "retry"]);
     assert.equal(refused.status, 2);
     assert.match(refused.stderr, /3 dead letters would be delivered again; nothing was done[^]*--yes/);

@@ -1,0 +1,72 @@
+import type { Command } from "commander";
+import { problemChangeFields, problemFilters } from "../../core/fields/delivery-problem.ts";
+import type { Json } from "../api-client.ts";
+import { addPageOptions, type ClientCall, clientCommand, printList, printOne } from "../client-command.ts";
+import { FieldOption, tenantOption } from "../field-option.ts";
+import type { Invocation } from "../invocation.ts";
+import { shortTime } from "../table.ts";
+import type { Column } from "../table.ts";
+
+const columns: readonly Column<Json>[] = [
+  { title: "ID", value: (row) => row["id"] },
+  { title: "STATE", value: (row) => row["state"] },
+  { title: "LAST SEEN (UTC)", value: (row) => shortTime(row["last_seen_at"]) },
+  { title: "DELIVERIES", value: (row) => row["deliveries"] },
+  { title: "WHAT", value: (row) => row["title"] },
+];
+
+/** What is wrong with webhooks. */
+export function addProblemCommands(program: Command, invocation: Invocation): void {
+  const problems = program
+    .command("problems")
+    .description("what is wrong with webhooks, and what to do about it");
+
+  const list = addPageOptions(problems.command("list").description("list problems, what changed last first"))
+    .addOption(new FieldOption("--state <state>", problemFilters.states))
+    .addOption(new FieldOption("--webhook <id>", problemFilters.webhookIds))
+    .addOption(tenantOption());
+  clientCommand(list, invocation, (call) => {
+    const { options } = call;
+    const query = {
+      state: options.list("state"),
+      webhook_id: options.list("webhook"),
+      tenant_id: options.text("tenant"),
+    };
+    return printList(call, { path: "/v1/problems", query, columns, none: "no problems" });
+  });
+
+  const get = problems.command("get").description("show a problem").argument("<problem-id>");
+  clientCommand(get, invocation, async (call) => {
+    printOne(call.terminal, await call.client.get(pathOf(call)));
+  });
+
+  const mute = problems
+    .command("mute")
+    .description("keep a problem out of sight")
+    .argument("<problem-id>")
+    .option("--until <time>", "when that ends by itself: a time, a date, or a span from now such as 1h")
+    .addOption(new FieldOption("--reason <text>", problemChangeFields.muteReason));
+  clientCommand(mute, invocation, (call) => {
+    const { options } = call;
+    const until = options.time("until", "ahead");
+    return change(call, { muted: true, muted_until: until, mute_reason: options.text("reason") });
+  });
+
+  const unmute = problems.command("unmute").description("end that").argument("<problem-id>");
+  clientCommand(unmute, invocation, (call) => change(call, { muted: false }));
+
+  const note = problems
+    .command("note")
+    .description("note what people know of a problem; without a text the note is removed")
+    .argument("<problem-id>")
+    .argument("[text]");
+  clientCommand(note, invocation, (call) => change(call, { note: call.args[1] ?? null }));
+}
+
+async function change(call: ClientCall, body: object): Promise<void> {
+  printOne(call.terminal, await call.client.call("PATCH", { path: pathOf(call), body }));
+}
+
+function pathOf({ args }: ClientCall): string {
+  return `/v1/problems/${args[0] ?? ""}`;
+}
