@@ -32,6 +32,7 @@ import { documentationRoutes, systemReportRoute, systemRoutes } from "./routes/s
 import { tenantRoutes } from "./routes/tenants.ts";
 import { webhookActionRoutes } from "./routes/webhook-actions.ts";
 import { webhookCheckRoutes } from "./routes/webhook-checks.ts";
+import { webhookHistoryRoutes } from "./routes/webhook-history.ts";
 import { webhookDocsRoutes } from "./routes/webhook-docs.ts";
 import { webhookVerificationRoutes } from "./routes/webhook-verification.ts";
 import { webhookRoutes } from "./routes/webhooks.ts";
@@ -44,6 +45,7 @@ export function createRoutes(options: ApiOptions, streams: OpenStreams): readonl
     ...webhookRoutes(options, pager),
     ...webhookActionRoutes(options),
     ...webhookCheckRoutes(options),
+    ...webhookHistoryRoutes(options, pager),
     ...webhookVerificationRoutes(options),
     ...secretRoutes(options),
     ...deliveryRoutes(options, pager),

@@ -65,6 +65,7 @@ import type {
   WebhookView,
 } from "../services/services.ts";
 import type { DeadLetterQuery, EventSummary } from "../ports/store/history.ts";
+import type { StoredHistoryEntry } from "../ports/store/webhooks.ts";
 import type { EventType, EventTypeKey } from "../ports/store/registry.ts";
 import {
   allNull,
@@ -114,6 +115,10 @@ interface EventCalls {
 
 interface WebhookCalls {
   list(query?: Filters<WebhookListQuery>): Promise<List<WebhookView>>;
+  /** What happened to it, or revisions of its configuration alone, newest first. */
+  history(
+    query: { readonly webhookId: string; readonly revisionsOnly?: boolean } & ListQuery,
+  ): Promise<List<StoredHistoryEntry>>;
   circuit(command: CircuitCommand): ReturnType<WebhookService["circuit"]>;
   rotateSecret(command: RotateSecretCommand): ReturnType<WebhookService["rotateSecret"]>;
   reportIncident(command: ReportIncidentCommand): ReturnType<WebhookService["reportIncident"]>;
@@ -183,6 +188,10 @@ export function libraryWebhooks({ webhooks }: Services, scope: Scope): LibraryWe
       const { limit } = page;
       const { views, next } = await webhooks.list(scope, { ...filters, limit, offset: 0, after: cursor });
       return { rows: views, next };
+    },
+    history: (query) => {
+      const { filters, page } = listOf(query, { revisionsOnly: false }, ["webhookId"]);
+      return webhooks.history(scope, { ...filters, page }).then(answerOf);
     },
     circuit: (command) =>
       webhooks.circuit(scope, withKnownNames(command, { id: needed, ...circuitActionFields })),

@@ -27,6 +27,7 @@ import { addTailCommand } from "./commands/tail.ts";
 import { addTriggerCommand } from "./commands/trigger.ts";
 import { addTypesCommand } from "./commands/type-files.ts";
 import { addUiCommand } from "./commands/ui.ts";
+import { addWebhookHistoryCommands } from "./commands/webhook-history.ts";
 import { addRecoverCommand, addWebhookActions } from "./commands/webhook-actions.ts";
 import { addWebhookCommands } from "./commands/webhooks.ts";
 import { CommandFailure, exitStatus } from "./failures.ts";
@@ -56,6 +57,7 @@ export function createProgram(invocation: Invocation): Command {
   const webhooks = program.command("webhooks").description("subscriptions: where events go, and how");
   addWebhookCommands(webhooks, invocation);
   addWebhookActions(webhooks, invocation);
+  addWebhookHistoryCommands(webhooks, invocation);
   addDeliveryCommands(program, invocation);
   addSearchCommand(program, invocation);
   addProblemCommands(program, invocation);

@@ -1872,6 +1872,15 @@ export type NullableGaugeSummary = {
   max: number;
 } | null;
 
+/** Who did it; null for Posthorn itself, by the rules of the profile or what a receiver answered. */
+export type NullableHistoryActor = {
+  kind: "api_key" | "dashboard_session" | "portal_session" | "anonymous";
+  /** Of the API key, as it was then. */
+  key_name: string | null;
+  /** On whose behalf a session was opened. */
+  reference: string | null;
+} | null;
+
 /** Its secret is not shown. */
 export type NullableOAuth2Client = {
   /** Judged like the webhook's own URL. */
@@ -3020,6 +3029,11 @@ export interface WebhookCreate {
   verify_url?: boolean;
 }
 
+export interface WebhookFieldChange {
+  from?: unknown;
+  to?: unknown;
+}
+
 export interface WebhookHealth {
   /** Id of the webhook. */
   webhook_id: string;
@@ -3046,10 +3060,64 @@ export interface WebhookList {
   next_cursor: string | null;
 }
 
+export interface WebhookRevision {
+  revision: number;
+  /** When it was made. */
+  at: string;
+  by: NullableHistoryActor;
+  /**
+   * By field of the webhook: what it was, where there was something before, and what it is. Of secrets and
+   * credentials neither is kept.
+   */
+  changes: Record<string, WebhookFieldChange>;
+}
+
+export interface WebhookRevisionList {
+  data: WebhookRevision[];
+  /** Send it as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
 export interface WebhookSecret {
   /** Null for a webhook that signs with Ed25519 alone. */
   secret: string | null;
   previous: NullablePreviousSecret;
+}
+
+export interface WebhookTimeline {
+  data: WebhookTimelineEntry[];
+  /** Send it as `cursor` for the next page; null at the end. */
+  next_cursor: string | null;
+}
+
+export interface WebhookTimelineEntry {
+  /** When it happened. */
+  at: string;
+  /**
+   * `changed` is its configuration, credentials included; `secret_rotated` its signing key alone. `verified`:
+   * its receiver has shown that it wants the events. A circuit is told once when it opens and once when it
+   * closes, not of each probe.
+   */
+  kind:
+    | "created"
+    | "changed"
+    | "secret_rotated"
+    | "paused"
+    | "resumed"
+    | "enabled"
+    | "disabled"
+    | "suspended"
+    | "verified"
+    | "unverified"
+    | "circuit_opened"
+    | "circuit_closed";
+  by: NullableHistoryActor;
+  /** What was said about it, or the rule that did it. */
+  reason: string | null;
+  /** Of the configuration that it made; null where that stayed as it was. */
+  revision: number | null;
+  /** Fields that changed. */
+  changed: string[];
 }
 
 /** What is absent keeps its value, with PUT as with PATCH. */
@@ -3881,6 +3949,30 @@ export interface ApiCalls {
       order?: "newest" | "oldest" | "next_attempt";
     };
     answer: DeliverySearch;
+  };
+  /** How a webhook was configured, newest first */
+  listWebhookRevisions: {
+    query: {
+      /** Rows of the page. */
+      limit?: number;
+      /** `next_cursor` of the page before. */
+      cursor?: string;
+      /** Rows to skip; a cursor is quicker. */
+      offset?: number;
+    };
+    answer: WebhookRevisionList;
+  };
+  /** What happened to a webhook, newest first */
+  listWebhookTimeline: {
+    query: {
+      /** Rows of the page. */
+      limit?: number;
+      /** `next_cursor` of the page before. */
+      cursor?: string;
+      /** Rows to skip; a cursor is quicker. */
+      offset?: number;
+    };
+    answer: WebhookTimeline;
   };
   /** List webhooks */
   listWebhooks: {

@@ -53,9 +53,11 @@ export interface AuditRecord {
   readonly requestId: string | null;
 }
 
+export const auditActorKinds = ["api_key", "dashboard_session", "portal_session", "anonymous"] as const;
+
 /** `anonymous` holds no key, such as a receiver that permits deliveries. */
 export interface AuditActor {
-  readonly kind: "api_key" | "dashboard_session" | "portal_session" | "anonymous";
+  readonly kind: (typeof auditActorKinds)[number];
   readonly keyId: string | null;
   readonly keyName: string | null;
   readonly role: string | null;

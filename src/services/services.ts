@@ -29,6 +29,7 @@ import type { RetrySchedule } from "../core/profile.ts";
 import type { Scope } from "../core/scope.ts";
 import type { Webhook } from "../core/webhook.ts";
 import type { Page, PageRequest } from "../ports/store.ts";
+import type { StoredHistoryEntry, WebhookHistoryQuery } from "../ports/store/webhooks.ts";
 import type { DeadLetterQuery, StoredDelivery } from "../ports/store/history.ts";
 import type { SearchedPage, SearchPageRequest } from "./searched-place.ts";
 import type { BatchOperation } from "../ports/store/operations.ts";
@@ -221,6 +222,8 @@ export interface WebhookService {
   health(scope: Scope, id: string): Promise<WebhookHealthView>;
   /** What waits, counted to 10,000. */
   backlog(scope: Scope, id: string): Promise<WebhookBacklogView>;
+  /** What happened to it, or revisions of its configuration alone, newest first. */
+  history(scope: Scope, query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>>;
   circuit(scope: Scope, command: CircuitCommand): Promise<CircuitSnapshot>;
   secret(scope: Scope, id: string): Promise<WebhookSecretView>;
   rotateSecret(scope: Scope, command: RotateSecretCommand): Promise<WebhookSecretView>;

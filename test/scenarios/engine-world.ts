@@ -121,8 +121,7 @@ export async function openEngineWorld(options: WorldOptions = {}): Promise<Engin
         createdAt: Date.now(),
         expiresAt: null,
       }));
-      await running.store.webhooks.save(webhook);
-      await running.store.webhooks.saveSecrets({ webhookId: webhook.id, secrets });
+      await running.store.webhooks.save(webhook, { secrets });
       running.engine.applyWebhook({ webhook, secrets });
       return webhook;
     },

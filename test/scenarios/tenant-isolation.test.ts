@@ -78,6 +78,8 @@ const routes: readonly (readonly [method: string, path: string, body?: object])[
   ["POST", "/v1/webhooks/{webhook}/disable", {}],
   ["POST", "/v1/webhooks/{webhook}/pause", {}],
   ["GET", "/v1/webhooks/{webhook}/backlog"],
+  ["GET", "/v1/webhooks/{webhook}/timeline"],
+  ["GET", "/v1/webhooks/{webhook}/revisions"],
   ["POST", "/v1/webhooks/{webhook}/resume", {}],
   ["POST", "/v1/webhooks/{webhook}/recover", { since: "2020-01-01", dry_run: true }],
   ["GET", "/v1/webhooks/{webhook}/deliveries"],

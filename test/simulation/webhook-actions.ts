@@ -54,9 +54,9 @@ export class WebhookActions {
     const { random, now, invariants } = this.#options;
     const draft = draftWebhook(random, { id: engine.nextId(), tenantId: this.#options.tenant(), now: now() });
     // Keys first: a webhook without keys must never be found, whatever happens in between.
-    await store.webhooks.saveSecrets({ webhookId: draft.webhook.id, secrets: draft.secrets });
-    await store.webhooks.save(draft.webhook);
-    engine.applyWebhook(draft);
+    const { secrets } = draft;
+    const webhook = await store.webhooks.save(draft.webhook, { secrets });
+    engine.applyWebhook({ webhook, secrets });
     invariants.configured(run, draft.webhook.id);
   }
 
@@ -145,9 +145,8 @@ export class WebhookActions {
       overlapMs,
       now: now(),
     });
-    await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets });
-    const current = engine.webhook(webhook.id);
-    if (current !== undefined) engine.applyWebhook({ webhook: current.webhook, secrets });
+    const saved = await store.webhooks.save(webhook, { secrets });
+    if (engine.webhook(webhook.id) !== undefined) engine.applyWebhook({ webhook: saved, secrets });
   }
 
   any(engine: Engine, suits: (webhook: Webhook) => boolean): LiveWebhook | undefined {

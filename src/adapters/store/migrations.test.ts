@@ -19,6 +19,7 @@ const released = {
     "portal": "8d797b1060fb51b1",
     "delivery-problems": "ba8b2b45a51f425b",
     "alerts": "93ad7f6de5899e06",
+    "webhook-history": "d7d508db2198b01b",
   },
   postgres: {
     "initial": "590b6421767e62af",
@@ -36,6 +37,7 @@ const released = {
     "portal": "aa219d99a4986c48",
     "delivery-problems": "b75b80c83305e9ab",
     "alerts": "2284dce597cf1b3a",
+    "webhook-history": "8e18442e7d278344",
   },
 };
 

@@ -130,6 +130,11 @@ export const movedParts: readonly MovedPart[] = [
       ...{ webhook: "text", tenant: "text", document: "text" },
     },
   ),
+  part(
+    "webhook_history",
+    { seq: "integer" },
+    { webhook: "text", at: "integer", kind: "text", revision: "integer", document: "text" },
+  ),
   part("portal_settings", { tenant: "text" }, { document: "text" }),
   part("portal_logos", { tenant: "text", scheme: "text" }, { media_type: "text", bytes: "bytes" }),
 ];

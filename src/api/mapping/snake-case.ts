@@ -7,6 +7,6 @@ export function snakeCaseJson(value: unknown): unknown {
   );
 }
 
-function snakeCase(name: string): string {
+export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

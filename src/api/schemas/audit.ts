@@ -1,3 +1,4 @@
+import { auditActorKinds } from "../../core/scope.ts";
 import { auditFilters } from "../../core/fields/filters.ts";
 import {
   closed,
@@ -22,7 +23,7 @@ const auditEntrySchema = closed(
     tenant_id: text("Whose it is; null for what belongs to the whole deployment."),
     actor: closed(
       {
-        kind: oneOf(["api_key", "dashboard_session", "portal_session", "anonymous"], {
+        kind: oneOf(auditActorKinds, {
           description: "`anonymous` holds no key, such as a receiver that permits deliveries.",
         }),
         key_id: text(

@@ -1,5 +1,7 @@
 import type { CircuitTransition } from "../../core/circuit-breaker.ts";
 import { healthReenabled } from "../../core/endpoint-health.ts";
+import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { WebhookRuntimeState } from "../../ports/store/deliveries.ts";
 import { instant, webhookEvent } from "../../core/notifications/operational-event.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -9,6 +11,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { OwnerNotes } from "./owner-notes.ts";
 
 export interface EndpointStatesOptions {
+  readonly clock: Pick<Clock, "now">;
   readonly telemetry: Telemetry;
   readonly directory: Directory;
   /** Notes on endpoints for other processes; null without them. */
@@ -22,6 +25,8 @@ export interface EndpointStatesOptions {
 export class EndpointStates {
   readonly #options: EndpointStatesOptions;
   readonly #dirty = new Set<Endpoint>();
+  /** Of circuits, by webhook, that no state has taken along. */
+  readonly #moves = new Map<string, readonly WebhookHistoryEntry[]>();
 
   constructor(options: EndpointStatesOptions) {
     this.#options = options;
@@ -34,15 +39,33 @@ export class EndpointStates {
 
   forget(endpoint: Endpoint): void {
     this.#dirty.delete(endpoint);
+    this.#moves.delete(endpoint.webhook.id);
   }
 
   /** Those that changed since they were written, for a commit that is being composed. */
   take(): readonly WebhookRuntimeState[] {
     if (this.#dirty.size === 0) return [];
     // Others write what they own.
-    const states = [...this.#dirty].filter(({ owned }) => owned).map((endpoint) => endpoint.takeState());
+    const states = [...this.#dirty].filter(({ owned }) => owned).map((endpoint) => this.#withMoves(endpoint));
     this.#dirty.clear();
+    this.#moves.clear();
     return states;
+  }
+
+  #withMoves(endpoint: Endpoint): WebhookRuntimeState {
+    const moves = this.#moves.get(endpoint.webhook.id);
+    const state = endpoint.takeState();
+    return moves === undefined ? state : { ...state, moves };
+  }
+
+  /** Probes that fail are no news: a circuit opens once, and closes once. */
+  #note(endpoint: Endpoint, { from, to }: CircuitTransition): void {
+    if (from === to || (to !== "closed" && from !== "closed")) return;
+    const { id } = endpoint.webhook;
+    const kind = to === "closed" ? "circuit_closed" : "circuit_opened";
+    const at = this.#options.clock.now();
+    const entry: WebhookHistoryEntry = { at, kind, revision: null, by: null, reason: null, changes: {} };
+    this.#moves.set(id, [...(this.#moves.get(id) ?? []), entry]);
   }
 
   circuitMoved(endpoint: Endpoint, move: CircuitTransition): void {
@@ -51,6 +74,7 @@ export class EndpointStates {
     metrics.circuitMoved({ webhookId, from: move.from, to: move.to });
     log.warn({ webhookId, tenantId, from: move.from, to: move.to }, "circuit breaker moved");
     this.#tell(endpoint, move);
+    this.#note(endpoint, move);
     this.changed(endpoint);
   }
 

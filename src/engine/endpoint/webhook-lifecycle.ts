@@ -2,7 +2,6 @@ import { judgeUrl, type UrlRules } from "../../core/egress/url-policy.ts";
 import type { HealthDecision } from "../../core/endpoint-health.ts";
 import { instant, webhookEvent } from "../../core/notifications/operational-event.ts";
 import { changedAt, type Webhook } from "../../core/webhook.ts";
-import { revised } from "../../core/webhook-revision.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { WebhookStore } from "../../ports/store/webhooks.ts";
 import type { Telemetry } from "../../ports/telemetry.ts";
@@ -79,16 +78,16 @@ export class WebhookLifecycle {
     }
     log.warn({ webhookId: id, tenantId }, "the URL of a webhook was changed by a permanent redirect");
     const updatedAt = changedAt(before, this.#options.clock.now());
-    const webhook = revised({ ...before, url: judgement.url, updatedAt }, { before });
+    const webhook = { ...before, url: judgement.url, updatedAt };
     this.#rememberMove(id);
     this.#options.apply(webhook);
     this.#track(
-      this.#storeAndTell(webhook, {
+      this.#storeAndTell({ endpoint, webhook }, ({ revision }) => ({
         type: "posthorn.webhook.moved",
-        of: webhook.revision,
+        of: revision,
         at: updatedAt,
         data: { from: before.url, to: judgement.url },
-      }),
+      })),
     );
   }
 
@@ -130,7 +129,7 @@ export class WebhookLifecycle {
     );
     const type = to.status === "suspended" ? "posthorn.webhook.suspended" : "posthorn.webhook.disabled";
     const data = { status, reason, since: instant(now) };
-    this.#track(this.#storeAndTell(webhook, { type, of: now, at: now, data }));
+    this.#track(this.#storeAndTell({ endpoint, webhook }, () => ({ type, of: now, at: now, data })));
   }
 
   #track(work: Promise<void>): void {
@@ -138,10 +137,16 @@ export class WebhookLifecycle {
     this.#running.add(tracked);
   }
 
-  async #storeAndTell(webhook: Webhook, news: Parameters<typeof webhookEvent>[1]): Promise<void> {
+  async #storeAndTell(
+    { endpoint, webhook }: { readonly endpoint: Endpoint; readonly webhook: Webhook },
+    newsOf: (saved: Webhook) => Parameters<typeof webhookEvent>[1],
+  ): Promise<void> {
     const { store, telemetry, told } = this.#options;
     try {
-      await store.save(webhook, { events: [webhookEvent(webhook, news)] });
+      const events = (saved: Webhook) => [webhookEvent(saved, newsOf(saved))];
+      const { revision } = await store.save(webhook, { events });
+      // Unless it has changed again meanwhile.
+      if (endpoint.webhook.updatedAt === webhook.updatedAt) this.#options.apply({ ...webhook, revision });
       told();
     } catch (error) {
       telemetry.log.error(

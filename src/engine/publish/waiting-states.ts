@@ -1,4 +1,5 @@
 import type { CommitBatch, WebhookRuntimeState } from "../../ports/store/deliveries.ts";
+import { PendingStates } from "./pending-states.ts";
 import type { OperationalEvents } from "./operational-events.ts";
 
 /** What a transaction takes along of each. */
@@ -10,7 +11,7 @@ const statesMax = 1_024;
 export class WaitingStates {
   readonly #changed: () => readonly WebhookRuntimeState[];
   readonly #events: OperationalEvents;
-  readonly #states = new Map<string, WebhookRuntimeState>();
+  readonly #states = new PendingStates();
 
   /** `changed`: states of webhooks that changed since they were written. */
   constructor(changed: () => readonly WebhookRuntimeState[], events: OperationalEvents) {
@@ -24,17 +25,14 @@ export class WaitingStates {
   }
 
   take(): TakenStates {
-    for (const state of this.#changed()) this.#states.set(state.webhookId, state);
-    const webhookStates = [...this.#states.values()].slice(0, statesMax);
-    for (const { webhookId } of webhookStates) this.#states.delete(webhookId);
+    this.#states.add(this.#changed());
+    const webhookStates = this.#states.take(statesMax);
     return { webhookStates, operationalEvents: this.#events.take() };
   }
 
   /** The transaction was not written; what changed since then counts. */
   putBack({ webhookStates, operationalEvents = [] }: CommitBatch): void {
-    for (const state of webhookStates) {
-      if (!this.#states.has(state.webhookId)) this.#states.set(state.webhookId, state);
-    }
+    this.#states.putBack(webhookStates);
     this.#events.putBack(operationalEvents);
   }
 

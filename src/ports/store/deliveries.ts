@@ -11,6 +11,7 @@ import type { OperationalEvent } from "../../core/notifications/operational-even
 import type { PayloadFormatName } from "../../core/profile.ts";
 import type { TraceContext } from "../../core/tracing/trace-context.ts";
 import type { LaneKey } from "../../core/webhook.ts";
+import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
 import type { ProblemMove } from "../../core/delivery-problems/delivery-problem.ts";
 import type { ProblemBatch } from "./delivery-problems.ts";
 import type { StatisticsBatch } from "./statistics.ts";
@@ -217,6 +218,8 @@ export interface WebhookRuntimeState {
   /** Opaque JSON of the circuit breaker and of the endpoint's health. */
   readonly circuit: string | null;
   readonly health: string | null;
+  /** Of its circuit, since it was written last: go into the history of the webhook, each once. */
+  readonly moves?: readonly WebhookHistoryEntry[];
   /** Of the owner that writes it (ownership.ts): an older owner writes nothing. Absent with one owner. */
   readonly ownerEpoch?: number;
 }

@@ -1,26 +1,27 @@
 import type { AuditEntry } from "./audit.ts";
 import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 import type { Webhook } from "../../core/webhook.ts";
+import type { WebhookHistoryEntry } from "../../core/webhook-history.ts";
+import type { Page, PageRequest } from "../store.ts";
 import type { WebhookRuntimeState } from "./deliveries.ts";
 
 /** Webhooks, their secrets and what is remembered of their endpoints. Small data, read whole at start. */
 export interface WebhookStore {
   /**
-   * Creates or replaces. Replacing bumps nothing by itself: `updatedAt` is the caller's. A deleted one stays deleted. The
-   * row of the audit log and the events are written in the same transaction, as with `delete`.
+   * Creates or replaces, and returns it with its revision, which is numbered here: the next one where its configuration or
+   * its keys differ from what is stored. Nothing else is bumped: `updatedAt` is the caller's. A deleted one stays deleted,
+   * without keys. Its keys, its history, the row of the audit log and the events are written in the same transaction, as
+   * with `delete`.
    */
-  save(webhook: Webhook, beside?: WrittenBeside): Promise<void>;
+  save(webhook: Webhook, beside?: SavedBeside): Promise<Webhook>;
   /** Marks it deleted and wipes its secrets; its waiting deliveries are cancelled by upkeep in small steps. */
   delete(query: { readonly id: string; readonly deletedAt: number }, beside?: WrittenBeside): Promise<void>;
   /** All that are not deleted, in order of creation, a page at a time (`after` is the last id of the page before). */
   page(query: { readonly after: string | null; readonly limit: number }): Promise<readonly StoredWebhook[]>;
   /** Those of these that exist and are not deleted, in any order. */
   some(ids: readonly string[]): Promise<readonly StoredWebhook[]>;
-  /** Replaces the signing keys of a webhook. */
-  saveSecrets(command: {
-    readonly webhookId: string;
-    readonly secrets: readonly StoredSecret[];
-  }): Promise<void>;
+  /** What happened to a webhook, newest first; of each webhook a bounded number is kept, until it is deleted. */
+  history(query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>>;
   /** Replaces the asymmetric keys of a tenant, which its webhooks share (TS16-73). */
   saveTenantKeys(command: {
     readonly tenantId: string;
@@ -41,6 +42,26 @@ export interface WebhookStore {
 export interface WrittenBeside {
   readonly audit?: AuditEntry | undefined;
   readonly events?: readonly OperationalEvent[];
+}
+
+/** The same of a change that is saved. */
+export interface SavedBeside extends Omit<WrittenBeside, "events"> {
+  /** Replace the signing keys and credentials of the webhook as a whole; they stay when left out. */
+  readonly secrets?: readonly StoredSecret[];
+  /** A function is asked once the webhook has its revision; it may be asked more than once. */
+  readonly events?: WrittenBeside["events"] | ((saved: Webhook) => readonly OperationalEvent[]);
+}
+
+/** Of one webhook: everything, or revisions of its configuration alone. */
+export interface WebhookHistoryQuery {
+  readonly webhookId: string;
+  readonly revisionsOnly: boolean;
+  readonly page: PageRequest;
+}
+
+/** With its place in the listing. */
+export interface StoredHistoryEntry extends WebhookHistoryEntry {
+  readonly position: number;
 }
 
 /** A webhook with its keys; `runtime` is null until its first failure or success was written. */

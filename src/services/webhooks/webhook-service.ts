@@ -4,11 +4,11 @@ import { PosthornError } from "../../core/errors.ts";
 import { webhookFields } from "../../core/fields/webhook.ts";
 import { findProfile } from "../../core/profiles/index.ts";
 import { settled } from "../../core/verification/verification-state.ts";
-import { revised } from "../../core/webhook-revision.ts";
 import { changedAt, pauseAt, type Webhook } from "../../core/webhook.ts";
+import type { OperationalEvent } from "../../core/notifications/operational-event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
-import type { StoredSecret } from "../../ports/store/webhooks.ts";
+import type { StoredSecret, WebhookHistoryQuery } from "../../ports/store/webhooks.ts";
 import type { EngineAccess } from "../../engine/engine-access.ts";
 import type { LiveWebhook } from "../../engine/endpoint/live-webhook.ts";
 import type {
@@ -44,7 +44,7 @@ import { readPause, withPause } from "./webhook-pause.ts";
 import { requireScheme, type WebhookSecrets } from "./webhook-secrets.ts";
 import { requireRoom } from "./webhook-room.ts";
 import { sendTestEvent } from "./webhook-test-event.ts";
-import { needsAsking } from "./webhook-verification-input.ts";
+import { needsAsking, withProof } from "./webhook-verification-input.ts";
 
 export interface WebhookServiceOptions {
   readonly access: EngineAccess;
@@ -230,6 +230,11 @@ export class Webhooks implements WebhookService {
     return webhookBacklog(await this.#fresh(scope, id), { history: store.history, clock });
   }
 
+  async history(scope: Scope, query: WebhookHistoryQuery): ReturnType<WebhookService["history"]> {
+    await this.#fresh(scope, query.webhookId);
+    return this.#options.store.webhooks.history(query);
+  }
+
   async circuit(scope: Scope, command: CircuitCommand): ReturnType<WebhookService["circuit"]> {
     return changeCircuit(await this.#fresh(scope, command.id), command, this.#options);
   }
@@ -315,19 +320,18 @@ export class Webhooks implements WebhookService {
     return this.#options.verifications.ask(live.webhook.id, this.#alter);
   }
 
-  /** Keys go first: a crash in between leaves keys without a webhook, which nobody sees, never the other way round. */
   async #save(given: Webhook, secrets: readonly StoredSecret[], scope: Scope | null): Promise<LiveWebhook> {
     const { access, store } = this.#options;
     const policy = requirePolicy(given);
     const completed = await this.#options.secrets.complete(given, { policy, secrets });
     const before = access.webhook(given.id) ?? null;
-    const keysChanged = completed !== before?.secrets;
-    const webhook = revised(given, { before: before?.webhook ?? null, keysChanged });
-    if (keysChanged) await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: completed });
-    const after = { webhook, secrets: completed };
-    const events = eventsOfChange(before, after);
-    await store.webhooks.save(webhook, { audit: scope?.audit?.take(webhook), events });
-    access.applyWebhook(after);
+    let events: readonly OperationalEvent[] = [];
+    const webhook = await store.webhooks.save(given, {
+      ...(completed !== before?.secrets && { secrets: completed }),
+      audit: scope?.audit?.take(given),
+      events: (saved) => (events = eventsOfChange(before, { webhook: saved, secrets: completed })),
+    });
+    access.applyWebhook({ webhook, secrets: completed });
     if (events.length > 0) access.relay.stored();
     return this.#require({ tenantId: null }, webhook.id);
   }
@@ -367,19 +371,6 @@ interface Draft {
   readonly webhook: Webhook;
   readonly supplied: ReturnType<WebhookSecrets["readSupplied"]>;
   readonly secrets: readonly StoredSecret[];
-}
-
-/** The result of a challenge counts for the change that it was made for. */
-function withProof(
-  webhook: Webhook,
-  { proven, current }: { readonly proven: Webhook; readonly current: Webhook },
-): Webhook {
-  const { method } = webhook.verification;
-  if (method !== "challenge" || !needsAsking(current, webhook)) return webhook;
-  if (proven.verification.state !== "granted" || proven.url !== webhook.url) {
-    throw new PosthornError("conflict", "the webhook was changed meanwhile; send the change again");
-  }
-  return settled({ ...webhook, verification: proven.verification }, webhook.updatedAt);
 }
 
 /** No webhook has this id. */

@@ -1,6 +1,11 @@
+import { PosthornError } from "../../core/errors.ts";
 import type { RegistrationRules } from "../../core/profile.ts";
 import { findProfile } from "../../core/profiles/index.ts";
-import { type VerificationChoice, pendingVerification } from "../../core/verification/verification-state.ts";
+import {
+  type VerificationChoice,
+  pendingVerification,
+  settled,
+} from "../../core/verification/verification-state.ts";
 import type { Webhook, WebhookVerification } from "../../core/webhook.ts";
 import type { VerificationInput, WebhookInput } from "../services.ts";
 import type { ProblemList } from "../problem-list.ts";
@@ -124,4 +129,17 @@ function isSameTarget(method: VerificationChoice["method"], urls: readonly [stri
   const [before, after] = urls;
   if (method === "none" || before === after) return true;
   return method === "dns" && URL.parse(before)?.hostname === URL.parse(after)?.hostname;
+}
+
+/** The result of a challenge counts for the change that it was made for. */
+export function withProof(
+  webhook: Webhook,
+  { proven, current }: { readonly proven: Webhook; readonly current: Webhook },
+): Webhook {
+  const { method } = webhook.verification;
+  if (method !== "challenge" || !needsAsking(current, webhook)) return webhook;
+  if (proven.verification.state !== "granted" || proven.url !== webhook.url) {
+    throw new PosthornError("conflict", "the webhook was changed meanwhile; send the change again");
+  }
+  return settled({ ...webhook, verification: proven.verification }, webhook.updatedAt);
 }

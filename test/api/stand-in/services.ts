@@ -201,6 +201,12 @@ function createWebhooks({ shelf, ...world }: World, { now }: StandInOptions): Se
       shelf.find(scope, id);
       return { eventId: randomUUID() };
     },
+    history: async (scope, { webhookId }) => {
+      const { revision, createdAt: at } = shelf.view(shelf.find(scope, webhookId)).webhook;
+      const changes = { url: { to: "https://example.com/" }, secret: {} };
+      const entry = { at, kind: "created", revision, by: null, reason: null, changes } as const;
+      return { rows: [{ ...entry, position: 1 }], next: null };
+    },
     backlog: async (scope, id) => {
       shelf.find(scope, id);
       const waiting = { high: 0, normal: 2, low: 0 };

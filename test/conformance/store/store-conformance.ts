@@ -28,6 +28,7 @@ import { statistics } from "./statistics.ts";
 import { searches } from "./searches.ts";
 import { runThemes, type StoreSubject } from "./suite.ts";
 import { expiry } from "./expiry.ts";
+import { webhookHistories } from "./webhook-history.ts";
 import { webhooks } from "./webhooks.ts";
 
 /** Every promise of src/ports/store.ts, checked on one adapter. */
@@ -47,6 +48,7 @@ export function storeConformance(subject: StoreSubject): void {
     ["searches", searches],
     ["dead letters", deadLetters],
     ["webhooks and secrets", webhooks],
+    ["history of webhooks", webhookHistories],
     ["registry", registry],
     ["idempotency", idempotency],
     ["operations", operations],

@@ -34,7 +34,7 @@ export const webhooks: StoreTheme = (check) => {
       secrets: [],
       runtime: null,
     });
-    const changed = { ...webhook, url: "https://example.org/", updatedAt: start + 1 };
+    const changed = { ...webhook, url: "https://example.org/", updatedAt: start + 1, revision: 2 };
     await store.webhooks.save(changed);
     assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })).webhook, changed);
   });
@@ -69,8 +69,8 @@ export const webhooks: StoreTheme = (check) => {
 
   check("reads some of them, with keys and state, and none that is deleted", async (store) => {
     const [first, second, gone] = [newWebhook(), newWebhook(), newWebhook()];
-    for (const webhook of [first, second, gone]) await store.webhooks.save(webhook);
-    await store.webhooks.saveSecrets({ webhookId: second.id, secrets: [secret("d")] });
+    for (const webhook of [first, gone]) await store.webhooks.save(webhook);
+    await store.webhooks.save(second, { secrets: [secret("d")] });
     await store.webhooks.delete({ id: gone.id, deletedAt: start });
     assert.deepEqual(await store.webhooks.some([]), []);
     const found = await store.webhooks.some([second.id, gone.id, newWebhook().id]);
@@ -82,8 +82,9 @@ export const webhooks: StoreTheme = (check) => {
     const webhook = newWebhook();
     await store.webhooks.save(webhook);
     const secrets = [secret("d2"), secret("d1", { kind: "ed25519", expiresAt: start + 9 })];
-    await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: [secret("old")] });
-    await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets });
+    await store.webhooks.save(webhook, { secrets: [secret("old")] });
+    await store.webhooks.save(webhook, { secrets });
+    await store.webhooks.save(webhook);
     assert.deepEqual(only(await store.webhooks.page({ after: null, limit: 5 })).secrets, secrets);
     assert.equal(await store.webhooks.hasSecrets(), true);
     assert.equal(await store.webhooks.findBySecretDigest("old"), null);
@@ -99,7 +100,7 @@ export const webhooks: StoreTheme = (check) => {
     assert.equal(await store.webhooks.hasSecrets(), false);
     await store.webhooks.saveTenantKeys({ tenantId: "first", keys: [secret("f", { kind: "ed25519" })] });
     assert.equal(await store.webhooks.hasSecrets(), true);
-    await store.webhooks.saveSecrets({ webhookId: "same", secrets: [secret("w")] });
+    await store.webhooks.save(webhook, { secrets: [secret("w")] });
     await store.webhooks.saveTenantKeys({ tenantId: "same", keys: [secret("t", { kind: "ed25519" })] });
     assert.deepEqual(await store.webhooks.tenantKeys("same"), [secret("t", { kind: "ed25519" })]);
     assert.deepEqual(await store.webhooks.tenantKeys("other"), []);
@@ -109,8 +110,7 @@ export const webhooks: StoreTheme = (check) => {
 
   check("a deleted webhook is gone with its secrets and state, and stays gone", async (store) => {
     const webhook = newWebhook();
-    await store.webhooks.save(webhook);
-    await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: [secret("d")] });
+    await store.webhooks.save(webhook, { secrets: [secret("d")] });
     await commit(store, {
       webhookStates: [
         {
@@ -129,8 +129,7 @@ export const webhooks: StoreTheme = (check) => {
     assert.equal(await store.webhooks.hasSecrets(), false);
     assert.deepEqual(await store.webhooks.deletedWithWork(), [webhook.id]);
     // Changes that were under way when it was deleted.
-    await store.webhooks.save(webhook);
-    await store.webhooks.saveSecrets({ webhookId: webhook.id, secrets: [secret("d")] });
+    await store.webhooks.save(webhook, { secrets: [secret("d")] });
     assert.deepEqual(await store.webhooks.page({ after: null, limit: 5 }), []);
     assert.equal(await store.webhooks.findBySecretDigest("d"), null);
   });

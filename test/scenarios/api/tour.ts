@@ -77,6 +77,8 @@ export async function* tour(
   };
   yield { operationId: "patchWebhook", reply: await client.call("PATCH", webhook, { body: {} }) };
   yield { operationId: "getWebhookHealth", reply: await client.get(`${webhook}/health`) };
+  yield { operationId: "listWebhookTimeline", reply: await client.get(`${webhook}/timeline`) };
+  yield { operationId: "listWebhookRevisions", reply: await client.get(`${webhook}/revisions?limit=2`) };
   yield { operationId: "getWebhookBacklog", reply: await client.get(`${webhook}/backlog`) };
   yield { operationId: "pauseWebhook", reply: await client.post(`${webhook}/pause`, { reason: "x" }) };
   const action = { body: { action: "force_close", duration_seconds: 5 } };

@@ -160,6 +160,11 @@ suite("client commands against a running server", () => {
     assert.equal((await object(["problems", "note", String(id)]))["note"], null);
     assert.equal((await object(["problems", "unmute", String(id)]))["state"], "open");
 
+    const timeline = await run(["webhooks", "timeline", String(webhook["id"])]);
+    assert.match(timeline.stdout, /created +POSTHORN_ADMIN_KEY +1 /);
+    const revision = await object(["webhooks", "revisions", String(webhook["id"])]);
+    assert.deepEqual((revision["changes"] as Record<string, unknown>)["secret"], {});
+
     const refused = await run(["dlq", "retry"]);
     assert.equal(refused.status, 2);
     assert.match(refused.stderr, /3 dead letters would be delivered again; nothing was done[^]*--yes/);

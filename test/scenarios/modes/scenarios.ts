@@ -12,6 +12,7 @@ import { circuitBreaker } from "./circuit-breaker.ts";
 import { content } from "./content.ts";
 import { deadLetters } from "./dead-letters.ts";
 import type { Deployment } from "./deployment.ts";
+import { history } from "./history.ts";
 import { live } from "./live.ts";
 import { explaining } from "./explaining.ts";
 import { limits } from "./limits.ts";
@@ -45,6 +46,7 @@ const themes: Readonly<Record<string, Scenarios>> = {
   live,
   explaining,
   problems,
+  history,
 };
 
 /** Enough that waiting costs little; so few that two cores answer in good time. */

@@ -45,6 +45,10 @@ export class Flights {
   }
 
   add(flight: Flight): void {
+    // Of twins nobody can tell whose request the clock overtook (`settle`).
+    const isTwin = ({ webhookId, eventId, overtakenByClock }: Flight): boolean =>
+      overtakenByClock && webhookId === flight.webhookId && eventId === flight.eventId;
+    if ([...this.#unsettled].some(isTwin)) flight.overtakenByClock = true;
     this.#unsettled.add(flight);
     if (flight.delivery !== null) flight.delivery.requests += 1;
   }

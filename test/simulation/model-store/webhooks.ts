@@ -1,26 +1,37 @@
 import type { Webhook } from "../../../src/core/webhook.ts";
-import type { StoredSecret, StoredWebhook, WebhookStore } from "../../../src/ports/store/webhooks.ts";
+import { revisionAfter } from "../../../src/core/webhook-revision.ts";
+import type {
+  SavedBeside,
+  StoredSecret,
+  StoredWebhook,
+  WebhookStore,
+} from "../../../src/ports/store/webhooks.ts";
 import type { Rows } from "./rows.ts";
 
 export class ModelWebhooks implements WebhookStore {
   readonly #rows: Rows;
   readonly #tenantKeys = new Map<string, readonly StoredSecret[]>();
-  /** Keys may be saved before their webhook, so that no crash leaves a webhook that cannot sign. */
-  readonly #early = new Map<string, readonly StoredSecret[]>();
 
   constructor(rows: Rows) {
     this.#rows = rows;
   }
 
-  async save(webhook: Webhook): Promise<void> {
-    const row = this.#rows.webhooks.get(webhook.id);
-    if (row === undefined) {
-      const secrets = this.#early.get(webhook.id) ?? [];
-      this.#rows.webhooks.set(webhook.id, { webhook, secrets, runtime: null, deletedAt: null });
-      return;
-    }
+  async save(given: Webhook, { secrets }: SavedBeside = {}): Promise<Webhook> {
+    const row = this.#rows.webhooks.get(given.id);
+    const before = row?.webhook ?? null;
+    const webhook = {
+      ...given,
+      revision: revisionAfter(given, { before, keysChanged: secrets !== undefined }),
+    };
+    if (row === undefined)
+      this.#rows.webhooks.set(given.id, { webhook, secrets: secrets ?? [], runtime: null, deletedAt: null });
     // A change that raced with the deletion must not bring the webhook back.
-    if (row.deletedAt === null) row.webhook = webhook;
+    else if (row.deletedAt === null) Object.assign(row, { webhook, secrets: secrets ?? row.secrets });
+    return webhook;
+  }
+
+  async history(): ReturnType<WebhookStore["history"]> {
+    return { rows: [], next: null };
   }
 
   async delete(query: { readonly id: string; readonly deletedAt: number }): Promise<void> {
@@ -47,15 +58,6 @@ export class ModelWebhooks implements WebhookStore {
   async some(ids: readonly string[]): Promise<readonly StoredWebhook[]> {
     const page = await this.page({ after: null, limit: this.#rows.webhooks.size });
     return page.filter(({ webhook }) => ids.includes(webhook.id));
-  }
-
-  async saveSecrets(command: {
-    readonly webhookId: string;
-    readonly secrets: readonly StoredSecret[];
-  }): Promise<void> {
-    const row = this.#rows.webhooks.get(command.webhookId);
-    if (row === undefined) this.#early.set(command.webhookId, command.secrets);
-    else if (row.deletedAt === null) row.secrets = command.secrets;
   }
 
   async saveTenantKeys(command: {

@@ -50,22 +50,20 @@ export function announcedWebhooks(store: WebhookStore, announcer: ConfigAnnounce
   const changed = (id: string): Promise<void> => announcer.announce({ kind: "webhooks", webhookIds: [id] });
   return {
     save: async (webhook, beside) => {
-      await store.save(webhook, beside);
+      const saved = await store.save(webhook, beside);
       await changed(webhook.id);
+      return saved;
     },
     delete: async (query, beside) => {
       await store.delete(query, beside);
       await changed(query.id);
-    },
-    saveSecrets: async (command) => {
-      await store.saveSecrets(command);
-      await changed(command.webhookId);
     },
     saveTenantKeys: async (command) => {
       await store.saveTenantKeys(command);
       await announcer.announce({ kind: "tenant_keys", tenantIds: [command.tenantId] });
     },
     page: (query) => store.page(query),
+    history: (query) => store.history(query),
     some: (ids) => store.some(ids),
     tenantKeys: (tenantId) => store.tenantKeys(tenantId),
     findBySecretDigest: (digest) => store.findBySecretDigest(digest),

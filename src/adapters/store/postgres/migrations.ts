@@ -24,6 +24,7 @@ import { eventTraces } from "./migrations/0012-event-traces.ts";
 import { portal } from "./migrations/0013-portal.ts";
 import { deliveryProblems } from "./migrations/0014-delivery-problems.ts";
 import { alerts } from "./migrations/0015-alerts.ts";
+import { webhookHistory } from "./migrations/0016-webhook-history.ts";
 
 /**
  * A step that touches a large table does so online: `beforehand` holds statements that cannot run in a transaction,
@@ -45,6 +46,7 @@ export const migrations: readonly PostgresMigration[] = [
   portal,
   deliveryProblems,
   alerts,
+  webhookHistory,
 ];
 
 /** "POSTHORN" as a number: the advisory lock of whoever migrates. */

@@ -8,6 +8,7 @@ import { addToCounters, deadLetterKind } from "./counters.ts";
 import type { Runner, Value } from "./database.ts";
 import { hasFree, hasLeased } from "./lanes-with-work.ts";
 import { plannedEachTime } from "./named-statements.ts";
+import { writeHistory } from "./webhook-history.ts";
 import {
   type Counting,
   type JournalPart,
@@ -270,7 +271,7 @@ export async function writeWebhookStates(
 ): Promise<void> {
   if (given.length === 0) return;
   const states = [...new Map(given.map((state) => [state.webhookId, state])).values()];
-  await runner.rows(
+  const rows = await runner.rows<[webhook: string]>(
     `INSERT INTO posthorn.webhook_states (webhook, paused_until, pause_reason, last_success_at, circuit, health)
      SELECT webhook, paused_until, pause_reason, last_success_at, circuit, health
      FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::bigint[])
@@ -280,7 +281,7 @@ export async function writeWebhookStates(
        WHERE w.word = g.webhook AND o.fence = g.fence AND o.worker IS NOT NULL)
      ORDER BY 1
      ON CONFLICT (webhook) DO UPDATE SET paused_until = excluded.paused_until, pause_reason = excluded.pause_reason,
-       last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health`,
+       last_success_at = excluded.last_success_at, circuit = excluded.circuit, health = excluded.health RETURNING webhook`,
     [
       texts(states.map(({ webhookId }) => webhookId)),
       numbers(states.map(({ pausedUntil }) => pausedUntil)),
@@ -291,6 +292,12 @@ export async function writeWebhookStates(
       numbers(states.map(({ ownerEpoch }) => ownerEpoch ?? null)),
     ],
   );
+  const taken = new Set(rows.map(([webhook]) => webhook));
+  const moves = states.flatMap(({ webhookId, moves: own = [] }) =>
+    own.map((entry) => ({ webhookId, entry })),
+  );
+  const takenMoves = moves.filter(({ webhookId }) => taken.has(webhookId));
+  await writeHistory(runner, takenMoves, { mayRepeat: true });
 }
 
 /** Which of these were written by the try whose answer was lost. An attempt's id is given once. */

@@ -1,16 +1,22 @@
 import type { Webhook } from "../../../core/webhook.ts";
+import type { Page } from "../../../ports/store.ts";
 import type {
+  SavedBeside,
+  StoredHistoryEntry,
   StoredSecret,
   StoredWebhook,
+  WebhookHistoryQuery,
   WebhookStore,
   WrittenBeside,
 } from "../../../ports/store/webhooks.ts";
+import { type StoredKey, webhookChange } from "../webhook-changes.ts";
 import { secretOwners, toSecret, toStoredWebhook } from "../webhook-rows.ts";
 import type { SecretOwner, SecretRow, WebhookRow } from "../webhook-rows.ts";
 import { writeAudit } from "./audit.ts";
 import { texts } from "./columns.ts";
 import type { Database, Runner } from "./database.ts";
 import { writeOperationalEvents } from "./notification-queue.ts";
+import { readHistory, writeHistory } from "./webhook-history.ts";
 
 type OwnedSecretRow = [...SecretRow, owner: string];
 
@@ -26,21 +32,37 @@ export class PostgresWebhooks implements WebhookStore {
     this.#database = database;
   }
 
-  async save(webhook: Webhook, beside: WrittenBeside = {}): Promise<void> {
-    const write = (runner: Runner) =>
-      runner.rows(
+  save(webhook: Webhook, given: SavedBeside = {}): Promise<Webhook> {
+    const { id, tenantId } = webhook;
+    const { secrets } = given;
+    return this.#database.transaction(async (transaction) => {
+      // The lock makes changes and the deletion follow each other.
+      const [row] = await transaction.rows<[document: string, deletedAt: number | null]>(
+        "SELECT document, deleted_at FROM posthorn.webhooks WHERE id = $1 FOR UPDATE",
+        [id],
+      );
+      const [document = null, deletedAt = null] = row ?? [];
+      const keys = secrets === undefined ? [] : await storedKeys(transaction, id);
+      const { saved, entries, beside } = webhookChange(webhook, { document, keys }, given);
+      await transaction.rows(
         `INSERT INTO posthorn.webhooks (id, tenant, document) VALUES ($1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET tenant = excluded.tenant, document = excluded.document`,
-        [webhook.id, webhook.tenantId, JSON.stringify(webhook)],
+        [id, tenantId, JSON.stringify(saved)],
       );
-    if (beside.audit === undefined && (beside.events ?? []).length === 0) {
-      await write(this.#database);
-      return;
-    }
-    await this.#database.transaction(async (transaction) => {
-      await write(transaction);
+      // A change that raced with the deletion must not bring secrets back.
+      if (deletedAt === null) {
+        const owner = { kind: secretOwners.webhook, id };
+        if (secrets !== undefined) await replaceSecrets(transaction, { owner, secrets });
+        const written = entries.map((entry) => ({ webhookId: id, entry }));
+        await writeHistory(transaction, written, { mayRepeat: false });
+      }
       await writeBeside(transaction, beside);
+      return saved;
     });
+  }
+
+  history(query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>> {
+    return readHistory(this.#database, query);
   }
 
   async delete(
@@ -59,6 +81,7 @@ export class PostgresWebhooks implements WebhookStore {
       await transaction.rows("DELETE FROM posthorn.webhook_states WHERE webhook = $1", [query.id]);
       await writeBeside(transaction, beside);
       await transaction.rows("DELETE FROM posthorn.delivery_problems WHERE webhook = $1", [query.id]);
+      await transaction.rows("DELETE FROM posthorn.webhook_history WHERE webhook = $1", [query.id]);
     });
   }
 
@@ -82,24 +105,6 @@ export class PostgresWebhooks implements WebhookStore {
   async #toStored(rows: readonly WebhookRow[]): Promise<readonly StoredWebhook[]> {
     const secrets = await this.#readSecrets({ kind: secretOwners.webhook, ids: rows.map(([id]) => id) });
     return rows.map((row) => toStoredWebhook(row, secrets.get(row[0]) ?? []));
-  }
-
-  async saveSecrets(command: {
-    readonly webhookId: string;
-    readonly secrets: readonly StoredSecret[];
-  }): Promise<void> {
-    await this.#database.transaction(async (transaction) => {
-      // A rotation that raced with the deletion must not bring secrets back. The lock makes the two follow each other.
-      const [row] = await transaction.rows<[isDeleted: boolean]>(
-        "SELECT deleted_at IS NOT NULL FROM posthorn.webhooks WHERE id = $1 FOR UPDATE",
-        [command.webhookId],
-      );
-      if (row?.[0] === true) return;
-      await replaceSecrets(transaction, {
-        owner: { kind: secretOwners.webhook, id: command.webhookId },
-        secrets: command.secrets,
-      });
-    });
   }
 
   async saveTenantKeys(command: {
@@ -157,6 +162,14 @@ export class PostgresWebhooks implements WebhookStore {
 async function writeBeside(transaction: Runner, { audit, events }: WrittenBeside): Promise<void> {
   await writeAudit(transaction, audit);
   await writeOperationalEvents(transaction, events);
+}
+
+async function storedKeys(runner: Runner, webhookId: string): Promise<readonly StoredKey[]> {
+  const rows = await runner.rows<[kind: StoredKey["kind"], digest: string]>(
+    "SELECT kind, digest FROM posthorn.secrets WHERE owner_kind = $1 AND owner = $2 ORDER BY position",
+    [secretOwners.webhook, webhookId],
+  );
+  return rows.map(([kind, digest]) => ({ kind, digest }));
 }
 
 async function replaceSecrets(

@@ -40,9 +40,7 @@ async function furnish(store: Store): Promise<void> {
   const body = new TextEncoder().encode(JSON.stringify({ filling: "x".repeat(20_000) }));
   for (let index = 0; index < 3; index += 1) {
     const webhook = newWebhook({ id: `webhook-${index + 1}` });
-    await store.webhooks.save(webhook);
-    await store.webhooks.saveSecrets({
-      webhookId: webhook.id,
+    await store.webhooks.save(webhook, {
       secrets: [
         {
           kind: "symmetric",

@@ -21,6 +21,7 @@ import { RequeueWriter } from "./requeue.ts";
 import { SettleWriter } from "./settle.ts";
 import type { NotificationRows } from "./notification-queue.ts";
 import type { StoreState } from "./state.ts";
+import type { HistoryRows } from "./webhook-history.ts";
 import type { StatisticsWriter } from "./statistics-writer.ts";
 
 /**
@@ -37,6 +38,7 @@ export class SqliteDeliveries implements DeliveryStore {
   readonly #statistics: StatisticsWriter;
   readonly #notifications: NotificationRows;
   readonly #problems: ProblemWriter;
+  readonly #history: HistoryRows;
   readonly #claimer: Claimer;
   readonly #enterLane: StatementSync;
   readonly #recover: readonly StatementSync[];
@@ -46,6 +48,7 @@ export class SqliteDeliveries implements DeliveryStore {
     writers: {
       readonly statistics: StatisticsWriter;
       readonly problems: ProblemWriter;
+      readonly history: HistoryRows;
       readonly notifications: NotificationRows;
     },
   ) {
@@ -58,6 +61,7 @@ export class SqliteDeliveries implements DeliveryStore {
     this.#endings = new HandEndings(state);
     this.#statistics = writers.statistics;
     this.#problems = writers.problems;
+    this.#history = writers.history;
     this.#notifications = writers.notifications;
     this.#claimer = new Claimer(state);
     this.#enterLane = connection.prepare(
@@ -76,7 +80,10 @@ export class SqliteDeliveries implements DeliveryStore {
       const publishes = batch.publishes.map((command) => this.#publishes.write(command));
       const requeues = batch.requeues.map((command) => this.#requeues.write(command));
       const settled = batch.settlements.map((settlement) => this.#settlements.write(settlement));
-      for (const webhook of batch.webhookStates) this.#settlements.writeWebhookState(webhook);
+      for (const state of batch.webhookStates) {
+        this.#settlements.writeWebhookState(state);
+        this.#history.writeMoves(state.webhookId, state.moves ?? []);
+      }
       this.#notifications.writeEvents(batch.operationalEvents);
       const problemMoves = batch.problems === undefined ? [] : this.#problems.write(batch.problems, settled);
       const result = { publishes, requeues, settled, ...(problemMoves.length > 0 && { problemMoves }) };

@@ -29,6 +29,7 @@ import { databaseFile } from "./open.ts";
 import { loadState } from "./state.ts";
 import { NotificationRows } from "./notification-queue.ts";
 import { ProblemWriter } from "./problem-writer.ts";
+import { HistoryRows } from "./webhook-history.ts";
 import { StatisticsWriter } from "./statistics-writer.ts";
 
 /** The parts of a store that these tests use, with the connection beneath it to break things with. */
@@ -47,6 +48,7 @@ async function openBreakable(t: TestContext): Promise<BreakableStore> {
   const deliveries = new SqliteDeliveries(state, {
     statistics: new StatisticsWriter(state),
     problems: new ProblemWriter(connection),
+    history: new HistoryRows(connection),
     notifications: new NotificationRows(connection),
   });
   t.after(async () => {

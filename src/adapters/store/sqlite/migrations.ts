@@ -19,6 +19,7 @@ import { eventTraces } from "./migrations/0009-event-traces.ts";
 import { portal } from "./migrations/0010-portal.ts";
 import { deliveryProblems } from "./migrations/0011-delivery-problems.ts";
 import { alerts } from "./migrations/0012-alerts.ts";
+import { webhookHistory } from "./migrations/0013-webhook-history.ts";
 
 /** In order. A released migration never changes: its checksum is in the databases it made. */
 export const migrations: readonly Migration[] = [
@@ -34,6 +35,7 @@ export const migrations: readonly Migration[] = [
   portal,
   deliveryProblems,
   alerts,
+  webhookHistory,
 ];
 
 /** "PHRN". Tells our files from those of other programs. */

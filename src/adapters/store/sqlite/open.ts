@@ -24,6 +24,7 @@ import { SqliteRegistry } from "./registry.ts";
 import { SqliteStatistics } from "./statistics.ts";
 import { loadState } from "./state.ts";
 import { SqliteUpkeep } from "./upkeep.ts";
+import { HistoryRows } from "./webhook-history.ts";
 import { SqliteWebhooks } from "./webhooks.ts";
 
 export interface SqliteStoreOptions {
@@ -108,7 +109,8 @@ function assemble(
   const notificationRows = new NotificationRows(connection);
   const statistics = new SqliteStatistics(state);
   const problems = new SqliteDeliveryProblems(connection, auditRows);
-  const rows = { problems: problems.writer, notifications: notificationRows };
+  const history = new HistoryRows(connection);
+  const rows = { problems: problems.writer, notifications: notificationRows, history };
   const deliveries = new SqliteDeliveries(state, { ...rows, statistics: statistics.writer });
   deliveries.recover();
   statistics.recoverAll();

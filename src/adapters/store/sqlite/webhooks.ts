@@ -2,16 +2,24 @@ import type { AuditRows } from "./audit.ts";
 import type { NotificationRows } from "./notification-queue.ts";
 import type { StatementSync } from "node:sqlite";
 import type { Webhook } from "../../../core/webhook.ts";
+import type { Page } from "../../../ports/store.ts";
 import type {
+  SavedBeside,
+  StoredHistoryEntry,
   StoredSecret,
   StoredWebhook,
+  WebhookHistoryQuery,
   WebhookStore,
   WrittenBeside,
 } from "../../../ports/store/webhooks.ts";
+import { webhookChange } from "../webhook-changes.ts";
 import { secretOwners, toSecret, toStoredWebhook } from "../webhook-rows.ts";
 import type { SecretOwner, SecretRow, WebhookRow } from "../webhook-rows.ts";
 import type { ProblemWriter } from "./problem-writer.ts";
 import type { StoreState } from "./state.ts";
+import type { HistoryRows } from "./webhook-history.ts";
+
+type StoredRow = [document: string, deletedAt: number | null];
 
 const selectWebhooks = `SELECT w.id, w.document, s.webhook, s.paused_until, s.pause_reason, s.last_success_at, s.circuit,
     s.health FROM webhooks w LEFT JOIN webhook_states s ON s.webhook = w.id WHERE w.deleted_at IS NULL`;
@@ -22,12 +30,13 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #audit: AuditRows;
   readonly #notifications: NotificationRows;
   readonly #problems: ProblemWriter;
+  readonly #history: HistoryRows;
   readonly #save: StatementSync;
   readonly #markDeleted: StatementSync;
   readonly #forgetState: StatementSync;
   readonly #page: StatementSync;
   readonly #some: StatementSync;
-  readonly #isDeleted: StatementSync;
+  readonly #stored: StatementSync;
   readonly #deleteSecrets: StatementSync;
   readonly #insertSecret: StatementSync;
   readonly #secrets: StatementSync;
@@ -40,11 +49,13 @@ export class SqliteWebhooks implements WebhookStore {
     rows: {
       readonly audit: AuditRows;
       readonly problems: ProblemWriter;
+      readonly history: HistoryRows;
       readonly notifications: NotificationRows;
     },
   ) {
     this.#audit = rows.audit;
     this.#problems = rows.problems;
+    this.#history = rows.history;
     this.#notifications = rows.notifications;
     const { connection } = state;
     this.#state = state;
@@ -60,7 +71,7 @@ export class SqliteWebhooks implements WebhookStore {
       `${selectWebhooks} AND w.seq > coalesce((SELECT seq FROM webhooks WHERE id = ?), 0) ORDER BY w.seq LIMIT ?`,
     );
     this.#some = connection.prepare(`${selectWebhooks} AND w.id IN (SELECT value FROM json_each(?))`);
-    this.#isDeleted = connection.prepare("SELECT 1 FROM webhooks WHERE id = ? AND deleted_at IS NOT NULL");
+    this.#stored = connection.prepare("SELECT document, deleted_at FROM webhooks WHERE id = ?");
     this.#deleteSecrets = connection.prepare("DELETE FROM secrets WHERE owner_kind = ? AND owner = ?");
     this.#insertSecret = connection.prepare("INSERT INTO secrets VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
     this.#secrets = connection.prepare(
@@ -75,11 +86,28 @@ export class SqliteWebhooks implements WebhookStore {
     this.#cancelDue = connection.prepare("SELECT id FROM webhooks WHERE cancel_due = 1 ORDER BY seq");
   }
 
-  async save(webhook: Webhook, beside: WrittenBeside = {}): Promise<void> {
-    this.#state.connection.write(() => {
-      this.#save.run(webhook.id, webhook.tenantId, JSON.stringify(webhook));
+  async save(webhook: Webhook, given: SavedBeside = {}): Promise<Webhook> {
+    const { id, tenantId } = webhook;
+    const { secrets } = given;
+    return this.#state.connection.write(() => {
+      const [document = null, deletedAt = null] = (this.#stored.get(id) ??
+        []) as unknown as Partial<StoredRow>;
+      const owner = { kind: secretOwners.webhook, id };
+      const keys = secrets === undefined ? [] : this.#readSecrets(owner);
+      const { saved, entries, beside } = webhookChange(webhook, { document, keys }, given);
+      this.#save.run(id, tenantId, JSON.stringify(saved));
+      // A change that raced with the deletion must not bring secrets back.
+      if (deletedAt === null) {
+        if (secrets !== undefined) this.#replaceSecrets(owner, secrets);
+        this.#history.write(id, entries);
+      }
       this.#writeBeside(beside);
+      return saved;
     });
+  }
+
+  async history(query: WebhookHistoryQuery): Promise<Page<StoredHistoryEntry>> {
+    return this.#history.page(query);
   }
 
   async delete(
@@ -92,6 +120,7 @@ export class SqliteWebhooks implements WebhookStore {
       this.#deleteSecrets.run(secretOwners.webhook, query.id);
       this.#forgetState.run(query.id);
       this.#problems.removeOf(query.id);
+      this.#history.removeOf(query.id);
     });
   }
 
@@ -113,17 +142,6 @@ export class SqliteWebhooks implements WebhookStore {
     return this.#state.connection.read(() =>
       (this.#some.all(JSON.stringify(ids)) as unknown as WebhookRow[]).map((row) => this.#toStored(row)),
     );
-  }
-
-  async saveSecrets(command: {
-    readonly webhookId: string;
-    readonly secrets: readonly StoredSecret[];
-  }): Promise<void> {
-    this.#state.connection.write(() => {
-      // A rotation that raced with the deletion must not bring secrets back.
-      if (this.#isDeleted.get(command.webhookId) !== undefined) return;
-      this.#replaceSecrets({ kind: secretOwners.webhook, id: command.webhookId }, command.secrets);
-    });
   }
 
   async saveTenantKeys(command: {

@@ -1,0 +1,53 @@
+import { apiPath } from "../../core/fields/field.ts";
+import type { Fields } from "../../core/fields/field.ts";
+import { webhookFields } from "../../core/fields/webhook.ts";
+import type { StoredHistoryEntry } from "../../ports/store/webhooks.ts";
+import { formatInstant } from "./instant.ts";
+import { snakeCase, snakeCaseJson } from "./snake-case.ts";
+
+type Json = Record<string, unknown>;
+
+export function timelineJson(entry: StoredHistoryEntry): Json {
+  return {
+    at: formatInstant(entry.at),
+    kind: entry.kind,
+    by: byJson(entry),
+    reason: entry.reason,
+    revision: entry.revision,
+    changed: Object.keys(entry.changes).map(fieldName),
+  };
+}
+
+export function revisionJson(entry: StoredHistoryEntry): Json {
+  const changes = Object.entries(entry.changes).map(([name, change]) => {
+    const shown = Object.entries(change).map(([when, value]) => [when, valueJson(name, value)]);
+    return [fieldName(name), Object.fromEntries(shown) as Json];
+  });
+  return {
+    revision: entry.revision,
+    at: formatInstant(entry.at),
+    by: byJson(entry),
+    changes: Object.fromEntries(changes) as Json,
+  };
+}
+
+function byJson({ by }: StoredHistoryEntry): Json | null {
+  return by && { kind: by.kind, key_name: by.keyName, reference: by.reference };
+}
+
+/** As a caller sets it. */
+function fieldName(name: string): string {
+  const field = (webhookFields as Fields)[name];
+  return grouped[name] ?? (field === undefined ? snakeCase(name) : apiPath(name, field));
+}
+
+const grouped: Readonly<Record<string, string>> = {
+  retry: "retry_config",
+  circuitBreaker: "circuit_breaker_config",
+  rateLimit: "rate_limit",
+};
+
+/** Names of headers and of metadata are the owner's. */
+function valueJson(name: string, value: unknown): unknown {
+  return name === "headers" || name === "metadata" ? value : snakeCaseJson(value);
+}

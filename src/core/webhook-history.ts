@@ -1,0 +1,103 @@
+import { maskedField, maskedParameters } from "./http/masked-fields.ts";
+import type { AuditActor } from "./scope.ts";
+import type { Webhook } from "./webhook.ts";
+import { type ConfigurationField, configurationChanges } from "./webhook-revision.ts";
+
+/** What may become of a webhook. `changed` is its configuration, its credentials included. */
+export const webhookHistoryKinds = [
+  "created",
+  "changed",
+  "secret_rotated",
+  "paused",
+  "resumed",
+  "enabled",
+  "disabled",
+  "suspended",
+  "verified",
+  "unverified",
+  "circuit_opened",
+  "circuit_closed",
+] as const;
+export type WebhookHistoryKind = (typeof webhookHistoryKinds)[number];
+
+/** Keys and credentials, by their names in the API. Their values are kept nowhere here. */
+export type WebhookKeyName =
+  | "secret"
+  | "bearer_token"
+  | "oauth2.client_secret"
+  | "credential_headers"
+  | "client_certificate";
+
+/** `from` is absent at first; of keys there is neither. */
+export interface WebhookFieldChange {
+  readonly from?: unknown;
+  readonly to?: unknown;
+}
+
+/** One thing that happened to a webhook. Times are Unix milliseconds. */
+export interface WebhookHistoryEntry {
+  readonly at: number;
+  readonly kind: WebhookHistoryKind;
+  /** Of the configuration that it made; null where that stayed as it was. */
+  readonly revision: number | null;
+  /** Null for Posthorn itself, or for a receiver that answered it. */
+  readonly by: Pick<AuditActor, "kind" | "keyName" | "reference"> | null;
+  readonly reason: string | null;
+  readonly changes: Readonly<Partial<Record<ConfigurationField | WebhookKeyName, WebhookFieldChange>>>;
+}
+
+/** What a change made of a webhook, for its history. `after` has its revision. */
+export function webhookHistory(
+  before: Webhook | null,
+  after: Webhook,
+  of: {
+    readonly keys: readonly WebhookKeyName[];
+    readonly at: number;
+    readonly by: AuditActor | null;
+  },
+): readonly WebhookHistoryEntry[] {
+  const { at, keys } = of;
+  const by = of.by && { kind: of.by.kind, keyName: of.by.keyName, reference: of.by.reference };
+  const entry = (
+    kind: WebhookHistoryKind,
+    more: Partial<Pick<WebhookHistoryEntry, "revision" | "reason" | "changes">> = {},
+  ): WebhookHistoryEntry => ({ at, kind, revision: null, by, reason: null, changes: {}, ...more });
+  const configuration = Object.entries(configurationChanges(before, after)).map(([name, change]) => [
+    name,
+    Object.fromEntries(Object.entries(change).map(([when, value]) => [when, shownValue(name, value)])),
+  ]);
+  const changes = Object.fromEntries([...configuration, ...keys.map((name) => [name, {}])]) as Changes;
+  const { revision } = after;
+  if (before === null) return [entry("created", { revision, changes })];
+  const names = Object.keys(changes);
+  const entries: WebhookHistoryEntry[] = [];
+  if (names.length > 0) {
+    const isRotation = names.every((name) => name === "secret");
+    entries.push(entry(isRotation ? "secret_rotated" : "changed", { revision, changes }));
+  }
+  if (after.pause !== null && JSON.stringify(after.pause) !== JSON.stringify(before.pause))
+    entries.push(entry("paused", { reason: after.pause.reason }));
+  if (after.pause === null && before.pause !== null) entries.push(entry("resumed"));
+  if (after.status !== before.status)
+    entries.push(entry(statusKind(before, after), { reason: after.statusReason }));
+  return entries;
+}
+
+type Changes = WebhookHistoryEntry["changes"];
+
+/** Custom headers and the query of a URL may hold credentials, also ones that are not in force any more. */
+function shownValue(name: string, value: unknown): unknown {
+  if (name === "url" && typeof value === "string") return maskedParameters(value);
+  if (name !== "headers" || typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([header, text]) => [
+      header,
+      maskedField({ name: header, value: String(text) }),
+    ]),
+  );
+}
+
+function statusKind(before: Webhook, after: Webhook): WebhookHistoryKind {
+  if (after.status !== "active") return after.status;
+  return before.status === "unverified" ? "verified" : "enabled";
+}
