@@ -10,13 +10,8 @@ interface NavEntry {
   readonly icon: IconName;
   /** After `g`. */
   readonly key: string;
-<<<<<<< HEAD
   /** Whose keys see it; all unless given. */
   readonly roles?: readonly SessionView["role"][];
-=======
-  readonly isForAdmins?: boolean;
-  readonly isForManagers?: boolean;
->>>>>>> f329470 (Dashboard: alerts, their rules, and a rule of one's own)
 }
 
 export const navEntries: readonly NavEntry[] = [
@@ -25,7 +20,7 @@ export const navEntries: readonly NavEntry[] = [
   { page: "events", title: "Events", icon: "events", key: "e" },
   { page: "webhooks", title: "Webhooks", icon: "webhooks", key: "w" },
   { page: "problems", title: "Problems", icon: "problems", key: "p" },
-  { page: "alerts", title: "Alerts", icon: "alerts", key: "a", isForManagers: true },
+  { page: "alerts", title: "Alerts", icon: "alerts", key: "m", roles: ["admin", "manage"] },
   { page: "dead-letters", title: "Dead letters", icon: "dead", key: "l" },
   { page: "operations", title: "Operations", icon: "operations", key: "b" },
   { page: "event-types", title: "Event types", icon: "types", key: "y" },
@@ -36,16 +31,9 @@ export const navEntries: readonly NavEntry[] = [
 
 /** Those that the key of a session may see. */
 export function navEntriesOf(view: SessionView | null | undefined): readonly NavEntry[] {
-<<<<<<< HEAD
   const role = view?.role;
   return navEntries.filter(
     ({ roles }) => roles === undefined || (role !== undefined && roles.includes(role)),
-=======
-  const mayManage = view?.role === "admin" || view?.role === "manage";
-  return navEntries.filter(
-    ({ isForAdmins = false, isForManagers = false }) =>
-      (!isForAdmins || view?.role === "admin") && (!isForManagers || mayManage),
->>>>>>> f329470 (Dashboard: alerts, their rules, and a rule of one's own)
   );
 }
 
