@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import type { Alert, AlertRule } from "../../shared/resources.ts";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { ActionButton } from "../action-button.tsx";
+import { ReasonField } from "../reason-field.tsx";
 import { UntilField, type Until } from "../until-field.tsx";
 
 /** Nobody is told of it for a while, also when it ends and begins again. */
@@ -28,7 +28,6 @@ export function MuteAlert({ alert }: { readonly alert: Alert }) {
 function MuteForm({ id, close }: { readonly id: string; readonly close: () => void }) {
   const until = useSignal<Until>(null);
   const reason = useSignal("");
-  const fieldId = useId();
   const mute = async () => {
     await callApi({
       method: "POST",
@@ -44,16 +43,7 @@ function MuteForm({ id, close }: { readonly id: string; readonly close: () => vo
     <div class="form">
       <p>Choose when the mute ends. What still fires then is told then.</p>
       <UntilField choose={(chosen) => (until.value = chosen)} />
-      <div class="field">
-        <label for={fieldId}>Reason, for others who wonder</label>
-        <input
-          id={fieldId}
-          maxLength={255}
-          autocomplete="off"
-          value={reason.value}
-          onInput={({ currentTarget }) => (reason.value = currentTarget.value)}
-        />
-      </div>
+      <ReasonField reason={reason} />
       <ActionButton
         label="Mute"
         isPrimary

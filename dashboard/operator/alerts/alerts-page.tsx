@@ -8,6 +8,7 @@ import { Panel } from "../../shared/ui/panel.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { LinkedFilters } from "../filters/linked-filters.tsx";
 import { ResourceList } from "../list-page.tsx";
+import { StateChips } from "../state-chips.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { MuteAlert, RuleSwitch } from "./alert-actions.tsx";
 import { RuleEditor } from "./rule-editor.tsx";
@@ -59,25 +60,14 @@ const ruleColumns: readonly Column<AlertRule>[] = [
 ];
 
 export function AlertsPage() {
-  const { params, set } = useAddress();
+  const { params } = useAddress();
   const chosen = params.has("state") ? params.getAll("state") : ["firing", "pending"];
-  const toggle = (state: string) =>
-    set({ state: chosen.includes(state) ? chosen.filter((one) => one !== state) : [...chosen, state] });
   return (
     <>
       <h1>Alerts</h1>
-      <div class="filters">
-        <fieldset class="chips">
-          <legend class="off-screen">State</legend>
-          {states.map((state) => (
-            <label key={state} class="chip">
-              <input type="checkbox" checked={chosen.includes(state)} onChange={() => toggle(state)} />{" "}
-              {state}
-            </label>
-          ))}
-          <LinkedFilters names={["rule"]} />
-        </fieldset>
-      </div>
+      <StateChips states={states} chosen={chosen}>
+        <LinkedFilters names={["rule"]} />
+      </StateChips>
       <ResourceList<Alert>
         title="Alerts"
         path="v1/alerts"

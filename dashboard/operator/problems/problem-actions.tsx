@@ -4,6 +4,7 @@ import { callApi } from "../../shared/api.ts";
 import type { DeliveryProblem } from "../../shared/resources.ts";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { ActionButton } from "../action-button.tsx";
+import { ReasonField } from "../reason-field.tsx";
 import { UntilField, type Until } from "../until-field.tsx";
 
 function changeProblem(id: string, body: object): Promise<unknown> {
@@ -41,7 +42,6 @@ export function MuteButton({ problem }: { readonly problem: DeliveryProblem }) {
 function MuteForm({ id, close }: { readonly id: string; readonly close: () => void }) {
   const until = useSignal<Until>(null);
   const reason = useSignal("");
-  const fieldId = useId();
   const mute = async () => {
     await changeProblem(id, {
       muted: true,
@@ -54,16 +54,7 @@ function MuteForm({ id, close }: { readonly id: string; readonly close: () => vo
     <div class="form">
       <p>It goes on being counted, and does not stand on the overview.</p>
       <UntilField choose={(chosen) => (until.value = chosen)} />
-      <div class="field">
-        <label for={fieldId}>Reason, for others who wonder</label>
-        <input
-          id={fieldId}
-          maxLength={255}
-          autocomplete="off"
-          value={reason.value}
-          onInput={({ currentTarget }) => (reason.value = currentTarget.value)}
-        />
-      </div>
+      <ReasonField reason={reason} />
       <ActionButton label="Mute" isPrimary isDisabled={until.value === undefined} run={mute} done="Muted" />
     </div>
   );

@@ -5,6 +5,7 @@ import type { Column } from "../../shared/ui/data-table.tsx";
 import { When } from "../../shared/ui/when.tsx";
 import { LinkedFilters } from "../filters/linked-filters.tsx";
 import { ResourceList } from "../list-page.tsx";
+import { StateChips } from "../state-chips.tsx";
 import { WebhookLink } from "../webhook/webhook-link.tsx";
 import { headlineOf, ProblemBadge } from "./problem-badge.tsx";
 
@@ -29,28 +30,15 @@ const columns: readonly Column<DeliveryProblem>[] = [
 ];
 
 export function ProblemsPage() {
-  const { params, set } = useAddress();
+  const { params } = useAddress();
   const chosen = params.has("state") ? params.getAll("state") : usualStates;
   const webhookIds = params.getAll("webhook_id");
-  const toggle = (state: string) => {
-    const next = chosen.includes(state) ? chosen.filter((one) => one !== state) : [...chosen, state];
-    set({ state: next });
-  };
   return (
     <>
       <h1>Problems</h1>
-      <div class="filters">
-        <fieldset class="chips">
-          <legend class="off-screen">State</legend>
-          {states.map((state) => (
-            <label key={state} class="chip">
-              <input type="checkbox" checked={chosen.includes(state)} onChange={() => toggle(state)} />{" "}
-              {state}
-            </label>
-          ))}
-          <LinkedFilters names={["webhook_id"]} />
-        </fieldset>
-      </div>
+      <StateChips states={states} chosen={chosen}>
+        <LinkedFilters names={["webhook_id"]} />
+      </StateChips>
       <ResourceList<DeliveryProblem>
         title="Problems"
         path="v1/problems"

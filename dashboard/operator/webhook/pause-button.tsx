@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
-import { useId } from "preact/hooks";
 import { callApi } from "../../shared/api.ts";
 import { Modal } from "../../shared/ui/modal.tsx";
 import { ActionButton } from "../action-button.tsx";
+import { ReasonField } from "../reason-field.tsx";
 import { UntilField, type Until } from "../until-field.tsx";
 
 /** Holds a webhook's deliveries back; events published meanwhile are kept. */
@@ -26,7 +26,6 @@ export function PauseButton({ path }: { readonly path: string }) {
 function PauseForm({ path, close }: { readonly path: string; readonly close: () => void }) {
   const until = useSignal<Until>(null);
   const reason = useSignal("");
-  const id = useId();
   const pause = async () => {
     const body = {
       ...(typeof until.value === "number" && { until: new Date(until.value).toISOString() }),
@@ -39,16 +38,7 @@ function PauseForm({ path, close }: { readonly path: string; readonly close: () 
     <div class="form">
       <p>Events go on being kept and are sent when the pause ends.</p>
       <UntilField choose={(chosen) => (until.value = chosen)} />
-      <div class="field">
-        <label for={id}>Reason, for others who wonder</label>
-        <input
-          id={id}
-          maxLength={255}
-          autocomplete="off"
-          value={reason.value}
-          onInput={({ currentTarget }) => (reason.value = currentTarget.value)}
-        />
-      </div>
+      <ReasonField reason={reason} />
       <ActionButton
         label="Pause"
         isPrimary

@@ -1,0 +1,19 @@
+import type { Signal } from "@preact/signals";
+import { useId } from "preact/hooks";
+
+/** Why somebody silences something. */
+export function ReasonField({ reason }: { readonly reason: Signal<string> }) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>Reason, for others who wonder</label>
+      <input
+        id={id}
+        maxLength={255}
+        autocomplete="off"
+        value={reason.value}
+        onInput={({ currentTarget }) => (reason.value = currentTarget.value)}
+      />
+    </div>
+  );
+}
