@@ -17,10 +17,12 @@ const secrets: Readonly<Record<string, string>> = {
   POSTHORN_DATABASE_DIRECT_URL: `postgres://user:${canary}@direct.example/posthorn`,
   POSTHORN_QUEUE_URL: `amqp://user:${canary}@queue.example`,
   POSTHORN_REDIS_URL: `redis://user:${canary}@redis.example`,
+  POSTHORN_SMTP_URL: `smtps://user:${canary}@mail.example`,
 };
 
 function partsOf(env: Readonly<Record<string, string>>, change: Partial<SystemParts> = {}): SystemParts {
-  const resolution = resolveSettings({ flags: { concurrency: "7" }, env });
+  const sender = { POSTHORN_MAIL_FROM: "webhooks@example.com" };
+  const resolution = resolveSettings({ flags: { concurrency: "7" }, env: { ...sender, ...env } });
   assert.ok(resolution.kind === "resolved", JSON.stringify(resolution));
   return {
     settings: resolution.settings,
