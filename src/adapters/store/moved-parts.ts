@@ -135,6 +135,16 @@ export const movedParts: readonly MovedPart[] = [
     { seq: "integer" },
     { webhook: "text", at: "integer", kind: "text", revision: "integer", document: "text" },
   ),
+  part("alert_rules", { tenant: "text", name: "text" }, { document: "text" }),
+  part(
+    "alerts",
+    { seq: "integer" },
+    {
+      ...{ id: "text", tenant: "text", rule: "text", state: "text" },
+      ...{ ended_at: "integer", document: "text" },
+    },
+  ),
+  part("alert_mutes", { key: "text" }, { until: "integer", document: "text" }),
   part("portal_settings", { tenant: "text" }, { document: "text" }),
   part("portal_logos", { tenant: "text", scheme: "text" }, { media_type: "text", bytes: "bytes" }),
 ];
