@@ -3,6 +3,8 @@
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { loggedIn, openBrowser } from "../test/browser/browser.ts";
 import { type Receiver, startReceiver } from "../test/peers/receiver.ts";
@@ -13,6 +15,9 @@ import { projectRoot } from "./source-files.ts";
 const folder = process.argv[2] ?? join(projectRoot, "docs", "images");
 /** Only pictures with this in their names. */
 const only = process.argv[3] ?? "";
+
+/** A minute of the server's clock while it runs fast. */
+const minuteMs = 60_000 / 90;
 
 interface Picture {
   readonly name: string;
@@ -27,7 +32,14 @@ const wide = { width: 1280, height: 800 };
 const narrow = { width: 360, height: 740 };
 
 const { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } = serverUnderTest;
-const server = await PosthornProcess.start({ env: { POSTHORN_EGRESS_ALLOW, POSTHORN_EGRESS_ALLOW_HTTP } });
+const startedAt = performance.now();
+const server = await PosthornProcess.start({
+  env: {
+    POSTHORN_EGRESS_ALLOW,
+    POSTHORN_EGRESS_ALLOW_HTTP,
+    NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, "clock-from-past.mjs")).href}`,
+  },
+});
 const receiver = await startReceiver();
 const browser = await openBrowser();
 try {
@@ -49,9 +61,10 @@ interface Filled {
   readonly failingDelivery: string;
   readonly failingWebhook: string;
   readonly event: string;
+  readonly problem: string;
 }
 
-function picturesOf({ failingDelivery, failingWebhook, event }: Filled): readonly Picture[] {
+function picturesOf({ failingDelivery, failingWebhook, event, problem }: Filled): readonly Picture[] {
   const light = { colorScheme: "light", size: wide } as const;
   const dark = { colorScheme: "dark", size: wide } as const;
   const small = { colorScheme: "light", size: narrow } as const;
@@ -64,6 +77,10 @@ function picturesOf({ failingDelivery, failingWebhook, event }: Filled): readonl
     { name: "dashboard-selection", path: "deliveries?range=1h", ...light, act: openRange },
     { name: "dashboard-event", path: `events/${event}`, ...light },
     { name: "dashboard-webhook-dark", path: `webhooks/${failingWebhook}`, ...dark },
+    { name: "dashboard-webhooks", path: "webhooks", ...light },
+    { name: "dashboard-problem", path: `problems/${problem}`, ...light },
+    { name: "dashboard-audit-dark", path: "audit", ...dark },
+    { name: "dashboard-operation", path: "dead-letters", ...light, act: retryDeadLetters },
     { name: "dashboard-system", path: "system", ...light },
     { name: "dashboard-palette-dark", path: "deliveries", ...dark, act: openPalette },
     { name: "dashboard-narrow", path: `deliveries/${failingDelivery}`, ...small },
@@ -86,6 +103,16 @@ async function openPalette(page: Page): Promise<void> {
     .first()
     .waitFor({ timeout: 2_000 })
     .catch(() => undefined);
+}
+
+/** To the page of the operation. */
+async function retryDeadLetters(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Retry…" }).first().click();
+  await page.getByLabel("A second at most").fill("1");
+  await page.getByRole("button", { name: /^Retry \d/ }).click();
+  await page.waitForURL(/operations\//);
+  await settled(page);
+  await sleep(4_000);
 }
 
 async function takePicture(on: Browser, picture: Picture): Promise<void> {
@@ -129,12 +156,18 @@ async function fill(to: Receiver): Promise<Filled> {
   const disabled = await subscribe("/legacy/in", { events: ["invoice.*"] });
   await server.call("POST", `/v1/webhooks/${disabled}/disable`, {});
   const types = ["order.created", "order.completed", "invoice.paid", "customer.updated", "shipment.sent"];
-  for (let index = 0; index < 30; index += 1) {
-    await server.call("POST", "/v1/events", {
-      event_type: types[index % types.length],
-      data: { order_id: String(4711 + index), total: 19.9, currency: "EUR", reference: `R-${index}` },
-      idempotency_key: `shop-${4711 + index}`,
-    });
+  let index = 0;
+  // Until the server's clock has caught up, with a morning that gets busier.
+  for (let minutes = 0; minutes < 59; minutes = (performance.now() - startedAt) / minuteMs) {
+    const count = 4 + Math.round(3 * Math.sin(minutes / 6) + minutes / 12);
+    for (let left = count; left > 0; left -= 1, index += 1) {
+      await server.call("POST", "/v1/events", {
+        event_type: types[index % types.length],
+        data: { order_id: String(4711 + index), total: 19.9, currency: "EUR", reference: `R-${index}` },
+        idempotency_key: `shop-${4711 + index}`,
+      });
+    }
+    await sleep(minuteMs / 2);
   }
   const failing = await eventually("a failing delivery", {
     ask: async () => {
@@ -144,5 +177,7 @@ async function fill(to: Receiver): Promise<Filled> {
     holds: (rows) => rows.length > 0,
   });
   const { id = "", event_id: event = "" } = failing[0] ?? {};
-  return { failingDelivery: id, failingWebhook, event };
+  const { body: problems } = await server.call("GET", "/v1/problems?state=open&state=recovering");
+  const problem = (problems as { readonly data: readonly { readonly id: string }[] }).data[0]?.id ?? "";
+  return { failingDelivery: id, failingWebhook, event, problem };
 }

@@ -77,12 +77,14 @@ export function NoteForm({ problem }: { readonly problem: DeliveryProblem }) {
           onInput={({ currentTarget }) => (note.value = currentTarget.value)}
         />
       </div>
-      <ActionButton
-        label="Keep the note"
-        isDisabled={isSame}
-        run={() => changeProblem(problem.id, { note: note.value.trim() === "" ? null : note.value.trim() })}
-        done="Kept"
-      />
+      <p>
+        <ActionButton
+          label="Keep the note"
+          isDisabled={isSame}
+          run={() => changeProblem(problem.id, { note: note.value.trim() === "" ? null : note.value.trim() })}
+          done="Kept"
+        />
+      </p>
     </div>
   );
 }

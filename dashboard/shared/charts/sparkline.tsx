@@ -13,7 +13,7 @@ export function Sparkline({
   readonly tone?: SeriesTone;
 }) {
   const highest = values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
-  if (values.length < 2 || highest === 0) return null;
+  if (highest === 0) return null;
   // A few points are a short course at the end, and no blocks.
   const count = Math.max(values.length, pointsMin);
   const step = width / count;
