@@ -36,15 +36,20 @@ function resolvePath(packages, { name, from }) {
 }
 
 /** The manifest with what running takes as dependencies, and nothing else. */
-export function runningManifest({ devDependencies, scripts: _, ...manifest }) {
+export function runningManifest(whole) {
+  const { devDependencies, ...manifest } = whole;
+  delete manifest.scripts;
   const needed = runningNames.map((name) => [name, devDependencies[name]]);
   return { ...manifest, dependencies: { ...manifest.dependencies, ...Object.fromEntries(needed) } };
 }
 
-/** The lock file for that manifest; npm leaves out what nothing leads to any more. */
+/** The lock file for that manifest. */
 export function runningLock(lock) {
-  const paths = runningPaths(lock.packages);
-  const kept = Object.entries(lock.packages).filter(([path]) => path === "" || paths.has(path));
-  const packages = Object.fromEntries(kept.map(([path, { dev: _, ...entry }]) => [path, entry]));
-  return { ...lock, packages: { ...packages, "": runningManifest(lock.packages[""]) } };
+  const packages = { "": runningManifest(lock.packages[""]) };
+  for (const path of runningPaths(lock.packages)) {
+    packages[path] = { ...lock.packages[path] };
+    // It is needed here, whatever it is for elsewhere.
+    delete packages[path].dev;
+  }
+  return { ...lock, packages };
 }

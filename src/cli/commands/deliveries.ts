@@ -238,8 +238,8 @@ function addRequestCommand(deliveries: Command, invocation: Invocation): void {
 const { webhookIds, eventId, idempotencyKey } = deliveryListFields;
 const within = deliveryFilterFields;
 
-/** Filters of a listing within one webhook or one event. */
-export function addDeliveryFilters(command: Command): Command {
+/** Filters that look at a delivery alone. */
+export function addRowFilters(command: Command): Command {
   return command
     .addOption(new FieldOption("--type <type>", within.eventTypes))
     .addOption(new FieldOption("--status <status>", within.statuses))
@@ -248,7 +248,12 @@ export function addDeliveryFilters(command: Command): Command {
     .addOption(new FieldOption("--waiting-for <reason>", within.waitingFor))
     .addOption(new FieldOption("--origin <origin>", within.origins))
     .addOption(new FieldOption("--attempts-min <count>", within.attemptMin))
-    .addOption(new FieldOption("--error <text>", within.errorText))
+    .addOption(new FieldOption("--error <text>", within.errorText));
+}
+
+/** Filters of a listing within one webhook or one event. */
+export function addDeliveryFilters(command: Command): Command {
+  return addRowFilters(command)
     .option("--from <time>", "made at or after this time, date, or span before now such as 1h")
     .option("--since <time>", "the same as --from")
     .option("--to <time>", "made before this time, date, or span before now such as 1h")

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
-import { deliveryFilterFields, deliveryListFields } from "../../core/fields/delivery-list.ts";
+import { deliveryListFields } from "../../core/fields/delivery-list.ts";
 import type { Json } from "../api-client.ts";
 import { clientCommand } from "../client-command.ts";
 import type { ClientCall } from "../client-command.ts";
+import { addRowFilters } from "./deliveries.ts";
 import { deliveryFilter } from "../delivery-filter.ts";
 import { FieldOption, tenantOption } from "../field-option.ts";
 import type { Invocation } from "../invocation.ts";
@@ -12,21 +13,16 @@ import type { Terminal } from "../terminal.ts";
 import { relativeTime } from "../times.ts";
 
 export function addTailCommand(program: Command, invocation: Invocation): void {
-  const fields = deliveryFilterFields;
-  const command = program
-    .command("tail")
-    .description("print deliveries while something happens to them, until it is stopped")
+  const command = addRowFilters(
+    program
+      .command("tail")
+      .description("print deliveries while something happens to them, until it is stopped"),
+  )
     .addOption(
-      new FieldOption("--webhook <id>", deliveryListFields.webhookIds, { says: "only this webhook" }),
+      new FieldOption("--webhook <id>", deliveryListFields.webhookIds, {
+        says: "only this webhook; may be repeated",
+      }),
     )
-    .addOption(new FieldOption("--type <type>", fields.eventTypes))
-    .addOption(new FieldOption("--status <status>", fields.statuses))
-    .addOption(new FieldOption("--category <category>", fields.categories))
-    .addOption(new FieldOption("--http-status <status>", fields.httpStatuses))
-    .addOption(new FieldOption("--waiting-for <reason>", fields.waitingFor))
-    .addOption(new FieldOption("--origin <origin>", fields.origins))
-    .addOption(new FieldOption("--attempts-min <count>", fields.attemptMin))
-    .addOption(new FieldOption("--error <text>", fields.errorText))
     .addOption(tenantOption())
     .addHelpText(
       "after",
