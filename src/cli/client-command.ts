@@ -109,7 +109,7 @@ export function clientCommand(
     const client = new ApiClient(server);
     try {
       const call = { client, terminal, args: command.args, options, invocation };
-      await (options.given("watch") ? watch(call, run) : run(call));
+      await (repeats(command) && options.given("watch") ? watch(call, run) : run(call));
     } catch (error) {
       throw await withOtherKind(error, { client, args: command.args });
     }
@@ -131,6 +131,11 @@ export function givenServer(command: Command, options: OptionValues): GivenServe
 
 function rootOf(command: Command): Command {
   return command.parent === null ? command : rootOf(command.parent);
+}
+
+/** Where a command says `--watch [seconds]`; what acts has a `--watch` of its own, and must not be run again. */
+function repeats(command: Command): boolean {
+  return command.options.some(({ long, optional }) => long === "--watch" && optional);
 }
 
 /** Ids of events, deliveries and webhooks look alike: where one is not found, whether it is one of the others. */
